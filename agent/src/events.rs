@@ -88,7 +88,7 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
         }
         let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {
             return Err(format!(
-                "{word} is none of them: off, all, or some of default, {} joined by +",
+                "{word} is not an event: use off, all, or names from default, {} joined by +",
                 words()
             ));
         };

@@ -98,9 +98,9 @@ fn put_before(hotspot: &HotSpot) -> Result<[Action; FAULTS.len()], String> {
     let mut before = [Action::default(); FAULTS.len()];
     for (action, signal) in before.iter_mut().zip(FAULTS) {
         *action = present(signal)
-            .map_err(|error| format!("the kernel does not return signal handlers: {error}"))?;
+            .map_err(|error| format!("the kernel does not report signal handlers: {error}"))?;
         if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler) || !action.is_told_why() {
-            return Err("the JVM has no handler of its own for faults".to_owned());
+            return Err("the JVM has not installed its handlers for faults".to_owned());
         }
     }
     guard_walks_of(Box::leak(Box::new(registry().slots())));

@@ -254,7 +254,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         } else if value.is_some() {
             let key = vouch_options::find(name);
             if !key.is_some_and(|key| key.again) && seen.contains(&name) {
-                mistakes.push(format!("{name} is given twice: give it once"));
+                mistakes.push(format!("{name} is set twice: set it once"));
             }
             if key.is_some_and(|key| key.alters() && key.default != value) {
                 options.altered.push(format!("{name}={}", value.unwrap_or_default()));

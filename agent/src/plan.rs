@@ -105,7 +105,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         let verb = if options.verb == Verb::Stop { "stop" } else { "dump" };
         let report = if places.report.is_some() { " --report FILE.json" } else { "" };
         mistakes.extend(unwritable);
-        mistakes.push(format!("name another place: `vouch {verb} PID --out FILE{report}`"));
+        mistakes.push(format!("name other files: `vouch {verb} PID --out FILE{report}`"));
     }
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }

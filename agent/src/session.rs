@@ -402,7 +402,7 @@ impl Session {
                 self.signal_is_lost = true;
                 self.plan.choice.engine.disarm_process();
                 governor::stop(&format!(
-                    "something in this process has put a handler of its own for {} in the place of Vouch's, and must not get its signals",
+                    "other code in this process has replaced Vouch's handler for {}, and must not receive Vouch's signals",
                     self.plan.options.signal
                 ));
             }

@@ -1,4 +1,7 @@
-/** Tells the profiler Vouch whose work a thread does. */
+/**
+ * Attaches a program's contexts, traces, task groups and markers to the samples of the profiler
+ * Vouch.
+ */
 module dev.vouch {
     exports dev.vouch;
 }

@@ -87,10 +87,11 @@ pub fn attach(attach: Attach) -> Result<String, String> {
     };
     match ended {
         Ended::Died => match line.recover(&given)? {
-            Made::Nothing => Err("the JVM has ended, and nothing is left of its recording".to_owned()),
-            Made::Some => {
-                Err("the JVM has ended, and not all was made of its recording that was asked for".to_owned())
-            }
+            Made::Nothing => Err("the JVM has ended, and its recording is lost".to_owned()),
+            Made::Some => Err(
+                "the JVM has ended, and only some of the requested files could be made from its recording"
+                    .to_owned(),
+            ),
             Made::All => Ok(String::new()),
         },
         Ended::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
@@ -391,7 +392,7 @@ fn fitting(line: &str) -> String {
 }
 
 fn elsewhere(pid: u32, name: &str) -> String {
-    format!("{name}: process {pid} sees other files than you: name one of its own, from / on")
+    format!("{name}: process {pid} has another root folder (a container): name an absolute path there")
 }
 
 /// What a JVM says to a library that it does not load, for a person.

@@ -19,7 +19,7 @@ pub struct Wanted {
     /// hold
     #[arg(long = "where", value_name = "FIELD=VALUE")]
     conditions: Vec<Condition>,
-    /// Count only threads with a name of which some part matches
+    /// Count only threads with a name that contains a match
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
 }

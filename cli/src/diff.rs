@@ -33,7 +33,7 @@ pub struct How {
     after: Vec<PathBuf>,
     #[command(flatten)]
     pub measure: Measure,
-    /// Count only threads with a name of which some part matches
+    /// Count only threads with a name that contains a match
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
     /// List methods without a certain change, too

@@ -78,13 +78,13 @@ fn none(
             format!("{file} has no w{place}: the JVM itself contradicted no stack in it")
         }
         Which::Witnessed(place) => format!(
-            "{file} has no w{place}: what the JVM itself contradicted are w1 to w{}{} (vouch explain {file} lists them)",
+            "{file} has no w{place}: the stacks that the JVM itself contradicted are w1 to w{}{} (vouch explain {file} lists them)",
             contradictions.len(),
             kept(full(contradictions))
         ),
         Which::Number(number) => match (numbers.clone().min(), numbers.max()) {
             (Some(least), Some(most)) => format!(
-                "{file} has no refutation {number}: its numbers lie between {least} and {most}{} (vouch explain {file} lists \
+                "{file} has no refutation {number}: its numbers are {least} to {most}{} (vouch explain {file} lists \
                  them)",
                 kept(full(refutations) || full(contradictions))
             ),
@@ -144,7 +144,7 @@ fn one(refutation: &RefutationReport) -> String {
     let mut text = format!("refutation {number}, {kind} ({samples})\n\n{}\n", sentence(refutation));
     if let Some(witness) = &refutation.witness {
         text.push_str(
-            "\nBoth accounts, innermost frame first: `-` the walk alone has, `+` the JVM alone:\n\n",
+            "\nBoth stacks, innermost frame first; `-` is only in the walk, `+` only in the JVM's stack:\n\n",
         );
         both(&mut text, stack, &witness.stack);
         return text;
@@ -225,7 +225,7 @@ fn sentence(what: &RefutationReport) -> String {
             found,
             expected,
         ),
-        None => format!("Too many places were refuted to list each: this row is for {expected}."),
+        None => format!("There are too many refuted edges to list each: this row is for {expected}."),
         Some(caller) => {
             let caller = readable(&caller);
             let claimed = if is_edge(what) {

@@ -237,7 +237,7 @@ impl Given {
         let parts: Vec<String> = words.chain(given).chain(self.words.iter().cloned()).collect();
         match parts.iter().find(|part| part.contains(',')) {
             Some(part) => Err(format!(
-                "{part}: a comma ends an option of the agent's, so none may stand in a value, nor in the name of this folder; lists are joined by +"
+                "{part}: a comma separates the agent's options, so a value or the current folder's name must not contain one; join lists by +"
             )),
             None => Ok(parts.join(",")),
         }
@@ -348,6 +348,6 @@ mod tests {
     fn a_comma_is_refused_where_it_would_end_the_option() {
         let mut given = given("");
         given.values.push((vouch_options::find("threads").unwrap(), "a{1,2}".to_owned()));
-        assert!(given.text(&[]).unwrap_err().contains("a comma ends an option"));
+        assert!(given.text(&[]).unwrap_err().contains("a comma separates"));
     }
 }

@@ -104,17 +104,17 @@ fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>
     };
     lines.extend(summary.lines().map(str::to_owned));
     if given.has("jfr") || given.has("sources") {
-        lines.push("[vouch] what --jfr and --sources were to add is not in it".to_owned());
+        lines.push("[vouch] --jfr and --sources have no effect on a recovered profile".to_owned());
     }
     if let Some(why) = lacks {
         lines.push(format!(
-            "[vouch] {place} {why}; `vouch recover {place}` with --out FILE and --report FILE makes what is missing"
+            "[vouch] {place} {why}; `vouch recover {place} --out FILE --report FILE` writes the missing files"
         ));
         return (lines, Made::Some);
     }
     let is_kept = given.all("recording").any(|value| value == "keep");
     if !is_kept && let Err(error) = fs::remove_file(recording) {
-        lines.push(format!("[vouch] {place} is needed no more, and could not be removed: {error}"));
+        lines.push(format!("[vouch] {place} is no longer needed, but cannot be removed: {error}"));
     }
     (lines, Made::All)
 }

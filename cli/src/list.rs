@@ -48,7 +48,7 @@ fn row(jvm: &Jvm) -> [String; 5] {
     };
     let elsewhere = match jvm.elsewhere {
         true if jvm.own_pid != jvm.pid => format!(" (in a container, as {})", jvm.own_pid),
-        true => " (sees other files than you)".to_owned(),
+        true => " (has another root folder)".to_owned(),
         false => String::new(),
     };
     let plain = |text: &str| vouch_report::plain(text);

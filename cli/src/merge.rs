@@ -80,7 +80,7 @@ fn text(out: &str, merged: &Merged) -> String {
     let Merged { recording, stranger, kinds, outside, unreadable, left_out, clock, damage, .. } = merged;
     let mut text = format!("{}: {} events of {}", plain(out), grouped(merged.shown()), plain(recording));
     if let Some(pid) = stranger {
-        let _ = write!(text, ", of another process ({pid}), in tracks of their own");
+        let _ = write!(text, ", of another process ({pid}), in separate tracks");
     }
     let _ = writeln!(
         text,
@@ -99,10 +99,10 @@ fn text(out: &str, merged: &Merged) -> String {
     if let Some(rest) = kinds.get(LINES..).filter(|rest| !rest.is_empty()) {
         let [count, shown] = [|kind: &vouch_merge::Kind| kind.count, |kind: &vouch_merge::Kind| kind.shown]
             .map(|of| grouped(rest.iter().map(of).sum()));
-        let _ = writeln!(text, "{count:>10}  {shown:>10}  {} kinds more", rest.len());
+        let _ = writeln!(text, "{count:>10}  {shown:>10}  {} more kinds", rest.len());
     }
     if *outside > 0 {
-        let _ = writeln!(text, "\n{} events lie before or after the profile", grouped(*outside));
+        let _ = writeln!(text, "\n{} events are before or after the profile", grouped(*outside));
     }
     if !left_out.is_empty() {
         let _ = writeln!(
@@ -118,7 +118,7 @@ fn text(out: &str, merged: &Merged) -> String {
         let _ = writeln!(text, "\n{}: {}", plain(recording), plain(damage));
     }
     if let Some(more) = damage.len().checked_sub(DAMAGE).filter(|more| *more > 0) {
-        let _ = writeln!(text, "\n{}: and {more} places more that are damaged", plain(recording));
+        let _ = writeln!(text, "\n{}: and {more} more damaged parts", plain(recording));
     }
     text
 }

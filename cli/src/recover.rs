@@ -39,8 +39,9 @@ pub struct How {
 /// Makes a profile of each recording.
 pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
     if recordings.len() > 1 && (!how.out.is_empty() || how.report.is_some()) {
-        return Err("each recording has a profile of its own: name one of them alone with --out or --report"
-            .to_owned());
+        return Err(
+            "--out and --report name the files of one profile: pass only one recording with them".to_owned()
+        );
     }
     let mut told = String::new();
     let mut failures = Vec::new();

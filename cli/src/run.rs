@@ -99,7 +99,10 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     pass_on(signals, Arc::clone(&running));
     let status = wait(child, &running, &mut terminal)?;
     if !terminal.was_met() && !given.is_quiet() {
-        show(vec!["[vouch] no JVM has come under the agent, as far as can be seen from here".to_owned()]);
+        show(vec![
+            "[vouch] the agent was not loaded: the command started no JVM, or a JVM that vouch does not see"
+                .to_owned(),
+        ]);
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     // Of one that was killed, or that says so of what it ran, the JVM may be dying just now.
@@ -108,7 +111,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     }
     let made = left::recover(&terminal, &given, launcher == Launcher::Unknown);
     if code == KILLED && launcher == Launcher::Java && made == Made::Nothing && terminal.was_met() {
-        show(vec!["[vouch] the JVM was killed, and nothing is left of its recording".to_owned()]);
+        show(vec!["[vouch] the JVM was killed, and its recording is lost".to_owned()]);
     }
     drop(terminal);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))

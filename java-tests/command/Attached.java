@@ -210,7 +210,7 @@ public class Attached {
         Tool.vouch(dir, "start", pid, "--out", "gone/away.json", "--report", "gone/away-report.json", "--recording", "off").ok();
         Files.delete(folder);
         for (String verb : new String[] {"dump", "stop"}) {
-            Check.contains(Tool.vouch(dir, verb, pid).refused(), "name another place: `vouch " + verb + " PID --out FILE --report FILE.json`", verb);
+            Check.contains(Tool.vouch(dir, verb, pid).refused(), "name other files: `vouch " + verb + " PID --out FILE --report FILE.json`", verb);
         }
         Tool.vouch(dir, "stop", pid, "--out", "rescued.json", "--report", "rescued-report.json").ok();
         Check.that(Files.exists(dir.resolve("rescued.json")), "the profile is elsewhere");

@@ -126,7 +126,7 @@ public class Runs {
             Run.files(dir), "files");
 
         // What was not recorded is not looked for in vain.
-        Check.contains(kill(dir, "[vouch] the JVM was killed", new String[] {"--out", "none.json", "--recording", "off"}), "nothing is left of its recording",
+        Check.contains(kill(dir, "[vouch] the JVM was killed", new String[] {"--out", "none.json", "--recording", "off"}), "its recording is lost",
             "what is said without a recording");
 
         String said = kill(dir, "--out", "quiet.json", "--quiet");

@@ -24,7 +24,7 @@ import dev.vouch.test.Vm;
 import sun.misc.Signal;
 
 public class OwnHandler {
-    private static final String TAKEN = "has put a handler of its own for SIGPROF in the place of Vouch's";
+    private static final String TAKEN = "has replaced Vouch's handler for SIGPROF";
 
     public static void main(String[] args) throws IOException {
         for (String engine : new String[] {"perf", "timer", "itimer"}) {

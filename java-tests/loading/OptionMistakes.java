@@ -36,7 +36,7 @@ public class OptionMistakes {
         refused("out=profile.txt", ".json, .json.gz, .folded, .html or .svg");
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
-        refused("depth=5,depth=6", "given twice");
+        refused("depth=5,depth=6", "set twice");
         refused("xyzzyplugh=1", "the keys are out, report, jfr, sources, recording, recording-limit, interval");
         refused("recording=sometimes", "recording=sometimes: must be one of on, keep, off");
         refused("recording-limit=64", "recording-limit=64: not a size: a whole number with KB, MB or GB");

@@ -36,7 +36,7 @@ public class Room {
             cut = run.report().stacksCut();
         }
         Check.that(cut > 0, "nothing was cut for want of room, of " + run.report().signals() + " signals");
-        String told = String.format("%,d stacks were cut for want of room", cut);
+        String told = String.format("%,d stacks were cut in the middle", cut);
         Check.that(run.vouchLines().stream().anyMatch(line -> line.contains(told)), told + " is not told: " + run.vouchLines());
         Check.atMost(MOST_KIB, run.number("most_kib"), "KiB of memory");
 

@@ -21,7 +21,7 @@ pub fn page(reports: &[Of]) -> Result<String, String> {
         };
         let depth = depth.parse().map_err(|_| format!("'{depth}' is no depth"))?;
         let walkers = costs.entry((mode.to_owned(), of.major, depth)).or_default();
-        let handler = of.report.run.handler_ns.ok_or(format!("'{}' tells of no handler", of.mode))?;
+        let handler = of.report.run.handler_ns.ok_or(format!("'{}' reports no handler", of.mode))?;
         walkers.entry(walker.to_owned()).or_default().push(handler.p90);
     }
     let head = ["code", "JDK", "frames", "AsyncGetCallTrace", "own walker", "own / AsyncGetCallTrace"];

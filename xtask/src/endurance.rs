@@ -14,7 +14,7 @@ pub fn line(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
     let report = Of::read(file)?.report;
     let written = report.run.recording_file.ok_or("there was no recording on disk")?;
-    let cpu_ms = report.run.cpu_ms.ok_or("nobody knows what time the process took")?;
+    let cpu_ms = report.run.cpu_ms.ok_or("the report has no CPU time of the process")?;
     if cpu_ms <= 0.0 {
         return Err("the process took no time".to_owned());
     }

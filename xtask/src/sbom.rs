@@ -134,7 +134,7 @@ fn texts_of(package: &Value) -> Result<Vec<String>, String> {
         let read = |file: &str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
         return named.map(read).into_iter().collect();
     };
-    let folder = Path::new(manifest).parent().ok_or("a package lies nowhere")?;
+    let folder = Path::new(manifest).parent().ok_or("a package has no folder")?;
     let files = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let is_text = |name: &str| {
         ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"]

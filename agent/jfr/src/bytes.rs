@@ -210,7 +210,7 @@ impl<'a> Bytes<'a> {
 
     /// Half of a letter outside of the first 65,536 is one, too.
     pub fn letter(&mut self) -> Result<u16, Damage> {
-        u16::try_from(self.short()? & 0xffff).map_err(|_| self.damage("a letter that is none"))
+        u16::try_from(self.short()? & 0xffff).map_err(|_| self.damage("a number that is not a character"))
     }
 }
 

@@ -196,7 +196,7 @@ impl Chunk {
     /// The bytes of such an event, behind its size and type, and where it begins; it ends before
     /// another one does.
     fn event_at(&self, place: i64, wanted: i64, before: usize) -> Result<(Bytes<'_>, usize), Damage> {
-        let nowhere = |at| Damage { what: "the header tells of a place that is not there", at };
+        let nowhere = |at| Damage { what: "the header has an offset without such an event", at };
         let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
         let at = at.ok_or_else(|| nowhere(self.data.len()))?;
         let mut bytes = self.bytes_at(at);

@@ -138,7 +138,7 @@ fn what_is_no_recording_is_refused_in_words() {
     assert_eq!(said(&begun), "its last chunk was begun, and nothing of it was written yet");
     assert!(said(&with(20, 9)).is_empty(), "constants elsewhere cost the constants alone");
     assert!(read(&with(20, 9)).0[0].damage.is_some());
-    assert!(said(&with(28, 9)).contains("a place that is not there"));
+    assert!(said(&with(28, 9)).contains("an offset without such an event"));
 }
 
 #[test]

@@ -102,8 +102,8 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         meta.ended_ns = meta.ended_ns.max(last_ns);
         let seconds = vouch_report::millis(behind) / 1000.0;
         run.engine_notes.push(format!(
-            "recovered from a recording that nobody ended: what was sampled last is missing, and what is counted beside the samples \
-             (handlers, witnesses, the JVM's pauses) is that of {seconds:.1} s before"
+            "recovered from an unfinished recording: the last samples are missing, and other counts (handlers, witnesses, the JVM's \
+             pauses) are {seconds:.1} s older than the samples"
         ));
     }
     // What was counted may be of another moment, or of more than there is.
@@ -128,7 +128,8 @@ fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
             let func = recording.funcs().get(frame.func);
             let name = (func.category == Category::NoStack).then(|| recording.strings().get(func.name))?;
             let words = why_no_stack(name)?;
-            Reason::ALL.into_iter().find(|reason| reason.words() == words)
+            // An older Vouch may have had other words for its reasons.
+            Reason::ALL.into_iter().find(|reason| reason.words() == words).or(Some(Reason::UNNAMED))
         })
         .collect();
     let samples = recording.threads().iter().flat_map(Thread::samples);

@@ -269,7 +269,7 @@ mod tests {
         for behind in [false, true] {
             let it = looping(&poll, behind);
             let own = it.own;
-            assert_eq!(corrected(it), [own; 2], "behind the loop: {behind}");
+            assert_eq!(corrected(it), [own; 2], "the poll comes after the loop: {behind}");
         }
     }
 

@@ -227,7 +227,7 @@ fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
     bounds
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no table has so many rows")]
+#[expect(clippy::cast_precision_loss, reason = "no table has 2^52 rows")]
 fn count(number: usize) -> f64 {
     number as f64
 }

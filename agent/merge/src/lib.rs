@@ -103,7 +103,7 @@ impl Clock {
             [told(self.pauses, "pauses for the collector"), told(self.waits, "waits of Vouch's own thread")];
         let moments: Vec<String> = moments.into_iter().flatten().collect();
         if self.is_astray() {
-            "by the time of day alone, which was set meanwhile or stood still: Vouch's own waits are not where it says".to_owned()
+            "by the time of day alone, which jumped or stopped during the run: waits of Vouch's own thread disagree with it".to_owned()
         } else if moments.is_empty() {
             "by the time of day alone".to_owned()
         } else {

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use vouch_document::{Part, Wrong};
 
 /// Whose a recording's threads are is only known among those of one process.
-pub const OF_SEVERAL: &str = "the events of a Flight Recorder file go into one profile, that of its own process: do that first, and put the profiles \
-    together then";
+pub const OF_SEVERAL: &str = "a Flight Recorder file belongs to the profile of one process: add the file to that profile first, then merge the profiles";
 
 /// A marker to be added.
 #[derive(Debug)]

@@ -115,7 +115,7 @@ pub static KEYS: [Key; 24] = [
         &["sample threads by another signal, such as SIGUSR1, where SIGPROF is taken"],
     ),
     of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
-    key("threads", "REGEX", &["sample only threads with a name of which some part matches"]),
+    key("threads", "REGEX", &["sample only threads with a name that contains a match"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
     of(

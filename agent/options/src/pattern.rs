@@ -41,7 +41,11 @@ impl Place<'_> {
                 has_pid = true;
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('t') {
-                path.push_str(self.time.as_deref().ok_or("%t is known in the JVM's own place alone")?);
+                path.push_str(
+                    self.time
+                        .as_deref()
+                        .ok_or("%t is replaced only inside the recorded JVM: choose a name without it")?,
+                );
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('%') {
                 path.push('%');

@@ -43,7 +43,7 @@ pub fn check(path: &Path) -> Result<(), String> {
             let _ = remove_file(&beside.path);
             hindrance.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
         }
-        Err(error) => Err(format!("{}: cannot be written: {error}; choose another place", path.display())),
+        Err(error) => Err(format!("{}: cannot be written: {error}; choose another folder", path.display())),
     }
 }
 
@@ -56,11 +56,13 @@ fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
     }
     let (folder, user) = (fs::metadata(folder(path)).ok()?, ours.metadata().ok()?.uid());
     if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), there.uid()].contains(&user) {
-        return Some("is somebody else's, and in this folder only they may replace it: choose another name");
+        return Some(
+            "belongs to another user, and only that user may replace it in this folder: choose another name",
+        );
     }
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     is_mounted(&mounts, &identity(path)?).then_some(
-        "is mounted by itself, and cannot be replaced: mount its folder in its place, or choose another name",
+        "is a mount point, and cannot be replaced: mount its folder instead, or choose another name",
     )
 }
 
@@ -258,7 +260,7 @@ mod tests {
         assert!(check(Path::new("a.json")).is_ok());
         assert!(check(&folder.join("no/a.json")).unwrap_err().contains("create it first"));
         assert!(check(&folder).unwrap_err().contains("is a folder"));
-        assert!(check(Path::new("/proc/a.json")).unwrap_err().contains("choose another place"));
+        assert!(check(Path::new("/proc/a.json")).unwrap_err().contains("choose another folder"));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -112,11 +112,13 @@ pub fn called(caller: &Method, bci: Bci) -> String {
     match stand(caller, bci) {
         Stand::At(instruction) => crate::listing::instruction(caller, instruction),
         Stand::Native => explain::native_calls(caller).to_owned(),
-        Stand::Entry => "nothing: it had not begun".to_owned(),
+        Stand::Entry => "nothing: the method had not begun".to_owned(),
         Stand::Gone(_) => "code that is no longer there".to_owned(),
-        Stand::Nowhere(Refutation::BciPastEnd) => "nothing: the code ends before".to_owned(),
-        Stand::Nowhere(Refutation::Nativeness) => "nothing: the bci is none of such a method's".to_owned(),
-        Stand::Nowhere(_) => "nothing: no instruction begins there".to_owned(),
+        Stand::Nowhere(Refutation::BciPastEnd) => {
+            "nothing: the method's code ends before this bci".to_owned()
+        }
+        Stand::Nowhere(Refutation::Nativeness) => "nothing: such a method cannot have this bci".to_owned(),
+        Stand::Nowhere(_) => "nothing: no instruction begins at this bci".to_owned(),
     }
 }
 

@@ -105,11 +105,11 @@ impl Refutation {
         match self {
             Self::NotAnInvoke => "there is no call",
             Self::OtherCallee => "no such call",
-            Self::BciPastEnd => "a place behind the method's end",
-            Self::BciInsideInstruction => "a place inside of an instruction",
+            Self::BciPastEnd => "a bci past the method's end",
+            Self::BciInsideInstruction => "a bci inside an instruction",
             Self::Nativeness => "native code taken for Java, or the reverse",
             Self::NullMethod => "a method without an id",
-            Self::UnknownMethod => "a method that nobody knows",
+            Self::UnknownMethod => "an unknown method",
             Self::WrongRoot => "no thread begins here",
             Self::Witness => "the JVM itself says otherwise",
         }

@@ -294,7 +294,7 @@ pub static GIVEN_UP: EventKind = EventKind {
     stack: false,
     mark: MarkKind {
         key: "code_given_up",
-        label: "Code given up",
+        label: "Code discarded",
         description: "Compiled code of a method is not entered any more, and nothing as good has \
                       replaced it. Most often an assumption of the compiler was wrong. The method \
                       goes on in worse code, or interpreted, until it is compiled again.",

@@ -18,18 +18,21 @@ pub fn words(run: &Run) -> Option<String> {
         let share = percent(100.0 * took_ms / lasted_ms);
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
         format!(
-            "it stood still for the collector {}, {took} ({share} of the time), {longest} the longest",
+            "garbage collections stopped all threads {}, for {took} in all ({share} of the time), {longest} at most",
             times(*count)
         )
     });
     let locks = of("monitor").map(|EventReport { count, took_ms, longest_ms, .. }| {
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
-        format!("threads waited {} for a lock, {took} in all, {longest} the longest", times(*count))
+        format!("threads waited for a lock {}, for {took} in all, {longest} at most", times(*count))
     });
     let all = run.safepoints.filter(|all| all.count > 0);
     let all = all.map(|SafepointReport { count, stopped_ms, reaching_ms }| {
         let (stopped, reaching) = (duration(stopped_ms), duration(reaching_ms));
-        format!("for whatever reason it stood {}, {stopped}, and took {reaching} to stop", times(count))
+        format!(
+            "safepoints stopped all threads {}, for {stopped} in all, after {reaching} to reach them",
+            times(count)
+        )
     });
     let told = [pauses, all, locks, still(&run.waiting), classes(run), compilers(run)];
     let parts: Vec<String> = told.into_iter().flatten().collect();
@@ -43,7 +46,7 @@ fn classes(run: &Run) -> Option<String> {
     let [loading, linking, initializing] = [loading_ms, linking_ms, initializing_ms].map(duration);
     (all > PART * run.lasted_ms()).then(|| {
         format!(
-            "threads spent {} on {} classes that were new: {loading} to load, {linking} to link, {initializing} to initialise them",
+            "threads spent {} on {} new classes: {loading} loading, {linking} linking, {initializing} initialising",
             duration(all),
             grouped(loaded)
         )
@@ -55,7 +58,7 @@ fn compilers(run: &Run) -> Option<String> {
     let CompilerReport { compiled, took_ms, .. } = run.compilers?;
     (took_ms > PART * run.lasted_ms()).then(|| {
         let (took, times) = (duration(took_ms), grouped(compiled));
-        format!("the compilers' threads worked for {took} of wall time, all together, {times} times")
+        format!("JIT compiler threads spent {took} of wall-clock time on {times} compilations")
     })
 }
 
@@ -64,12 +67,12 @@ fn still(waiting: &[WaitingReport]) -> Option<String> {
     let first = waiting.iter().max_by(|one, other| one.waited_ms.total_cmp(&other.waited_ms))?;
     let WaitingReport { thread, class, owner, waited_ms } = first;
     let of = if class.is_empty() { String::new() } else { format!(" of class {class}") };
-    let waits = format!("{thread} still waits for a lock{of}, since {}", duration(*waited_ms));
-    let owner = owner.as_ref().map_or_else(String::new, |owner| format!(", which {owner} has"));
+    let waits = format!("{thread} has been waiting for a lock{of} for {}", duration(*waited_ms));
+    let owner = owner.as_ref().map_or_else(String::new, |owner| format!(", held by {owner}"));
     let others = match waiting.len() - 1 {
         0 => String::new(),
-        1 => " (and one more thread for one)".to_owned(),
-        others => format!(" (and {others} more threads for one)"),
+        1 => " (and one more thread waits for a lock)".to_owned(),
+        others => format!(" (and {others} more threads wait for a lock)"),
     };
     Some(format!("{waits}{owner}{others}"))
 }

@@ -308,18 +308,21 @@ impl TrustReport {
         let dropped = self.samples.fates.dropped;
         let dropped = (dropped > 0).then(|| match self.limit_reached() {
             Some(why) => {
-                format!("{} samples are not there, most of them or all since {why}", grouped(dropped))
+                format!("{} samples were dropped, most or all because {why}", grouped(dropped))
             }
             None => {
-                format!("{} samples found no room: a longer interval= would lose fewer", grouped(dropped))
+                format!(
+                    "{} samples were dropped because a buffer was full: a longer interval= drops fewer",
+                    grouped(dropped)
+                )
             }
         });
         let nameless = (self.run.names_lost > 0).then(|| {
-            format!("{} methods were gone before they could be named", grouped(self.run.names_lost))
+            format!("{} methods were unloaded before their names were read", grouped(self.run.names_lost))
         });
         let cut = (self.run.stacks_cut > 0).then(|| {
             format!(
-                "{} stacks were cut for want of room or time: what is left out of them is in their middle",
+                "{} stacks were cut in the middle: the buffers were full, or the walk took too long",
                 grouped(self.run.stacks_cut)
             )
         });

@@ -43,6 +43,8 @@ impl Reason {
     pub const STOPPED: Self = Self(i32::MIN + 3);
     /// The handler ran on an alternate stack that is too small for a walk.
     pub const NO_ROOM: Self = Self(i32::MIN + 4);
+    /// A code of AsyncGetCallTrace without a name.
+    pub const UNNAMED: Self = Self(-11);
 
     /// True if that is no failure: the thread was outside of Java.
     #[must_use]
@@ -86,22 +88,22 @@ impl Reason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD => "outside of Java",
-            Self(-1) => "the JVM tells of no classes",
-            Self(-2) => "during a collection",
-            Self(-3) => "it had left Java, nobody knows from where",
-            Self(-4) => "it had left Java, from callers that nobody knows",
-            Self::UNKNOWN_JAVA => "in Java, nobody knows where",
-            Self::NOT_WALKABLE_JAVA => "in Java, by callers that nobody knows",
+            Self(-1) => "the JVM sends no class events",
+            Self(-2) => "during a garbage collection",
+            Self(-3) => "outside Java code, unknown last Java frame",
+            Self(-4) => "outside Java code, unknown callers",
+            Self::UNKNOWN_JAVA => "in Java, unknown code",
+            Self::NOT_WALKABLE_JAVA => "in Java, unknown callers",
             Self(-8) => "its thread was about to end",
             Self(-9) => "a frame was being deoptimised",
             Self(-10) => "at a safepoint",
-            Self::UNKNOWN_STATE => "nobody knows what it did",
-            Self::NOT_SIGNALLED => "it was due, and no signal came",
+            Self::UNKNOWN_STATE => "unknown thread state",
+            Self::NOT_SIGNALLED => "a sample was due, and no signal came",
             Self::THREAD_ENDED => "its thread ended, or left the recording, before the next sample",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
-            Self::NO_ROOM => "its stack for signals has no room for a walk",
-            Self(_) => "nobody knows why",
+            Self::NO_ROOM => "its signal stack is too small for a walk",
+            Self(_) => "unknown reason",
         }
     }
 }
@@ -126,7 +128,7 @@ impl Reason {
         Self::CRASHED,
         Self::STOPPED,
         Self::NO_ROOM,
-        Self(-11),
+        Self::UNNAMED,
     ];
 }
 

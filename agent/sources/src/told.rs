@@ -62,7 +62,7 @@ impl Embedded {
         }
         lines.extend(self.unreadable.iter().take(NAMED).cloned());
         if let Some(more) = self.unreadable.get(NAMED..).filter(|more| !more.is_empty()) {
-            lines.push(format!("{} more places could not be looked at", more.len()));
+            lines.push(format!("{} more paths cannot be read", more.len()));
         }
         lines
     }

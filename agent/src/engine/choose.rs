@@ -133,7 +133,7 @@ fn why_no_perf(error: &io::Error) -> String {
             _ => "the system forbids perf_event_open (a container's seccomp filter does that)".to_owned(),
         },
         Some(libc::ENOSYS) => "the kernel has no perf_event_open, or a seccomp filter hides it".to_owned(),
-        Some(libc::EMFILE | libc::ENFILE) => "no file descriptors are left".to_owned(),
+        Some(libc::EMFILE | libc::ENFILE) => "the process has no free file descriptor".to_owned(),
         _ => format!("perf_event_open failed: {error}"),
     }
 }

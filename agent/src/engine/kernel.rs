@@ -12,8 +12,8 @@
 /// Why perf's CPU clock is dangerous on the kernel of this name; `None` if it is not, as far as is
 /// known.
 pub fn danger(release: &str) -> Option<String> {
-    const HANGS: &str = "can hang the machine in a timer of perf's";
-    const LEAVES: &str = "can leave a timer of perf's running in memory that was given back (CVE-2026-23014)";
+    const HANGS: &str = "can hang the machine in a perf timer";
+    const LEAVES: &str = "can leave a perf timer running in freed memory (CVE-2026-23014)";
     let Release { version, patch, candidate } = Release::read(release)?;
     let why = match (version, patch, candidate) {
         ((6, 16), ..) | ((6, 17), 0..8, _) | ((6, 18), 0, Some(_)) => HANGS,
@@ -98,7 +98,7 @@ mod tests {
         let told = danger("6.17.1-300.fc43.x86_64").unwrap();
         assert_eq!(
             told,
-            "Linux 6.17.1-300.fc43.x86_64 can hang the machine in a timer of perf's: 6.18.6 and later cannot"
+            "Linux 6.17.1-300.fc43.x86_64 can hang the machine in a perf timer: 6.18.6 and later cannot"
         );
         assert!(danger("6.18.3").unwrap().contains("CVE-2026-23014"));
     }

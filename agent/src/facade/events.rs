@@ -13,7 +13,7 @@ macro_rules! numbers {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $header:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(dead_code, reason = "whoever adds an event finds its number here")]
+        #[allow(dead_code, reason = "the numbers of events that are not used yet")]
         #[repr(i32)]
         pub enum $name { $($variant = $number,)* }
 

@@ -59,7 +59,7 @@ pub(super) struct Tables<'h> {
 
 impl<'h> Tables<'h> {
     pub(super) fn of(hotspot: &'h HotSpot) -> Result<Self, String> {
-        let table = Table::of(hotspot).ok_or("this JVM exports no tables of its own layout")?;
+        let table = Table::of(hotspot).ok_or("this JVM does not export its VMStructs")?;
         Ok(Self { hotspot, table })
     }
 

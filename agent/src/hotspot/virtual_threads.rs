@@ -82,10 +82,8 @@ pub fn known() -> bool {
 /// What is said where the frames of virtual threads cannot be found though there are some.
 pub fn missing() -> Option<String> {
     match FOUND.get()? {
-        Err(why) => {
-            Some(format!("a virtual thread that was parked has no stack of its own, nor a name: {why}"))
-        }
-        Ok(Err(why)) => Some(format!("the virtual threads of samples are not known: {why}")),
+        Err(why) => Some(format!("virtual threads that were parked have neither a stack nor a name: {why}")),
+        Ok(Err(why)) => Some(format!("samples of virtual threads cannot be assigned to them: {why}")),
         Ok(Ok(())) => None,
     }
 }

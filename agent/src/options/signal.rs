@@ -35,7 +35,7 @@ const NEEDED: [(&[&str], &str); 6] = [
             "SIGCHLD", "SIGCONT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGIO", "SIGPOLL", "SIGPWR",
             "SIGXCPU", "SIGWINCH",
         ],
-        "the kernel sends it for reasons of its own",
+        "the kernel sends it for other reasons",
     ),
 ];
 
@@ -133,7 +133,7 @@ mod tests {
             ("SIGSEGV", "faults"),
             ("SIGQUIT", "print its threads"),
             ("SIGKILL", "lets no process handle it"),
-            ("SIGCHLD", "reasons of its own"),
+            ("SIGCHLD", "other reasons"),
             (jdk.as_str(), "blocking I/O"),
             ("SIGRTMIN+99", "the last one is SIGRTMIN+"),
             ("SIGNAL", "must be SIGPROF, SIGUSR1, SIGVTALRM, SIGALRM, SIGSTKFLT or SIGRTMIN+n"),

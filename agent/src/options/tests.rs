@@ -144,7 +144,7 @@ fn nonsense_is_refused_kindly() {
         ("threads=[", "not a regular expression"),
         ("depth=2k", "whole number"),
         ("xyzzyplugh=1", "the keys are"),
-        ("depth=5,depth=6", "given twice"),
+        ("depth=5,depth=6", "set twice"),
         ("stop,interval=1ms", "no meaning beside stop"),
         ("stop,dump", "give one"),
     ] {

@@ -196,7 +196,7 @@ fn a_sample_without_a_stack_says_why() {
     assert_eq!(
         bench.shown(),
         [
-            "main: [no stack: in Java, nobody knows where] 2",
+            "main: [no stack: in Java, unknown code] 2",
             "main: [no stack: the walk faulted] 1",
             "main: [no stack: walking was stopped] 1",
             "main: [outside Java] 3"

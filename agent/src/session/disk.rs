@@ -53,13 +53,13 @@ impl Disk {
                 Err(error) => {
                     let why = match error.kind() {
                         io::ErrorKind::AlreadyExists => {
-                            "nine of its name are there already: move them away".to_owned()
+                            "nine files of this name exist: move them away".to_owned()
                         }
                         _ => error.to_string(),
                     };
                     let stem = stem.display();
                     say(&format!(
-                        "recording: {stem}{ENDING} cannot be created, so nothing is left if the JVM is killed: {why}"
+                        "recording: {stem}{ENDING} cannot be created, so the profile is lost if the JVM is killed: {why}"
                     ));
                 }
             }
@@ -114,7 +114,7 @@ impl Disk {
             if !writer.is_there() {
                 self.stopped = true;
                 return say(&format!(
-                    "recording: {place} is gone, so nothing of this run is left if the JVM is killed"
+                    "recording: {place} was deleted, so the profile is lost if the JVM is killed"
                 ));
             }
         }
@@ -131,12 +131,12 @@ impl Disk {
                 if matches!(kept, Kept::NoRoom) {
                     self.stopped = true;
                     say(&format!(
-                        "recording: {place} ends here: its limit is too small for what it is about (recording-limit=)"
+                        "recording: {place} ends here: its size limit is too small (recording-limit= raises it)"
                     ));
                 }
             }
             Err(error) if !std::mem::replace(&mut self.failing, true) => say(&format!(
-                "recording: {place} cannot be written: {error}; it is tried again, and the profile is not touched by this"
+                "recording: {place} cannot be written: {error}; writing is retried, and the profile is complete all the same"
             )),
             Err(_) => {}
         }
@@ -155,7 +155,7 @@ impl Disk {
         if !written && writer.is_there() {
             let how_far = if is_whole { "" } else { ", as far as it could be written" };
             say(&format!(
-                "what was recorded is in {place}{how_far}: `vouch recover {place}` makes the profile of it"
+                "{place} has the recording{how_far}: `vouch recover {place}` makes a profile of it"
             ));
         }
     }
@@ -172,7 +172,7 @@ impl Disk {
 
 fn remove(writer: Writer, place: &str) {
     if let Err(error) = writer.remove() {
-        say(&format!("recording: {place} is needed no more, and could not be removed: {error}"));
+        say(&format!("recording: {place} is no longer needed, but cannot be removed: {error}"));
     }
 }
 

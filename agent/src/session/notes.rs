@@ -104,7 +104,7 @@ impl Notes {
         let sharing = session.recorder.threads_shared();
         self.note((sharing > 0).then(|| {
             format!(
-                "there were so many threads that the last {} share tracks with others of like names",
+                "there were too many threads: the last {} share tracks with threads of similar names",
                 grouped(sharing)
             )
         }));

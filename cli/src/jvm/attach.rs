@@ -154,18 +154,19 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
         may_answer(pid)?;
     }
     Err(format!(
-        "process {pid} does not listen: it hangs, does not come to a safepoint, or starts still; it was waited for {} s",
+        "process {pid} did not answer within {} s: it hangs, cannot reach a safepoint, or is still starting",
         WAKING.as_secs()
     ))
 }
 
 /// The other end is that process and no other.
 fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, String> {
-    let peer = rustix::net::sockopt::socket_peercred(&stream)
-        .map_err(|error| format!("who listens in the place of process {} is not known: {error}", jvm.pid))?;
+    let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| {
+        format!("cannot check which process listens at the socket of process {}: {error}", jvm.pid)
+    })?;
     if u32::try_from(peer.pid.as_raw_nonzero().get()) != Ok(jvm.pid) {
         return Err(format!(
-            "not process {} but process {} listens at its socket in /tmp: somebody else has put it there, and nothing was said to it",
+            "the attach socket of process {} in /tmp belongs to process {}: vouch sent nothing to it; delete that socket",
             jvm.pid,
             peer.pid.as_raw_nonzero()
         ));

@@ -106,7 +106,7 @@ fn every_format_and_the_report_are_to_be_had() {
     );
     assert!(output.status.success(), "{output:?}");
     assert!(fs::read_to_string(folder.join("a.folded")).unwrap().contains("shop.Cart.add 1"));
-    assert!(fs::read_to_string(folder.join("r.json")).unwrap().contains("nobody ended"));
+    assert!(fs::read_to_string(folder.join("r.json")).unwrap().contains("unfinished recording"));
     assert!(fs::read_to_string(folder.join("a.svg")).unwrap().contains("<title>shop.Cart.add (1 ms"));
     assert!(folder.join("a.html").exists() && folder.join("a.vouch").exists());
 }
@@ -159,8 +159,8 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
     for (arguments, says) in [
         (vec!["merge", "a.vouch", own, "--out", own], "is one of the files to be merged"),
         (vec!["merge", "a.vouch"], "name two files at least"),
-        (vec!["merge", own, all, "c.jfr"], "go into one profile, that of its own process"),
-        (vec!["merge", "a.vouch", "c.jfr"], "go into one profile, that of its own process"),
+        (vec!["merge", own, all, "c.jfr"], "belongs to the profile of one process"),
+        (vec!["merge", "a.vouch", "c.jfr"], "belongs to the profile of one process"),
         (vec!["merge", own, all, "--most", "3"], "need a Flight Recorder file"),
         (vec!["merge", own, "d.json"], "No such file"),
         (vec!["merge", "a.vouch", "link.json.gz", "--out", own], "is one of the files to be merged"),

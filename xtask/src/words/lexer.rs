@@ -134,7 +134,9 @@ pub fn rust(text: &str) -> RustParts {
             parts.comments.push(Piece::new(line, rest.get(..length).unwrap_or_default()));
             (length, false)
         } else if let Some(length) = string_length(rest, parts.code.chars().next_back()) {
-            parts.strings.push(Piece::new(line, rest.get(..length).unwrap_or_default()));
+            parts
+                .strings
+                .push(Piece::new(line, &without_placeholders(rest.get(..length).unwrap_or_default())));
             (length, false)
         } else if first == '\'' {
             let length = char_length(rest);
@@ -150,6 +152,26 @@ pub fn rust(text: &str) -> RustParts {
         rest = after;
     }
     parts
+}
+
+/// A format string with spaces instead of the names in its placeholders, such as `{place}`.
+fn without_placeholders(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        out.push('{');
+        let name = after.len().saturating_sub(after.trim_start_matches(is_of_a_name).len());
+        let ends = after.get(name..).is_some_and(|after| after.starts_with(['}', ':']));
+        out.push_str(&if ends { " ".repeat(name) } else { String::new() });
+        rest = after.get(if ends { name } else { 0 }..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+fn is_of_a_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
 }
 
 fn push_comment(parts: &mut RustParts, line: usize, comment: &str) {
@@ -200,7 +222,7 @@ fn char_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Language, comment_lines, markdown, rust};
+    use super::{Language, comment_lines, markdown, rust, without_placeholders};
 
     #[test]
     fn rust_is_split_into_comments_strings_and_code() {
@@ -213,6 +235,15 @@ mod tests {
         let texts = parts.texts();
         assert_eq!(texts.len(), 1);
         assert_eq!(texts[0].line, 4);
+    }
+
+    #[test]
+    fn names_in_placeholders_are_no_words() {
+        for (text, expected) in
+            [("{place}: {}", "{     }: {}"), ("{place:?} lies", "{     :?} lies"), ("{a b}{", "{a b}{")]
+        {
+            assert_eq!(without_placeholders(text), expected);
+        }
     }
 
     #[test]

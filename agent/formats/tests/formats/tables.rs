@@ -187,7 +187,7 @@ fn the_columns_are_those_of_version_66() {
 #[test]
 fn why_there_is_no_stack_is_a_part_of_that_category() {
     let mut recording = Recording::new();
-    for why in ["in Java, nobody knows where", "a reason of another profiler's", "outside of Java"] {
+    for why in ["in Java, unknown code", "a reason of another profiler's", "outside of Java"] {
         recording.stand_in(None, &no_stack(why), Category::NoStack);
     }
     let profile = written(&recording);
@@ -197,5 +197,5 @@ fn why_there_is_no_stack_is_a_part_of_that_category() {
     assert_eq!(parts["name"], "No stack");
     let part = |row: i64| parts["subcategories"][usize::try_from(row).unwrap()].as_str().unwrap();
     let parts: Vec<&str> = numbers(&frames["subcategory"]).into_iter().map(part).collect();
-    assert_eq!(parts, ["in Java, nobody knows where", "Other", "outside of Java"]);
+    assert_eq!(parts, ["in Java, unknown code", "Other", "outside of Java"]);
 }

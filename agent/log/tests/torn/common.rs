@@ -83,7 +83,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         recording.stack(None, frame)
     };
     let outside = special(recording, "GC", Category::Vm(VmPart::Gc));
-    let none = special(recording, "[no stack: in Java, nobody knows where]", Category::NoStack);
+    let none = special(recording, "[no stack: in Java, unknown code]", Category::NoStack);
     if number.is_multiple_of(4) {
         threads.push(recording.add_thread(&format!("worker {number}"), 100 + number, START_NS + at));
     }

@@ -28,7 +28,7 @@ fn one_that_is_cut_anywhere_has_what_was_written_before() {
         let samples = part.tally().samples.sum();
         assert!(samples >= before && !found.is_ended && found.damage().is_none(), "{length}: {found:?}");
         assert_eq!(meta.report.samples.signals, samples);
-        assert!(meta.report.run.engine_notes.iter().any(|note| note.contains("nobody ended")));
+        assert!(meta.report.run.engine_notes.iter().any(|note| note.contains("unfinished recording")));
         whole += u64::from(samples > before);
         before = samples;
     }

@@ -143,7 +143,7 @@ fn a_place_is_told_in_the_manner_of_javap() {
     let number = builder.method("java/util/List", "size", "()I").to_be_bytes();
     let caller = caller(builder.build(), &[4, INVOKEVIRTUAL, number[0], number[1], 177]);
     assert_eq!(called(&caller, 1), "invokevirtual java/util/List.size:()I");
-    assert_eq!(called(&caller, 9), "nothing: the code ends before");
+    assert_eq!(called(&caller, 9), "nothing: the method's code ends before this bci");
     let lines = listing(&caller, 1, 5);
     assert_eq!(
         lines,

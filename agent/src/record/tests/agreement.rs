@@ -65,14 +65,14 @@ fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
     let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
     assert_eq!(
         (shown, kind.as_str()),
-        (vec!["main: [no stack: in Java, by callers that nobody knows] 1".to_owned()], "neither")
+        (vec!["main: [no stack: in Java, unknown callers] 1".to_owned()], "neither")
     );
     // But whether there is Java at all the thread says itself.
     let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_of(-3).map(|_| &WHOLE[..]));
     assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
     // If it says that it runs some, it is just about to enter its first method.
     let (shown, ..) = told(Err(Reason::NO_JAVA_FRAME), Err(Reason::UNKNOWN_JAVA));
-    assert_eq!(shown, ["main: [no stack: in Java, nobody knows where] 1"]);
+    assert_eq!(shown, ["main: [no stack: in Java, unknown code] 1"]);
 }
 
 #[test]

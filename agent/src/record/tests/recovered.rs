@@ -72,7 +72,7 @@ fn where_none_is_allowed_the_sample_has_no_stack_and_the_jvm_is_not_blamed() {
     bench.drain();
     assert_eq!((bench.tally().samples.unwalked, bench.tally().samples.sum()), (1, 1));
     assert_eq!(bench.recorder.unwalked()["unknown_Java"], 1);
-    assert_eq!(bench.shown(), ["main: [no stack: in Java, nobody knows where] 1"]);
+    assert_eq!(bench.shown(), ["main: [no stack: in Java, unknown code] 1"]);
     assert!(bench.recorder.refutations().is_empty() && bench.recorder.refuted().is_empty());
     let edges = bench.recorder.edges();
     assert_eq!((edges.checked, edges.distinct, edges.refuted), (0, 0, 0), "a guess is nobody's stack");

@@ -160,7 +160,7 @@ pub fn thread_pointer() -> usize {
 
 /// Where the calling thread is.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "a function's own frame would be gone before it is told")]
+#[expect(clippy::inline_always, reason = "a separate frame would be gone when the function returns")]
 pub fn here() -> Registers {
     let (pc, sp, fp);
     // SAFETY: reads three registers.

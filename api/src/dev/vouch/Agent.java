@@ -4,30 +4,27 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The agent's side: natives of libvouch.so, and the cell of each thread.
+ * Native methods of libvouch.so, and the cell of each thread.
  *
- * A cell is a little memory that a thread writes and its signal handler reads: the number of the
- * context that the thread works for, and the trace that it works in.
+ * A cell is a small buffer that a thread writes and its signal handler reads. It contains the
+ * number of the thread's context, and the thread's trace.
  */
 final class Agent {
-    /** What both sides have agreed upon. */
+    /** The version of the protocol with the agent. The agent has the same constant. */
     private static final int PROTOCOL = 2;
 
-    /** So many bytes has the cell of a platform thread. */
+    /** The size of the cell of a platform thread, in bytes. */
     private static final int OWN = 32;
 
-    // Where in a cell what lies: the context's number; how many traces the thread is in, and the
-    // innermost one.
+    // Offsets in a cell: the context's number, the depth of the trace, and the innermost trace's
+    // ids.
     private static final int CONTEXT = 0;
     private static final int DEPTH = 4;
     private static final int HIGH = 8;
     private static final int LOW = 16;
     private static final int SPAN = 24;
 
-    /**
-     * The agent is loaded. One that is attached later sets it, whatever this class has found out
-     * until then.
-     */
+    /** True once the agent is loaded. An agent that is attached later sets it. */
     static volatile boolean here;
 
     static {
@@ -36,7 +33,10 @@ final class Agent {
         }
     }
 
-    /** Each thread's. A virtual thread has one for as long as it is in a context or a trace. */
+    /**
+     * The cell of each thread. A virtual thread has a cell only while it is in a context or a
+     * trace.
+     */
     static final ThreadLocal<ByteBuffer> CELLS = ThreadLocal.withInitial(Agent::findCell);
 
     private Agent() {}
@@ -58,37 +58,36 @@ final class Agent {
         return (cell == null ? ByteBuffer.allocate(Virtuals.UNSEEN) : cell).order(ByteOrder.nativeOrder());
     }
 
-    /** The context in a cell of the calling thread's; 0 is none. */
+    /** Returns the context in the cell of the calling thread; 0 if there is no context. */
     static int context(ByteBuffer cell) {
         return cell.getInt(CONTEXT);
     }
 
-    /** In how many traces the calling thread is by its cell, and the innermost one's ids. */
+    /** Returns how deep the calling thread is in traces, then the innermost trace's ids. */
     static long[] trace(ByteBuffer cell) {
         return new long[] {cell.getInt(DEPTH), cell.getLong(HIGH), cell.getLong(LOW), cell.getLong(SPAN)};
     }
 
     /**
-     * The calling thread, whose cell it is, goes on with this context; 0 is none, and then the cell
-     * is not to be used again.
+     * Sets the context of the calling thread, which must own the cell. 0 means no context; after
+     * that the caller must not use the cell again.
      */
     static void go(ByteBuffer cell, int context) {
         cell.putInt(CONTEXT, context);
-        // To a compiler that is a word like any other: it may write it behind a whole loop that
-        // does not touch memory, so that this is shown under the context before. It may not behind
-        // what reads a volatile.
+        // A JIT compiler may move this plain write past a loop that does not touch memory. The
+        // profiler would then show the loop in the old context. A volatile read prevents the move.
         @SuppressWarnings("unused")
         boolean fence = here;
         settle(cell);
     }
 
     /**
-     * The calling thread, whose cell it is, goes on in so many traces, this one innermost. If it is
-     * in none that cell is not to be used again.
+     * Sets the calling thread's innermost trace and how deep it is. The thread must own the cell.
+     * With depth 0 the caller must not use the cell again.
      */
     static void go(ByteBuffer cell, int depth, long high, long low, long span) {
-        // While half of it is written there is none; no compiler may write the one behind the
-        // other.
+        // Depth 0 hides ids that are half written. The volatile reads keep the writes in this
+        // order.
         cell.putInt(DEPTH, 0);
         @SuppressWarnings("unused")
         boolean begun = here;
@@ -103,14 +102,14 @@ final class Agent {
         settle(cell);
     }
 
-    /** A virtual thread that works for nobody has no cell. */
+    /** Returns the cell of a virtual thread that has no context and no trace any more. */
     private static void settle(ByteBuffer cell) {
         if (cell.capacity() != OWN && cell.getInt(CONTEXT) == 0 && cell.getInt(DEPTH) == 0) {
             Virtuals.giveBack(cell);
         }
     }
 
-    /** The context of the calling thread; 0 is none. */
+    /** Returns the context of the calling thread; 0 if it has none. */
     static int now() {
         ByteBuffer cell = CELLS.get();
         int context = context(cell);
@@ -118,12 +117,12 @@ final class Agent {
         return context;
     }
 
-    /** The calling thread goes on with this context. */
+    /** Sets the context of the calling thread. */
     static void go(int context) {
         go(CELLS.get(), context);
     }
 
-    /** It does so for as long as it does work that was given to it. */
+    /** Sets the context of the calling thread while it runs a wrapped task. */
     static void carry(int context) {
         ByteBuffer cell = CELLS.get();
         go(cell, context);
@@ -133,8 +132,8 @@ final class Agent {
     }
 
     /**
-     * The calling thread has begun a context or a trace in this cell of its own, which may be one
-     * that no handler finds.
+     * Counts a context or a trace as lost if no signal handler can find the calling thread's
+     * buffer.
      */
     static void countUnseen(ByteBuffer cell) {
         if (cell.capacity() == Virtuals.UNSEEN) {
@@ -144,87 +143,90 @@ final class Agent {
 
     static native int protocol();
 
-    /** The calling thread's; null if it can have none. */
+    /** Returns the cell of the calling thread; null if it cannot have one. */
     private static native ByteBuffer cell();
 
-    /** The table in which virtual threads have their cells; null if there is none. */
+    /** Returns the table of cells of virtual threads; null if the agent has no table. */
     static native ByteBuffer virtuals();
 
     /**
-     * How far in that table the calling virtual thread has its cell from now on; -1 if there is no
-     * room, or this JVM does not publish it.
+     * Reserves a cell for the calling virtual thread and returns its offset in the table. Returns
+     * -1 if the table is full, or if this JVM does not publish the thread's id.
      */
     static native int claim(long id);
 
-    /** The number of a kind of contexts; 0 if there are too many. */
+    /** Returns the number of a kind of contexts; 0 if there are too many kinds. */
     static native int kind(String type, String label, String[] keys, String[] labels);
 
-    /** What {@link #context} says if it will say no other number any more. */
+    /** The result of {@link #context(int, int, String[])} once no new numbers are available. */
     static final int FULL = -1;
 
     /**
-     * The number of a context inside of another one; 0 if this one gets none, as one that is nested
-     * too deep.
+     * Returns the number of a context inside another one; 0 if it gets no number, for example
+     * because it is nested too deep.
      */
     static native int context(int outer, int kind, String[] values);
 
     /**
-     * 1 if a context lies somewhere inside of another one; for those that another copy of this
-     * class has asked for.
+     * Returns 1 if a context is nested in another one at any depth. Contexts may come from another
+     * class loader's copy of this class.
      */
     static native int inside(int context, int other);
 
-    /** A context is left out, since there are too many. */
+    /** Counts a context that was left out because there are too many. */
     static native void lost();
 
     /**
-     * A page of memory in which the kernel counts how often the calling thread is taken off its
-     * processor; null if there is none.
+     * Returns a memory page in which the kernel counts how often it switched the calling thread
+     * out; null if the kernel provides no such page.
      */
     static native ByteBuffer switches();
 
-    /** The calling thread's CPU time, in nanoseconds. */
+    /** Returns the calling thread's CPU time, in nanoseconds. */
     static native long cpu();
 
-    /** A word that {@link Wanted} reads; null if it cannot be had. */
+    /** Returns the flags that {@link Wanted} reads; null if the agent has none. */
     static native ByteBuffer wanted();
 
-    /** From now on somebody wants to know of groups. */
+    /** Starts counting groups from now on. */
     static native void want();
 
-    /** The number of a group. */
+    /** Returns the number of a group. */
     static native int group(String name);
 
-    /** Where the calling thread adds up its tasks of a group; null: it is not to do so itself. */
+    /**
+     * Returns the buffer in which the calling thread sums its tasks of a group. Null if the thread
+     * must call {@link #spend} instead.
+     */
     static native ByteBuffer sums(int group);
 
-    /**
-     * A task of a group has taken so long, of which the CPU time is below nothing if it is not
-     * known.
-     */
+    /** Adds a finished task to a group. A negative CPU time means that it is unknown. */
     static native void spend(int group, long wall, long cpu);
 
-    /** How long a task of a group took says nothing. */
+    /** Counts a task of a group as abandoned: its times are not used. */
     static native void abandon(int group);
 
-    /** A task of the calling thread, which is added up already, took a millisecond or more. */
+    /**
+     * Reports a task that took a millisecond or more. The calling thread has already added its
+     * times.
+     */
     static native void tookLong(int group, long began, long ended, long cpu);
 
-    /** The names of all groups, by their numbers. */
+    /** Returns the names of all groups, in the order of their numbers. */
     static native String[] groups();
 
-    /** What all tasks of a group have taken, as {@link Sums} has it. */
+    /** Returns the sums of a group over all threads, in the order of {@link Sums}. */
     static native long[] spent(int group);
 
     /**
-     * The number of a kind of markers, of whose fields each has a shape that {@link Told} knows; 0
-     * if there are too many.
+     * Returns the number of a kind of markers; 0 if there are too many kinds. {@link MarkerClass}
+     * has the shapes of fields.
      */
     static native int marker(String type, String label, String description, String[] keys, String[] labels, int[] shapes);
 
     /**
-     * One of them, of the calling thread; 0 is one that has no number. Each field has a number, and
-     * those that are texts have these, in their order.
+     * Adds a marker of the calling thread; 0 is a kind without a number. {@code numbers} has an
+     * element for each field, and {@code texts} has the fields that are texts, in order.
      */
     static native void mark(int marker, long began, long ended, long[] numbers, String[] texts, boolean stack);
 }

@@ -5,13 +5,13 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * Work that is done for whom it was given, on whichever thread. (Classes with a name, so that a
- * profile can show it.)
+ * Work that runs in the context and trace of the thread that submitted it. These classes have names
+ * so that a profile can show them.
  */
 final class Carried {
     private Carried() {}
 
-    /** A task. */
+    /** A {@code Runnable} with its submitter's context and trace. */
     static final class Task implements Runnable {
         private final Runnable work;
         private final int context = Agent.now();
@@ -35,7 +35,7 @@ final class Carried {
         }
     }
 
-    /** A task that something comes of. */
+    /** A {@code Callable} with its submitter's context and trace. */
     static final class Call<T> implements Callable<T> {
         private final Callable<T> work;
         private final int context = Agent.now();
@@ -59,7 +59,7 @@ final class Carried {
         }
     }
 
-    /** Who does each task for whom it was given. */
+    /** An executor that runs each task in its submitter's context and trace. */
     static final class Carrier implements Executor {
         private final Executor executor;
 
@@ -73,7 +73,7 @@ final class Carried {
         }
     }
 
-    /** Who has each thread work for whom it was made. */
+    /** A factory of threads that start in their creator's context and trace. */
     static final class Forker implements ThreadFactory {
         private final ThreadFactory threads;
 

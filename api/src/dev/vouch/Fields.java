@@ -8,13 +8,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What there is to know of a class whose objects tell the profiler something: its fields and what
- * they are called.
+ * The fields that Vouch reads from a context or a marker, and their labels.
  *
- * What it cannot read it leaves out; who keeps what this gives must not outlive the class.
+ * Fields that cannot be read are left out. A cache of these fields must not outlive their class.
  */
 final class Fields {
-    /** Of a text so much is kept. */
+    /** The longest text that is kept, in characters. */
     static final int LONGEST = 200;
 
     private static final Method IS_RECORD = find(Class.class, "isRecord");
@@ -22,8 +21,8 @@ final class Fields {
     private Fields() {}
 
     /**
-     * The fields to read: those of a record, or those that have a label; none if they cannot be
-     * read.
+     * Returns the fields to read: all fields of a record, or those that have a label. Returns none
+     * if they are not accessible.
      */
     static Field[] of(Class<?> type) {
         List<Field> fields = new ArrayList<>();
@@ -49,7 +48,7 @@ final class Fields {
         return label == null ? field.getName() : label.value();
     }
 
-    /** What a class is called: its label, or its name without what it lies in. */
+    /** Returns the label of a class, or else its simple name. */
     static String label(Class<?> type) {
         if (type.isArray()) {
             return label(type.getComponentType()) + "[]";
@@ -60,8 +59,7 @@ final class Fields {
     }
 
     /**
-     * What an object says, as far as it is kept; half a letter, which is none, is shown as one that
-     * is unknown.
+     * Returns the text of an object, cut to {@link #LONGEST}. Unpaired surrogates become U+FFFD.
      */
     static String text(Object value) {
         String text = String.valueOf(value);
@@ -84,7 +82,7 @@ final class Fields {
         return mended == null ? text : mended.toString();
     }
 
-    /** What a public method without parameters says, which some JDKs have not: then false. */
+    /** Calls a public method that returns a boolean; false on a JDK that lacks the method. */
     static boolean answers(Method question, Object of) {
         try {
             return question != null && (Boolean) question.invoke(of);
@@ -93,7 +91,7 @@ final class Fields {
         }
     }
 
-    /** A public method; null on a JDK that has none of this name. */
+    /** Finds a public method; null on a JDK that has no method of this name. */
     static Method find(Class<?> type, String name, Class<?>... parameters) {
         try {
             return type.getMethod(name, parameters);

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Tasks of one kind, of one tenant or of one plug-in, whose time is added up: on the processor,
- * waiting, and how often they took long.
+ * A named group of tasks, for example of one kind, one tenant or one plug-in. Vouch adds up the
+ * group's CPU time, its blocked time and its number of long tasks.
  *
  * <pre>{@code
  * static final Group SAVES = Vouch.group("save");
@@ -16,22 +16,21 @@ import java.util.concurrent.ConcurrentHashMap;
  * }
  * }</pre>
  *
- * Groups are counted while a recording runs, and from when somebody first {@linkplain
- * Vouch#snapshot() asks}; otherwise to enter one costs a branch. A group that a thread has entered
- * already is not entered again: what is inside counts once. Nothing here throws, or waits for
- * anybody.
+ * Groups are counted during a recording, and from the first {@linkplain Vouch#snapshot() snapshot}
+ * on. Otherwise entering a group costs one branch. If a thread is already in the group, entering it
+ * again has no effect, so nested tasks count once. No method here throws or blocks.
  */
 public final class Group {
-    /** So many are told apart, as the agent does. */
+    /** How many groups there can be. The agent has the same limit. */
     private static final int MOST = 4096;
     private static final ConcurrentHashMap<String, Group> ALL = new ConcurrentHashMap<>();
-    /** That of those that are too many. */
+    /** The group of all names beyond the limit. */
     private static final Group OTHERS = new Group("[others]");
 
     private final String name;
-    /** The agent's number for it; 0 before it was asked. */
+    /** The agent's number of the group; 0 before the first use. */
     private volatile int number;
-    /** Who is told of its long tasks. */
+    /** The watchers of the group's long tasks. */
     private volatile Jank[] watched = {};
 
     private Group(String name) {
@@ -51,18 +50,18 @@ public final class Group {
     }
 
     /**
-     * How it is called.
+     * The group's name.
      *
-     * @return its name
+     * @return the name
      */
     public String name() {
         return name;
     }
 
     /**
-     * A task of this group begins on the calling thread.
+     * Begins a task of this group on the calling thread.
      *
-     * @return what ends it, on the same thread
+     * @return the task; close it on the same thread
      */
     public Task enter() {
         return Agent.here && Wanted.groups() ? Task.begin(this) : Task.NONE;
@@ -76,7 +75,7 @@ public final class Group {
         return known;
     }
 
-    /** A task has ended. If its CPU time is not known that is below nothing. */
+    /** Adds a finished task. A negative CPU time means that it is unknown. */
     void add(Object[] here, long ended, long tookWall, long tookCpu) {
         ByteBuffer sums = Here.sums(here, number);
         if (sums == null) {

@@ -4,40 +4,39 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * The calling thread, as it does tasks: which groups it has entered, and its clocks.
+ * The calling thread's state for counting tasks: the groups that it has entered, and its clocks.
  *
- * To ask the kernel for a thread's CPU time takes longer than most tasks. While a thread stays on
- * its processor its CPU time is what the clock says; and the kernel counts, in a page that the
- * thread can read, how often it was taken off. So it is asked once for each time that this has
- * happened, and never if not. Where there is no such page it is asked each time; a virtual thread
- * has no CPU time that anybody knows.
+ * Reading a thread's CPU time from the kernel takes longer than most tasks. While a thread stays on
+ * its processor, its CPU time advances as fast as {@code System.nanoTime()}. The kernel counts in a
+ * page, which the thread can read, how often it switched the thread out. So the CPU time is read
+ * only after such a switch. Without that page it is read each time. The CPU time of virtual threads
+ * is unknown.
  *
- * What a thread keeps is of the JDK's classes alone: else it would keep this class loader, which an
- * application may have brought along. So it is no object of this class, which there would have to
- * be one of for each task.
+ * A thread-local value may refer only to classes of the JDK. Otherwise it would keep this class
+ * loader alive, which can belong to an application. So the state is an {@code Object[]}.
  */
 final class Here {
-    /** Where in the page the kernel counts. */
+    /** The offset of the kernel's counter in the page. */
     private static final int TAKEN_OFF = 8;
     private static final int TRIES = 3;
-    /** In the place of sums that a thread has asked for and cannot have. */
+    /** Marks a group for which the thread asked for sums and got none. */
     private static final ByteBuffer NONE = ByteBuffer.allocate(0);
 
-    // What a thread keeps: itself, its page, the groups that it is in, its sums by the numbers of
-    // groups, and these numbers.
+    // Indices of a thread's state: the thread, its page, the groups that it is in, its sums by
+    // group number, and its numbers.
     private static final int OWNER = 0;
     private static final int PAGE = 1;
     private static final int ENTERED = 2;
     private static final int SUMS = 3;
     private static final int NUMBERS = 4;
 
-    /** Which turn of its event loop this is. */
+    /** Indices of the numbers. This one counts turns of the thread's event loop. */
     private static final int TURN = 0;
-    // What both clocks were when the thread had been taken off so often.
+    // Both clocks at the last reading of the CPU time, and the counter of switches then.
     private static final int WALL_THEN = 1;
     private static final int CPU_THEN = 2;
     private static final int TIMES_TAKEN_OFF = 3;
-    // What was seen last.
+    // Both clocks at the last look.
     private static final int WALL = 4;
     private static final int CPU = 5;
 
@@ -51,11 +50,11 @@ final class Here {
         long[] numbers = new long[CPU + 1];
         numbers[TIMES_TAKEN_OFF] = -1;
         numbers[CPU] = -1;
-        // A virtual thread has no sums of its own.
+        // Virtual threads have no separate sums.
         return new Object[] {owner, known ? Agent.switches() : null, new boolean[16], known ? new ByteBuffer[16] : null, numbers};
     }
 
-    /** The calling thread. */
+    /** Returns the calling thread's state. */
     static Object[] get() {
         return OF.get();
     }
@@ -64,7 +63,7 @@ final class Here {
         return (long[]) here[NUMBERS];
     }
 
-    /** True if it is the calling thread. */
+    /** True if the state belongs to the calling thread. */
     static boolean isOwn(Object[] here) {
         return here[OWNER] == Thread.currentThread();
     }
@@ -73,7 +72,7 @@ final class Here {
         return (boolean[]) here[ENTERED];
     }
 
-    /** Enters a group; false if it is in there. */
+    /** Enters a group; false if the thread is already in it. */
     static boolean enter(Object[] here, int group) {
         boolean[] entered = entered(here);
         if (group >= entered.length) {
@@ -89,7 +88,7 @@ final class Here {
         entered(here)[group] = false;
     }
 
-    /** Where its tasks of this group are added up; null: not by itself. */
+    /** Returns the thread's sums of a group; null if the agent adds up its tasks. */
     static ByteBuffer sums(Object[] here, int group) {
         ByteBuffer[] sums = (ByteBuffer[]) here[SUMS];
         if (sums == null) {
@@ -110,22 +109,19 @@ final class Here {
             here[SUMS] = wide;
             return wide[group];
         } catch (OutOfMemoryError full) {
-            // This once it is added up elsewhere.
+            // The agent adds up this task.
             return NONE;
         }
     }
 
-    /**
-     * The calling thread's event loop handles another event: what it was about is not what it is
-     * about now.
-     */
+    /** Begins the next event of the calling thread's event loop: the thread leaves all groups. */
     static void begin() {
         try {
             Object[] here = get();
             numbers(here)[TURN]++;
             Arrays.fill(entered(here), false);
         } catch (Throwable mistake) {
-            // There is no memory left: whoever is in a group stays there.
+            // There is no memory left, so the thread stays in its groups.
         }
     }
 
@@ -133,7 +129,7 @@ final class Here {
         return numbers(here)[TURN];
     }
 
-    /** Looks at both clocks. */
+    /** Reads both clocks. */
     static void look(Object[] here) {
         long[] numbers = numbers(here);
         ByteBuffer page = (ByteBuffer) here[PAGE];
@@ -159,13 +155,14 @@ final class Here {
             long begin = System.nanoTime();
             numbers[CPU_THEN] = Agent.cpu();
             long end = System.nanoTime();
-            // Both are of one moment, more or less.
+            // The middle of the call is close to the moment at which the kernel read the CPU time.
             numbers[WALL_THEN] = begin + (end - begin) / 2;
             numbers[TIMES_TAKEN_OFF] = before;
             if (page == null || takenOff(page) == before) {
                 break;
             }
-            // It was taken off meanwhile: what was seen belongs to no time that it was on.
+            // The kernel switched the thread out meanwhile, so the two clocks do not belong
+            // together.
             numbers[TIMES_TAKEN_OFF] = -1;
         }
         numbers[WALL] = numbers[WALL_THEN];
@@ -173,8 +170,8 @@ final class Here {
     }
 
     /**
-     * How often the thread was taken off its processor. It is read where it stands here, neither
-     * earlier nor later.
+     * Returns how often the kernel has switched the thread out. The volatile reads keep the
+     * compiler from moving the read.
      */
     private static int takenOff(ByteBuffer page) {
         @SuppressWarnings("unused")
@@ -189,7 +186,7 @@ final class Here {
         return numbers(here)[WALL];
     }
 
-    /** Below nothing: nobody knows. */
+    /** Returns the CPU time; negative if it is unknown. */
     static long cpu(Object[] here) {
         return numbers(here)[CPU];
     }

@@ -7,16 +7,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongConsumer;
 
 /**
- * Watches a {@linkplain Group group} for tasks that take too long: so many of so many milliseconds
- * within so many seconds.
+ * Watches a {@linkplain Group group} for long tasks. It calls a listener when a number of tasks
+ * took too long within a number of seconds.
  *
- * <p>Whoever is told is told on a thread of Vouch's own, which all share, once in that time at most: no task waits for it. One who does
- * not come back keeps the others from being told.
+ * <p>All listeners run on one thread of Vouch's, so no task waits for them. Each is called at most
+ * once per period. A listener that does not return blocks the others.
  */
 public final class Jank implements AutoCloseable {
     private static final BlockingQueue<Runnable> TOLD = new ArrayBlockingQueue<>(1024);
     private static final long IDLE_SECONDS = 1;
-    /** It is there while anybody listens. */
+    /** The thread that calls listeners; null without listeners. */
     private static Thread teller;
     private static int listeners;
 
@@ -24,7 +24,7 @@ public final class Jank implements AutoCloseable {
     private final long least;
     private final long within;
     private final LongConsumer listener;
-    /** When the last of them were, in turns. */
+    /** The times of the last long tasks, as a ring buffer. */
     private final long[] times;
     private int next;
     private volatile boolean closed;
@@ -50,12 +50,12 @@ public final class Jank implements AutoCloseable {
         return jank;
     }
 
-    /** False if there can be no thread more. */
+    /** Starts the thread if necessary; false if no thread can be created. */
     private static synchronized boolean start() {
         if (teller == null) {
             Thread thread = new Thread(Jank::run, "Vouch listeners");
             thread.setDaemon(true);
-            // It must not keep the program of whoever came first.
+            // The thread must not keep the class loader of the program that came first.
             thread.setContextClassLoader(null);
             try {
                 thread.start();
@@ -68,7 +68,7 @@ public final class Jank implements AutoCloseable {
         return true;
     }
 
-    /** True if nobody listens any more: then the next one starts another thread. */
+    /** True if there are no listeners any more. The next listener starts another thread. */
     private static synchronized boolean ends() {
         if (listeners == 0) {
             teller = null;
@@ -88,13 +88,12 @@ public final class Jank implements AutoCloseable {
                     told.run();
                 }
             } catch (Throwable mistake) {
-                // It is the listener's, or there is no memory left: others are to be told all the
-                // same.
+                // The listener failed, or memory ran out. Other listeners must still be called.
             }
         } while (!ends());
     }
 
-    /** A task of its group has taken so long. */
+    /** Counts a task of the group, and calls the listener if there were enough long ones. */
     void tell(long took) {
         if (took < least) {
             return;
@@ -103,13 +102,13 @@ public final class Jank implements AutoCloseable {
             long now = System.nanoTime();
             times[next] = now;
             next = (next + 1) % times.length;
-            // That one is the oldest of them.
+            // The next element is the oldest.
             if (now - times[next] > within || now - quietUntil < 0) {
                 return;
             }
             quietUntil = now + within;
         }
-        // Where nobody has listened for so long one more that is not told is nothing.
+        // The queue is full only if listeners have not returned for long. The call is dropped then.
         TOLD.offer(() -> {
             if (!closed) {
                 listener.accept(took);
@@ -117,7 +116,7 @@ public final class Jank implements AutoCloseable {
         });
     }
 
-    /** Nobody is told any more. */
+    /** Stops watching: the listener is not called any more. */
     @Override
     public synchronized void close() {
         if (!closed) {

@@ -8,16 +8,17 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * A class of contexts: what its objects say, and which of them the agent knows.
+ * A class of contexts: its fields, and the contexts of it that have a number in the agent.
  *
- * It lives as long as the class, and keeps none of its objects for longer. It must never keep more
- * of them than the agent knows, nor a class loader that could go: neither the program's, nor its
- * own, of which there may be one in each of many applications.
+ * It lives as long as the class, and keeps no object of the class for longer. It must never keep
+ * more objects than the agent has numbers. It must also not keep a class loader that could be
+ * unloaded: neither the program's, nor its own, as each application may have its own copy of this
+ * class.
  */
 final class Kind {
-    /** Kinds of classes that outlive this one; of all others, with the class. */
+    /** Kinds of classes that outlive this one. All other kinds live as long as their class. */
     private static final ConcurrentHashMap<Class<?>, Kind> OF_OLDER = new ConcurrentHashMap<>();
-    /** Those of the JDK's whose objects refer to nobody, beside enums. */
+    /** Classes of the JDK with objects that refer to nothing of the program. Enums count as well. */
     private static final List<Class<?>> PLAIN = Arrays.asList(
         String.class, Character.class, Boolean.class, Byte.class, Short.class, Integer.class, Long.class, Float.class, Double.class);
     private static final ClassValue<Kind> OF = new ClassValue<Kind>() {
@@ -32,23 +33,23 @@ final class Kind {
 
     private static final Method IS_VIRTUAL = Fields.find(Thread.class, "isVirtual");
 
-    /** By their numbers, those that this class loader's Vouch has made. */
+    /** The scopes that this class loader's Vouch has created, by number. */
     private static volatile Scope[] scopes = new Scope[64];
-    /** The agent has told that there are too many. */
+    /** True once the agent has no numbers left. */
     private static volatile boolean full;
 
     private final int number;
-    /** What is read of a context; none: its text. */
+    /** The fields that are read. Without fields, the context's {@code toString()} is read. */
     private final Field[] fields;
-    /** Two of them are one if they are equal; else, if they say the same. */
+    /** True if contexts are compared by {@code equals}, false if by their texts. */
     private final boolean byEquals;
     private final ConcurrentHashMap<Object, Known> known = new ConcurrentHashMap<>();
-    /** Of those. */
+    /** The numbers of the known contexts. */
     private final Set<Integer> numbers = ConcurrentHashMap.newKeySet();
 
-    /** A context that has been met, wherever that was. */
+    /** A context that has been entered before, inside any other context. */
     private static final class Known {
-        /** The last scope of it, which is mostly the next one, too. */
+        /** The scope that was used last. It is usually the next one, too. */
         private volatile Scope last;
         private final ConcurrentHashMap<Integer, Scope> byOuter = new ConcurrentHashMap<>(2);
     }
@@ -75,7 +76,7 @@ final class Kind {
         return isOlder(type.getClassLoader()) ? OF_OLDER.computeIfAbsent(type, Kind::new) : OF.get(type);
     }
 
-    /** True if a class loader is this class's own, or was there before. */
+    /** True if a class loader is this class's own or one of its parents. */
     private static boolean isOlder(ClassLoader loader) {
         if (loader == null || loader == OWN) {
             return true;
@@ -89,7 +90,8 @@ final class Kind {
     }
 
     /**
-     * The scope of this context inside of another one; {@link Scope#NONE} if there are too many.
+     * Returns the scope of this context inside another one; {@link Scope#NONE} if there are too
+     * many.
      */
     Scope scope(Object context, int outer) {
         Object key = byEquals && !isLong(context) ? context : Arrays.asList(values(context));
@@ -116,7 +118,7 @@ final class Kind {
             return Scope.NONE;
         }
         Scope scope = numbered(made, outer);
-        // Where another object says the same and is not its equal, this one is not kept.
+        // If an unequal object has the same text, this one is not kept.
         if (numbers.add(made) || known.containsKey(key)) {
             Known met = known.computeIfAbsent(key, added -> new Known());
             met.byOuter.put(outer, scope);
@@ -125,12 +127,12 @@ final class Kind {
         return scope;
     }
 
-    /** A text that is not kept whole. */
+    /** True for a text that is too long to be kept whole. */
     private static boolean isLong(Object context) {
         return context instanceof String && ((String) context).length() > Fields.LONGEST;
     }
 
-    /** The one scope of this number. */
+    /** Returns the only scope of this number. */
     private static synchronized Scope numbered(int number, int outer) {
         Scope[] all = scopes;
         if (number >= all.length) {
@@ -143,12 +145,12 @@ final class Kind {
         return all[number];
     }
 
-    /** True if this context lies somewhere inside of another one. */
+    /** True if this context is nested in another one at any depth. */
     static boolean isInside(int context, int other) {
         Scope[] all = scopes;
         while (context != 0 && context != other) {
             if (context >= all.length || all[context] == null) {
-                // It is of another class loader's Vouch.
+                // Another class loader's Vouch has created it.
                 return Agent.inside(context, other) != 0;
             }
             context = all[context].outer;
@@ -156,7 +158,7 @@ final class Kind {
         return context != 0;
     }
 
-    /** What a context says, in the order of its fields. */
+    /** Returns the texts of a context, in the order of its fields. */
     private String[] values(Object context) {
         if (fields.length == 0) {
             return new String[] {Fields.text(context)};

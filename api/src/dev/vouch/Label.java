@@ -6,7 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/** What a context, a marker, or one of its fields, is called by those who read the profile. */
+/** Sets the name that the profile shows for a context, a marker, or one of their fields. */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.TYPE, ElementType.FIELD})
@@ -19,14 +19,14 @@ public @interface Label {
     String value();
 
     /**
-     * What it tells, in a sentence. Markers show it; contexts do not.
+     * A description, in one sentence. Profiles show it for markers, not for contexts.
      *
-     * @return the sentence, or an empty one
+     * @return the sentence, or an empty text
      */
     String description() default "";
 
     /**
-     * In what a marker's field is counted, if that is a number.
+     * The unit of a marker's field, if the field is a number.
      *
      * @return the unit
      */

@@ -1,8 +1,8 @@
 package dev.vouch;
 
 /**
- * A kind of what a program tells of itself: something that happened at a time, or went on from a
- * time to a time.
+ * A kind of events that the program reports: each happens at a point in time, or lasts for some
+ * time.
  *
  * <pre>{@code
  * record Upload(String file, @Label(value = "Size", unit = Unit.BYTES) long size) {}
@@ -14,36 +14,37 @@ package dev.vouch;
  * UPLOAD.commit(began, new Upload(file, size));
  * }</pre>
  *
- * In the profile it stands in a row of its own on the track of the thread that has committed it.
- * Times are of the clock of {@link System#nanoTime()}. Where no recording runs nothing happens.
- * Nothing here throws, or waits for anybody.
+ * The profile shows each kind in a separate row of the track of the thread that committed it. Times
+ * are those of {@link System#nanoTime()}. Without a recording, nothing happens. No method here
+ * throws or blocks.
  *
- * @param <T> what each says: a record, a class whose fields have a {@link Label}, or anything else by its {@code toString()}
+ * @param <T> the class of the details: a record, a class with {@link Label} fields, or any class
+ * with a {@code toString()}
  */
 public final class Marker<T> {
-    private final Told told;
+    private final MarkerClass type;
     private final boolean stack;
 
     Marker(Class<T> type) {
-        this(new Told(type), false);
+        this(new MarkerClass(type), false);
     }
 
-    private Marker(Told told, boolean stack) {
-        this.told = told;
+    private Marker(MarkerClass type, boolean stack) {
+        this.type = type;
         this.stack = stack;
     }
 
     /**
-     * The same kind, with the stack of the thread that commits.
+     * Returns the same kind, but each marker also records the stack of the thread that commits it.
      *
-     * @return the kind, to be used in the place of this one
+     * @return the kind with stacks; use it instead of this one
      */
     public Marker<T> withStack() {
-        return new Marker<>(told, true);
+        return new Marker<>(type, true);
     }
 
     /**
-     * Whether anybody wants to be told. What it takes to say something need not be done otherwise.
+     * Checks if a recording runs. If not, the program can skip collecting the details.
      *
      * @return true while a recording runs
      */
@@ -52,57 +53,57 @@ public final class Marker<T> {
     }
 
     /**
-     * Something begins now.
+     * Begins an event now.
      *
-     * @return the time, to be committed with; 0 if nobody wants to be told
+     * @return the time to pass to {@code commit}; 0 without a recording
      */
     public long begin() {
         return isWanted() ? System.nanoTime() : 0;
     }
 
     /**
-     * It has ended now, and is to be committed later.
+     * Ends an event now, to be committed later.
      *
-     * @return the time, to be committed with; 0 if nobody wants to be told
+     * @return the time to pass to {@code commit}; 0 without a recording
      */
     public long end() {
         return begin();
     }
 
     /**
-     * Tells of something that happens now.
+     * Reports an event that happens now.
      *
-     * @param what all that there is to say of it; null says nothing
+     * @param what the details; null reports nothing
      */
     public void commit(T what) {
         if (isWanted()) {
             long now = System.nanoTime();
-            told.commit(now, now, what, stack);
+            type.commit(now, now, what, stack);
         }
     }
 
     /**
-     * Tells of something that has gone on until now.
+     * Reports an event that ends now.
      *
-     * @param began when it began; 0, as if nobody wanted to be told then, says nothing
-     * @param what all that there is to say of it; null says nothing
+     * @param began when it began; 0 reports nothing
+     * @param what the details; null reports nothing
      */
     public void commit(long began, T what) {
         if (isWanted()) {
-            told.commit(began, System.nanoTime(), what, stack);
+            type.commit(began, System.nanoTime(), what, stack);
         }
     }
 
     /**
-     * Tells of something that went on from a time to a time.
+     * Reports an event with its beginning and its end.
      *
-     * @param began when it began; 0, as if nobody wanted to be told then, says nothing
-     * @param ended when it ended; 0 says nothing
-     * @param what all that there is to say of it; null says nothing
+     * @param began when it began; 0 reports nothing
+     * @param ended when it ended; 0 reports nothing
+     * @param what the details; null reports nothing
      */
     public void commit(long began, long ended, T what) {
         if (isWanted()) {
-            told.commit(began, ended, what, stack);
+            type.commit(began, ended, what, stack);
         }
     }
 }

@@ -3,19 +3,19 @@ package dev.vouch;
 import java.nio.ByteBuffer;
 
 /**
- * For as long as it is open its thread works for a context.
+ * A context that its thread works in until the scope is closed.
  *
- * <p>It is closed on the thread that opened it, inner ones before outer ones; try-with-resources does so. What is closed otherwise
- * is never taken for somebody else's: an outer one ends those inside of it, and one that is not
- * open on its thread (closed twice, or on another thread) ends nothing.
+ * <p>Close a scope on the thread that opened it, inner scopes before outer ones; try-with-resources
+ * does so. Closing an outer scope also ends the scopes inside it. Closing a scope twice, or on
+ * another thread, has no effect.
  */
 public final class Scope implements AutoCloseable {
-    /** Changes nothing. */
+    /** A scope without effect. */
     static final Scope NONE = new Scope(0, 0);
 
     /**
-     * The agent's numbers of the context, and of what it is nested in; 0 is none. There is one
-     * scope for each number.
+     * The agent's numbers of the context and of the one around it; 0 means no context. Each number
+     * has exactly one scope.
      */
     final int context;
     final int outer;
@@ -26,23 +26,23 @@ public final class Scope implements AutoCloseable {
     }
 
     /**
-     * Begins a context on the calling thread; what a context's class gets wrong costs the program
-     * nothing.
+     * Begins a context on the calling thread. Errors in the context's class must not reach the
+     * program.
      */
     static Scope enter(Object context) {
         if (context == null) {
             return NONE;
         }
-        // Whatever the program's own classes throw here they would not have thrown without the
-        // agent.
+        // Without the agent, the program's classes would not be called here, so their exceptions
+        // are caught.
         try {
             int outer = Agent.context(Agent.CELLS.get());
             Scope scope = NONE;
             try {
                 scope = Kind.of(context).scope(context, outer);
             } finally {
-                // The program's own classes may have been in contexts meanwhile: a virtual thread
-                // has given back the cell of before.
+                // The program's classes may have entered contexts meanwhile, and a virtual thread
+                // then has returned the previous cell.
                 ByteBuffer cell = Agent.CELLS.get();
                 Agent.go(cell, scope == NONE ? outer : scope.context);
                 if (scope != NONE) {
@@ -55,7 +55,7 @@ public final class Scope implements AutoCloseable {
         }
     }
 
-    /** Takes the thread back to what it worked for before. */
+    /** Sets the thread back to the context that it had before. */
     @Override
     public void close() {
         if (context == 0) {

@@ -8,9 +8,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What all {@linkplain Group groups} had taken at a moment.
+ * The counts and times of all {@linkplain Group groups} at one moment.
  *
- * <p>Tasks that had not ended by then are not in it. Groups whose tasks ended meanwhile may have one more of one figure than of another.
+ * <p>Unfinished tasks are not included. If tasks end while the snapshot is taken, a count and a
+ * time of a group can differ by one task.
  */
 public final class Snapshot {
     private final long nanos;
@@ -25,7 +26,7 @@ public final class Snapshot {
         List<Spent> groups = new ArrayList<>();
         if (Agent.here && Wanted.canBe()) {
             Agent.want();
-            // Numbers count from 1.
+            // The agent numbers groups from 1.
             String[] names = Agent.groups();
             for (int at = 0; names != null && at < names.length; at++) {
                 long[] sums = Agent.spent(at + 1);
@@ -44,10 +45,10 @@ public final class Snapshot {
     }
 
     /**
-     * What was taken since an earlier one.
+     * Subtracts an earlier snapshot.
      *
-     * @param earlier the other one
-     * @return the difference; what there was nothing of is not in it
+     * @param earlier the earlier snapshot
+     * @return the difference, without groups that had no tasks in between
      */
     public Snapshot since(Snapshot earlier) {
         Map<String, Spent> before = new HashMap<>();
@@ -66,37 +67,37 @@ public final class Snapshot {
     }
 
     /**
-     * When it was taken.
+     * The time of the snapshot.
      *
-     * @return the time, of {@link System#nanoTime()}
+     * @return the time of {@link System#nanoTime()}
      */
     public long nanos() {
         return nanos;
     }
 
     /**
-     * Groups that had tasks, those with the most CPU time first.
+     * The groups that had tasks, those with the most CPU time first.
      *
-     * @return what each has taken
+     * @return the counts and times of each group
      */
     public List<Spent> groups() {
         return groups;
     }
 
     /**
-     * A group by its name.
+     * Finds a group by its name.
      *
-     * @param name how it is called
-     * @return what it has taken, or null if it had no tasks
+     * @param name the group's name
+     * @return the group's counts and times, or null if it had no tasks
      */
     public Spent group(String name) {
         return groups.stream().filter(spent -> spent.name().equals(name)).findFirst().orElse(null);
     }
 
     /**
-     * For machines.
+     * Formats the snapshot as JSON.
      *
-     * @return a JSON object: {@code nanos}, and {@code groups} with a list of them
+     * @return a JSON object with {@code nanos} and a list {@code groups}
      */
     public String toJson() {
         StringBuilder json = new StringBuilder("{\"nanos\": ").append(nanos).append(", \"groups\": [");
@@ -107,7 +108,7 @@ public final class Snapshot {
         return json.append("]}").toString();
     }
 
-    /** For people: a line for each group. */
+    /** Formats the snapshot as text, with a line for each group. */
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder();

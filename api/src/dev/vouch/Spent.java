@@ -2,10 +2,10 @@ package dev.vouch;
 
 import java.util.Locale;
 
-/** What the tasks of a {@linkplain Group group} have taken. */
+/** The counts and times of the tasks of a {@linkplain Group group}. */
 public final class Spent {
     private final String name;
-    /** As {@link Sums} has them. */
+    /** The sums, in the order of {@link Sums}. */
     private final long[] sums;
 
     Spent(String name, long[] sums) {
@@ -13,7 +13,7 @@ public final class Spent {
         this.sums = sums;
     }
 
-    /** What this is more than an earlier one of the same group. */
+    /** Subtracts earlier sums of the same group. */
     Spent since(Spent earlier) {
         long[] less = new long[sums.length];
         for (int at = 0; at < less.length; at++) {
@@ -27,7 +27,7 @@ public final class Spent {
     }
 
     /**
-     * How its group is called.
+     * The group's name.
      *
      * @return the name
      */
@@ -36,35 +36,36 @@ public final class Spent {
     }
 
     /**
-     * How many tasks have ended.
+     * The number of tasks that have ended.
      *
-     * @return their number
+     * @return the number
      */
     public long tasks() {
         return sums[Sums.TASKS];
     }
 
     /**
-     * How many were given up, since their thread's event loop was entered again inside of them, or
-     * they were closed on another thread. They count nowhere else.
+     * The number of tasks that were abandoned. A task is abandoned if its thread's event loop is
+     * entered again inside it, or if it is closed on another thread. No other count or time
+     * includes it.
      *
-     * @return their number
+     * @return the number
      */
     public long abandoned() {
         return sums[Sums.ABANDONED];
     }
 
     /**
-     * Of how many tasks nobody knows the CPU time: those of virtual threads.
+     * The number of tasks without a CPU time: those of virtual threads.
      *
-     * @return their number
+     * @return the number
      */
     public long tasksWithoutCpu() {
         return sums[Sums.UNKNOWN];
     }
 
     /**
-     * How long all tasks took.
+     * The elapsed time of all tasks.
      *
      * @return nanoseconds
      */
@@ -73,7 +74,7 @@ public final class Spent {
     }
 
     /**
-     * How long they were on a processor, of those of which that is known.
+     * The CPU time of the tasks. Tasks of virtual threads are not included.
      *
      * @return nanoseconds
      */
@@ -82,7 +83,7 @@ public final class Spent {
     }
 
     /**
-     * How long these were not.
+     * The time that the tasks were not on a processor. Tasks of virtual threads are not included.
      *
      * @return nanoseconds
      */
@@ -91,20 +92,20 @@ public final class Spent {
     }
 
     /**
-     * How many tasks took so long, or longer.
+     * The number of tasks that took at least this long.
      *
      * @param millis 1, 2, 4, or another power of two up to 512
-     * @return their number
+     * @return the number
      */
     public long tasksOf(int millis) {
         return beyond(Sums.LONG_WALL, millis);
     }
 
     /**
-     * How many tasks took so much CPU time, or more.
+     * The number of tasks that took at least this much CPU time.
      *
      * @param millis 1, 2, 4, or another power of two up to 512
-     * @return their number
+     * @return the number
      */
     public long tasksOfCpu(int millis) {
         return beyond(Sums.LONG_CPU, millis);
@@ -112,7 +113,7 @@ public final class Spent {
 
     private long beyond(int limits, int millis) {
         if (Integer.bitCount(millis) != 1 || millis < 1 || millis >= 1 << Sums.LIMITS) {
-            throw new IllegalArgumentException(millis + " is no power of two from 1 to 512");
+            throw new IllegalArgumentException("millis must be a power of two from 1 to 512: " + millis);
         }
         long sum = 0;
         for (int at = Integer.numberOfTrailingZeros(millis); at < Sums.LIMITS; at++) {
@@ -157,7 +158,7 @@ public final class Spent {
         return quoted.append('"').toString();
     }
 
-    /** A line of a table. */
+    /** Formats the counts and times as one line. */
     @Override
     public String toString() {
         return String.format(Locale.ROOT, "%12s ms CPU  %12s ms blocked  %9d tasks, %d of 16 ms and more, %d of 128  %s",

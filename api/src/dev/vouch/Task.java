@@ -1,20 +1,21 @@
 package dev.vouch;
 
 /**
- * For as long as it is open its thread does a task of a {@linkplain Group group}.
+ * A task of a {@linkplain Group group} that its thread does until the task is closed.
  *
- * <p>It is closed on the thread that opened it. Closed again it does nothing; on another thread it is given up.
+ * <p>Close a task on the thread that opened it. Closing it twice has no effect. Closing it on
+ * another thread abandons it: its times are not counted.
  */
 public final class Task implements AutoCloseable {
-    /** Changes nothing: its group is entered already, or nobody counts. */
+    /** A task without effect: the thread is already in the group, or groups are not counted. */
     static final Task NONE = new Task(null, null, 0, 0, 0);
 
     private final Group group;
-    /** What {@link Here} knows of its thread. */
+    /** The state of its thread, as {@link Here} has it. */
     private final Object[] here;
     private final long turn;
     private final long wall;
-    /** Below nothing: that is not known. */
+    /** Negative if the CPU time is unknown. */
     private final long cpu;
     private boolean closed;
 
@@ -27,7 +28,7 @@ public final class Task implements AutoCloseable {
     }
 
     static Task begin(Group group) {
-        // What cannot be measured, as where there is no memory left, costs the program nothing.
+        // A failure here, such as exhausted memory, must not reach the program.
         Object[] here = null;
         boolean enters = false;
         int number = 0;
@@ -48,7 +49,7 @@ public final class Task implements AutoCloseable {
         }
     }
 
-    /** The task has ended. */
+    /** Ends the task. */
     @Override
     public void close() {
         if (group == null || closed) {
@@ -57,7 +58,7 @@ public final class Task implements AutoCloseable {
         try {
             end();
         } catch (Throwable mistake) {
-            // It has no room to be counted.
+            // There is no memory to count it.
         }
     }
 

@@ -4,36 +4,36 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * For as long as it is open its thread works in a trace, as tracing tools have one: each sample
- * carries the trace's id and its span's.
+ * A trace, as tracing tools have one, that its thread works in until it is closed. Each sample
+ * carries the ids of the trace and of the span.
  *
- * <p>It is closed on the thread that opened it, inner ones before outer ones; try-with-resources does so. What is closed otherwise is never
- * taken for somebody else's: an outer one ends those inside of it, and one that has ended, or is
- * another thread's, ends nothing.
+ * <p>Close a trace on the thread that opened it, inner traces before outer ones; try-with-resources
+ * does so. Closing an outer trace also ends the traces inside it. Closing a trace twice, or on
+ * another thread, has no effect.
  */
 public final class Trace implements AutoCloseable {
-    /** Changes nothing. */
+    /** A trace without effect. */
     static final Trace NONE = new Trace(null, 0, 0, null);
 
-    /** They are nested so deep, as contexts are. */
+    /** The maximum depth of nesting, as for contexts. */
     private static final int DEEPEST = 64;
-    /** The place of one that is deeper. */
+    /** The index of a trace beyond the maximum depth. */
     private static final int BEYOND = -1;
     private static final int DIGITS = 16;
     /**
-     * The value of each of ASCII's that is a hexadecimal digit; below nothing: it is none. Both
-     * cases will do.
+     * The value of each ASCII character as a hexadecimal digit of either case; negative for other
+     * characters.
      */
     private static final byte[] VALUES = new byte[128];
 
-    // Where in a W3C traceparent what lies: 00-id-span-01
+    // Offsets in a W3C traceparent: 00-id-span-01
     private static final int ID = 3;
     private static final int SPAN = 36;
     private static final int FLAGS = 53;
     private static final int END = 55;
 
-    // What a thread keeps: how many traces it is in, the number of the last that it has begun; then
-    // of each, the outermost first, its number and its ids. (Numbers, so that no thread keeps this
+    // A thread keeps its depth, the number of the last trace that it began, and then each open
+    // trace's number and ids, the outermost first. (These are numbers, so that no thread keeps this
     // class loader.)
     private static final int DEPTH = 0;
     private static final int LAST = 1;
@@ -48,10 +48,10 @@ public final class Trace implements AutoCloseable {
     }
 
     private final Thread owner;
-    /** Where among what its thread keeps it lies, for as long as its number is there. */
+    /** The index of this trace in its thread's array, valid while its number is there. */
     private final int place;
     private final long number;
-    /** Of one that is beyond what its thread keeps: what its cell said before. */
+    /** The thread's previous ids, for a trace beyond the maximum depth. */
     private final long[] before;
 
     private Trace(Thread owner, int place, long number, long[] before) {
@@ -61,7 +61,7 @@ public final class Trace implements AutoCloseable {
         this.before = before;
     }
 
-    /** Begins one on the calling thread; zeros: it works in none, whatever is around. */
+    /** Begins a trace on the calling thread. With an id of zeros the thread is in no trace. */
     static Trace enter(long high, long low, long span) {
         Trace trace = NONE;
         try {
@@ -87,14 +87,14 @@ public final class Trace implements AutoCloseable {
             open[place + 2] = low;
             open[place + 3] = span;
             open[DEPTH] = depth + 1;
-            // Whatever comes now, whoever has it can end it.
+            // If anything below fails, the caller can still close this trace.
             trace = begun;
             Agent.go(cell, depth + 1, high, low, span);
             if ((high | low) != 0) {
                 Agent.countUnseen(cell);
             }
         } catch (Throwable mistake) {
-            // There is no memory left, or no stack.
+            // There is no memory or no stack left.
         }
         return trace;
     }
@@ -104,8 +104,9 @@ public final class Trace implements AutoCloseable {
     }
 
     /**
-     * What {@link #now} has told, on whichever thread; null: none. Also where that has left as many
-     * open as there can be: the work is not theirs.
+     * Begins the trace that {@link #now} returned, on any thread; null means no trace. This also
+     * works on a thread that is at the maximum depth, because the task does not belong to the
+     * thread's own traces.
      */
     static Trace carry(long[] ids) {
         long high = ids == null ? 0 : ids[0];
@@ -127,7 +128,7 @@ public final class Trace implements AutoCloseable {
         return trace;
     }
 
-    /** The ids of the trace that the calling thread works in; null: it works in none. */
+    /** Returns the ids of the calling thread's trace; null if it is in no trace. */
     static long[] now() {
         try {
             long[] open = OPEN.get();
@@ -142,7 +143,7 @@ public final class Trace implements AutoCloseable {
         }
     }
 
-    /** By ids as they are written. */
+    /** Begins a trace by hexadecimal ids. */
     static Trace enter(String id, String span) {
         if (id == null || span == null || id.length() != 2 * DIGITS || span.length() != DIGITS) {
             return NONE;
@@ -150,9 +151,9 @@ public final class Trace implements AutoCloseable {
         return of(id, 0, span, 0);
     }
 
-    /** By a W3C traceparent. */
+    /** Begins a trace by a W3C traceparent. */
     static Trace enter(String parent) {
-        // (What comes behind the flags is a later version's.)
+        // Later versions of the header may continue after the flags.
         boolean isLong = parent != null && (parent.startsWith("00") ? parent.length() == END : parent.length() >= END);
         if (!isLong || parent.charAt(ID - 1) != '-' || parent.charAt(SPAN - 1) != '-' || parent.charAt(FLAGS - 1) != '-') {
             return NONE;
@@ -192,7 +193,7 @@ public final class Trace implements AutoCloseable {
         return letter < VALUES.length ? VALUES[letter] : -1;
     }
 
-    /** Takes the thread back to the trace that is around it, if any. */
+    /** Sets the thread back to the trace around this one, if any. */
     @Override
     public void close() {
         if (owner != Thread.currentThread()) {
@@ -212,11 +213,11 @@ public final class Trace implements AutoCloseable {
             return;
         }
         show(open, depth);
-        // Not before: where there was no stack left for that it can be closed again.
+        // This comes last, so that a failed {@code close} can be repeated.
         open[DEPTH] = depth;
     }
 
-    /** The calling thread works in the innermost of so many. */
+    /** Makes the trace at this depth the calling thread's innermost one. */
     private static void show(long[] open, int depth) {
         ByteBuffer cell = Agent.CELLS.get();
         int end = FIRST + depth * WORDS;

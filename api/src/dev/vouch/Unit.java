@@ -1,11 +1,8 @@
 package dev.vouch;
 
-/**
- * In what a number of a {@linkplain Marker marker} is counted, so that a timeline shows it in a way
- * that people read.
- */
+/** The unit of a {@linkplain Marker marker}'s number, so that a timeline can format it. */
 public enum Unit {
-    /** It is a mere number. */
+    /** A plain number. */
     NONE(1),
     /** A size. */
     BYTES(1),
@@ -17,10 +14,10 @@ public enum Unit {
     MILLISECONDS(1_000_000),
     /** A time. */
     SECONDS(1_000_000_000),
-    /** A share of a whole: 1 is all of it. */
+    /** A fraction: 1 is 100 %. */
     PERCENTAGE(1);
 
-    /** Times are told in nanoseconds. */
+    /** The factor that turns a time into nanoseconds. */
     final long times;
 
     Unit(long times) {

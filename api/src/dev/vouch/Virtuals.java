@@ -4,27 +4,29 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * The cells of virtual threads: a table by their ids, in which the handler of whoever carries one
- * finds it.
+ * The cells of virtual threads: a table by thread id. The signal handler of a carrier thread finds
+ * the cell of the mounted virtual thread there.
  *
- * There are many virtual threads, and nobody tells of their ends: so each has a cell for as long as
- * it is in a context or a trace, and no longer.
+ * There are many virtual threads, and the agent does not see when one ends. So each has a cell only
+ * while it is in a context or a trace.
  */
 final class Virtuals {
-    /** So many bytes has a cell of the table, */
+    /** The size of a cell in the table, in bytes. */
     private static final int SEEN = 40;
-    /** and one that no handler reads. */
+    /** The size of a cell that no signal handler reads, in bytes. */
     static final int UNSEEN = 48;
-    /** Where a cell of the table has its thread's id; 0: it is nobody's. */
+    /**
+     * The offset of the thread's id in a cell of the table; an id of 0 means that the cell is free.
+     */
     private static final int ID = 32;
 
     private static final ByteBuffer TABLE = Agent.virtuals();
 
     private Virtuals() {}
 
-    /** For the calling virtual thread. */
+    /** Returns a cell for the calling virtual thread. */
     static ByteBuffer cell(Thread self) {
-        // What newer JDKs call threadId(), which a virtual thread cannot override.
+        // Newer JDKs call this threadId(). A virtual thread cannot override it.
         @SuppressWarnings("deprecation")
         int place = TABLE == null ? -1 : Agent.claim(self.getId());
         if (place < 0) {
@@ -35,7 +37,7 @@ final class Virtuals {
         return cell.slice().order(ByteOrder.nativeOrder());
     }
 
-    /** The calling thread, whose it is, is in no context and no trace any more. */
+    /** Returns the cell of the calling thread, which is in no context and no trace any more. */
     static void giveBack(ByteBuffer cell) {
         Agent.CELLS.remove();
         if (cell.capacity() == SEEN) {

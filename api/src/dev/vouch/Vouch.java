@@ -7,7 +7,8 @@ import java.util.concurrent.ThreadFactory;
 import java.util.function.LongConsumer;
 
 /**
- * Tells the profiler Vouch whose work a thread does, and what else a program has to say of itself.
+ * Attaches contexts, traces, task groups and markers of the program to the samples of the profiler
+ * Vouch.
  *
  * <pre>{@code
  * record Request(String user, String action, String file) {}
@@ -17,79 +18,84 @@ import java.util.function.LongConsumer;
  * }
  * }</pre>
  *
- * Each sample that is taken of the thread inside of the block carries the context, and those that
- * it is nested in. Where the agent is not loaded a call does nothing, and the JIT removes it; an
- * agent that is attached later is found.
+ * Each sample of the thread inside the block carries the context, and the contexts around it.
+ * Without the agent a call does nothing, and the JIT compiler removes it. An agent that is attached
+ * later is found.
  *
- * <p>A context is any object whose class says what there is to know of it:
+ * <p>A context is any object. The profile shows:
  * <ul>
- * <li>a record: each component;
- * <li>a class with fields that have a {@link Label}: these;
- * <li>anything else, as a string or an enum's constant: its {@code toString()}.
+ * <li>of a record: each component;
+ * <li>of a class with fields that have a {@link Label}: these fields;
+ * <li>of any other class, such as a string or an enum: its {@code toString()}.
  * </ul>
- * It must not change while it is in use. Two that are {@linkplain Object#equals equal} are one. A
- * class that leaves {@code equals} as it is gets compared by what it says, which takes longer.
+ * A context must not change while it is in use. Contexts that are {@linkplain Object#equals equal}
+ * are the same. Contexts of a class without its own {@code equals} are compared by what the profile
+ * shows of them, which takes longer.
  *
- * <p>Nothing here throws, but for what is null or out of bounds, or waits for anybody.
+ * <p>No method here blocks. Methods throw only for an argument that must not be null, or that is
+ * out of bounds.
  */
 public final class Vouch {
     private Vouch() {}
 
     /**
-     * From here on the calling thread works for {@code context}, inside of what it worked for
-     * before, until the scope is closed.
+     * Begins a context on the calling thread, inside the thread's current context, until the scope
+     * is closed.
      *
-     * <p>Contexts that are more than the agent keeps apart (65,536, with what they are nested in) are left out: samples then carry
-     * what is around them, and the report says how often that was.
+     * <p>The agent keeps at most 65,536 contexts, counted with the contexts around them. Further
+     * ones are left out: samples then carry the context around them, and the report counts how
+     * often that happened.
      *
-     * @param context what the work is for; null changes nothing
-     * @return what ends it, on the same thread
+     * @param context the context; null has no effect
+     * @return the scope; close it on the same thread
      */
     public static Scope with(Object context) {
         return Agent.here ? Scope.enter(context) : Scope.NONE;
     }
 
     /**
-     * From here on the calling thread works in a trace, inside of the one that it worked in before,
-     * until that is closed: samples carry both ids, and the contexts that the thread is in besides.
+     * Begins a trace on the calling thread, inside the thread's current trace, until it is closed.
+     * Samples carry both ids, and also the thread's contexts.
      *
-     * <p>Nothing of it is kept before a sample meets it, so each request may have its own; of those 65,536 are told apart in a recording. They
-     * nest 64 deep.
+     * <p>A trace is stored only when a sample is taken in it, so each request may have its own. A
+     * recording stores at most 65,536 traces. They nest 64 deep.
      *
-     * @param traceId the trace's id, 32 hexadecimal digits; none but zeros is in no trace, whatever is around; what is no id changes nothing
-     * @param spanId the span's, 16 of them
-     * @return what ends it, on the same thread
+     * @param traceId the trace's id, 32 hexadecimal digits; only zeros leave any trace; an invalid
+     * id has no effect
+     * @param spanId the span's id, 16 hexadecimal digits
+     * @return the trace; close it on the same thread
      */
     public static Trace trace(String traceId, String spanId) {
         return Agent.here ? Trace.enter(traceId, spanId) : Trace.NONE;
     }
 
     /**
-     * The same, of ids as they come in the W3C's header.
+     * Begins a trace by a W3C header.
      *
-     * @param traceparent as in {@code 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01}; what is none changes nothing
-     * @return what ends it, on the same thread
+     * @param traceparent as in {@code 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01}; an
+     * invalid header has no effect
+     * @return the trace; close it on the same thread
      */
     public static Trace trace(String traceparent) {
         return Agent.here ? Trace.enter(traceparent) : Trace.NONE;
     }
 
     /**
-     * The same, of ids as numbers.
+     * Begins a trace by ids that are numbers.
      *
      * @param high the first half of the trace's id
-     * @param low the second half of it
-     * @param span the span's
-     * @return what ends it, on the same thread
+     * @param low the second half of the trace's id
+     * @param span the span's id
+     * @return the trace; close it on the same thread
      */
     public static Trace trace(long high, long low, long span) {
         return Agent.here ? Trace.enter(high, low, span) : Trace.NONE;
     }
 
     /**
-     * The group of tasks of this name, to be kept in a constant, or asked for again.
+     * Returns the group of this name. Keep it in a constant, or call this method again.
      *
-     * @param name how it is called; 4,096 are told apart, and what is more is one group
+     * @param name the group's name; after 4,096 groups, all further names share one group
      * @return the group
      */
     public static Group group(String name) {
@@ -97,9 +103,9 @@ public final class Vouch {
     }
 
     /**
-     * The calling thread's event loop handles another event. Tasks that are open on it are given
-     * up: what a nested loop takes is not theirs. An event loop calls this before each event; one
-     * that is never entered inside of a task need not.
+     * Marks that the calling thread's event loop begins another event. Tasks that are open on the
+     * thread are abandoned, so a nested event loop's time is not added to them. Call this before
+     * each event if the event loop can be entered inside a task.
      */
     public static void nextEvent() {
         if (Agent.here && Wanted.groups()) {
@@ -108,50 +114,52 @@ public final class Vouch {
     }
 
     /**
-     * What all groups have taken while they were counted: during recordings, and from when somebody
-     * first asks. Two of these, at a beginning and at an end, {@linkplain Snapshot#since tell} what
-     * was between.
+     * Takes a snapshot of all groups' counts and times. Groups are counted during recordings, and
+     * from the first snapshot on. {@link Snapshot#since} subtracts an earlier snapshot.
      *
-     * @return the figures; none where the agent is not loaded
+     * @return the snapshot; it is empty without the agent
      */
     public static Snapshot snapshot() {
         return Snapshot.take();
     }
 
     /**
-     * Has somebody told when a group has so many tasks that take so long within so many seconds.
+     * Calls a listener when a group has too many long tasks: {@code tasks} tasks of {@code millis}
+     * or more within {@code seconds}.
      *
-     * @param group whose tasks
-     * @param tasks so many of them, at least one
-     * @param millis which took so long, at least one millisecond
-     * @param seconds within so many, at least one
-     * @param listener is told how many nanoseconds the last of them took, once in that time, on a thread of Vouch's
-     * @return what ends it
+     * @param group the group to watch
+     * @param tasks the number of long tasks, at least one
+     * @param millis how long such a task takes at least, in milliseconds, at least one
+     * @param seconds the period, in seconds, at least one
+     * @param listener receives the last long task's nanoseconds, at most once per period, on a
+     * thread of Vouch's
+     * @return what stops the watching when it is closed
      */
     public static Jank onJank(Group group, int tasks, long millis, long seconds, LongConsumer listener) {
         Objects.requireNonNull(listener);
         if (tasks < 1 || millis < 1 || seconds < 1 || tasks > 1_000_000 || Math.max(millis, seconds) > 1_000_000) {
-            throw new IllegalArgumentException("each of these is from one to a million: " + tasks + ", " + millis + ", " + seconds);
+            throw new IllegalArgumentException(
+                "tasks, millis and seconds must each be from 1 to 1,000,000: " + tasks + ", " + millis + ", " + seconds);
         }
         return Jank.watch(Objects.requireNonNull(group), tasks, millis, seconds, listener);
     }
 
     /**
-     * A kind of what the program tells of itself, to be kept in a constant.
+     * Creates a kind of markers. Keep it in a constant.
      *
-     * @param <T> what each of them says
-     * @param type its class
-     * @return the kind
+     * @param <T> the class of the details
+     * @param type the class of the details
+     * @return the kind of markers
      */
     public static <T> Marker<T> marker(Class<T> type) {
         return new Marker<>(Objects.requireNonNull(type));
     }
 
     /**
-     * The same work, to be done by another thread for whom the calling thread works now.
+     * Wraps a task, so that it runs on any thread in the calling thread's present context and trace.
      *
-     * @param work what is to be done
-     * @return what does it in the present context and trace, and then takes its thread back to where that was
+     * @param work the task
+     * @return the wrapped task; afterwards its thread has its previous context and trace again
      */
     public static Runnable wrap(Runnable work) {
         Objects.requireNonNull(work);
@@ -159,11 +167,11 @@ public final class Vouch {
     }
 
     /**
-     * The same work, to be done by another thread for whom the calling thread works now.
+     * Wraps a task, so that it runs on any thread in the calling thread's present context and trace.
      *
-     * @param <T> what comes of it
-     * @param work what is to be done
-     * @return what does it in the present context and trace, and then takes its thread back to where that was
+     * @param <T> the task's result
+     * @param work the task
+     * @return the wrapped task; afterwards its thread has its previous context and trace again
      */
     public static <T> Callable<T> wrap(Callable<T> work) {
         Objects.requireNonNull(work);
@@ -171,25 +179,25 @@ public final class Vouch {
     }
 
     /**
-     * An executor that does each task for whom the thread worked that gave it. A {@code
-     * CompletableFuture} whose stages are given to it carries the context along. (It gives wrapped
-     * tasks on: an executor that looks at its tasks, as one that sorts them, is to be given such as
-     * were wrapped before.)
+     * Wraps an executor, so that each task runs in the context and trace of the thread that
+     * submitted it. A {@code CompletableFuture} carries the context through the stages that run on
+     * it. The executor receives wrapped tasks. If it inspects its tasks, for example to sort them,
+     * wrap the tasks instead.
      *
-     * @param executor who does the work
-     * @return the same, with contexts
+     * @param executor the executor that runs the tasks
+     * @return the executor with contexts
      */
     public static Executor wrap(Executor executor) {
         return new Carried.Carrier(Objects.requireNonNull(executor));
     }
 
     /**
-     * Threads that do their work for whom the thread worked that had them made: the forks of a
-     * {@code StructuredTaskScope}, as they inherit its {@code ScopedValue}s, or the tasks of an
-     * executor that has a thread for each.
+     * Wraps a thread factory, so that each thread starts in the context and trace of the thread
+     * that created it. Use it for the forks of a {@code StructuredTaskScope}, or for an executor
+     * with a thread for each task.
      *
-     * @param threads who makes them
-     * @return the same, with contexts
+     * @param threads the factory that creates the threads
+     * @return the factory with contexts
      */
     public static ThreadFactory wrapThreads(ThreadFactory threads) {
         return new Carried.Forker(Objects.requireNonNull(threads));

@@ -3,11 +3,11 @@ package dev.vouch;
 import java.nio.ByteBuffer;
 
 /**
- * Whether anybody wants what a program has to say: a word that the agent writes, and that is read
- * before anything is done.
+ * Flags that the agent sets while groups are counted or markers are recorded. They are read before
+ * any other work.
  */
 final class Wanted {
-    // Its bits. Both sides have agreed upon them.
+    // The bits. The agent has the same constants.
     private static final int GROUPS = 1;
     private static final int MARKERS = 2;
 
@@ -19,22 +19,22 @@ final class Wanted {
         try {
             return Sums.inOrder(Agent.wanted());
         } catch (UnsatisfiedLinkError older) {
-            // An agent that knows of contexts alone.
+            // An older agent supports contexts only.
             return null;
         }
     }
 
-    /** True if the agent can be asked. To be asked where it is. */
+    /** True if the agent has these flags. Call this only if the agent is loaded. */
     static boolean canBe() {
         return WORD != null;
     }
 
-    /** True for {@link Group groups}. To be asked where the agent is. */
+    /** True while {@link Group groups} are counted. Call this only if the agent is loaded. */
     static boolean groups() {
         return has(GROUPS);
     }
 
-    /** True for {@link Marker markers}. To be asked where the agent is. */
+    /** True while {@link Marker markers} are recorded. Call this only if the agent is loaded. */
     static boolean markers() {
         return has(MARKERS);
     }

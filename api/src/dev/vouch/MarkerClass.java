@@ -4,15 +4,19 @@ import java.lang.reflect.Field;
 import java.util.Arrays;
 
 /**
- * How the objects of a class are told to the agent: their fields as numbers, fractions or texts.
+ * Passes the objects of a class to the agent as markers: their fields as numbers, fractions or
+ * texts.
  *
- * What a class gets wrong must cost its program nothing: then there is no marker.
+ * Errors in the class must not reach the program; then there is no marker.
  */
-final class Told {
-    /** What a marker has no room for is left out. Both sides have agreed upon it. */
+final class MarkerClass {
+    /**
+     * How many fields a marker has at most; further fields are left out. The agent has the same
+     * limit.
+     */
     private static final int MOST = 8;
 
-    // How the agent is to read a value. Both sides have agreed upon these.
+    // The shapes of values. The agent has the same constants.
     private static final int TEXT = 0;
     private static final int COUNT = 1;
     private static final int BYTES = 2;
@@ -21,28 +25,31 @@ final class Told {
     private static final int PERCENTAGE = 5;
 
     /**
-     * Whether the calling thread is at it: what a class's own code tells meanwhile, as in {@code
-     * toString()}, would have no end.
+     * True while the calling thread commits a marker. A {@code toString()} that commits markers
+     * would otherwise never end.
      */
     private static final ThreadLocal<boolean[]> TELLING = ThreadLocal.withInitial(() -> new boolean[1]);
 
     private final Class<?> type;
-    /** Not before there is something to tell: a program without the agent does not pay for it. */
+    /**
+     * The class's fields. They are read at the first marker, so that a program without the agent
+     * pays nothing.
+     */
     private volatile Known known;
 
-    /** A class, once the agent has been told of it. */
+    /** A class that has been registered with the agent. */
     private static final class Known {
-        /** None: an object's text. */
+        /** The fields that are read. Without fields, the object's {@code toString()} is read. */
         private final Field[] fields;
         private final int[] shapes;
-        /** So many of them are texts. */
+        /** The number of fields that are texts. */
         private final int texts;
-        /** By how much a time is more than nanoseconds. */
+        /** The factor that turns each field into nanoseconds. */
         private final long[] times;
-        /** The agent's number for it; 0 if it has none. */
+        /** The agent's number of the class; 0 if it has none. */
         private final int number;
 
-        /** Of a class that has no number. */
+        /** Creates the entry of a class without a number. */
         private Known() {
             fields = new Field[0];
             shapes = new int[0];
@@ -67,7 +74,7 @@ final class Told {
         }
     }
 
-    Told(Class<?> type) {
+    MarkerClass(Class<?> type) {
         this.type = type;
     }
 
@@ -87,13 +94,13 @@ final class Told {
         return unit == Unit.BYTES ? BYTES : COUNT;
     }
 
-    /** Tells of one, on the thread that commits it. */
+    /** Commits a marker on the calling thread. */
     void commit(long began, long ended, Object what, boolean stack) {
         if (what == null || began == 0 || ended == 0) {
             return;
         }
-        // Whatever the program's own classes throw here they would not have thrown without the
-        // agent.
+        // Without the agent, the program's classes would not be called here, so their exceptions
+        // are caught.
         try {
             boolean[] telling = TELLING.get();
             if (telling[0]) {
@@ -104,11 +111,11 @@ final class Told {
                 Known known = known();
                 Agent.mark(known.number, began, ended, numbers(known, what), texts(known, what), stack);
             } finally {
-                // No call: there is always room on the stack for this.
+                // An assignment needs no stack, so it cannot fail.
                 telling[0] = false;
             }
         } catch (Throwable mistake) {
-            // There is no marker.
+            // The marker is left out.
         }
     }
 
@@ -118,7 +125,7 @@ final class Told {
             try {
                 known = new Known(type);
             } catch (Throwable mistake) {
-                // It is not tried again.
+                // There is no second attempt.
                 known = new Known();
             }
             this.known = known;
@@ -162,7 +169,7 @@ final class Told {
             return Math.round(field.getDouble(of) * times);
         }
         long value = field.getLong(of);
-        // One that is too long is as long as there is.
+        // Values that would overflow are clamped.
         long most = Long.MAX_VALUE / times;
         return Math.max(-most, Math.min(value, most)) * times;
     }
