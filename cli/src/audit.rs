@@ -31,10 +31,10 @@ pub struct How {
     /// changed them
     #[arg(long)]
     exact: bool,
-    /// Write all figures and refutations as JSON, also for `vouch explain`
+    /// Write all counts and refutations as JSON, also for `vouch explain`
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the recording as a profile, refuted stacks apart; the ending is the format: .json,
+    /// Write the recording as a profile, refuted stacks apart; the ending sets the format: .json,
     /// .json.gz, .folded, .html or .svg; may be repeated
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,

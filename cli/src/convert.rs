@@ -13,7 +13,7 @@ use crate::recover;
 
 #[derive(Args)]
 pub struct How {
-    /// Write this file; the ending is the format: .json, .json.gz, .folded, .html or .svg; may be
+    /// Write this file; the ending sets the format: .json, .json.gz, .folded, .html or .svg; may be
     /// repeated
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,

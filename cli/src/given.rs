@@ -50,7 +50,7 @@ impl Of for Start {
 }
 
 impl Of for Write {
-    const HEADING: &'static str = "Other files than the recording was started with";
+    const HEADING: &'static str = "Files to write instead of those that the recording was started with";
 
     fn has(key: &Key) -> bool {
         key.beside == Beside::Writing

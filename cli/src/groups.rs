@@ -14,7 +14,7 @@ const LONG_MS: [&str; 2] = ["16", "128"];
 
 #[derive(clap::Args)]
 pub struct How {
-    /// Print all figures as JSON
+    /// Print all counts and times as JSON
     #[arg(long)]
     json: bool,
 }

@@ -170,7 +170,7 @@ enum Verb {
         #[command(flatten)]
         question: top::Question,
     },
-    /// Open a profile in the Firefox Profiler; it does not leave this machine
+    /// Open a profile in the Firefox Profiler; the profile stays on this machine
     View {
         /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,

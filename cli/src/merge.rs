@@ -26,8 +26,8 @@ pub struct How {
     /// Write this file [default: the first file's name with .merged in it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Add only these kinds of JFR events, such as 'shop.*,jdk.CPULoad' [default: all that tell
-    /// what happened]
+    /// Add only these kinds of JFR events, such as 'shop.*,jdk.CPULoad' [default: all
+    /// events, without states]
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     events: Vec<String>,
     /// Add at most this many markers of each kind: the longest, or an even selection of those

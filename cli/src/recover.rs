@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct How {
-    /// Write this file; the ending is the format; may be repeated [default: the recording's name
+    /// Write this file; the ending sets the format; may be repeated [default: the recording's name
     /// with .recovered.json.gz]
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,

@@ -41,8 +41,8 @@ const KILLED: i32 = 128 + SIGKILL;
 pub struct Run {
     #[command(flatten)]
     recording: Options<Start>,
-    /// The program with its arguments: a `java`, which gets one profile, or another command, of
-    /// which each JVM gets one
+    /// The program with its arguments: `java`, or another command. Each JVM that it starts gets
+    /// a separate profile
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }

@@ -285,7 +285,7 @@ mod tests {
         let (stream, _) = UnixStream::pair().unwrap();
         let (own, _) = UnixStream::pair().unwrap();
         assert!(known(&jvm(std::process::id()), own).is_ok());
-        assert!(known(&jvm(std::process::id() + 1), stream).unwrap_err().contains("somebody else"));
+        assert!(known(&jvm(std::process::id() + 1), stream).unwrap_err().contains("belongs to process"));
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn what_is_no_report_is_told_apart() {
     let bomb = told("bomb.gz", &gzip(&vec![b' '; 80 << 20]));
     assert!(bomb.contains("200 times its size") && bomb.contains("gunzip"), "{bomb}");
     let missing = refused(&explain(&file("three.json", report(3).to_string().as_bytes()), Some("4")));
-    assert!(missing.contains("between 1 and 3"), "{missing}");
+    assert!(missing.contains("numbers are 1 to 3"), "{missing}");
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
         (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html or .svg"),
         (vec!["a.vouch", "--report", "a.vouch"], "name a .json file"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
-        (vec!["a.vouch", "a.json", "--out", "b.json"], "name one of them alone"),
+        (vec!["a.vouch", "a.json", "--out", "b.json"], "pass only one recording"),
         (vec!["b.vouch"], "No such file"),
     ] {
         let (_, err) = told(&recover(&folder, &arguments));

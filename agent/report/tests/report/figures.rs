@@ -55,7 +55,7 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
         "{summary}"
     );
     // Three at the same time, each of which stood still for a seventh of its time or so.
-    assert!(summary.contains("450 ms (15.0 % of the time)"), "{summary}");
+    assert!(summary.contains("450 ms in all (15.0 % of the time)"), "{summary}");
     for runs in [
         vec![of(&["threads=a"], true), of(&[], false), of(&[], false)],
         vec![of(&[], false), of(&[], false), of(&["threads=a"], true)],

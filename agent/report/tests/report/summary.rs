@@ -277,7 +277,7 @@ fn however_much_there_is_to_say_notes_are_told() {
     for says in [
         "meanwhile garbage collections stopped",
         "refuted #4",
-        "5 methods were gone",
+        "5 methods were unloaded",
         "[vouch] believe nothing of this\n",
         "[vouch] \u{fffd}[2J\n",
         "wrote a.json",
