@@ -6,7 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use vouch_walk::recover::{ALL, Ground, Recovery, STRATEGIES};
+use vouch_walk::ground::Ground;
+use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::guard;
 use crate::hotspot::vmstructs::CodeLayout;

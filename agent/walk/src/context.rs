@@ -8,6 +8,7 @@
 #[cfg_attr(target_arch = "aarch64", path = "context/aarch64.rs")]
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "context/other.rs")]
 mod processor;
+mod registers;
 
 use core::ffi::c_void;
 
@@ -15,27 +16,7 @@ pub use processor::{
     ADDRESS_BITS, CALL_PUSHES, GUARDS, MODULES, fault, guarded, here, interpreting, is_safe_fetch, leave,
     link, registers, repair, thread_pointer,
 };
-
-/// What the interpreter keeps in registers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Interpreting {
-    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer;
-    /// while one is being left, where to.
-    pub bytecode: usize,
-    /// The method that is being entered, and where that returns to, while it is not on the stack;
-    /// while one is being left, its caller's stack pointer. Where a call pushes nothing, it is that
-    /// register, in all code.
-    pub method: usize,
-    pub returns: usize,
-}
-
-/// Where a thread was interrupted; all 0 where that cannot be told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Registers {
-    pub pc: usize,
-    pub sp: usize,
-    pub fp: usize,
-}
+pub use registers::{Interpreting, Registers};
 
 /// True if the stack pointer is below `sp`, as in a function that was called from there, and not
 /// far.

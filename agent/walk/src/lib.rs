@@ -12,6 +12,7 @@
 //! * [`blobs`] is whose code lies at an address, by HotSpot's own code cache; [`memory`] is how
 //!   that is read.
 //! * [`calls`] is where calls end in code.
+//! * [`ground`] is where a JVM has what of its threads, and which code.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
 //! * [`recover`] asks again from a repaired context, where a walk failed.
 //! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
@@ -25,6 +26,7 @@ pub mod blobs;
 pub mod broken;
 pub mod calls;
 pub mod context;
+pub mod ground;
 pub mod guard;
 pub mod kernel;
 pub mod memory;

@@ -9,7 +9,8 @@
 //! no stack.
 //!
 //! * [`layout`] is where this JVM has what.
-//! * [`stack`] walks, from the place where the thread was interrupted or has left Java to its first
+//! * [`walk`] walks, from the place where the thread was interrupted or has left Java to its first
+//!   frame; [`stack`] is the memory that it reads frames from, and [`frame_state`] how it finds a
 //!   frame.
 //! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`]
 //!   is how these are told.
@@ -34,18 +35,17 @@ pub mod carried;
 mod compiled;
 pub mod continuation;
 pub mod debug_info;
+mod frame_state;
 mod frames;
 pub mod heap;
 mod interpreted;
 mod jfr_vthread;
 pub mod layout;
 pub mod method;
-#[cfg_attr(target_arch = "x86_64", path = "own/x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "own/aarch64.rs")]
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "own/other.rs")]
 mod processor;
 mod stack;
 mod unpacked;
+mod walk;
 // The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the
 // instructions have tests, and the truth lab has all else.
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -57,16 +57,18 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
+use crate::blobs::Blob;
 use crate::context::{interpreting, registers};
 use crate::guard;
 use crate::memory::{Live, Memory};
 use crate::walker::{Part, RawFrame, Room, Subject, Walker};
 use carried::{Name, Whom};
 use continuation::ContinuationLayout;
+use debug_info::DebugInfo;
 use frames::Frames;
 use jfr_vthread::JfrVthread;
 use layout::{Layout, MethodLayout};
-use stack::{Interrupted, Known};
+use walk::{Interrupted, Known};
 
 pub use processor::{WALKS, slots};
 
@@ -98,6 +100,19 @@ impl Own {
     /// Where methods have what is read of them.
     pub fn methods(&self) -> MethodLayout {
         self.layout.method
+    }
+
+    /// Where the code blob of the compiled method around a pc begins; `None` for other code.
+    pub fn nmethod_at(&self, memory: &impl Memory, pc: usize) -> Option<usize> {
+        match self.layout.ground.blobs.find(pc, memory)? {
+            (nmethod, Blob::Method) => Some(nmethod),
+            (_, Blob::Dead | Blob::Other) => None,
+        }
+    }
+
+    /// The debug information of a compiled method; `None` for a native method's wrapper.
+    pub fn debug_info<'m, M: Memory>(&'m self, memory: &'m M, nmethod: usize) -> Option<DebugInfo<'m, M>> {
+        DebugInfo::read(memory, &self.layout, nmethod)
     }
 
     /// From now on virtual threads' frames are found.
@@ -180,7 +195,7 @@ unsafe impl Walker for Own {
         // SAFETY: room for so many frames, by the caller's promise.
         let mut frames = unsafe { Frames::of(room) };
         let interrupted = Interrupted { at, interpreting, calls: subject.calls };
-        stack::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames)?;
+        walk::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames)?;
         let (count, told) = frames.settle();
         subject.told.set(told);
         Ok(count)

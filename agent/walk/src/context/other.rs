@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::{Interpreting, Registers};
+use super::registers::{Interpreting, Registers};
 
 /// Any.
 pub const ADDRESS_BITS: u32 = usize::BITS - 1;

@@ -5,7 +5,7 @@ use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::{Interpreting, Registers};
+use super::registers::{Interpreting, Registers};
 
 /// A program's memory lies at addresses of so many bits.
 pub const ADDRESS_BITS: u32 = 47;

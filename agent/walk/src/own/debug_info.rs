@@ -4,7 +4,6 @@
 //! This is for the agent's own thread. It reads any memory, so the code may be gone, or other code
 //! may be there by now.
 
-use super::Own;
 use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, number};
 use super::layout::Layout;
 use crate::blobs::Blob;
@@ -45,18 +44,9 @@ pub struct DebugInfo<'m, M> {
     descs: PcDescs,
 }
 
-impl Own {
-    /// Where the code blob of the compiled method around a pc begins; `None` for other code.
-    pub fn nmethod_at(&self, memory: &impl Memory, pc: usize) -> Option<usize> {
-        match self.layout.ground.blobs.find(pc, memory)? {
-            (nmethod, Blob::Method) => Some(nmethod),
-            (_, Blob::Dead | Blob::Other) => None,
-        }
-    }
-
-    /// The debug information of a compiled method; `None` for a native method's wrapper.
-    pub fn debug_info<'m, M: Memory>(&'m self, memory: &'m M, nmethod: usize) -> Option<DebugInfo<'m, M>> {
-        let layout = &self.layout;
+impl<'m, M: Memory> DebugInfo<'m, M> {
+    /// That of a compiled method; `None` for a native method's wrapper.
+    pub(super) fn read(memory: &'m M, layout: &'m Layout, nmethod: usize) -> Option<Self> {
         let compiled = Compiled::at(memory, layout, nmethod)?;
         if compiled.is_native(memory, layout)? {
             return None;
@@ -64,9 +54,7 @@ impl Own {
         let descs = PcDescs::of_nmethod(memory, &layout.compiled, nmethod)?;
         (descs.count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs })
     }
-}
 
-impl<M: Memory> DebugInfo<'_, M> {
     /// The address of its first instruction.
     pub fn code(&self) -> usize {
         self.compiled.code

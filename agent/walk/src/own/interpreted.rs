@@ -7,11 +7,12 @@
 
 use vouch_sample::{ENTRY, NATIVE};
 
+use super::frame_state::Met;
 use super::frames::Frames;
 use super::layout::Layout;
 use super::method::Method;
 use super::processor::{lacks_sender, leaves, slots};
-use super::stack::{Met, Stack};
+use super::stack::Stack;
 use crate::blobs::Blob;
 use crate::calls::follows_call;
 use crate::context::{CALL_PUSHES, Interpreting, Registers};

@@ -3,8 +3,8 @@
 
 use core::ops::Range;
 
+use crate::ground::Ground;
 use crate::memory::Memory;
-use crate::recover::Ground;
 
 /// An address that a code blob's head tells: of the blob, or of what a pointer in it leads to, and
 /// so many bytes behind that as a number in it says.

@@ -4,13 +4,15 @@
 //! There must never be more of them, or more time for them, than is said here.
 
 use core::cell::Cell;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
 use super::scene::Scene;
-use super::{ALL, Ground, MOST_CRASHES, Recovery, Step, Strategy};
+use super::strategies::{ALL, STRATEGIES};
+use super::strategy::{Step, Strategy};
 use crate::context::{link, registers, repair};
+use crate::ground::Ground;
 use crate::guard;
 use crate::kernel::clock;
 use crate::walker::{Room, Subject, Walker};
@@ -18,6 +20,24 @@ use crate::walker::{Room, Subject, Walker};
 /// At most so many candidates are walked for a sample, and none is begun after so many nanoseconds.
 const CANDIDATES: u32 = 12;
 const PATIENCE: u64 = 500_000;
+
+/// After so many candidates whose walk faulted nothing is recovered any more: each was left halfway
+/// through the JVM's own code.
+pub const MOST_CRASHES: u64 = 100;
+
+/// What recovery is to do, and has done.
+#[derive(Debug)]
+pub struct Recovery {
+    pub ground: Ground,
+    /// By the number of each strategy: whether it is to be tried.
+    pub chosen: [bool; STRATEGIES],
+    /// How many candidates of each were walked.
+    pub tried: [AtomicU64; STRATEGIES],
+    /// How many of all faulted in the JVM's code.
+    pub crashed: AtomicU64,
+    /// Set by the agent: nothing is to be tried any more.
+    pub stopped: AtomicBool,
+}
 
 /// The candidates of one sample.
 #[derive(Debug)]

@@ -5,10 +5,10 @@
 
 use core::ops::Range;
 
-use super::Ground;
 use crate::blobs::Blob;
 use crate::calls::follows_call;
 use crate::context::Registers;
+use crate::ground::Ground;
 use crate::memory::Live;
 use crate::walker::Subject;
 

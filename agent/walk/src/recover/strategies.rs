@@ -7,7 +7,7 @@
 //! nobody knows, and so not where its caller's begins.
 
 use super::scene::Scene;
-use super::{STRATEGIES, Step, Strategy};
+use super::strategy::{Step, Strategy};
 use crate::context::{CALL_PUSHES, Registers};
 
 const WORD: usize = size_of::<usize>();
@@ -15,7 +15,11 @@ const WORD: usize = size_of::<usize>();
 const WORDS: usize = 64;
 const LINKS: usize = 16;
 
-pub const ALL: [Strategy; STRATEGIES] = [
+/// How many strategies there are.
+pub const STRATEGIES: usize = 4;
+
+/// The strategies, in the order in which they are tried.
+pub static ALL: [Strategy; STRATEGIES] = [
     Strategy { name: "left_java", keeps_leaf: true, sure: true, propose: left_java },
     // What a register has may be from before some words were pushed.
     Strategy { name: "top", keeps_leaf: false, sure: CALL_PUSHES, propose: top },
@@ -118,7 +122,7 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::blobs::Blobs;
-    use crate::recover::Ground;
+    use crate::ground::Ground;
     use crate::walker::Subject;
     use core::cell::Cell;
     use core::sync::atomic::AtomicUsize;

@@ -12,7 +12,7 @@ use super::super::Own;
 use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
 use super::super::frames::Frames;
 use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
-use super::super::stack::{Interrupted, walk};
+use super::super::walk::{Interrupted, walk};
 use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, OUTER, SIZE, Thread, WORD, layout, thread};
 use crate::context::Registers;
 use crate::walker::{Outset, Part, RawFrame, Room, Walker};

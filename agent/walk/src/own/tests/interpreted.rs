@@ -2,7 +2,7 @@
 
 use vouch_sample::{ENTRY, NATIVE, Reason};
 
-use super::super::stack::Interrupted;
+use super::super::walk::Interrupted;
 use super::jvm::{
     BACK, CALL, ENTRIES, INTERPRETER, Jvm, LEAF, METADATA, SLOTS, Thread, WORD, interpreting, thread,
 };

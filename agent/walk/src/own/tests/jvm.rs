@@ -12,13 +12,12 @@ use super::super::continuation::ContinuationLayout;
 use super::super::frames::Frames;
 use super::super::layout::{
     AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
-    Place, UpcallLayout, Verified,
+    Place, UnpackLayout, UpcallLayout, Verified,
 };
-use super::super::stack::{Interrupted, Known, walk};
-use super::unpacked::UNPACK;
+use super::super::walk::{Interrupted, Known, walk};
 use crate::blobs::Blobs;
 use crate::context::{Interpreting, Registers};
-use crate::recover::Ground;
+use crate::ground::Ground;
 use crate::walker::{Outset, RawFrame, Room, Told};
 
 pub const WORD: usize = 8;
@@ -44,6 +43,9 @@ pub const RETURNS: usize = 0x60_0000;
 pub const IN_JAVA: usize = 8;
 /// What leads from a method to its id, in words: four parts, one behind the other.
 pub const PART: usize = 0x100;
+/// What the frames of code that was given up are filled in from.
+pub const UNPACK: UnpackLayout =
+    UnpackLayout { head: 88, count: 8, caller: 16, first: 0x40, size: 24, method: 0, bci: 8 };
 
 pub fn layout() -> Layout {
     let behind = |at| Place { pointer: None, behind: Some(Number::int(at)) };

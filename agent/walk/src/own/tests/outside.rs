@@ -2,7 +2,7 @@
 
 use vouch_sample::{NATIVE, Reason};
 
-use super::super::stack::Interrupted;
+use super::super::walk::Interrupted;
 use super::jvm::{BASE, CODE, ENTRIES, ENV, IN_JAVA, Jvm, LEAF, RETURNS, SIZE, STACK, WORD, thread};
 use crate::walker::Outset;
 

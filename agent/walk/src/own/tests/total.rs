@@ -4,7 +4,7 @@ extern crate std;
 
 use std::vec::Vec;
 
-use super::super::stack::Interrupted;
+use super::super::walk::Interrupted;
 use super::jvm::{INTERPRETER, LEAF, SLOTS, thread};
 use crate::context::{Interpreting, Registers};
 

@@ -5,14 +5,11 @@ extern crate std;
 
 use vouch_sample::Reason;
 
-use super::super::layout::UnpackLayout;
-use super::super::stack::Interrupted;
+use super::super::walk::Interrupted;
 use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, Made, OUTER, Thread, WORD, thread};
 
 /// What the frames are filled in from, and where in that is what.
 const FROM: usize = 0xb0_0000;
-pub const UNPACK: UnpackLayout =
-    UnpackLayout { head: 88, count: 8, caller: 16, first: 0x40, size: 24, method: 0, bci: 8 };
 /// The frame pointers: of the frame of the code that makes them, of the inner one, of the outer
 /// one.
 const MAKES: usize = LEAF - 0x80;

@@ -1,8 +1,8 @@
 //! x86-64: frames that are just being made or taken down, told by the instructions around them, and
 //! the interpreter's.
 
-use super::stack::Shape;
 use crate::memory::Memory;
+use crate::own::frame_state::Shape;
 
 /// This processor's frames are known.
 pub const WALKS: bool = true;

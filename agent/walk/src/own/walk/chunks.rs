@@ -3,7 +3,7 @@
 //! It must never go on in a chunk that may have been moved or changed while it was read: where that
 //! cannot be told there is no stack.
 
-use super::Walk;
+use super::state::Walk;
 use crate::blobs::Blob;
 use crate::calls::follows_call;
 use crate::context::Registers as Position;
@@ -15,7 +15,7 @@ use crate::own::frames::Frames;
 impl<M: Memory> Walk<'_, M> {
     /// True if the caller of what was left is to be found in a chunk, or nowhere any more.
     pub(super) fn goes_on_in_chunk(&self, caller: Position) -> bool {
-        match self.stack.chunk.get() {
+        match self.stack.chunk() {
             Some(chunk) => chunk.ends(caller.sp),
             None => self.continuations.is_some_and(|known| known.barrier.contains(&caller.pc)),
         }
@@ -47,7 +47,7 @@ impl<M: Memory> Walk<'_, M> {
         if self.chunks.get() > CHUNKS {
             return None;
         }
-        let chunk = if let Some(chunk) = stack.chunk.get() {
+        let chunk = if let Some(chunk) = stack.chunk() {
             known.older_chunk(*memory, chunk)?
         } else {
             if !self.in_java {
