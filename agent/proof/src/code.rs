@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::explain::is_invoke;
-use crate::opcode::{self, Operands};
+use crate::opcode::{self, Operands, is_invoke};
 
 /// The bytes of a method's code, as a class file has them.
 #[derive(Debug, Clone, Default)]

@@ -7,10 +7,10 @@
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
 use crate::code::{At, Instruction};
-use crate::explain::{self, is_invoke};
+use crate::explain;
 use crate::method::{Body, Gone, Method, Relation};
 use crate::names::without_hidden_part;
-use crate::opcode;
+use crate::opcode::{self, is_invoke};
 use crate::pool::{Constant, Member};
 use crate::verdict::{Explanation, Refutation, Verdict};
 

@@ -8,7 +8,7 @@ use crate::code::Instruction;
 use crate::handles;
 use crate::method::{Body, Method, Relation};
 use crate::names::without_hidden_part;
-use crate::opcode::{self, self as op};
+use crate::opcode::{self, self as op, is_invoke};
 use crate::pool::Constant;
 use crate::upcalls::{is_class_loading, is_implicit_exception, is_linkage, is_native_lookup};
 use crate::verdict::{Explanation, Refutation, Verdict};
@@ -166,11 +166,6 @@ fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
         }
         _ => false,
     }
-}
-
-/// True if the instruction calls a method.
-pub fn is_invoke(opcode: u8) -> bool {
-    (op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC).contains(&opcode)
 }
 
 /// The instructions that have the class library link something when they are first met.

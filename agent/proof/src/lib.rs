@@ -38,11 +38,10 @@ mod verdict;
 
 pub use code::{At, Code, Instruction};
 pub use edge::{Reference, called, edge, leaf, through};
-pub use explain::is_invoke;
 pub use listing::listing;
 pub use method::{Body, Class, Gone, Known, Method, Relation};
 pub use names::{hidden_part, without_hidden_part};
-pub use opcode::{INVOKEINTERFACE, INVOKESTATIC};
+pub use opcode::{INVOKEINTERFACE, INVOKESTATIC, is_invoke};
 pub use pool::{Constant, Dynamic, Member, Pool};
 pub use power::{Corruption, Framed, Noticed, power};
 pub use root::{Thread, root};

@@ -337,6 +337,11 @@ const NAMES: [&str; 202] = [
     "jsr_w",
 ];
 
+/// True if the instruction calls a method.
+pub fn is_invoke(opcode: u8) -> bool {
+    (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&opcode)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
