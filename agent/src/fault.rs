@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use vouch_signal::event::EVENT_GATE;
-use vouch_signal::handler::GATE;
+use vouch_signal::sampler::GATE;
 
 use crate::say::say;
 use crate::threads::registry;

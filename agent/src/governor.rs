@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
-use vouch_signal::handler::STRIDE;
+use vouch_signal::sampler::STRIDE;
 use vouch_signal::spent::SPENT;
 
 use crate::clock::{self, seconds};

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::handler::{GATE, STRIDE};
+use crate::sampler::{GATE, STRIDE};
 
 /// `si_code` of a POSIX timer; `libc` has no name for it.
 const SI_TIMER: i32 = -2;

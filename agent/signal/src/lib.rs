@@ -6,7 +6,7 @@
 //! async-signal-safe, touches no thread-local, and leaves errno as it found it. It is `no_std` and
 //! depends on `libc` and on its own kind alone.
 //!
-//! * [`handler`] is the way in: one signal, one sample.
+//! * [`handler`] is the way in: one signal, one sample; [`sampler`] is what it samples with.
 //! * [`phase`] says when a thread's first signals come.
 //! * [`dues`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
@@ -24,7 +24,7 @@
 //! [`Sampler`] outlives its publication in the gate, and each lane has one reader. The same holds
 //! for the lanes of events and their own gate.
 //!
-//! [`Sampler`]: handler::Sampler
+//! [`Sampler`]: sampler::Sampler
 //!
 //! # Invariants
 //!
@@ -59,6 +59,8 @@ pub mod published;
 pub mod purpose;
 #[cfg(not(loom))]
 pub mod record;
+#[cfg(not(loom))]
+pub mod sampler;
 #[cfg(not(loom))]
 pub mod slots;
 pub mod spent;

@@ -310,7 +310,7 @@ fn the_power_of_proof_is_measured_on_what_was_recorded() {
 fn what_the_handler_had_no_room_for_is_counted_once() {
     use std::sync::atomic::Ordering::Relaxed;
     let mut bench = Bench::new();
-    let counters = vouch_signal::handler::Counters::default();
+    let counters = vouch_signal::sampler::Counters::default();
     counters.dropped.store(3, Relaxed);
     counters.dropped_weight.store(9, Relaxed);
     bench.recorder.count_dropped(&counters);

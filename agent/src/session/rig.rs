@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use vouch_signal::event::{EVENT_GATE, EventLanes};
-use vouch_signal::handler::{Counters, GATE, Sampler};
 use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
+use vouch_signal::sampler::{Counters, GATE, Sampler};
 use vouch_signal::stay::{Polls, Stay};
 use vouch_walk::recover::Recovery;
 

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use vouch_signal::handler::STRIDE;
 use vouch_signal::phase::Phase;
+use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
 
 use super::{Arming, Life, Sampling, Unsignalled, signal};
