@@ -15,8 +15,8 @@ use vouch_recording::{
 };
 
 use crate::interval::share;
-use crate::report::intervals_ms;
 use crate::text::{grouped, percent, plain, shortened};
+use crate::time::intervals_ms;
 
 /// So many values of a field are told apart in a report.
 const DEAREST: usize = 10;

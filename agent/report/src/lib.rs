@@ -25,9 +25,10 @@ mod summary;
 mod text;
 mod time;
 mod top_frame;
+mod weight_unit;
 mod witness;
 
-pub use clock::{CPU_TIME, Clock};
+pub use clock::Clock;
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
 pub use groups::{GroupReport, LIMITS};
 pub use hottest::Hottest;
@@ -47,4 +48,5 @@ pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plai
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};
 pub use vouch_recording::Weighed;
+pub use weight_unit::CPU_TIME;
 pub use witness::{GradeReport, WitnessReport};

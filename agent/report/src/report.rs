@@ -17,7 +17,7 @@ use crate::hottest::Hottest;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
-use crate::time::{float, millis};
+use crate::time::{float, intervals_ms, millis};
 use crate::top_frame::TopFrameReport;
 use crate::witness::WitnessReport;
 
@@ -391,8 +391,4 @@ impl TrustReport {
         writeln!(out)?;
         out.flush()
     }
-}
-
-pub(crate) fn intervals_ms(weight: u64, interval_ns: u64) -> f64 {
-    millis(weight.saturating_mul(interval_ns))
 }

@@ -13,6 +13,11 @@ pub fn millis(nanos: u64) -> f64 {
     float(micros(nanos)) / 1000.0
 }
 
+/// So many intervals in milliseconds.
+pub(crate) fn intervals_ms(weight: u64, interval_ns: u64) -> f64 {
+    millis(weight.saturating_mul(interval_ns))
+}
+
 /// A count or a time for arithmetic that ends in something a person reads.
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53: 104 days in ns, 285 years in µs")]
 pub fn float(whole: u64) -> f64 {

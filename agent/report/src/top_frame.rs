@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vouch_recording::{Certainty, Recording};
 
-use crate::report::intervals_ms;
+use crate::time::intervals_ms;
 
 /// How the top frames of proven and plausible stacks are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
