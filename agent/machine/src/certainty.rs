@@ -2,9 +2,9 @@
 
 use vouch_sample::Certainty;
 
-use crate::local::{Neighbours, guarded, may_check_receiver, sides, whole_end};
+use crate::local::{guarded, may_check_receiver, sides, whole_end};
 use crate::loops::{Fitting, Loops};
-use crate::nmethod::{DebugPoint, Nmethod};
+use crate::nmethod::{DebugPoint, Neighbours, Nmethod};
 
 /// C2 gives many instructions the same state, left over from parsing. A state that this many
 /// separate runs share proves nothing.

@@ -6,8 +6,7 @@
 //! many checks without a state of their own.
 
 use crate::instruction::{self, Flow};
-use crate::local::MAX_WINDOW;
-use crate::nmethod::Nmethod;
+use crate::nmethod::{MAX_WINDOW, Nmethod};
 
 /// How much is read from an instruction to the branch of its check, and from there to the call, in
 /// bytes.

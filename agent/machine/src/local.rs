@@ -3,10 +3,8 @@
 use crate::guard::guard;
 use crate::instruction::{Flow, Instruction, decode, end_of_call};
 use crate::loops::Loops;
-use crate::nmethod::Nmethod;
+use crate::nmethod::{MAX_WINDOW, Neighbours, Nmethod};
 
-/// The longest stretch of code that is read, in bytes.
-pub const MAX_WINDOW: usize = 4096;
 /// How much is read behind the charged instruction where the run has no end.
 const OPEN_WINDOW: usize = 1024;
 /// The most instructions that are followed out of line.
@@ -65,9 +63,6 @@ pub fn guarded(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     }
     guard(nmethod, begin_of(nmethod, index), charged_end)
 }
-
-/// The PcDesc whose run is before an instruction, and the one whose run is after it.
-pub type Neighbours = [Option<usize>; 2];
 
 /// The PcDescs whose runs an instruction may belong to: of its neighbours those of its own basic
 /// block, or its own.

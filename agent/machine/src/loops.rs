@@ -12,8 +12,7 @@
 
 use crate::flow::{ControlFlow, Loop};
 use crate::instruction::{Flow, Instruction, decode};
-use crate::local::Neighbours;
-use crate::nmethod::{DebugPoint, Inlined, Nmethod};
+use crate::nmethod::{DebugPoint, Inlined, Neighbours, Nmethod};
 use crate::owner::{Owner, joined};
 
 /// Larger methods are not analysed, in bytes of code.

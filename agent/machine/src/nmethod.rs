@@ -3,6 +3,12 @@
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
+/// The longest stretch of code that is read at once, in bytes.
+pub const MAX_WINDOW: usize = 4096;
+
+/// The PcDesc whose run is before an instruction, and the one whose run is after it.
+pub type Neighbours = [Option<usize>; 2];
+
 /// A method that was inlined, and where in its bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Inlined {
