@@ -8,8 +8,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::bytes::{Bytes, Damage};
+use crate::decoder::Decoder;
 use crate::metadata::{Field, Type, Types, Unit};
-use crate::value::{Decoder, Value};
+use crate::value::Value;
 
 const MAGIC: &[u8; 4] = b"FLR\0";
 

@@ -8,6 +8,7 @@
 
 mod bytes;
 mod chunk;
+mod decoder;
 mod metadata;
 mod table;
 mod value;

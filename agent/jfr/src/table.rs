@@ -3,8 +3,8 @@
 
 use crate::bytes::{Bytes, Damage};
 use crate::chunk::Chunk;
+use crate::decoder::Decoder;
 use crate::metadata::{Field, Form, Type};
-use crate::value::Decoder;
 
 /// Which numbers are wanted: where in the objects of a type a list is, and where in each of its
 /// objects they stand.
