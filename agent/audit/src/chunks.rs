@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 
 use vouch_jfr::{Chunk, Reader};
 
-use crate::Progress;
+use crate::progress::Progress;
 use crate::told::Told;
 
 /// Which of them were there.

@@ -14,52 +14,12 @@ use vouch_proof::{
 };
 use vouch_sample::Meant;
 
-use crate::made::{self, Rule};
+use crate::generated_class::Rule;
+use crate::made;
 use crate::seen::{MethodId, Node, Place, PlaceId, Says, Seen, add};
 use crate::told::Changes;
-use crate::versions::{Version, Versions};
-
-/// Why an edge was not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unjudged {
-    /// The caller's class was not found.
-    NotFound,
-    /// The one that was found is not the one that ran.
-    OtherVersion,
-    /// No file has the caller's class, and the rule by which it was made says nothing.
-    Generated(Rule),
-    /// The recording does not name the methods between the two.
-    Unnamed,
-    /// The recorder leaves frames out of such stacks.
-    Filtered,
-    /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that
-    /// ran.
-    Unconfirmed,
-    /// Nobody knows which method of its name the callee is: its class was not found.
-    Overload,
-    /// A lambda may be between the two: the recording has no frames of classes that have no name of
-    /// their own.
-    Hidden,
-}
-
-impl Unjudged {
-    /// Its name in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "class_not_found",
-            Self::OtherVersion => "other_version",
-            Self::Generated(_) => "generated_class",
-            Self::Unnamed => "unnamed_method",
-            Self::Filtered => "filtered_by_recorder",
-            Self::Unconfirmed => "unconfirmed_version",
-            Self::Overload => "unknown_overload",
-            Self::Hidden => "hidden_frames",
-        }
-    }
-}
-
-/// What is to be said of an edge or a leaf.
-pub type Judged = Result<Verdict, Unjudged>;
+use crate::unjudged::{Judged, Unjudged};
+use crate::versions::{DEEPEST, Version, Versions};
 
 /// All edges, with what is to be said of them.
 #[derive(Debug)]
@@ -322,9 +282,6 @@ fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
     });
     methods.collect()
 }
-
-/// Classes above each other that are more stand in a circle.
-pub const DEEPEST: usize = 1_000;
 
 /// How the callee's class stands to the class of a name. Loaders are not known: one name is taken
 /// for one class.

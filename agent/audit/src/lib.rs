@@ -18,7 +18,9 @@
 mod chunks;
 mod climb;
 mod cpu;
+mod folded;
 mod foreign;
+mod generated_class;
 mod judge;
 mod kinds;
 mod made;
@@ -27,7 +29,9 @@ mod names;
 mod naming;
 mod plan;
 mod power;
+mod pprof;
 mod profile;
+mod progress;
 mod read;
 mod readings;
 mod report;
@@ -37,6 +41,7 @@ mod stacks;
 mod summary;
 mod tell;
 mod told;
+mod unjudged;
 mod versions;
 
 #[cfg(test)]
@@ -50,20 +55,23 @@ use vouch_report::{LISTED, grouped, is_of_jdk};
 
 use chunks::Chunks;
 use cpu::Cpu;
-use judge::{Judge, Unjudged};
+use judge::Judge;
 use naming::Names;
 use profile::Found;
 use read::{Moment, Reading};
 use seen::{Says, Seen};
 use stacks::Verdicts;
 use told::Told;
+use unjudged::Unjudged;
 use versions::{Version, Versions};
 
 pub use named::{Named, Word};
-pub use profile::Profile;
+pub use profile::{Audited, Profile};
+pub use progress::Progress;
 pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
 pub use seen::ThreadId;
 pub use summary::side_by_side;
+pub use told::Whose;
 
 /// Where classes are looked for, besides where the recording says that they lie.
 #[derive(Debug, Clone, Default)]
@@ -72,28 +80,6 @@ pub struct Places {
     pub jdk: Option<PathBuf>,
     /// These are the very classes that ran: whoever asks says so.
     pub exact: bool,
-}
-
-/// What is known of a file of names.
-#[derive(Debug, Clone, Copy)]
-pub struct Whose<'t> {
-    /// What its samples are called, and who wrote it.
-    pub kind: &'t str,
-    pub by: &'t str,
-    /// The JVM that ran, by name and version, and its flags, if the file says so.
-    pub jdk: &'t str,
-    pub flags: &'t str,
-    /// Frames of classes that have no name of their own are known to be among them.
-    pub shows_hidden: bool,
-}
-
-/// How far an audit has come.
-#[derive(Debug, Clone, Copy)]
-pub enum Progress {
-    /// So many bytes of a file, of so many.
-    Reading(u64, u64),
-    /// So many classes, of so many.
-    Looking(usize, usize),
 }
 
 /// A recording that is read, and not judged yet. Several files of one run are one.
@@ -110,13 +96,6 @@ pub struct Audit {
     damage: Vec<String>,
     /// How many chunks more are damaged.
     more_damage: u64,
-}
-
-/// A recording that was audited.
-#[derive(Debug)]
-pub struct Audited {
-    pub report: AuditReport,
-    found: Found,
 }
 
 /// Of a file of names that are others.

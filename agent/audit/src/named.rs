@@ -4,8 +4,6 @@
 //! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what
 //! they may mean. It must never take what is no method for one.
 
-mod folded;
-pub mod pprof;
 mod word;
 
 use foldhash::{HashMap, HashMapExt};
@@ -22,7 +20,7 @@ use crate::seen::{
 use word::Frame;
 
 /// Of a deeper stack the outer frames are left out.
-const DEEPEST: usize = 100_000;
+pub(crate) const DEEPEST: usize = 100_000;
 /// Where threads are not told apart.
 const ALL_THREADS: &str = "[threads not separated]";
 

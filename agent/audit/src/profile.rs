@@ -20,13 +20,13 @@ use vouch_sample::VALUES;
 use crate::chunks::Chunks;
 use crate::naming::Names;
 use crate::plan::{Plan, Shown};
+use crate::progress::Progress;
 use crate::read::{Moment, Reading};
-use crate::report::AuditReport;
+use crate::report::{self, AuditReport};
 use crate::seen::{End, KindId, Node, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
 use crate::stacks::{Against, Outcome};
 use crate::tell::place_in;
 use crate::told::Told;
-use crate::{Audited, Progress};
 
 /// What an audit knows when it is over.
 #[derive(Debug)]
@@ -38,6 +38,13 @@ pub(crate) struct Found {
     /// By number, and how each is told as far as it is, the most frequent first.
     pub offences: Vec<(Refutation, Against)>,
     pub listed: IndexMap<usize, RefutationReport>,
+}
+
+/// A recording that was audited.
+#[derive(Debug)]
+pub struct Audited {
+    pub report: AuditReport,
+    pub(crate) found: Found,
 }
 
 /// A profile that is being made.
@@ -380,8 +387,8 @@ impl Profile {
 
 /// As a trust report has them, which knows no edge that was not judged: it is one of code that
 /// nobody could read.
-fn edges(edges: crate::EdgeReport) -> EdgeReport {
-    let crate::EdgeReport { checked, distinct, proven, mut explained, refuted, unjudged, .. } = edges;
+fn edges(edges: report::EdgeReport) -> EdgeReport {
+    let report::EdgeReport { checked, distinct, proven, mut explained, refuted, unjudged, .. } = edges;
     let unread: u64 = unjudged.values().sum();
     if unread > 0 {
         *explained.entry(Explanation::Unread.name().to_owned()).or_default() += unread;

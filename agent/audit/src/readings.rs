@@ -11,9 +11,10 @@ use vouch_classes::{ClassFile, Declared, Library};
 use vouch_proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
-use crate::judge::{Judge, Judged};
+use crate::judge::Judge;
 use crate::seen::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};
 use crate::told::Changes;
+use crate::unjudged::Judged;
 use crate::versions::{Version, Versions};
 
 /// Of more methods of one name nobody knows which is meant.

@@ -10,8 +10,9 @@ use indexmap::IndexMap;
 use vouch_proof::{Explanation, Refutation, Thread as Began, Verdict, root};
 use vouch_recording::{ByFate, Fate};
 
-use crate::judge::{Edge, Judge, Judged, Unjudged};
+use crate::judge::{Edge, Judge};
 use crate::seen::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
+use crate::unjudged::{Judged, Unjudged};
 
 /// The place that refutes stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

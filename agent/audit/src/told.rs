@@ -8,11 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use vouch_jfr::{Chunk, Event, Value};
 use vouch_report::Clock;
 
-use crate::Whose;
 use crate::kinds;
 use crate::names;
 use crate::sampled::{self, Sampled};
 use crate::seen::{Seen, add};
+
+/// What is known of a file of names.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose<'t> {
+    /// What its samples are called, and who wrote it.
+    pub kind: &'t str,
+    pub by: &'t str,
+    /// The JVM that ran, by name and version, and its flags, if the file says so.
+    pub jdk: &'t str,
+    pub flags: &'t str,
+    /// Frames of classes that have no name of their own are known to be among them.
+    pub shows_hidden: bool,
+}
 
 /// What was told.
 #[derive(Debug, Default)]

@@ -9,9 +9,11 @@ use std::rc::Rc;
 
 use vouch_classes::{ClassFile, Copy, Declared, Library};
 
-use crate::judge::DEEPEST;
-use crate::made::Rule;
+use crate::generated_class::Rule;
 use crate::seen::{Method, Place, Seen};
+
+/// Classes above each other that are more stand in a circle.
+pub const DEEPEST: usize = 1_000;
 
 /// A class of the recording's.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use vouch_recording::ByFate;
 
 use super::program::{CLASSES, Folder, jdk, jdk_of};
 use super::total::always;
-use crate::{Audit, AuditReport, Places, Whose, named};
+use crate::{Audit, AuditReport, Places, Whose, pprof};
 
 const INVOKEINTERFACE: u8 = 0xb9;
 const WHOSE: Whose<'_> = Whose { kind: "folded", by: "a test", jdk: "", flags: "", shows_hidden: true };
@@ -356,7 +356,7 @@ fn each_stack_has_one_fate_whatever_it_says() {
 /// Folded stacks and pprof, a few of whose bytes are others.
 #[test]
 fn what_is_damaged_is_read_as_far_as_it_goes() {
-    let whole = [TRUE.as_bytes().to_vec(), named::pprof::tests::bytes()];
+    let whole = [TRUE.as_bytes().to_vec(), pprof::tests::bytes()];
     let damage = proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6);
     let holds = |damage: Vec<(usize, u8)>, folder: &Folder| {
         let mut bytes = whole.clone();

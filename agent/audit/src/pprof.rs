@@ -8,7 +8,7 @@ use std::io::Read;
 
 use prost::Message;
 
-use super::{DEEPEST, Named, Word};
+use crate::named::{DEEPEST, Named, Word};
 
 /// No larger file is taken in: all of it is in memory at once.
 const LARGEST: u64 = 32 << 20;
