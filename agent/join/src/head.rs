@@ -8,9 +8,9 @@ use vouch_report::{Renumbered, Several, TrustReport, grouped};
 
 use crate::clock::{Clock, shifted};
 use crate::contexts::Contexts;
-use crate::markers::Schemas;
 use crate::opened::Opened;
 use crate::processes::Processes;
+use crate::schemas::Schemas;
 use crate::tables::Tables;
 use crate::tracks::Tracks;
 

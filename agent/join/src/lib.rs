@@ -15,11 +15,14 @@ mod clock;
 mod contexts;
 mod head;
 mod markers;
+mod moving;
 mod opened;
 mod processes;
+mod schemas;
 mod tables;
 mod tracks;
 
+pub use opened::Source;
 pub use processes::is_overlapping;
 
 use vouch_document::{Part, Wrong};
@@ -27,18 +30,12 @@ use vouch_document::{Part, Wrong};
 use clock::Clock;
 use contexts::Contexts;
 use head::Head;
-use markers::Schemas;
+use moving::Moving;
 use opened::Opened;
 use processes::Processes;
+use schemas::Schemas;
 use tables::Tables;
 use tracks::Tracks;
-
-/// A profile, and the file that it stands in.
-#[derive(Debug)]
-pub struct Source {
-    pub file: String,
-    pub document: Part,
-}
 
 /// What became of them.
 #[derive(Debug)]
@@ -73,7 +70,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
         let context = contexts.add(&opened.meta, &moved).map_err(in_file)?;
         let kinds = schemas.add(&opened.meta).map_err(in_file)?;
         let (java, mut numbers) = head.report(&opened.meta).map_err(in_file)?;
-        let mut moving = tracks::Moving {
+        let mut moving = Moving {
             shift_ms: clock.shift_ms(&opened),
             weight: opened.intervals(interval_ms),
             interval_ms,

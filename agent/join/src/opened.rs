@@ -6,7 +6,12 @@
 use serde::{Deserialize, Serialize};
 use vouch_document::{Part, Wrong};
 
-use crate::Source;
+/// A profile, and the file that it stands in.
+#[derive(Debug)]
+pub struct Source {
+    pub file: String,
+    pub document: Part,
+}
 
 /// A profile, taken apart.
 #[derive(Debug)]

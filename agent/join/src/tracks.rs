@@ -11,25 +11,13 @@ use serde_json::value::RawValue;
 use vouch_document::{Part, Wrong};
 
 use crate::clock::shifted;
-use crate::markers::{self, Kind};
+use crate::markers;
+use crate::moving::Moving;
 use crate::processes::Name;
 use crate::tables::Moved;
 
 /// The thread's id in its own process, where another one had it here already.
 const OWN_TID: &str = "vouchTid";
-
-/// What changes on the way from a profile to that of all.
-pub struct Moving<'a> {
-    pub shift_ms: f64,
-    /// So many of the common intervals is one of its own.
-    pub weight: u64,
-    pub interval_ms: f64,
-    pub moved: &'a Moved,
-    pub contexts: &'a [usize],
-    pub kinds: &'a HashMap<String, Kind>,
-    /// A refutation's number.
-    pub number: &'a mut dyn FnMut(usize) -> usize,
-}
 
 #[derive(Default)]
 pub struct Tracks {
