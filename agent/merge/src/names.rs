@@ -3,8 +3,6 @@
 
 use vouch_jfr::{Chunk, Type, Value};
 
-use crate::show::Words;
-
 const THREAD: &str = "java.lang.Thread";
 const CLASS: &str = "java.lang.Class";
 const METHOD: &str = "jdk.types.Method";
@@ -15,6 +13,66 @@ const NAMED: [&str; 5] = [
     "jdk.types.ThreadGroup",
     "java.lang.String",
 ];
+/// Of a list so many are shown.
+const LISTED: usize = 20;
+/// For one text so many values are looked at, so deep in each other: they may be in a circle.
+const VALUES: u32 = 2_000;
+const NESTED: u32 = 16;
+/// And so many that are read for it count for one.
+const LARGE: usize = 1 << 10;
+
+/// Puts values into words, for one text.
+#[derive(Debug)]
+pub struct Words<'c> {
+    pub chunk: &'c Chunk,
+    /// So many values more may be looked at.
+    left: u32,
+    depth: u32,
+}
+
+impl<'c> Words<'c> {
+    pub fn of(chunk: &'c Chunk) -> Self {
+        Self { chunk, left: VALUES, depth: 0 }
+    }
+
+    /// A value in words; None if it says nothing.
+    pub fn text(&mut self, value: &Value) -> Option<String> {
+        self.left = self.left.checked_sub(1)?;
+        if self.depth == NESTED {
+            return None;
+        }
+        self.depth += 1;
+        let is_read = matches!(value, Value::Constant(..));
+        let value = self.chunk.resolve(value);
+        if is_read {
+            // What is read for it counts, too, once it is a lot.
+            self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
+        }
+        let text = self.text_of(value);
+        self.depth -= 1;
+        text
+    }
+
+    fn text_of(&mut self, value: Value) -> Option<String> {
+        match value {
+            Value::Nothing | Value::Constant(..) => None,
+            Value::Text(text) => Some(text),
+            Value::Whole(number) => Some(number.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Truth(truth) => Some(truth.to_string()),
+            Value::Object(type_id, values) => text(self, self.chunk.type_of(type_id)?, &values),
+            Value::List(values) => {
+                let more = values.len().saturating_sub(LISTED);
+                let mut texts: Vec<_> =
+                    values.iter().take(LISTED).filter_map(|value| self.text(value)).collect();
+                if more > 0 {
+                    texts.push(format!("and {more} more"));
+                }
+                Some(texts.join(", "))
+            }
+        }
+    }
+}
 
 /// True if values of the type have a text of their own, and are not shown field by field.
 pub fn has_text(name: &str) -> bool {
@@ -77,6 +135,14 @@ fn plain(words: &Words<'_>, value: &Value) -> Option<String> {
 /// The text of a field, by its name.
 pub fn field(words: &mut Words<'_>, of: &Type, values: &[Value], name: &str) -> Option<String> {
     words.text(values.get(of.field(name)?)?)
+}
+
+/// The index and value of a field that is a constant.
+pub fn constant(kind: &Type, values: &[Value], name: &str) -> Option<(Value, i64)> {
+    match values.get(kind.field(name)?)? {
+        value @ Value::Constant(_, index) => Some((value.clone(), *index)),
+        _ => None,
+    }
 }
 
 /// `java/lang/String` or `[[Ljava/lang/String;`, as Java writes it.

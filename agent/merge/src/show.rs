@@ -11,27 +11,20 @@ use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Field, Header, Type, Unit, Value};
 use vouch_report::in_template;
 
-use crate::names;
+use crate::names::{self, Words};
 use crate::profile::Profile;
 
 /// A text of a marker is this long at most, in letters: the dump of all threads is one.
 const LONGEST: usize = 1_000;
 /// Fields of fields are shown, so deep.
 const DEEPEST: usize = 3;
-/// Of a list so many are shown.
-const LISTED: usize = 20;
 /// A kind's markers have so many fields at most, and so many are looked at for them.
 const FIELDS: usize = 100;
 const LOOKED_AT: usize = 2_000;
-/// For one text so many values are looked at, so deep in each other: they may be in a circle.
-const VALUES: u32 = 2_000;
-const NESTED: u32 = 16;
 
-/// So many values of constants are kept, and so many are read in all for the fields of markers; and
-/// for one text so many count for one.
+/// So many values of constants are kept, and so many are read in all for the fields of markers.
 const KEPT: usize = 1 << 20;
 const READ: usize = 1 << 27;
-const LARGE: usize = 1 << 10;
 
 /// What the front-end takes for its own.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
@@ -362,59 +355,6 @@ fn converted(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
         Unit::SpanTicks => plain(value * ticks.lasting(1) / 1e6),
         Unit::Time(ns) => date(value * number(ns.cast_signed()) / 1e6),
         Unit::TimeTicks => date(ticks.unix_ms(0) + value * ticks.lasting(1) / 1e6),
-    }
-}
-
-/// Puts values into words, for one text.
-#[derive(Debug)]
-pub struct Words<'c> {
-    pub chunk: &'c Chunk,
-    /// So many values more may be looked at.
-    left: u32,
-    depth: u32,
-}
-
-impl<'c> Words<'c> {
-    pub fn of(chunk: &'c Chunk) -> Self {
-        Self { chunk, left: VALUES, depth: 0 }
-    }
-
-    /// A value in words; None if it says nothing.
-    pub fn text(&mut self, value: &Value) -> Option<String> {
-        self.left = self.left.checked_sub(1)?;
-        if self.depth == NESTED {
-            return None;
-        }
-        self.depth += 1;
-        let is_read = matches!(value, Value::Constant(..));
-        let value = self.chunk.resolve(value);
-        if is_read {
-            // What is read for it counts, too, once it is a lot.
-            self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
-        }
-        let text = self.text_of(value);
-        self.depth -= 1;
-        text
-    }
-
-    fn text_of(&mut self, value: Value) -> Option<String> {
-        match value {
-            Value::Nothing | Value::Constant(..) => None,
-            Value::Text(text) => Some(text),
-            Value::Whole(number) => Some(number.to_string()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Truth(truth) => Some(truth.to_string()),
-            Value::Object(type_id, values) => names::text(self, self.chunk.type_of(type_id)?, &values),
-            Value::List(values) => {
-                let more = values.len().saturating_sub(LISTED);
-                let mut texts: Vec<_> =
-                    values.iter().take(LISTED).filter_map(|value| self.text(value)).collect();
-                if more > 0 {
-                    texts.push(format!("and {more} more"));
-                }
-                Some(texts.join(", "))
-            }
-        }
     }
 }
 

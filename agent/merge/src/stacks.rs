@@ -9,9 +9,8 @@ use std::rc::Rc;
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Value};
 
-use crate::names;
+use crate::names::{self, Words};
 use crate::profile::Profile;
-use crate::show::Words;
 use vouch_document::Wrong;
 use vouch_report::is_of_jdk;
 

@@ -12,11 +12,11 @@ use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 
 use crate::anchors::{A_DAY, Moment, Moments, relate};
+use crate::choice::{Choice, is_like};
 use crate::clock::Relation;
-use crate::events::{Choice, constant, is_like};
-use crate::names::{self, Thread};
+use crate::names::{self, Thread, Words, constant};
 use crate::profile::Profile;
-use crate::show::{Ticks, Words, number};
+use crate::show::{Ticks, number};
 use vouch_document::{Part, Wrong};
 
 /// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's

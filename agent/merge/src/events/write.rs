@@ -10,14 +10,14 @@ use std::rc::Rc;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Met, Reading};
+use super::reading::{Met, Reading};
 use crate::clock::Relation;
 use crate::kept::{Kept, Whose};
+use crate::merged::{Clock, Kind, Merged};
 use crate::profile::{Marker, Profile};
 use crate::show::{Cell, Shown};
 use crate::stacks::Categories;
 use crate::threads::Tracks;
-use crate::{Clock, Kind, Merged};
 use vouch_document::Wrong;
 use vouch_report::in_template;
 
