@@ -3,7 +3,7 @@
 //! A reason has a number, so that an answer is one word of a lane, and a name, by which reports
 //! count it.
 
-use crate::Stack;
+use crate::stack::Stack;
 
 /// A walk, leaf first, or why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

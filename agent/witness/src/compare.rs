@@ -6,7 +6,7 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use vouch_sample::{Frame, MethodId, Stack};
 
-use crate::Difference;
+use crate::difference::Difference;
 use crate::rules;
 
 /// What came of a comparison.
