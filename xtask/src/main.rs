@@ -26,12 +26,14 @@
 //!     xtask true-stacks-page …                     the same as tables
 //!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
 //!     xtask sample --seed N                        60 doc comments and 60 names at random, for a reading test
+//!     xtask circles [--list [CRATE]…|--lower]      which modules depend on each other in circles
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
 //!
 //! It must never write a figure that is in none of its files.
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod circles;
 mod clock_page;
 mod depth_page;
 mod endurance;
@@ -72,6 +74,9 @@ fn main() -> ExitCode {
     if words.next_if(|word| word == "sample").is_some() {
         return print(sample::run(&words.collect::<Vec<_>>()));
     }
+    if words.next_if(|word| word == "circles").is_some() {
+        return print(circles::run(&words.collect::<Vec<_>>()));
+    }
     if words.next_if(|word| word == "words").is_some() {
         return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
     }
@@ -111,7 +116,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
+                "usage: cargo xtask events-page|jfr-events-page|circles|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
                  true-stacks-refuted FILE…"
             );
             return ExitCode::from(2);
