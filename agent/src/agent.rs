@@ -110,7 +110,10 @@ pub fn agent() -> Option<&'static Agent> {
 
 /// The agent, which is made if there is none.
 pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent {
-    AGENT.get_or_init(|| Agent::new(jvmti, hotspot, options))
+    AGENT.get_or_init(|| {
+        jvmti.make_current();
+        Agent::new(jvmti, hotspot, options)
+    })
 }
 
 impl Agent {

@@ -26,6 +26,7 @@ use std::ptr::null_mut;
 
 use jni_sys::{JNI_OK, JavaVM, jint};
 use jvmti_sys::jvmtiEnv;
+use once_cell::sync::OnceCell;
 
 pub use classes::{LineEntry, MethodName};
 pub use code::Modifier;
@@ -45,6 +46,8 @@ pub struct Jvmti(*mut jvmtiEnv);
 unsafe impl Send for Jvmti {}
 // SAFETY: as above; the JVM does its own locking.
 unsafe impl Sync for Jvmti {}
+
+static CURRENT: OnceCell<Jvmti> = OnceCell::new();
 
 /// A JVMTI function's answer other than success, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +109,16 @@ impl Jvmti {
         // SAFETY: GetEnv writes one pointer.
         let code = unsafe { get_env(vm, &raw mut env, VERSION) };
         if code == JNI_OK && !env.is_null() { Ok(Self(env.cast())) } else { Err(JvmtiError(code)) }
+    }
+
+    /// The agent's environment; `None` until the agent is set up.
+    pub fn current() -> Option<Self> {
+        CURRENT.get().copied()
+    }
+
+    /// Makes this the agent's environment. There is one in a process, so a second call does nothing.
+    pub fn make_current(self) {
+        CURRENT.get_or_init(|| self);
     }
 
     fn raw(self) -> *mut jvmtiEnv {

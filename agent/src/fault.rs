@@ -12,20 +12,24 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 use vouch_signal::event::EVENT_GATE;
 use vouch_signal::sampler::GATE;
 
 use crate::say::say;
-use crate::threads::registry;
+
+/// What ends the sampling, after a fault.
+static END_SAMPLING: OnceCell<fn()> = OnceCell::new();
 
 static FAULTY: AtomicBool = AtomicBool::new(false);
 /// Where the first panic was, and what it said.
 static WHERE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps panics from being printed by themselves. The library's standard library is its own: the
-/// program's Rust code, if it has any, keeps its hook.
-pub fn install() {
+/// program's Rust code, if it has any, keeps its hook. After a fault `end_sampling` is called, once.
+pub fn install(end_sampling: fn()) {
+    END_SAMPLING.get_or_init(|| end_sampling);
     set_hook(Box::new(|panic| {
         WHERE.lock().get_or_insert_with(|| panic.to_string());
     }));
@@ -48,7 +52,9 @@ fn end() {
     }
     GATE.close();
     EVENT_GATE.close();
-    let _ = catch_unwind(|| registry().end_sampling());
+    if let Some(end_sampling) = END_SAMPLING.get() {
+        let _ = catch_unwind(end_sampling);
+    }
     let place = WHERE.lock().take().unwrap_or_default();
     say(&format!(
         "a fault of Vouch's own has ended the profiling; the program runs on. Please report: {}",

@@ -9,13 +9,12 @@ use std::io;
 use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
-use vouch_signal::slots::guard_walks_of;
+use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::GUARDS;
 use vouch_walk::guard::{FAULTS, Handler, go_on_to, on_fault};
 
 use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
-use crate::threads::registry;
 
 /// Why walks are not guarded; or the handlers that the guard's are in front of.
 static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
@@ -42,8 +41,8 @@ impl Action {
 }
 
 /// Installs the guard, once.
-pub fn install(hotspot: &HotSpot) {
-    OUTCOME.get_or_init(|| put_before(hotspot));
+pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
+    OUTCOME.get_or_init(|| put_before(hotspot, slots));
 }
 
 /// Puts the handlers back that were there before the guard, unless another has come since. No walk
@@ -88,7 +87,7 @@ pub fn past_end() -> usize {
     })
 }
 
-fn put_before(hotspot: &HotSpot) -> Result<[Action; FAULTS.len()], String> {
+fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULTS.len()], String> {
     if !GUARDS {
         return Err("Vouch has no guard for this processor".to_owned());
     }
@@ -103,7 +102,7 @@ fn put_before(hotspot: &HotSpot) -> Result<[Action; FAULTS.len()], String> {
             return Err("the JVM has not installed its handlers for faults".to_owned());
         }
     }
-    guard_walks_of(Box::leak(Box::new(registry().slots())));
+    guard_walks_of(Box::leak(Box::new(slots)));
     for (fault, (action, signal)) in before.iter_mut().zip(FAULTS).enumerate() {
         // SAFETY: with SA_SIGINFO a handler is of this type.
         go_on_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });

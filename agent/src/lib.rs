@@ -109,7 +109,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     options: *mut c_char,
     _reserved: *mut c_void,
 ) -> jint {
-    fault::install();
+    fault::install(|| threads::registry().end_sampling());
     // SAFETY: the JVM passes its own table and a C string or null.
     fault::guard(JNI_OK, || unsafe { load::on_load(vm, &text(options)) })
 }
@@ -124,7 +124,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
     options: *mut c_char,
     _reserved: *mut c_void,
 ) -> jint {
-    fault::install();
+    fault::install(|| threads::registry().end_sampling());
     // SAFETY: as above.
     fault::guard(JNI_OK, || unsafe { load::on_attach(vm, &text(options)) })
 }

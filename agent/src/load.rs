@@ -22,11 +22,12 @@ use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::{self, OnError, Options, Request, Verb};
+use crate::own_thread;
 use crate::plan::{Plan, plan, request};
 use crate::sampling_signal;
 use crate::say::{self, print, say};
 use crate::terminal;
-use crate::threads::hook;
+use crate::threads::{hook, registry};
 
 /// `Agent_OnLoad`.
 ///
@@ -132,7 +133,8 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
     sampling_signal::take(options.signal)?;
     pin_own_library();
-    guard::install(&hotspot);
+    own_thread::exclude_by(|tid| registry().own(tid));
+    guard::install(&hotspot, registry().slots());
     let own = [
         Capability::GetSourceFileName,
         Capability::GetLineNumbers,

@@ -7,16 +7,25 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use once_cell::sync::OnceCell;
+use vouch_signal::signal_number;
+
 use crate::clock;
-use crate::sampling_signal;
-use crate::threads::registry;
 
 /// The kernel's id of one of them; 0 until it runs, and once it has ended.
 #[derive(Debug, Default)]
 pub struct OwnThread(AtomicU32);
 
+/// What keeps a thread out of the profile, by the kernel's id.
+static EXCLUDE: OnceCell<fn(u32)> = OnceCell::new();
+
 thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets what keeps a thread out of the profile. It is called before the first thread begins.
+pub fn exclude_by(exclude: fn(u32)) {
+    EXCLUDE.get_or_init(|| exclude);
 }
 
 /// Whether the calling thread is one of them.
@@ -42,7 +51,9 @@ impl OwnThread {
         block(blocked);
         IS_OWN.set(true);
         let tid = clock::own_tid();
-        registry().own(tid);
+        if let Some(exclude) = EXCLUDE.get() {
+            exclude(tid);
+        }
         self.0.store(tid, Ordering::Release);
         Running(self)
     }
@@ -134,7 +145,7 @@ fn block(blocked: Blocked) {
         let mut set: libc::sigset_t = std::mem::zeroed();
         match blocked {
             Blocked::All => libc::sigfillset(&raw mut set),
-            Blocked::SamplingSignal => libc::sigaddset(&raw mut set, sampling_signal::number()),
+            Blocked::SamplingSignal => libc::sigaddset(&raw mut set, signal_number::get()),
         };
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
     }

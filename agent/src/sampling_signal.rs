@@ -6,9 +6,10 @@
 use std::ffi::{CStr, c_int};
 use std::io;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use vouch_signal::handler::on_sigprof;
+use vouch_signal::signal_number;
 
 use crate::guard;
 use crate::hotspot::is_in_other_library;
@@ -29,18 +30,10 @@ static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 /// The signals that the process ignored before their handlers were installed.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 
-/// The signal of the present recording, or of the next.
-static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGPROF);
-
-/// The number of the signal by which threads are sampled.
-pub fn number() -> c_int {
-    NUMBER.load(Ordering::Relaxed)
-}
-
 /// Who handles it now: the program, or a library of it, may put its own handler in place at any
 /// time.
 pub fn owner() -> Owner {
-    owner_of(number())
+    owner_of(signal_number::get())
 }
 
 fn owner_of(signal: c_int) -> Owner {
@@ -56,7 +49,7 @@ fn owner_of(signal: c_int) -> Owner {
 /// handler of another signal that was used before stays, since one may still be pending.
 pub fn take(signal: Signal) -> Result<(), String> {
     install(signal)?;
-    NUMBER.store(signal.number(), Ordering::Relaxed);
+    signal_number::set(signal.number());
     Ok(())
 }
 

@@ -26,12 +26,12 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
+use vouch_signal::signal_number;
 use vouch_signal::slots::{Slots, Wait};
 
 use crate::clock;
 use crate::contexts::Cell;
 use crate::groups;
-use crate::sampling_signal;
 use crate::untouched::Untouched;
 
 pub use life::{Life, MAX_NAME_CHARS, NameId, names_cut};
@@ -430,5 +430,5 @@ impl Registry {
 pub fn signal(tid: u32) {
     // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to
     // tell.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, sampling_signal::number()) };
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal_number::get()) };
 }

@@ -62,6 +62,8 @@ pub mod record;
 #[cfg(not(loom))]
 pub mod sampler;
 #[cfg(not(loom))]
+pub mod signal_number;
+#[cfg(not(loom))]
 pub mod slots;
 pub mod spent;
 #[cfg(not(loom))]

@@ -16,9 +16,9 @@ use sys::bindings::{
 };
 
 use vouch_output::held::beyond_standard_streams;
+use vouch_signal::signal_number;
 
 use crate::clock::nanos;
-use crate::sampling_signal;
 
 /// An open event; closing it ends the signals.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Event {
         let done = unsafe {
             libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) >= 0
                 && libc::fcntl(descriptor, F_SETOWN_EX, &raw const owner) >= 0
-                && libc::fcntl(descriptor, F_SETSIG, sampling_signal::number()) >= 0
+                && libc::fcntl(descriptor, F_SETSIG, signal_number::get()) >= 0
         };
         if done { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

@@ -1,15 +1,13 @@
 //! A signal with a value, by which the handler recognises the agent as its sender.
 
-use vouch_signal::cause;
-
-use crate::sampling_signal;
+use vouch_signal::{cause, signal_number};
 
 /// Signals a thread of this process. The sample weighs this many intervals of elapsed time; 0: what
 /// the thread ran since its last sample, by its CPU clock.
 pub fn signal(tid: u32, weight: u32) {
     // SAFETY: all zero is a valid siginfo.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-    let signal = sampling_signal::number();
+    let signal = signal_number::get();
     info.si_signo = signal;
     info.si_code = libc::SI_QUEUE;
     // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE these members of its union are the value

@@ -5,8 +5,9 @@ use std::io;
 use std::ptr::null_mut;
 use std::time::Duration;
 
+use vouch_signal::signal_number;
+
 use crate::clock::cpu_clock;
-use crate::sampling_signal;
 
 /// A timer; dropping it deletes it.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Timer {
         // SAFETY: all zero is a valid sigevent.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = sampling_signal::number();
+        event.sigev_signo = signal_number::get();
         event.sigev_notify_thread_id = tid.cast_signed();
         let mut id: libc::timer_t = null_mut();
         // SAFETY: reads `event`, writes `id`.

@@ -14,7 +14,6 @@ use vouch_recording::kinds;
 
 use super::place;
 use super::row::{Pace, Row};
-use crate::agent::agent;
 use crate::clock;
 use crate::facade::{Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
@@ -74,8 +73,8 @@ fn change(pace: Pace) {
     };
     let next = next.clamp(FIRST, LAST);
     if next != mean
-        && let Some(agent) = agent()
-        && agent.jvmti.sample_allocations_every(next).is_ok()
+        && let Some(jvmti) = Jvmti::current()
+        && jvmti.sample_allocations_every(next).is_ok()
     {
         MEAN.store(next, Relaxed);
     }

@@ -174,7 +174,7 @@ unsafe fn over(
 
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
-    guard((), || unsafe { place::begin(env, thread, &STILL_ENTERS, || owner(env, object)) });
+    guard((), || unsafe { place::begin(env, thread, STILL_ENTERS.number(), || owner(env, object)) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
@@ -195,7 +195,7 @@ unsafe extern "C" fn wait(
     // SAFETY: as above.
     let timeout_ms = u64::try_from(timeout_ms).unwrap_or(0);
     // SAFETY: as above.
-    guard((), || unsafe { place::begin(env, thread, &STILL_WAITS, || timeout_ms) });
+    guard((), || unsafe { place::begin(env, thread, STILL_WAITS.number(), || timeout_ms) });
 }
 
 unsafe extern "C" fn waited(

@@ -16,8 +16,8 @@ use vouch_signal::slots::Wait;
 use super::blocker::Blocker;
 use super::place;
 use super::row::{Brings, Row};
-use crate::agent::agent;
 use crate::clock;
+use crate::facade::Jvmti;
 use crate::fault::guard;
 use crate::hotspot::Park;
 use crate::java;
@@ -79,13 +79,13 @@ unsafe fn begin<'e>(
     }
     // SAFETY: by the caller's promise.
     let mut env = unsafe { JNIEnv::from_raw(env) }.ok()?;
-    let thread = agent()?.jvmti.current_thread().ok()?;
+    let thread = Jvmti::current()?.current_thread().ok()?;
     // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
     let thread = unsafe { java::object(&env, thread) };
     let blocker = Blocker::of(&thread, &mut env);
     // A virtual thread that comes here is pinned: it does not leave its carrier before it has been
     // woken.
-    place::begin_here(&STILL_PARKS, || timeout(until, time));
+    place::begin_here(STILL_PARKS.number(), || timeout(until, time));
     Some((env, blocker))
 }
 
@@ -93,7 +93,7 @@ fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
     let Some(Wait { since, note: timeout, .. }) = place::end_here() else { return };
     let ended = clock::monotonic();
     if PARK.counted(since, ended) {
-        let told = blocker.zip(agent()).map(|(blocker, agent)| blocker.told(agent.jvmti, env));
+        let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.told(jvmti, env));
         let (class, owner) = told.unwrap_or_default();
         let owner = owner.unwrap_or_default();
         PARK.said_here(since, ended, [&class, &owner], [timeout]);

@@ -16,8 +16,6 @@ use jni_sys::jobject;
 use vouch_sample::Frame;
 use vouch_signal::slots::{Slot, Wait};
 
-use super::row::Row;
-use crate::agent::agent;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
@@ -68,8 +66,8 @@ pub fn own() -> (u32, u32) {
 pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
     let room = ROOM.try_with(RefCell::take).unwrap_or_default();
     let (mut theirs, mut frames) = room;
-    let found =
-        agent().and_then(|agent| agent.jvmti.stack_trace(null_mut(), &mut theirs, MOST.load(Relaxed)).ok());
+    let found = Jvmti::current()
+        .and_then(|jvmti| jvmti.stack_trace(null_mut(), &mut theirs, MOST.load(Relaxed)).ok());
     frames.clear();
     frames.extend(theirs.iter().take(found.unwrap_or(0)).map(|frame| frame.frame()));
     let taken = take(&frames);
@@ -101,22 +99,17 @@ pub fn class_of_object(object: &JObject<'_>, env: &JNIEnv<'_>) -> String {
 
 /// A class's name as in source.
 pub fn class_name(class: jni_sys::jclass) -> String {
-    let signature = agent().and_then(|agent| agent.jvmti.class_signature(class).ok());
+    let signature = Jvmti::current().and_then(|jvmti| jvmti.class_signature(class).ok());
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait; `still` is what is told of it if that is not over at the
-/// recording's end. A virtual thread is left out: what begins on one carrier may end on another;
+/// The calling thread begins to wait; `still` is the number of the row that shows the wait if it is
+/// not over at the recording's end. A virtual thread is left out: what begins on one carrier may end on another;
 /// and the agent's own.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
-pub unsafe fn begin(
-    env: *mut jni_sys::JNIEnv,
-    thread: jobject,
-    still: &'static Row,
-    note: impl FnOnce() -> u64,
-) {
+pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: u64, note: impl FnOnce() -> u64) {
     // SAFETY: by the caller's promise.
     if !unsafe { is_virtual(env, thread) } {
         begin_here(still, note);
@@ -124,12 +117,12 @@ pub unsafe fn begin(
 }
 
 /// The same of whatever runs on the calling thread, and will not leave it until that is over.
-pub fn begin_here(still: &'static Row, note: impl FnOnce() -> u64) {
+pub fn begin_here(still: u64, note: impl FnOnce() -> u64) {
     if !own_thread::is_calling()
         && let Some(known) = known()
     {
-        let (since, kind) = (clock::monotonic(), still.number());
-        known.slot.begin_wait(Wait { since, kind, note: note() });
+        let since = clock::monotonic();
+        known.slot.begin_wait(Wait { since, kind: still, note: note() });
     }
 }
 
