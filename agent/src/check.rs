@@ -10,7 +10,9 @@ use crate::guard;
 use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::flag;
 use crate::hotspot::{HotSpot, virtual_threads};
-use crate::options::{EngineWish, Options, Signal};
+use crate::options::choices::EngineWish;
+use crate::options::fields::Options;
+use crate::options::signal::Signal;
 use crate::recovery;
 use crate::walkers;
 

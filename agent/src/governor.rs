@@ -29,7 +29,7 @@ use crate::clock::{self, seconds};
 use crate::engine::Engine;
 use crate::engine::cost::Meter;
 use crate::fault::guard;
-use crate::options::EngineWish;
+use crate::options::choices::EngineWish;
 use crate::own_thread::{self, Blocked, OwnThread};
 use crate::plan::Plan;
 use crate::say::say;

@@ -21,7 +21,10 @@ use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::hotspot::{HotSpot, pin_own_library};
-use crate::options::{self, OnError, Options, Request, Verb};
+use crate::options::choices::{OnError, Verb};
+use crate::options::fields::Options;
+use crate::options::help;
+use crate::options::parse::Request;
 use crate::own_thread;
 use crate::plan::{Plan, plan, request};
 use crate::sampling_signal;
@@ -37,7 +40,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     say::look();
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
-        Request::Help => leave_with(&options::help()),
+        Request::Help => leave_with(&help::text()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
     };
     // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will
@@ -92,7 +95,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
 pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
-        Request::Help => return said(&options::help()),
+        Request::Help => return said(&help::text()),
         Request::Version => return said(&format!("vouch {}", crate::VERSION)),
     };
     let _answering = match terminal::answer(options.terminal.as_deref()) {

@@ -8,7 +8,10 @@ use vouch_report::Detail;
 use crate::clock;
 use crate::engine::{Choice, choose};
 use crate::governor::policy;
-use crate::options::{self, Options, Output, Place, Request, Verb};
+use crate::options::choices::Verb;
+use crate::options::fields::{Options, Output};
+use crate::options::parse::{Request, parse};
+use vouch_options::pattern::Place;
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]
@@ -47,7 +50,7 @@ pub fn request(text: &str) -> Request {
         .any(|options| !text.is_empty() && options.contains("-agent") && options.contains(&given));
     let place =
         Place { pid: std::process::id(), time: Some(clock::file_stamp()), variable: &variable, inherited };
-    options::parse(text, &place)
+    parse(text, &place)
 }
 
 /// Decides everything that can be decided before the program starts; all that is wrong comes at

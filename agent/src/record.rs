@@ -56,7 +56,7 @@ use crate::clock::nanos;
 use crate::contexts::Contexts;
 use crate::events::Rows;
 use crate::jvm::{CodeAt, Jvm, Site};
-use crate::options::Showing;
+use crate::options::choices::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::Witness;
 use accounts::Taken;

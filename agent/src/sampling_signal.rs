@@ -13,7 +13,7 @@ use vouch_signal::signal_number;
 
 use crate::guard;
 use crate::hotspot::is_in_other_library;
-use crate::options::Signal;
+use crate::options::signal::Signal;
 
 /// Who handles the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

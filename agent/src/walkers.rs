@@ -19,7 +19,7 @@ use crate::facade::Jvmti;
 use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::lab::Question;
-use crate::options::WalkerWish;
+use crate::options::choices::WalkerWish;
 use crate::threads::registry;
 
 /// The walkers, in the order in which they are asked.

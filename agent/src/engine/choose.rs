@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::cost::Meter;
 use super::{Engine, kernel, perf, poll, timer};
-use crate::options::{EngineWish, Signal};
+use crate::options::choices::EngineWish;
+use crate::options::signal::Signal;
 
 /// The engine, and what a person should know of how it was chosen.
 #[derive(Debug, Clone)]

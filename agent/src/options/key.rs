@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
+use vouch_options::pattern::Place;
 use vouch_options::{Beside, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
 
@@ -14,10 +15,9 @@ use vouch_report::Detail;
 use crate::events;
 use crate::recovery;
 
-use super::{
-    EngineWish, FunctionNames, OnDisk, OnError, Options, Output, Place, Refuted, Signal, Verb, WalkerWish,
-    Witnessing,
-};
+use super::choices::{EngineWish, FunctionNames, OnDisk, OnError, Refuted, Verb, WalkerWish, Witnessing};
+use super::fields::{Options, Output};
+use super::signal::Signal;
 
 /// The engines that may be asked for.
 const ENGINES: [(&str, EngineWish); 6] = [

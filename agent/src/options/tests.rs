@@ -1,9 +1,20 @@
 //! What a user may write, and what is said to one who mistypes.
 
-use super::*;
-use crate::recovery;
+use std::path::PathBuf;
+use std::time::Duration;
+
 use proptest::prelude::*;
-use vouch_walk::recover;
+use vouch_formats::Format;
+use vouch_options::pattern::Place;
+use vouch_report::Detail;
+use vouch_walk::broken::Break;
+use vouch_walk::recover::{self, STRATEGIES};
+
+use super::choices::{EngineWish, OnError, Verb, Witnessing};
+use super::fields::Options;
+use super::help;
+use super::parse::{Request, parse};
+use crate::{events, recovery};
 
 fn read(text: &str) -> Request {
     let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());
@@ -100,7 +111,7 @@ fn recovery_is_all_of_it_some_of_it_or_none() {
     for wrong in ["recovery=all+top", "recovery=top+", "recovery=off+top"] {
         assert!(mistakes(wrong)[0].contains("left_java, top, probe, frame_pointer"), "{wrong}");
     }
-    assert!(help().contains("left_java, top, probe, frame_pointer"));
+    assert!(help::text().contains("left_java, top, probe, frame_pointer"));
 }
 
 #[test]
@@ -162,7 +173,7 @@ fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
             options(&format!("{}={default}", key.name));
         }
     }
-    let help = help();
+    let help = help::text();
     for word in Format::endings()
         .split([' ', ','])
         .chain(events::words().split(", "))

@@ -5,7 +5,7 @@ use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
 use vouch_sample::{Meaning, Meant, NATIVE};
 
 use crate::jvm::Jvm;
-use crate::options::FunctionNames;
+use crate::options::choices::FunctionNames;
 use crate::resolve::Method;
 
 /// The functions that methods have become.

@@ -11,7 +11,7 @@ use super::names::Names;
 use super::tree::{NodeId, OffenceId};
 use super::walks::Walks;
 use crate::jvm::Jvm;
-use crate::options::Refuted;
+use crate::options::choices::Refuted;
 
 /// In the place of a frame on top that was left out.
 const LOST_LEAF: &str = "[a method that is being entered or left]";

@@ -9,7 +9,7 @@ use std::path::Path;
 use vouch_document::Part;
 use vouch_merge::{Choice, MOST, merge};
 
-use crate::options::Options;
+use crate::options::fields::Options;
 
 /// Writes the profile itself.
 type Profile<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;

@@ -12,7 +12,7 @@ use vouch_recording::Recording;
 use vouch_report::{Detail, RecordingFile};
 
 use crate::clock;
-use crate::options::OnDisk;
+use crate::options::choices::OnDisk;
 use crate::plan::Plan;
 use crate::say::say;
 use crate::terminal;

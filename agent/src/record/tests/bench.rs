@@ -18,7 +18,7 @@ use crate::engine::Engine;
 use crate::events::Rows;
 use crate::jvm::Jvm;
 use crate::jvm::pretend::Pretend;
-use crate::options::{Refuted, Showing, Witnessing};
+use crate::options::choices::{Refuted, Showing, Witnessing};
 use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};
 use crate::witness::Witness;

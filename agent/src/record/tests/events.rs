@@ -12,7 +12,7 @@ use crate::events::exception::EXCEPTION;
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
 use crate::jvm::Wanted;
 use crate::markers::{Kind, markers};
-use crate::options::{Refuted, Witnessing};
+use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::Waiting;
 
 static NAP: Row = Row::own(&MarkKind {

@@ -14,7 +14,7 @@ use super::witness::now_is;
 use super::{WHOLE, WRONG};
 use crate::jvm::pretend::STEP;
 use crate::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
-use crate::options::{Refuted, Witnessing};
+use crate::options::choices::{Refuted, Witnessing};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
 /// Where the interrupted instruction lies: in nobody's code, in the interpreter's, in the code of

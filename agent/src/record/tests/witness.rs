@@ -8,7 +8,7 @@ use super::WHOLE;
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
 use crate::jvm::pretend::STEP;
 use crate::jvm::{Top, TopFrame, Witnessed};
-use crate::options::{Refuted, Witnessing};
+use crate::options::choices::{Refuted, Witnessing};
 
 #[test]
 fn a_root_that_the_witness_confirms_is_right() {
