@@ -1,7 +1,7 @@
 /*
  * One thread that parks, talks through a socket, starts threads and works on, by turns. It spends
- * most of each turn in the kernel, and wakes in it. An engine that goes by the kernel's ticks has
- * such a thread's time at other places than it was spent.
+ * most of each turn in the kernel, and wakes in it. An engine that goes by the kernel's ticks shows
+ * such a thread's time in other methods than it was spent in.
  *
  * @test id=perf
  * @summary perf: what a thread does by turns has the time that the thread's own clock gives it

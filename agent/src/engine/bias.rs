@@ -16,7 +16,7 @@ const VERY_FREQUENT_WAITS: u32 = 10_000;
 pub struct Bias {
     /// Threads that wait more often than this in a second of CPU time are sampled with it.
     pub max_waits: u32,
-    /// A predicate whose subject is the engine.
+    /// A predicate; its subject is the engine.
     pub why: &'static str,
 }
 
