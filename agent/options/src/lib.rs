@@ -82,8 +82,8 @@ pub static KEYS: [Key; 24] = [
             "out",
             "FILE",
             &[
-                "write a profile; the name's ending sets the format: .json, .json.gz, .folded, .html or",
-                ".svg; may be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
+                "write a profile; its ending sets the format: .json .json.gz .folded .html .svg.",
+                "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )
