@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use crate::engine::{Bias, Engine, choose};
+use crate::engine::Engine;
+use crate::engine::bias::Bias;
+use crate::engine::choose::choose;
 use crate::governor::policy;
 use crate::guard;
 use crate::hotspot::places::Places;

@@ -10,8 +10,8 @@
 //!
 //! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
 
-mod bias;
-mod choose;
+pub mod bias;
+pub mod choose;
 pub mod cost;
 mod hammer;
 mod itimer;
@@ -24,9 +24,6 @@ mod timer;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-pub use bias::Bias;
-pub use choose::{Choice, choose};
 
 /// How many perf events were replaced by timers, in the life of the process.
 static REPLACED: AtomicU64 = AtomicU64::new(0);

@@ -11,6 +11,7 @@
 
 mod allocation;
 pub mod blocker;
+pub mod chosen;
 mod code;
 mod collection;
 pub mod exception;
@@ -18,27 +19,28 @@ pub mod heap;
 pub mod life;
 pub mod monitor;
 pub mod park;
-mod place;
-mod row;
+pub mod place;
+pub mod row;
 pub mod totals;
 
 use std::collections::BTreeMap;
 
 use jni::JNIEnv;
-use vouch_recording::kinds::{EVENTS, EventKind};
+use vouch_recording::kinds::EVENTS;
 use vouch_report::{EventReport, grouped};
 
 use crate::facade::Jvmti;
-use crate::governor;
-use crate::groups;
+use crate::governor::acts;
+use crate::groups::task;
 use crate::hotspot::monitors::Monitors;
 use crate::hotspot::perf_data::PerfData;
 
 pub use allocation::born;
+pub use chosen::{Chosen, are_chosen};
 pub use code::{compiled, prepared};
 pub use monitor::STILL_ENTERS;
 pub use park::STILL_PARKS;
-pub use place::{DEEPEST, class_of_object, is_of_this_recording, started};
+pub use place::{DEEPEST, class_of_object, is_of_this_recording};
 pub use row::{Brings, Row};
 
 /// All of them.
@@ -46,10 +48,10 @@ pub type Rows = &'static [&'static Row];
 
 /// Those of this agent.
 pub static ROWS: Rows = &[
-    &governor::PAUSED,
-    &governor::LENGTHENED,
-    &governor::RELIEVED,
-    &governor::STOPPED,
+    &acts::PAUSED,
+    &acts::LENGTHENED,
+    &acts::RELIEVED,
+    &acts::STOPPED,
     &collection::COLLECTION,
     &monitor::MONITOR,
     &monitor::WAIT,
@@ -62,50 +64,8 @@ pub static ROWS: Rows = &[
     &code::CLASS,
     &code::COMPILATION,
     &life::GIVEN_UP,
-    &groups::TASK,
+    &task::TASK,
 ];
-
-/// Which kinds are recorded, by their places in the catalogue.
-pub type Chosen = [bool; EVENTS.len()];
-
-/// Those that are recorded when nobody says anything.
-pub fn by_default() -> Chosen {
-    EVENTS.map(|kind| kind.by_default)
-}
-
-/// The kinds that a text names, joined by `+`.
-pub fn chosen(text: &str) -> Result<Chosen, String> {
-    let mut chosen = [false; EVENTS.len()];
-    match text {
-        "off" => return Ok(chosen),
-        "all" => return Ok([true; EVENTS.len()]),
-        _ => {}
-    }
-    for word in text.split('+') {
-        if word == "default" {
-            EVENTS.iter().zip(&mut chosen).for_each(|(kind, chosen)| *chosen |= kind.by_default);
-            continue;
-        }
-        let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {
-            return Err(format!(
-                "{word} is not an event: use off, all, or names from default, {} joined by +",
-                words()
-            ));
-        };
-        chosen[at] = true;
-    }
-    Ok(chosen)
-}
-
-/// All words, for a person.
-pub fn words() -> String {
-    EVENTS.map(|kind| kind.word).join(", ")
-}
-
-/// Whether this kind is one of those that are recorded.
-pub fn are_chosen(chosen: Chosen, kind: &EventKind) -> bool {
-    EVENTS.iter().zip(chosen).any(|(known, chosen)| chosen && known.word == kind.word)
-}
 
 /// The rows of the chosen kinds.
 fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
@@ -142,6 +102,8 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     ask_for(jvmti, *chosen);
     allocation::begin(jvmti);
     collection::begin();
+    // The program reports these, whatever the user has chosen.
+    task::TASK.counts.begin();
     let mut missing = Vec::new();
     for row in rows(*chosen) {
         row.counts.begin();
@@ -194,6 +156,7 @@ pub fn left_out(chosen: Chosen) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::chosen::chosen;
     use super::*;
     use std::collections::HashSet;
     use vouch_sample::VALUES;

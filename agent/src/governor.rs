@@ -12,7 +12,7 @@
 //! little must be its. A longer stride needs no lock. It must never cost what it guards against:
 //! while the program sleeps it only counts.
 
-mod acts;
+pub mod acts;
 mod budget;
 pub mod policy;
 
@@ -37,7 +37,7 @@ use crate::threads::registry;
 use budget::{Budget, Spent};
 use policy::{Order, Policy, Seen};
 
-pub use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
+use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
 
 /// The time between two looks, at least; longer where a look takes long.
 const LOOK: Duration = Duration::from_millis(300);

@@ -17,6 +17,7 @@
 pub mod natives;
 pub mod spending;
 pub mod switches;
+pub mod task;
 #[cfg(test)]
 mod tests;
 
@@ -29,11 +30,9 @@ use std::sync::atomic::{
 
 use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
-use vouch_recording::{Category, Figure, MarkKind, Unit};
 use vouch_report::{GroupReport, LIMITS};
 
-use crate::events::Row;
-use crate::library;
+use crate::library::wanted;
 
 /// So many are told apart, as the library does.
 const MOST: usize = 4_097;
@@ -41,11 +40,6 @@ const MOST: usize = 4_097;
 const OTHERS: &str = "[others]";
 /// So many cells of threads: 16 MiB.
 const MOST_CELLS: usize = 1 << 16;
-/// Tasks that take so long are shown in the timeline,
-const SHOWN_NS: u64 = 10_000_000;
-/// so many in a second.
-const MOST_IN_A_SECOND: u64 = 200;
-
 // Which number of a cell is which. Both sides have agreed upon these.
 const TASKS: usize = 0;
 const WALL: usize = 1;
@@ -59,19 +53,6 @@ const LONG_CPU: usize = LONG_WALL + LIMITS;
 pub const NUMBERS: usize = LONG_CPU + LIMITS;
 
 static GROUPS: Lazy<Groups> = Lazy::new(Groups::default);
-
-/// A task that took long.
-pub static TASK: Row = Row::own(&MarkKind {
-    key: "task",
-    label: "Task",
-    description: "A task of a group of the program's, which took 10 ms or more.",
-    category: Category::Application,
-    figures: &[
-        Figure::text("group", "Group"),
-        // Not known of a virtual thread's.
-        Figure { key: "cpu", label: "CPU time, ms", unit: Unit::Decimal },
-    ],
-});
 
 /// Those of the process.
 pub fn groups() -> &'static Groups {
@@ -225,22 +206,21 @@ impl Groups {
     /// From here on the program wants them.
     pub fn want(&self) {
         self.asked.store(true, SeqCst);
-        library::want(library::GROUPS, true);
+        wanted::want(wanted::GROUPS, true);
     }
 
     /// A recording begins.
     pub fn begin(&self) {
         *self.before.lock() = self.known().map(Group::sums).collect();
-        TASK.counts.begin();
-        library::want(library::GROUPS, true);
+        wanted::want(wanted::GROUPS, true);
     }
 
     /// It ends.
     pub fn end(&self) {
-        library::want(library::GROUPS, false);
+        wanted::want(wanted::GROUPS, false);
         // Looked at behind that: the program may ask at any time, and is not to be forgotten.
         if self.asked.load(SeqCst) {
-            library::want(library::GROUPS, true);
+            wanted::want(wanted::GROUPS, true);
         }
     }
 

@@ -18,8 +18,9 @@ use vouch_report::EventReport;
 use vouch_sample::VALUES;
 
 use crate::clock;
-use crate::events::{self, Row};
-use crate::library;
+use crate::events::place;
+use crate::events::row::Row;
+use crate::library::wanted;
 
 /// So many kinds are told apart.
 const MOST_KINDS: usize = 256;
@@ -114,19 +115,19 @@ impl Markers {
         self.known().for_each(|declared| declared.row.counts.begin());
         self.lost.store(0, Relaxed);
         self.wanted.store(true, Relaxed);
-        library::want(library::MARKERS, true);
+        wanted::want(wanted::MARKERS, true);
     }
 
     /// It ends.
     pub fn end(&self) {
-        library::want(library::MARKERS, false);
+        wanted::want(wanted::MARKERS, false);
         self.wanted.store(false, Relaxed);
     }
 
     /// The times between which one is shown that went on between these, if it is: not before the
     /// recording began, and it has ended.
     fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
-        let (since, now) = (events::started(), clock::monotonic());
+        let (since, now) = (place::started(), clock::monotonic());
         let ended = ended.min(now);
         if !self.wanted.load(Relaxed) || ended < since {
             return None;

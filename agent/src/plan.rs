@@ -6,7 +6,7 @@ use vouch_options::DEFAULT_OUT;
 use vouch_report::Detail;
 
 use crate::clock;
-use crate::engine::{Choice, choose};
+use crate::engine::choose::{Choice, choose};
 use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};

@@ -6,6 +6,7 @@
 //! [`live`] has a thread's slot for the handler and its engine, [`sampling`] what a recording does
 //! to all of them. None knows more of samples than what is owed.
 
+mod arming;
 pub mod certain;
 pub mod hook;
 mod java_side;
@@ -13,9 +14,11 @@ mod kernel_name;
 pub mod late;
 mod life;
 mod live;
+pub mod present;
 pub mod rename;
 mod sampling;
 pub mod scan;
+mod send;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +29,6 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::signal_number;
 use vouch_signal::slots::{Slots, Wait};
 
 use crate::clock;
@@ -35,10 +37,10 @@ use crate::groups;
 use crate::untouched::Untouched;
 
 pub use life::{Life, MAX_NAME_CHARS, NameId, names_cut};
-pub use live::Debt;
 use live::Live;
 use sampling::Arming;
-pub use sampling::{Sampling, Unsignalled};
+pub use sampling::{Debt, Sampling, Unsignalled};
+pub use send::signal;
 
 /// How many threads can be alive at once and still be known to the handler; beyond, they are
 /// sampled without a Java stack.
@@ -269,7 +271,7 @@ impl Registry {
     /// A thread ends, on itself. What its engine still owes is signalled first; then it is
     /// forgotten.
     pub fn leave(&self, tid: u32) {
-        if let Some(name) = hook::own_kernel_name() {
+        if let Some(name) = kernel_name::of_calling_thread() {
             self.native_name(tid, &name);
         }
         let mut inner = self.inner.lock();
@@ -424,11 +426,4 @@ impl Registry {
             lives.remove(&live.serial);
         }
     }
-}
-
-/// Sends the sampling signal to a thread of this process.
-pub fn signal(tid: u32) {
-    // SAFETY: a signal with a handler of ours; that the thread may have ended is the kernel's to
-    // tell.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, signal_number::get()) };
 }

@@ -16,7 +16,7 @@ use super::{Cell, Context, Kind, Refusal, carried, contexts};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
-use crate::library::{buffer, method};
+use crate::library::native::{buffer, method};
 use crate::threads::registry;
 
 /// In the place of a number: there are too many, so none need be asked for any more.

@@ -19,7 +19,7 @@ use super::queue;
 use crate::clock;
 use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
-use crate::threads::scan;
+use crate::threads::present;
 
 /// How often it asks the kernel which threads there are.
 const LOOK: Duration = Duration::from_millis(10);
@@ -71,7 +71,7 @@ fn body(interval: Duration, ending: &AtomicBool) {
         let now = Instant::now();
         if now >= next_look {
             // The list may leave out a thread that lives, while others end.
-            for tid in scan::present().unwrap_or_default() {
+            for tid in present::present().unwrap_or_default() {
                 threads.entry(tid).or_insert_with(|| clock::thread_cpu(tid).unwrap_or(0));
             }
             next_look = now + LOOK;

@@ -8,11 +8,12 @@ use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jlongArray, jobject, jobjectArray};
 
 use super::switches::READ;
-use super::{Cell, MOST_IN_A_SECOND, SHOWN_NS, TASK, groups};
+use super::task::{MAX_IN_A_SECOND, SHOWN_NS, TASK};
+use super::{Cell, groups};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
-use crate::library::{buffer, method};
+use crate::library::native::{buffer, method};
 use crate::threads::registry;
 
 pub fn methods() -> [NativeMethod; 10] {
@@ -96,7 +97,7 @@ extern "system" fn took_long(
     guard(None, || {
         let (began, ended) = (u64::try_from(began).ok()?, u64::try_from(ended).ok()?);
         let group = groups().get(group.cast_unsigned())?;
-        if ended.saturating_sub(began) >= SHOWN_NS && TASK.counted_within(began, ended, MOST_IN_A_SECOND) {
+        if ended.saturating_sub(began) >= SHOWN_NS && TASK.counted_within(began, ended, MAX_IN_A_SECOND) {
             let cpu_ms = u64::try_from(cpu).map_or(f64::NAN, vouch_report::millis);
             TASK.told_here(began, ended, vouch_sample::values([0, cpu_ms.to_bits()]), &group.name, false);
         }

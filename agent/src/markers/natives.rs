@@ -9,10 +9,10 @@ use vouch_recording::Unit;
 use vouch_sample::VALUES;
 
 use super::{Kind, markers};
-use crate::events::Row;
+use crate::events::row::Row;
 use crate::fault::guard;
 use crate::java;
-use crate::library::method;
+use crate::library::native::method;
 
 /// How a value is to be read, by the library's number for it.
 const UNITS: [Unit; 6] =

@@ -11,7 +11,7 @@ use vouch_walk::recover::STRATEGIES;
 
 use super::choices::{EngineWish, OnDisk, OnError, Showing, Verb, WalkerWish, Witnessing};
 use super::signal::Signal;
-use crate::events;
+use crate::events::chosen::{self, Chosen as ChosenEvents};
 use crate::recovery::Chosen;
 
 /// One profile to write.
@@ -62,7 +62,7 @@ pub struct Options {
     /// How a walk that failed is tried again.
     pub recovery: Chosen,
     /// What of that which the JVM does is recorded.
-    pub events: events::Chosen,
+    pub events: ChosenEvents,
     /// The folder through which a command of `vouch` is answered.
     pub terminal: Option<PathBuf>,
     /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
@@ -100,7 +100,7 @@ impl Default for Options {
             virtual_threads: VirtualThreads::default(),
             walker: WalkerWish::default(),
             recovery: [true; STRATEGIES],
-            events: events::by_default(),
+            events: chosen::by_default(),
             terminal: None,
             late_ids: false,
             true_stacks: false,

@@ -12,7 +12,7 @@ use super::value::{choice, count, length, rate, size};
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
 
-use crate::events;
+use crate::events::chosen::chosen;
 use crate::recovery;
 
 use super::choices::{EngineWish, FunctionNames, OnDisk, OnError, Refuted, Verb, WalkerWish, Witnessing};
@@ -113,7 +113,7 @@ pub fn apply(
             options.showing.names = choice(value, &names).map_err(named)?;
         }
         "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
-        "events" => options.events = events::chosen(value).map_err(named)?,
+        "events" => options.events = chosen(value).map_err(named)?,
         "on-error" => {
             let wishes = [("stop", OnError::Stop), ("run", OnError::Run)];
             options.on_error = choice(value, &wishes).map_err(named)?;

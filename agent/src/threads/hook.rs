@@ -133,15 +133,6 @@ pub fn watch_end() {
     }
 }
 
-/// The kernel's name of the calling thread.
-pub fn own_kernel_name() -> Option<String> {
-    let mut name = [0_u8; 16];
-    // SAFETY: writes at most 16 bytes, ended by a zero.
-    let done = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    let name = CStr::from_bytes_until_nul(&name).ok()?.to_str().ok()?;
-    (done == 0 && !name.is_empty()).then(|| name.to_owned())
-}
-
 /// Stands in for `pthread_create`.
 unsafe extern "C" fn create(
     thread: *mut libc::pthread_t,

@@ -1,9 +1,10 @@
-//! The VM's own threads by their whole names. Pure.
-//!
+//! The VM's own threads by their whole names. //!
 //! The kernel keeps 15 bytes of a thread's name. HotSpot gives it the first 15, or from JDK 22 on
 //! the first seven, two dots and the last six. The names that are longer are few, and known; of the
 //! numbered ones the number may be lost, and is then the thread's place among its like, since the
 //! VM makes them in the order of their numbers.
+
+use std::ffi::CStr;
 
 /// Names that stand for themselves.
 const WHOLE: [&str; 7] = [
@@ -28,6 +29,15 @@ const C2: &str = "C2 CompilerThread";
 
 /// How much of a name the kernel keeps.
 const KEPT: usize = 15;
+
+/// The kernel's name of the calling thread.
+pub fn of_calling_thread() -> Option<String> {
+    let mut name = [0_u8; 16];
+    // SAFETY: writes at most 16 bytes, ended by a zero.
+    let done = unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name = CStr::from_bytes_until_nul(&name).ok()?.to_str().ok()?;
+    (done == 0 && !name.is_empty()).then(|| name.to_owned())
+}
 
 /// The whole name of the thread that the kernel calls `kept`, if it is one of the VM's; else the
 /// same. `place` is how many threads that are `alike` came before it.

@@ -11,7 +11,9 @@ use vouch_signal::phase::Phase;
 use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
 
-use super::{Arming, Life, Sampling, Unsignalled, signal};
+use super::life::Life;
+use super::sampling::{Arming, Debt, Sampling, Unsignalled};
+use super::send::signal;
 use crate::clock;
 use crate::contexts::{Cell, contexts};
 use crate::engine::{Armed, Engine, poll};
@@ -48,14 +50,6 @@ struct Come {
     cpu: u64,
     by_signals: bool,
     polled: bool,
-}
-
-/// What a thread owes: it was due until this time, with its CPU clock there.
-#[derive(Debug, Clone, Copy)]
-pub struct Debt {
-    pub weight: u32,
-    pub time: u64,
-    pub cpu: u64,
 }
 
 impl Live {

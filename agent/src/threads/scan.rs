@@ -1,9 +1,9 @@
 //! The kernel's list of this process's threads: it has those that came to be without our knowing.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use super::Registry;
+use super::present::present;
 
 /// Enters the threads that are new, names those that have only the kernel's name, and drops those
 /// that are gone.
@@ -17,12 +17,6 @@ pub fn scan(registry: &Registry) {
         }
     }
     registry.retain(youngest, |tid| present.contains(&tid));
-}
-
-/// Their ids, in the order in which they were made; `None` if the kernel does not tell.
-pub fn present() -> Option<BTreeSet<u32>> {
-    let list = fs::read_dir("/proc/self/task").ok()?;
-    Some(list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// Gives a thread its kernel name, if it still exists.
