@@ -69,15 +69,23 @@ struct Task {
     user_only: bool,
 }
 
+/// How far the governor's thread has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ThreadState {
+    #[default]
+    Missing,
+    Runs,
+    /// The JVM is gone: the thread must end.
+    Leaves,
+}
+
 /// The governor's desk.
 #[derive(Debug, Default)]
 struct Desk {
     task: Option<Task>,
     /// Since when the engine pauses.
     paused: Option<u64>,
-    has_thread: bool,
-    /// The JVM is gone: the thread is to end.
-    leaves: bool,
+    thread: ThreadState,
     /// The engine of the present recording, or the last, was stopped.
     stopped: bool,
     /// What was done in the present recording, or the last, as a person should know it.
@@ -91,8 +99,7 @@ struct Desk {
 static DESK: Mutex<Desk> = Mutex::new(Desk {
     task: None,
     paused: None,
-    has_thread: false,
-    leaves: false,
+    thread: ThreadState::Missing,
     stopped: false,
     notes: Vec::new(),
     warnings: Vec::new(),
@@ -121,13 +128,15 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     let budget = plan.options.budget.map(|part| Budget::new(part, timers, plan.options.free));
     let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
     desk.task = Some(Task { policy, interval, user_only });
-    let is_first = !desk.has_thread;
+    let is_first = desk.thread == ThreadState::Missing;
     if is_first {
         // Without a thread for it the machine has other troubles; the profile is as good.
         let thread = std::thread::Builder::new().name("Vouch governor".to_owned()).stack_size(1 << 18);
-        desk.has_thread = thread.spawn(|| guard((), body)).is_ok();
+        if thread.spawn(|| guard((), body)).is_ok() {
+            desk.thread = ThreadState::Runs;
+        }
     }
-    let is_to_come = is_first && desk.has_thread;
+    let is_to_come = is_first && desk.thread == ThreadState::Runs;
     drop(desk);
     CALL.notify_all();
     if is_to_come {
@@ -151,7 +160,7 @@ pub fn leave() -> bool {
     THREAD.end_by(|| {
         let mut desk = DESK.lock();
         desk.task = None;
-        desk.leaves = true;
+        desk.thread = ThreadState::Leaves;
         drop(desk);
         CALL.notify_all();
     })
@@ -219,7 +228,7 @@ fn body() {
     loop {
         let mut desk = DESK.lock();
         while desk.task.is_none() {
-            if desk.leaves {
+            if desk.thread == ThreadState::Leaves {
                 return;
             }
             CALL.wait(&mut desk);

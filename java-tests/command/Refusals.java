@@ -86,7 +86,7 @@ public class Refusals {
         String said = String.join("\n", attach.err);
         Check.equal(1, attach.exit, "exit code of vouch, which said: " + said);
         Check.that(said.startsWith("vouch: "), "it is said in one sentence: " + said);
-        Check.contains(said, "does not listen", "what is said of a JVM that does not listen");
+        Check.contains(said, "did not answer within 10 s", "what is said of a JVM that does not listen");
         // It took the signal for a wish for a thread dump, as the JVM's own tools have it do.
         runsOn(child, 1);
     }

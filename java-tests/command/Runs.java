@@ -115,7 +115,7 @@ public class Runs {
         Object before = Files.getLastModifiedTime(report);
 
         // When it began only the JVM knew.
-        Check.contains(kill(dir, "--out", "killed.json", "--out", "killed-%t.html"), "makes what is missing", "what is said of a file without a name");
+        Check.contains(kill(dir, "--out", "killed.json", "--out", "killed-%t.html"), "writes the missing files", "what is said of a file without a name");
         Check.that(Run.files(dir).contains("killed.vouch"), "the recording is gone though not all is made of it: " + Run.files(dir));
 
         // Which is another run's then.

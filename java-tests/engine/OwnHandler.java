@@ -37,7 +37,7 @@ public class OwnHandler {
         Run run;
         try (Running running = Vm.with("interval=1ms,engine=" + engine).start(Program.class, "after")) {
             running.awaitOut("taken");
-            running.awaitErr("[vouch] the engine is stopped, and what the program does from here on is not sampled: something in this process " + TAKEN);
+            running.awaitErr("[vouch] the engine is stopped, and what the program does from here on is not sampled: other code in this process " + TAKEN);
             running.stdin().println("go on");
             run = running.waitFor().ok();
         }

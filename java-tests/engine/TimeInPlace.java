@@ -54,7 +54,7 @@ public class TimeInPlace {
     static class Program {
         static final int THREADS = 80;
         private static final int AT_ONCE = 8;
-        private static final long RUN_NS = 1_200_000_000L;
+        private static final long RUN_NS = 3_000_000_000L;
         private static final LongAdder FIRST = new LongAdder();
         private static final LongAdder SECOND = new LongAdder();
 

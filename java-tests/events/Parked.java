@@ -123,7 +123,7 @@ public class Parked {
         List<Mark> marks = run.profile().marks("still_parks");
         marks.removeIf(mark -> !mark.has("Parked$Stuck.lockBoth"));
         Check.equal(2, marks.size(), "threads that are shown to be parked still");
-        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("still waits for a lock of class java.util.concurrent")),
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("has been waiting for a lock of class java.util.concurrent")),
             "the summary tells of it: " + run.vouchLines());
     }
 

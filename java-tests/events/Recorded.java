@@ -225,7 +225,7 @@ public class Recorded {
         Check.contains(merged(dir, 1, "profile.json", "bad.jfr"), "it is empty", "an empty file");
         Check.contains(merged(dir, 1, "profile.json", "report.json"), "report.json is no profile", "another file");
         Check.contains(merged(dir, 1, "profile.json", "profile.json"), "is named twice", "the same file");
-        Check.contains(merged(dir, 1, "app.jfr", "app.jfr"), "go into one profile", "no profile");
+        Check.contains(merged(dir, 1, "app.jfr", "app.jfr"), "belongs to the profile of one process", "no profile");
         Check.contains(merged(dir, 1, "profile.json", "no.jfr"), "no.jfr cannot be read", "no file");
         Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--events", "shop.Ordr"), "shop.Order", "a slip of the pen");
         Check.contains(merged(dir, 1, "profile.json", "app.jfr", "--out", "no/x.json"), "create it first", "no folder");

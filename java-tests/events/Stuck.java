@@ -69,7 +69,7 @@ public class Stuck {
             Check.that(Vm.major() < 17 || row.get("owner").getAsString().equals(first ? "second" : "first"), "who has the lock: " + row);
             Check.atLeast(least[first ? 0 : 1] - 0.001, row.get("waited_ms").getAsDouble(), "how long");
         }
-        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("still waits for a lock of class Stuck$Program$")
+        Check.that(run.vouchLines().stream().anyMatch(line -> line.contains("has been waiting for a lock of class Stuck$Program$")
             && line.contains("and one more thread")), "the summary says so: " + run.vouchLines());
         List<Mark> waits = profile.marks("monitor_still_waits");
         waits.removeIf(mark -> !mark.track.name.equals("idle"));

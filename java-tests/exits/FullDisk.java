@@ -61,7 +61,7 @@ public class FullDisk {
         // What was recorded until there was no more room is there, and readable where there is
         // room.
         Check.equal("[filler, p.vouch]", left(run), "files on the full disk");
-        Check.contains(said, "what was recorded is in " + disk + "/p.vouch", "message");
+        Check.contains(said, disk + "/p.vouch has the recording", "message");
         Tool.vouch(run.dir, "recover", "left/p.vouch", "--out", "p.json", "--report", "r.json").ok();
         Check.atLeast(50, Report.read(run.dir.resolve("r.json")).signals(), "signals in what was recovered");
     }

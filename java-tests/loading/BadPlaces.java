@@ -30,7 +30,7 @@ public class BadPlaces {
         Path missing = place.resolve("missing");
         refused("out=" + missing + "/p.json", missing + " does not exist", "create it");
         refused("report=" + missing + "/r.json", missing + " does not exist", "create it");
-        refused("out=/proc/p.json", "/proc/p.json", "cannot be written", "another place");
+        refused("out=/proc/p.json", "/proc/p.json", "cannot be written", "choose another folder");
         refused("out=" + folder, folder + ": is a folder");
         refused("out=" + missing + "/p.json.gz,out=" + folder + ",report=/proc/r.json",
             missing + " does not exist", "is a folder", "/proc/r.json");

@@ -31,8 +31,11 @@ need() {
 # A library that shows programs another time of day.
 need_faketime() {
   [[ -z $(find /usr/lib -name libfaketime.so.1 2>/dev/null) ]] || return 0
-  [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null && apt-get install -y -q libfaketime >>"$logs/apt.log" 2>&1 \
-    || { echo "the scenario 'clock' needs Debian's package libfaketime"; return 1; }
+  if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null && apt-get install -y -q libfaketime >>"$logs/apt.log" 2>&1; then
+    return
+  fi
+  echo "the scenario 'clock' needs Debian's package libfaketime"
+  return 1
 }
 
 # The home of the newest full JDK that jtreg itself can run on.
