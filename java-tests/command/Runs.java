@@ -172,7 +172,7 @@ public class Runs {
         Check.empty(ending.out, "what a JVM says that is not to be started");
         Run none = run(dir, Arrays.asList("true"));
         Check.equal(0, none.exit, "exit code of a program that is no JVM");
-        Check.equal("[[vouch] no JVM has come under the agent, as far as can be seen from here]", none.err.toString(), "a program that is no JVM");
+        Check.equal("[[vouch] the agent was not loaded: the command started no JVM, or a JVM that vouch does not see]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
         Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing, as in 3ms or 3s", "a mistake");

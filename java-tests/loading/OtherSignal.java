@@ -50,16 +50,16 @@ public class OtherSignal {
         Refusal.of(Vm.with("signal=SIGRTMIN+3,engine=perf"), "engine=perf cannot use signal=SIGRTMIN+3");
     }
 
-    /** In a JVM that runs: SIGPROF is taken, and so is SIGUSR1, by the program itself. */
+    /** In a JVM that runs: SIGPROF is taken, and so is SIGVTALRM, by the program itself. */
     private static void late(Path foreign) {
         try (Running running = Vm.without().flags("-agentpath:" + foreign).start(Waits.class, "handles")) {
             running.awaitOut("ready");
             try (Attach attach = Attach.to(running)) {
                 Check.that(attach.load("out=late.json") != 0, "SIGPROF was taken from its owner");
                 running.awaitErr("[vouch] SIGPROF is taken");
-                Check.that(attach.load("out=late.json,signal=SIGUSR1") != 0, "SIGUSR1 was taken from its owner");
-                running.awaitErr("[vouch] SIGUSR1 is taken");
-                attach.must("out=profile.json,report=report.json,signal=SIGVTALRM");
+                Check.that(attach.load("out=late.json,signal=SIGVTALRM") != 0, "SIGVTALRM was taken from its owner");
+                running.awaitErr("[vouch] SIGVTALRM is taken");
+                attach.must("out=profile.json,report=report.json,signal=SIGUSR1");
             }
             running.stdin().println("end");
             sampled(running.waitFor().ok(), "attach");
@@ -69,7 +69,7 @@ public class OtherSignal {
     static class Waits {
         public static void main(String[] args) throws IOException {
             if (args[0].equals("handles")) {
-                sun.misc.Signal.handle(new sun.misc.Signal("USR1"), signal -> {});
+                sun.misc.Signal.handle(new sun.misc.Signal("VTALRM"), signal -> {});
             }
             System.out.println("ready");
             if (!args[0].equals("now")) {
