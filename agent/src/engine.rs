@@ -78,13 +78,14 @@ impl Engine {
         matches!(self, Self::Perf { user_only: true })
     }
 
-    /// True if its threads rest after a walk that is dear, so that the program goes on as if nothing was.
+    /// True if its threads rest after a walk that is dear, so that the program goes on as if
+    /// nothing was.
     pub fn rests(self) -> bool {
         self != Self::Hammer
     }
 
-    /// Makes the engine of thread `tid`, which does nothing yet. A perf event that cannot be had for want of descriptors is
-    /// replaced by a timer, and counted.
+    /// Makes the engine of thread `tid`, which does nothing yet. A perf event that cannot be had
+    /// for want of descriptors is replaced by a timer, and counted.
     pub fn prepare(self, tid: u32, first: Duration) -> io::Result<Armed> {
         match self {
             Self::Perf { user_only } => match perf::Event::open(tid, first, user_only) {
@@ -123,8 +124,8 @@ impl Engine {
 }
 
 impl Armed {
-    /// Starts the signals, of which the first comes after `first`. A perf event goes on with that period: the handler sets
-    /// the interval.
+    /// Starts the signals, of which the first comes after `first`. A perf event goes on with that
+    /// period: the handler sets the interval.
     pub fn start(&self, interval: Duration, first: Duration) -> io::Result<()> {
         match self {
             Self::Perf(event) => event.start(),
@@ -145,7 +146,8 @@ impl Armed {
         }
     }
 
-    /// The end of a pause. Nothing can be done about a failure: the thread's next samples are settled at its end.
+    /// The end of a pause. Nothing can be done about a failure: the thread's next samples are
+    /// settled at its end.
     pub fn resume(&self) {
         if let Self::Perf(event) = self {
             drop(event.start());

@@ -17,111 +17,14 @@ mod classes;
 mod code;
 mod compiled;
 mod events;
+mod jvmti;
 mod memory;
 mod stacks;
 mod threads;
-
-use std::fmt;
-use std::ptr::null_mut;
-
-use jni_sys::{JNI_OK, JavaVM, jint};
-use jvmti_sys::jvmtiEnv;
-use once_cell::sync::OnceCell;
 
 pub use classes::{LineEntry, MethodName};
 pub use code::Modifier;
 pub use compiled::inlined;
 pub use events::{Callbacks, Capability, Event, Need, Told};
-pub use memory::Allocated;
+pub use jvmti::{Jvmti, Result};
 pub use stacks::StackFrame;
-
-/// JVMTI as every JDK from 6 on has it; a newer number makes GetEnv fail on JDKs 8 to 21.
-const VERSION: jint = 0x3001_0200;
-
-/// A JVMTI environment. It lives until the process ends.
-#[derive(Debug, Clone, Copy)]
-pub struct Jvmti(*mut jvmtiEnv);
-
-// SAFETY: JVMTI environments may be used from any thread that is attached to the JVM.
-unsafe impl Send for Jvmti {}
-// SAFETY: as above; the JVM does its own locking.
-unsafe impl Sync for Jvmti {}
-
-static CURRENT: OnceCell<Jvmti> = OnceCell::new();
-
-/// A JVMTI function's answer other than success, by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JvmtiError(pub jint);
-
-impl JvmtiError {
-    /// The environment lacks the function.
-    pub const NOT_AVAILABLE: Self = Self(98);
-}
-
-impl fmt::Display for JvmtiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JVMTI error {}", self.0)
-    }
-}
-
-pub type Result<T> = std::result::Result<T, JvmtiError>;
-
-/// Calls a function of the table: its name, its parameter types, the arguments.
-macro_rules! call {
-    ($jvmti:expr, $name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
-        let env = $jvmti.raw();
-        // SAFETY: `env` came from GetEnv and is never disposed of; the slot's position is asserted
-        // in `abi`.
-        let slot = unsafe { (**env).$name };
-        // SAFETY: only the declared result changes, from an enum to the integer that the C header
-        // declares. That all else is the same the compiler checks, by the first of the two types.
-        let function = unsafe {
-            std::mem::transmute::<
-                Option<
-                    unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv $(, $kind)*) -> jvmti_sys::jvmtiError,
-                >,
-                Option<unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv $(, $kind)*) -> jni_sys::jint>,
-            >(slot)
-        };
-        match function {
-            // SAFETY: the arguments are of the kinds that jvmti.h declares, and live through the
-            // call.
-            Some(function) => $crate::facade::checked(unsafe { function(env $(, $argument)*) }),
-            None => Err($crate::facade::JvmtiError::NOT_AVAILABLE),
-        }
-    }};
-}
-use call;
-
-fn checked(code: jint) -> Result<()> {
-    if code == 0 { Ok(()) } else { Err(JvmtiError(code)) }
-}
-
-impl Jvmti {
-    /// Asks a JVM for an environment of our own.
-    ///
-    /// # Safety
-    /// `vm` must be the JVM that the agent was loaded into.
-    pub unsafe fn of(vm: *mut JavaVM) -> Result<Self> {
-        let mut env = null_mut();
-        // SAFETY: by the caller's promise `vm` is a JVM's invocation table.
-        let get_env = unsafe { (**vm).GetEnv }.ok_or(JvmtiError::NOT_AVAILABLE)?;
-        // SAFETY: GetEnv writes one pointer.
-        let code = unsafe { get_env(vm, &raw mut env, VERSION) };
-        if code == JNI_OK && !env.is_null() { Ok(Self(env.cast())) } else { Err(JvmtiError(code)) }
-    }
-
-    /// The agent's environment; `None` until the agent is set up.
-    pub fn current() -> Option<Self> {
-        CURRENT.get().copied()
-    }
-
-    /// Makes this the agent's environment. There is one in a process, so a second call does nothing.
-    pub fn make_current(self) {
-        CURRENT.get_or_init(|| self);
-    }
-
-    fn raw(self) -> *mut jvmtiEnv {
-        self.0
-    }
-}

@@ -27,7 +27,8 @@ static FAULTY: AtomicBool = AtomicBool::new(false);
 static WHERE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps panics from being printed by themselves. The library's standard library is its own: the
-/// program's Rust code, if it has any, keeps its hook. After a fault `end_sampling` is called, once.
+/// program's Rust code, if it has any, keeps its hook. After a fault `end_sampling` is called,
+/// once.
 pub fn install(end_sampling: fn()) {
     END_SAMPLING.get_or_init(|| end_sampling);
     set_hook(Box::new(|panic| {

@@ -144,7 +144,8 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     }
 }
 
-/// The recording has ended: there is nothing to govern any more. What was done can still be asked for.
+/// The recording has ended: there is nothing to govern any more. What was done can still be asked
+/// for.
 pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;

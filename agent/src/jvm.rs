@@ -4,7 +4,7 @@
 //! The stages know a [`Jvm`] and nothing of JNI or JVMTI; what asks in earnest is [`live::Live`].
 //! Nothing here may run code of the program's, or ask about a class that may be gone.
 
-mod live;
+pub mod live;
 mod mounted;
 #[cfg(test)]
 pub mod pretend;
@@ -19,8 +19,6 @@ use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 
 use crate::resolve::Method;
-
-pub use live::Questions;
 
 /// The JVM, as far as a sample's stages ask it.
 pub trait Jvm {

@@ -7,7 +7,7 @@
 
 mod answer;
 mod natives;
-mod walk;
+pub mod walk;
 
 use std::ffi::c_void;
 
@@ -23,8 +23,7 @@ use crate::clock::own_tid;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::threads::registry;
-pub use walk::Question;
-use walk::Walked;
+use walk::{Question, Walked};
 
 /// How a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -31,6 +31,7 @@
 //! | `recovery.rs` | what recovery needs from this JVM | guess |
 //! | `hotspot*` | the JVM's library: symbols, VMStructs, its tables of natives | call a symbol that it did not find |
 //! | `engine*` | what makes the kernel signal | know the JVM |
+//! | `version.rs` | Vouch's version | be anything else |
 //! | `untouched.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | be the allocator's |
 //! | `threads*` | the threads: birth, names, end, slots, engines, pending intervals | know a sample's stack |
 //! | `jvm*` | what the stages from lane to recording ask the JVM: a trait, which tests implement, too | run the program's code, ask about a class that may be gone |
@@ -87,6 +88,7 @@ mod terminal;
 mod threads;
 mod truth;
 mod untouched;
+mod version;
 mod wake;
 mod walkers;
 mod witness;
@@ -95,9 +97,6 @@ mod worker;
 use std::ffi::{CStr, c_char, c_void};
 
 use jni_sys::{JNI_OK, JavaVM, jint};
-
-/// Vouch's version, as it is reported.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Loaded at the JVM's start, by `-agentpath` or `-agentlib`.
 ///

@@ -41,7 +41,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
         Request::Help => leave_with(&help::text()),
-        Request::Version => leave_with(&format!("vouch {}\n", crate::VERSION)),
+        Request::Version => leave_with(&format!("vouch {}\n", crate::version::VERSION)),
     };
     // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will
     // do.
@@ -96,7 +96,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
         Request::Help => return said(&help::text()),
-        Request::Version => return said(&format!("vouch {}", crate::VERSION)),
+        Request::Version => return said(&format!("vouch {}", crate::version::VERSION)),
     };
     let _answering = match terminal::answer(options.terminal.as_deref()) {
         Ok(answering) => answering,
@@ -133,7 +133,8 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
 /// `vm` must be the JVM that the agent was loaded into.
 unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, String> {
     // SAFETY: by the caller's promise.
-    let jvmti = unsafe { Jvmti::of(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
+    let jvmti =
+        unsafe { Jvmti::from_vm(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
     sampling_signal::take(options.signal)?;
     pin_own_library();
     own_thread::exclude_by(|tid| registry().own(tid));

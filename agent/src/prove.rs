@@ -5,7 +5,7 @@
 //! that may be gone.
 
 mod methods;
-mod roots;
+pub mod roots;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,6 @@ use vouch_sample::{Meaning, Meant};
 use crate::clock;
 use crate::jvm::Jvm;
 use methods::Methods;
-
-pub use roots::Roots;
 
 /// All distinct edges, with their verdicts.
 #[derive(Debug, Default)]

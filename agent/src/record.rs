@@ -23,10 +23,12 @@ mod offences;
 mod own_kind;
 mod pairs;
 mod reasons;
-mod recovered;
+pub mod recovered;
 mod room;
 mod shared;
 mod show;
+mod still;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod top_frames;
@@ -59,19 +61,18 @@ use crate::jvm::{CodeAt, Jvm, Site};
 use crate::options::choices::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::Witness;
-use accounts::Taken;
 use agreement::Agreement;
 use contexts::Met;
 use names::Names;
 use reasons::ReasonCounts;
-use recovered::Recovered;
+use recovered::{Began, Recovered};
 use room::Room;
 use show::Shown;
+use taken::Taken;
 use tracks::Tracks;
 use walks::Walks;
 
-pub use events::Still;
-pub use recovered::Began;
+pub use still::Still;
 
 /// The corruption that bytecode cannot notice: the top frames of the neighbour in the code.
 const NEIGHBOURING_RUN: &str = "neighbouring_run";

@@ -11,6 +11,7 @@ mod files;
 mod lanes;
 mod notes;
 pub mod rig;
+mod state;
 mod trust;
 
 use std::io;
@@ -20,13 +21,12 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_log::State;
-use vouch_report::{LIMIT_REACHED, Run, WaitingReport, float, grouped, percent};
+use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 
 use crate::anchors::Anchors;
 use crate::clock;
 use crate::contexts::contexts;
-use crate::engine;
 use crate::events::{self, totals::Totals};
 use crate::facade::Jvmti;
 use crate::governor;
@@ -34,7 +34,7 @@ use crate::groups::groups;
 use crate::guard;
 use crate::hotspot::HotSpot;
 use crate::hotspot::places::Places;
-use crate::jvm::Questions;
+use crate::jvm::live::Questions;
 use crate::markers::markers;
 use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
@@ -47,11 +47,12 @@ use crate::threads::{Sampling, Unsignalled, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::witness::Witness;
-use crate::worker;
 use courses::Courses;
 use disk::Disk;
 use rig::Rig;
+use state::Moment;
 
+pub use state::Session;
 pub use trust::Program;
 
 /// Whoever follows a recording is told its state about so often.
@@ -59,52 +60,6 @@ const STATE_EVERY_NS: u64 = 500_000_000;
 /// A thread that ended so long ago before its lanes were emptied has nothing in them, and nobody
 /// speaks of it any more.
 const SETTLED: u64 = 2_000_000_000;
-
-/// The clocks at one moment.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    monotonic: u64,
-    epoch: u64,
-    process_cpu: u64,
-    agent_cpu: u64,
-    /// How often threads of the process have waited for something.
-    waits: u64,
-}
-
-/// A recording that runs, or has just ended.
-#[derive(Debug)]
-pub struct Session {
-    plan: Plan,
-    rig: Rig,
-    recorder: Recorder,
-    disk: Disk,
-    questions: Questions,
-    /// By whom samples are walked.
-    walkers: Walkers,
-    /// Why nothing is recovered.
-    unrecovered: Option<&'static str>,
-    /// In the place of an engine.
-    truth: Option<Truth>,
-    /// When its state was last told to whoever follows it.
-    state_told_ns: u64,
-    /// It was said that so many walks crashed that there are no more.
-    said_stopped: bool,
-    /// The program has taken the signal for itself.
-    signal_is_lost: bool,
-    started: Moment,
-    /// How many contexts had been left out before.
-    left_out_before: u64,
-    jvmti: Jvmti,
-    /// The events that are recorded, and those that this JVM cannot report, for a person.
-    told: events::Chosen,
-    untold: Option<String>,
-    courses: Courses,
-    pub anchors: Anchors,
-    /// What the JVM had counted before.
-    totals: Totals,
-    /// Who wants a lock, at the end or at a dump.
-    waiting: Vec<WaitingReport>,
-}
 
 impl Session {
     /// Opens the gate and starts the engine.
@@ -140,8 +95,8 @@ impl Session {
         governor::begin(engine, &plan);
         rig.open_events();
         rig.open();
-        let mut told = options.events;
-        let untold = events::begin(jvmti, &mut told, options.depth);
+        let mut chosen = options.events;
+        let unsupported_events = events::begin(jvmti, &mut chosen, options.depth);
         markers().begin();
         groups().begin();
         let truth = options.true_stacks.then(|| Truth::new(jvmti));
@@ -155,15 +110,15 @@ impl Session {
             walkers,
             unrecovered,
             truth,
-            state_told_ns: 0,
+            state_reported_ns: 0,
             said_stopped: false,
             signal_is_lost: false,
             started,
             left_out_before: contexts().lost(),
             jvmti,
-            told,
-            untold,
-            courses: Courses::of(told, jvmti),
+            events: chosen,
+            unsupported_events,
+            courses: Courses::of(chosen, jvmti),
             anchors,
             totals: Totals::begin(),
             waiting: Vec::new(),
@@ -381,8 +336,8 @@ impl Session {
     /// Tells it to whoever follows the recording, where it is time to.
     pub fn tell_state(&mut self) {
         let now = clock::monotonic();
-        if now >= self.state_told_ns + STATE_EVERY_NS {
-            self.state_told_ns = now;
+        if now >= self.state_reported_ns + STATE_EVERY_NS {
+            self.state_reported_ns = now;
             terminal::state(|| self.status());
         }
     }
@@ -452,17 +407,5 @@ impl Session {
         self.take_in(resolver, env);
         self.recorder.count_dropped(self.rig.counters());
         self.recorder.complete_tracks();
-    }
-}
-
-impl Moment {
-    fn now() -> Self {
-        Self {
-            monotonic: clock::monotonic(),
-            epoch: clock::epoch(),
-            process_cpu: clock::process_cpu(),
-            agent_cpu: worker::cpu() + governor::cpu() + engine::cpu(),
-            waits: clock::usage().ru_nvcsw.cast_unsigned(),
-        }
     }
 }

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
-use crate::jvm::Questions;
+use crate::jvm::live::Questions;
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};

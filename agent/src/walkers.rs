@@ -18,7 +18,7 @@ use crate::clock::own_tid;
 use crate::facade::Jvmti;
 use crate::guard;
 use crate::hotspot::HotSpot;
-use crate::lab::Question;
+use crate::lab::walk::Question;
 use crate::options::choices::WalkerWish;
 use crate::threads::registry;
 

@@ -35,7 +35,7 @@ use vouch_witness::{Difference, agrees_outside, compare, outside, root_side, rul
 use crate::clock;
 use crate::jvm::{Jvm, Top, Unknown, Witnessed};
 use crate::options::choices::Witnessing;
-use crate::record::Began;
+use crate::record::recovered::Began;
 
 /// By default the time between two is so many times what the last one cost: a thousandth of the
 /// run, and some reserve.

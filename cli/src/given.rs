@@ -190,7 +190,8 @@ impl Given {
         mistakes
     }
 
-    /// Names of files are what they are from this process's folder on, wherever the JVM has its own.
+    /// Names of files are what they are from this process's folder on, wherever the JVM has its
+    /// own.
     pub fn make_absolute(&mut self) -> Result<(), String> {
         self.make_absolute_of(&FILES)
     }

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_merge::{Choice, MOST, Merged, OF_SEVERAL};
+use vouch_merge::{Choice, MAX_SHOWN_PER_KIND, Merged, OF_SEVERAL};
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, Kind};
@@ -32,7 +32,7 @@ pub struct How {
     events: Vec<String>,
     /// Add at most this many markers of each kind: the longest, or an even selection of those
     /// without a length
-    #[arg(long, value_name = "NUMBER", default_value_t = MOST)]
+    #[arg(long, value_name = "NUMBER", default_value_t = MAX_SHOWN_PER_KIND)]
     most: usize,
 }
 
@@ -50,7 +50,7 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
                 .to_owned(),
         ),
         _ if events > 0 => Err(OF_SEVERAL.to_owned()),
-        _ if !how.events.is_empty() || how.most != MOST => {
+        _ if !how.events.is_empty() || how.most != MAX_SHOWN_PER_KIND => {
             Err("--events and --most need a Flight Recorder file (.jfr) among the files".to_owned())
         }
         _ => join::join(files, &kinds, how.out),

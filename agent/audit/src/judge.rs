@@ -180,7 +180,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The methods, which of them refute, and how the class of one of them stands to one that is named.
+    /// The methods, which of them refute, and how the class of one of them stands to one that is
+    /// named.
     pub fn apart(&mut self) -> (&[Method], &Sure, impl FnMut(&str, Option<&Method>) -> Relation) {
         let Self { library, versions, methods, sure, .. } = self;
         let relation = |named: &str, callee: Option<&Method>| {

@@ -137,7 +137,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Of files one after another, each with its settings: the clock of their samples, and of each kind the periods in milliseconds.
+    /// Of files one after another, each with its settings: the clock of their samples, and of each
+    /// kind the periods in milliseconds.
     fn told(files: &[&[(&str, &str)]], apart: bool) -> (Option<Clock>, Vec<u64>, Vec<u64>) {
         let (mut sampled, mut all) = (Sampled::default(), BTreeSet::new());
         for settings in files {

@@ -1,7 +1,7 @@
 //! Which of a recording's events are to be in the profile.
 
 /// So many of each kind are shown if nobody asks for more.
-pub const MOST: usize = 10_000;
+pub const MAX_SHOWN_PER_KIND: usize = 10_000;
 
 /// What is asked for.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ mod survey;
 mod tests;
 mod threads;
 
-pub use choice::{Choice, MOST};
+pub use choice::{Choice, MAX_SHOWN_PER_KIND};
 pub use events::merge;
 pub use merged::{Clock, Kind, Merged};
 pub use profile::OF_SEVERAL;

@@ -19,7 +19,7 @@ macro_rules! ids {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(::std::num::NonZeroU32);
 
-        impl $crate::Id for $name {
+        impl $crate::ids::Id for $name {
             fn from_row(row: usize) -> Self {
                 let id = u32::try_from(row + 1).ok().and_then(::std::num::NonZeroU32::new);
                 Self(id.expect("a table of more than 4 billion rows is beyond any memory"))

@@ -17,7 +17,7 @@ mod contexts;
 mod counters;
 mod family;
 mod fate;
-mod ids;
+pub mod ids;
 mod index;
 pub mod kinds;
 mod marks;

@@ -84,7 +84,8 @@ pub struct Sample<'l, 'm> {
 }
 
 impl<'l, 'm> Sample<'l, 'm> {
-    /// A sample without an account, each of which may have so many frames, and one more, by the claim's length.
+    /// A sample without an account, each of which may have so many frames, and one more, by the
+    /// claim's length.
     #[inline]
     pub fn new(claim: Claim<'l, 'm>, depth: usize) -> Self {
         Self { claim, next: HEAD_WORDS, named: Named::default(), depth }
@@ -117,7 +118,8 @@ impl<'l, 'm> Sample<'l, 'm> {
         unsafe { core::slice::from_raw_parts(self.room().frames, count as usize) }
     }
 
-    /// Takes in the account whose frames were written, of a walk that began at this pc, and where it is cut.
+    /// Takes in the account whose frames were written, of a walk that began at this pc, and where
+    /// it is cut.
     #[inline]
     pub fn add(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
         self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.number()));

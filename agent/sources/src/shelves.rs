@@ -174,7 +174,8 @@ impl Shelves {
     }
 }
 
-/// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib` folder beside that.
+/// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib`
+/// folder beside that.
 fn jdk_of(archive: &Path) -> Option<String> {
     let mut folders = archive.ancestors().skip(1).take(2);
     let release = |folder: &Path| vouch_archive::read_file(&folder.join("release"), MOST_OF_A_RELEASE).ok();

@@ -128,8 +128,8 @@ pub fn cpu() -> u64 {
     SPENT.load(Ordering::Relaxed)
 }
 
-/// Settles a thread that ran for `balance` intervals more than its samples stand for, or fewer: for how many of them there has to be a
-/// sample without a stack.
+/// Settles a thread that ran for `balance` intervals more than its samples stand for, or fewer: for
+/// how many of them there has to be a sample without a stack.
 pub fn settle(balance: i64) -> u32 {
     let all = BALANCE.fetch_add(balance, Ordering::Relaxed).saturating_add(balance);
     let lost = all.saturating_sub(MAX_BALANCE).min(balance).max(0);
@@ -150,7 +150,8 @@ fn processors() -> Vec<usize> {
     (0..most).filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
 }
 
-/// Keeps the calling thread on one processor. If that is refused it runs on any, and some threads are seen less often.
+/// Keeps the calling thread on one processor. If that is refused it runs on any, and some threads
+/// are seen less often.
 fn pin(processor: usize) {
     // SAFETY: all zero is a valid set; the number is one that the kernel had in such a set.
     unsafe {
@@ -225,7 +226,8 @@ fn look(weight: u64, draw: u64) {
     });
 }
 
-/// A thread has a processor. Where threads that ended had more samples than they ran for, this one's makes up for it.
+/// A thread has a processor. Where threads that ended had more samples than they ran for, this
+/// one's makes up for it.
 fn found(tid: u32, weight: u32) {
     if BALANCE.load(Ordering::Relaxed) < -MAX_BALANCE {
         BALANCE.fetch_add(weight.into(), Ordering::Relaxed);

@@ -104,8 +104,8 @@ pub fn class_name(class: jni_sys::jclass) -> String {
 }
 
 /// The calling thread begins to wait; `still` is the number of the row that shows the wait if it is
-/// not over at the recording's end. A virtual thread is left out: what begins on one carrier may end on another;
-/// and the agent's own.
+/// not over at the recording's end. A virtual thread is left out: what begins on one carrier may
+/// end on another; and the agent's own.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.

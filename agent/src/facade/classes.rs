@@ -10,7 +10,8 @@ use std::ptr::null_mut;
 use jni_sys::{jclass, jint, jmethodID, jobject};
 use jvmti_sys::jvmtiLineNumberEntry;
 
-use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
+use super::jvmti::{Jvmti, JvmtiError, Result, call};
+use super::memory::{Allocated, text};
 
 /// A method's name and descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]

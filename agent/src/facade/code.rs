@@ -6,7 +6,8 @@ use std::ptr::null_mut;
 
 use jni_sys::{jclass, jint, jmethodID};
 
-use super::{Allocated, Jvmti, Result, call};
+use super::jvmti::{Jvmti, Result, call};
+use super::memory::Allocated;
 
 /// A class's constants, as its class file has them.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
 
-use super::{Jvmti, JvmtiError, Result, call, checked};
+use super::jvmti::{Jvmti, JvmtiError, Result, call, checked};
 
 /// Numbers of jvmti.h, each under our name and its own, by which `abi` compares them with each
 /// JDK's.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use jni_sys::jint;
 
-use super::{Jvmti, call};
+use super::jvmti::{Jvmti, call};
 
 /// An array of `T` that JVMTI allocated.
 #[derive(Debug)]

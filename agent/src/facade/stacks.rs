@@ -10,7 +10,7 @@ use jvmti_sys::{jthread, jvmtiFrameInfo};
 use vouch_sample::{Frame, MethodId};
 use vouch_witness::rules;
 
-use super::{Jvmti, Result, call};
+use super::jvmti::{Jvmti, Result, call};
 
 /// A frame of a witness, as GetStackTrace writes it: the method id is a number here, as everywhere.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,7 +6,8 @@ use std::ptr::null_mut;
 use jni_sys::{JNIEnv, jint, jobject};
 use jvmti_sys::{jthread, jvmtiMonitorUsage, jvmtiStartFunction, jvmtiThreadInfo};
 
-use super::{Allocated, Jvmti, JvmtiError, Result, call, memory::text};
+use super::jvmti::{Jvmti, JvmtiError, Result, call};
+use super::memory::{Allocated, text};
 
 /// What the agent's own thread runs: JVMTI environment, JNI environment, argument.
 pub type ThreadBody = unsafe extern "C" fn(*mut jvmti_sys::jvmtiEnv, *mut JNIEnv, *mut c_void);

@@ -351,7 +351,8 @@ impl Klasses {
         })
     }
 
-    /// The classes of these names: of several the oldest, since what a redefinition leaves is younger.
+    /// The classes of these names: of several the oldest, since what a redefinition leaves is
+    /// younger.
     fn find<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
         let after = |class: &usize| read(class.wrapping_add(self.next)).filter(|next| *next != 0);
         let mut found = [0; N];

@@ -70,12 +70,14 @@ impl Monitors {
         self.by_id
     }
 
-    /// Who has the monitor that the calling thread is about to wait for; `None` if nobody has it at this moment.
+    /// Who has the monitor that the calling thread is about to wait for; `None` if nobody has it at
+    /// this moment.
     ///
     /// # Safety
     /// `env` must be the calling thread's, which is told at this moment that it begins to wait.
     pub unsafe fn owner(&self, env: usize) -> Option<Owner> {
-        // SAFETY: by the caller's promise it is in a JavaThread, the calling thread's own, which has this field.
+        // SAFETY: by the caller's promise it is in a JavaThread, the calling thread's own, which
+        // has this field.
         let monitor = unsafe { word(env.wrapping_sub(self.env) + self.wanted) };
         if monitor == 0 {
             return None;
@@ -89,7 +91,8 @@ impl Monitors {
         }
     }
 
-    /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who had locked before anybody else wanted to.
+    /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who
+    /// had locked before anybody else wanted to.
     pub fn is_on_stack(&self, owner: usize, thread: &Side) -> bool {
         let stack = thread.word(self.stack.0).zip(thread.word(self.stack.1));
         stack.is_some_and(|(end, size)| (end.wrapping_sub(size)..end).contains(&owner))
@@ -126,7 +129,8 @@ mod tests {
         by_id: false,
     };
 
-    /// A JavaThread that wants a monitor, with a stack from 800 to 900, and a list whose end is given.
+    /// A JavaThread that wants a monitor, with a stack from 800 to 900, and a list whose end is
+    /// given.
     fn thread(monitor: &[usize; 2], top: usize) -> [usize; 8] {
         [0, monitor.as_ptr() as usize, 0, 900, 100, top * WORD, 71, 72]
     }

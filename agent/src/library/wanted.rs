@@ -1,5 +1,5 @@
-//! Which parts of the library have a reader: a bit for each, in a word that the library reads before
-//! it does anything.
+//! Which parts of the library have a reader: a bit for each, in a word that the library reads
+//! before it does anything.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

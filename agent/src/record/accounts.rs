@@ -15,22 +15,9 @@ use vouch_walk::recover::ALL;
 use super::Recorder;
 use super::agreement::Difference;
 use super::recovered::{Began, Leaf, Repair};
+use super::taken::Taken;
 use super::top_frames;
 use crate::jvm::{CodeAt, Jvm, Site};
-
-/// The walker's account that is to be taken.
-pub(super) struct Taken {
-    pub walker: u8,
-    pub began: Began,
-    pub cut: Option<Cut>,
-    /// It differs from the other walker's, and proof speaks against it.
-    pub refuted: bool,
-    /// Where its innermost frames were found, if that may be in compiled code.
-    pub site: Option<Site>,
-    /// AsyncGetCallTrace found it where the own walker had none, or was not asked: at a leaf call
-    /// that is not described it takes the instruction behind the call.
-    pub is_asgct_alone: bool,
-}
 
 impl Recorder {
     /// The account of a sample that is to be taken, and its frames. Of two that differ that is the

@@ -15,6 +15,7 @@ use vouch_signal::lane::{Entry, Lane};
 
 use super::Recorder;
 use super::show::Judged;
+use super::still::Still;
 use super::tree::Standing;
 use super::walks::fate;
 use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS, STILL_PARKS};
@@ -29,14 +30,6 @@ const OWNERS: usize = 20;
 
 /// What the names of the Java library's methods begin with.
 const LIBRARY: &str = "dev.vouch.";
-
-/// One of whose wait it was asked what it is for, while it may have come to its end.
-#[derive(Debug)]
-pub struct Still {
-    pub waiting: Waiting,
-    wanted: Wanted,
-    frames: Vec<Frame>,
-}
 
 impl Recorder {
     /// Takes in what has happened meanwhile.

@@ -17,7 +17,8 @@ use super::reasons::Reasons;
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
 use crate::jvm::Jvm;
-use crate::prove::{Prover, Roots};
+use crate::prove::Prover;
+use crate::prove::roots::Roots;
 use crate::threads::Registry;
 
 /// The power of proof is measured on stacks of at most so many edges, if there are any.

@@ -192,7 +192,8 @@ impl Started {
     }
 }
 
-/// What a program was started with is the program, also if it is the JDK's compiler; so is what lies in folders.
+/// What a program was started with is the program, also if it is the JDK's compiler; so is what
+/// lies in folders.
 fn category(at_home: bool, of_jdk: bool, packed: bool) -> Category {
     if at_home || !of_jdk && !packed {
         Category::Application

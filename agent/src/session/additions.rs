@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use vouch_document::Part;
-use vouch_merge::{Choice, MOST, merge};
+use vouch_merge::{Choice, MAX_SHOWN_PER_KIND, merge};
 
 use crate::options::fields::Options;
 
@@ -73,7 +73,7 @@ fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), String> {
     let file = vouch_archive::open_file(jfr).map_err(|why| format!("{name} {why}"))?;
     let document = read(profile)?;
     let recording = jfr.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let choice = Choice { recording, events: Vec::new(), most: MOST };
+    let choice = Choice { recording, events: Vec::new(), most: MAX_SHOWN_PER_KIND };
     let (document, merged) = merge(document, BufReader::with_capacity(1 << 20, file), &choice)?;
     if let Some(pid) = &merged.stranger {
         return Err(format!("{name} is of another process ({pid})"));

@@ -9,8 +9,8 @@ use std::path::Path;
 use vouch_formats::Meta;
 use vouch_report::{Detail, Files, Run, TrustReport};
 
-use super::Session;
 use super::additions::Additions;
+use super::state::Session;
 use crate::plan::Plan;
 use crate::say::say;
 

@@ -8,7 +8,7 @@ use vouch_report::{float, grouped, percent};
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
 
-use super::{Moment, Session};
+use super::state::{Moment, Session};
 use crate::clock::seconds;
 use crate::contexts::published;
 use crate::engine::Engine;
@@ -163,8 +163,8 @@ impl Notes {
     }
 
     fn of_events(&mut self, session: &Session) {
-        self.warn_if(session.plan.is_asked("events"), session.untold.clone());
-        self.note(events::left_out(session.told));
+        self.warn_if(session.plan.is_asked("events"), session.unsupported_events.clone());
+        self.note(events::left_out(session.events));
         self.note(published::unread());
         let lost = session.rig.events_lost() + session.recorder.events_lost();
         self.note((lost > 0).then(|| format!("{lost} events could not be recorded")));

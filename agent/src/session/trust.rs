@@ -8,8 +8,9 @@ use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 
+use super::command_line;
 use super::notes::Notes;
-use super::{Moment, Session, command_line};
+use super::state::{Moment, Session};
 use crate::clock::{nanos, seconds};
 use crate::contexts::contexts;
 use crate::events;
@@ -70,7 +71,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let (histogram, total) = session.recorder.handler_ns();
     Run {
         recorder: None,
-        vouch: crate::VERSION.to_owned(),
+        vouch: crate::version::VERSION.to_owned(),
         jdk: program.jdk.clone(),
         vm_flags: program.vm_flags.clone(),
         command: program.command.clone(),
@@ -112,7 +113,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
             power: power.witness,
             ..session.recorder.witness.counts().clone()
         },
-        events: events::report(session.told),
+        events: events::report(session.events),
         markers: markers().report(),
         markers_left_out: markers().lost(),
         groups: groups().report(),

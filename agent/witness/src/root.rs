@@ -48,8 +48,8 @@ pub fn root_side(walk: &[Frame], witness: &[Frame]) -> RootSide {
     }
 }
 
-/// True if the outermost frames of `inner` stand in `outer`. The leaf's bci moves, and with it that of a caller that
-/// goes on: the outermost frame's must be the same, the others' methods.
+/// True if the outermost frames of `inner` stand in `outer`. The leaf's bci moves, and with it that
+/// of a caller that goes on: the outermost frame's must be the same, the others' methods.
 fn within(inner: &[Frame], outer: &[Frame]) -> bool {
     let telling = &inner[inner.len().saturating_sub(TELLING)..];
     if telling.len() < TELLING {

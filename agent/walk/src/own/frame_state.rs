@@ -1,6 +1,6 @@
-//! In which state a walk finds a frame: how much of it is there, and how the walk has come to it.
+//! In which state a walk finds a frame: how much of it is there, and how the walk found it.
 
-/// How much of a frame there is.
+/// How much of a frame is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Whole,
@@ -13,16 +13,16 @@ pub enum Shape {
     Pushed,
 }
 
-/// How a frame is met.
+/// How the walk found a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Met {
+pub enum FrameState {
     /// The thread was interrupted in it.
     Interrupted,
-    /// The thread has left Java from there, and has said so.
-    Left,
-    /// It has called what was met before, and goes on at this address.
-    Called,
-    /// It has called what has no method, or was left out: of such a call nothing may be described.
-    /// The address is where it goes on.
-    Calling,
+    /// The thread left Java from it: the JVM has recorded it as the last Java frame.
+    LastJavaFrame,
+    /// It called the frame that was found before. It continues at this address.
+    Caller,
+    /// It called code that has no method, or that was left out, so the debug information may lack
+    /// this call. It continues at this address.
+    UnverifiedCaller,
 }

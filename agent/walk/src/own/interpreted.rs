@@ -7,7 +7,7 @@
 
 use vouch_sample::{ENTRY, NATIVE};
 
-use super::frame_state::Met;
+use super::frame_state::FrameState;
 use super::frames::Frames;
 use super::layout::Layout;
 use super::method::Method;
@@ -43,25 +43,29 @@ pub struct Interpreted<'w, M> {
 impl<M: Memory> Interpreted<'_, M> {
     /// Adds the frame, and says where its caller stands. What the registers have is told where the
     /// thread was interrupted there.
-    pub fn leave(&self, met: Met, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
+    pub fn leave(&self, state: FrameState, live: Interpreting, frames: &mut Frames<'_>) -> Option<Left> {
         let entries = &self.layout.interpreter.entries;
-        match met {
-            Met::Interrupted if entries.contains(&self.here.pc) && self.calls() => self.entered(live, frames),
-            Met::Interrupted if self.calls() && !self.is_coming_or_going(live) => self.left(live),
+        match state {
+            FrameState::Interrupted if entries.contains(&self.here.pc) && self.calls() => {
+                self.entered(live, frames)
+            }
+            FrameState::Interrupted if self.calls() && !self.is_coming_or_going(live) => self.left(live),
             // Neither of its slots is its own yet.
-            Met::Interrupted
+            FrameState::Interrupted
                 if entries.contains(&self.here.pc) && lacks_sender(self.memory, self.here.pc) =>
             {
                 None
             }
             // Where calls leave nothing on the stack the register still has the callee's place,
             // until it is taken back.
-            Met::Interrupted if !CALL_PUSHES && self.is_returned_to() => self.whole(None, frames),
-            Met::Interrupted => self.whole(Some(live), frames),
-            Met::Left => self.whole(None, frames),
+            FrameState::Interrupted if !CALL_PUSHES && self.is_returned_to() => self.whole(None, frames),
+            FrameState::Interrupted => self.whole(Some(live), frames),
+            FrameState::LastJavaFrame => self.whole(None, frames),
             // Only where calls come back.
-            Met::Called | Met::Calling if self.has_called()? => self.whole(None, frames),
-            Met::Called | Met::Calling => None,
+            FrameState::Caller | FrameState::UnverifiedCaller if self.has_called()? => {
+                self.whole(None, frames)
+            }
+            FrameState::Caller | FrameState::UnverifiedCaller => None,
         }
     }
 

@@ -13,7 +13,7 @@ use vouch_sample::Reason;
 
 use super::again::Again;
 use super::continuation::{ContinuationLayout, Further};
-use super::frame_state::Met;
+use super::frame_state::FrameState;
 use super::frames::Frames;
 use super::layout::Layout;
 use super::stack::Stack;
@@ -83,25 +83,25 @@ pub fn walk<M: Memory>(
         Left::No if in_java && !calls => walk.unpacked_from(last_pc, last_fp).map_or(Left::No, Left::At),
         left => left,
     };
-    let (mut here, mut met) = match left {
-        Left::At(position) => (position, Met::Left),
+    let (mut here, mut state) = match left {
+        Left::At(position) => (position, FrameState::LastJavaFrame),
         Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
-        Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, Met::Calling),
-        Left::No if in_java => (at, Met::Interrupted),
+        Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, FrameState::UnverifiedCaller),
+        Left::No if in_java => (at, FrameState::Interrupted),
         Left::No => return Err(Reason::NO_JAVA_FRAME),
     };
     // Its youngest frame has returned to the barrier, which may have called somebody.
-    if met != Met::Left && walk.goes_on_in_chunk(here) {
+    if state != FrameState::LastJavaFrame && walk.goes_on_in_chunk(here) {
         let Some(Further::Is(youngest)) = walk.in_chunk(here, true) else {
             return Err(Reason::UNKNOWN_JAVA);
         };
-        (here, met) = (youngest, Met::Called);
+        (here, state) = (youngest, FrameState::Caller);
     }
     let mut stubs = 0_usize;
     loop {
         let before = frames.count();
-        let Some(next) = walk.leave(here, met, frames) else {
-            return Err(if met == Met::Interrupted {
+        let Some(next) = walk.leave(here, state, frames) else {
+            return Err(if state == FrameState::Interrupted {
                 Reason::UNKNOWN_JAVA
             } else {
                 Reason::NOT_WALKABLE_JAVA
@@ -128,20 +128,21 @@ pub fn walk<M: Memory>(
             Some(Further::Nothing) => break,
             None => return Err(Reason::NOT_WALKABLE_JAVA),
         };
-        if met == Met::Interrupted && !walk.whole.get() {
+        if state == FrameState::Interrupted && !walk.whole.get() {
             frames.set_out(caller.pc);
         }
         stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
         // What is interrupted may have taken down all that was its own.
-        let further = in_chunk || caller.sp > here.sp || caller.sp == here.sp && met == Met::Interrupted;
+        let further =
+            in_chunk || caller.sp > here.sp || caller.sp == here.sp && state == FrameState::Interrupted;
         if !further || stubs > STUBS {
             return Err(Reason::NOT_WALKABLE_JAVA);
         }
-        let without = frames.count() == 0 && met == Met::Interrupted;
-        (here, met) = match (left, without) {
-            (true, _) => (caller, Met::Left),
-            (false, true) => (caller, Met::Calling),
-            (false, false) => (caller, Met::Called),
+        let without = frames.count() == 0 && state == FrameState::Interrupted;
+        (here, state) = match (left, without) {
+            (true, _) => (caller, FrameState::LastJavaFrame),
+            (false, true) => (caller, FrameState::UnverifiedCaller),
+            (false, false) => (caller, FrameState::Caller),
         };
     }
     match () {

@@ -107,8 +107,9 @@ fn returned(scene: &Scene<'_>, place: usize, fp: usize) -> Step {
 
 /// Where a caller is, if this is a return address into Java.
 ///
-/// AsyncGetCallTrace takes the place where it is to begin for an instruction that was interrupted, and looks for what stands
-/// behind it. What is known of a call stands at its return address, so it must be asked for the byte before.
+/// AsyncGetCallTrace takes the place where it is to begin for an instruction that was interrupted,
+/// and looks for what stands behind it. What is known of a call stands at its return address, so it
+/// must be asked for the byte before.
 fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
     if scene.is_interpreter(pc) {
         return Some(pc);
@@ -129,7 +130,8 @@ mod tests {
     use std::boxed::Box;
     use std::vec::Vec;
 
-    /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and what is none.
+    /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and
+    /// what is none.
     #[cfg(target_arch = "x86_64")]
     const CODE: [u8; 64] = {
         let mut code = [0x90; 64];

@@ -6,7 +6,7 @@ use crate::calls::follows_call;
 use crate::context::{CALL_PUSHES, Registers as Position};
 use crate::memory::Memory;
 use crate::own::compiled::{Compiled, Which};
-use crate::own::frame_state::{Met, Shape};
+use crate::own::frame_state::{FrameState, Shape};
 use crate::own::frames::Frames;
 use crate::own::interpreted::Interpreted;
 use crate::own::layout::{AnchorLayout, Number};
@@ -50,25 +50,27 @@ impl<M: Memory> Walk<'_, M> {
 
     /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be
     /// told.
-    pub(super) fn leave(&self, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
+    pub(super) fn leave(&self, here: Position, state: FrameState, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
-        if let Some(size) = if met == Met::Called { self.again.add(here.pc, frames) } else { None } {
+        if let Some(size) = if state == FrameState::Caller { self.again.add(here.pc, frames) } else { None } {
             return self.sized(size, here);
         }
         if layout.ground.interpreter.contains(&here.pc) {
             let frame = Interpreted { memory: *memory, layout, stack, here };
-            let left = frame.leave(met, self.interpreting, frames)?;
+            let left = frame.leave(state, self.interpreting, frames)?;
             self.whole.set(left.whole);
             return Some(Next::Caller(left.caller));
         }
-        if matches!(met, Met::Called | Met::Calling) && here.pc == layout.entry.returns {
+        if matches!(state, FrameState::Caller | FrameState::UnverifiedCaller)
+            && here.pc == layout.entry.returns
+        {
             let holder = stack.word(here.fp.wrapping_sub(layout.entry.holder.wrapping_mul(WORD)))?;
             return self.anchor(holder.wrapping_add(layout.entry.anchor), &layout.anchor);
         }
         match layout.ground.blobs.find(here.pc, *memory)? {
             (_, Blob::Dead) => None,
-            (blob, Blob::Method) => self.method(Compiled::at(*memory, layout, blob)?, here, met, frames),
-            (blob, Blob::Other) => self.stub(blob, here, met, frames),
+            (blob, Blob::Method) => self.method(Compiled::at(*memory, layout, blob)?, here, state, frames),
+            (blob, Blob::Other) => self.stub(blob, here, state, frames),
         }
     }
 
@@ -82,43 +84,49 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    fn method(&self, method: Compiled, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
+    fn method(
+        &self,
+        method: Compiled,
+        here: Position,
+        state: FrameState,
+        frames: &mut Frames<'_>,
+    ) -> Option<Next> {
         let Self { memory, layout, .. } = self;
         let memory = *memory;
-        let shape = match met {
-            Met::Interrupted => self.shape(method.blob, method.verified(memory, layout)?, here.pc)?,
-            Met::Left | Met::Called | Met::Calling => Shape::Whole,
+        let shape = match state {
+            FrameState::Interrupted => self.shape(method.blob, method.verified(memory, layout)?, here.pc)?,
+            FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller => Shape::Whole,
         };
         let is_native = method.is_native(memory, layout)?;
         if is_native && Number::int(layout.blob.frame_size).of(memory, method.blob)? == 0 {
             // What links a method handle to its method goes on there, and is nobody's frame.
-            return self.sender(method.blob, here, Shape::Returning, met);
+            return self.sender(method.blob, here, Shape::Returning, state);
         }
         if is_native || shape != Shape::Whole {
-            let sure = match met {
+            let sure = match state {
                 // Before it is only compared with what was meant to be called.
-                Met::Interrupted => here.pc >= method.verified(memory, layout)?,
-                Met::Left => true,
-                Met::Called | Met::Calling => follows_call(memory, here.pc),
+                FrameState::Interrupted => here.pc >= method.verified(memory, layout)?,
+                FrameState::LastJavaFrame => true,
+                FrameState::Caller | FrameState::UnverifiedCaller => follows_call(memory, here.pc),
             };
             if !sure {
                 return None;
             }
             method.add_itself(memory, layout, frames)?;
         } else {
-            let (pc, which) = match met {
+            let (pc, which) = match state {
                 // What is described there is what ends there: the instruction that is about to be
                 // done ends later.
-                Met::Interrupted => (here.pc.wrapping_add(1), Which::Next),
-                Met::Left | Met::Called | Met::Calling
+                FrameState::Interrupted => (here.pc.wrapping_add(1), Which::Next),
+                FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller
                     if method.given_up(memory, &layout.compiled, here.pc) =>
                 {
                     let original = Number::int(layout.compiled.original).of(memory, method.blob)?;
                     (self.stack.word(here.sp.wrapping_add(original))?, Which::Exact)
                 }
-                Met::Calling if follows_call(memory, here.pc) => (here.pc, Which::Next),
-                Met::Calling => return None,
-                Met::Left | Met::Called => (here.pc, Which::Exact),
+                FrameState::UnverifiedCaller if follows_call(memory, here.pc) => (here.pc, Which::Next),
+                FrameState::UnverifiedCaller => return None,
+                FrameState::LastJavaFrame | FrameState::Caller => (here.pc, Which::Exact),
             };
             let first = frames.count();
             match method.scope(memory, &layout.compiled, pc, which)? {
@@ -129,13 +137,13 @@ impl<M: Memory> Walk<'_, M> {
                 scope => method.add(memory, layout, scope, frames)?,
             }
             self.whole.set(true);
-            if met == Met::Called {
+            if state == FrameState::Caller {
                 let size = Number::int(layout.blob.frame_size).of(memory, method.blob)?;
                 self.again.remember(pc, size, first, frames);
                 return self.sized(size, here);
             }
         }
-        self.sender(method.blob, here, shape, met)
+        self.sender(method.blob, here, shape, state)
     }
 
     /// Where the thread has left Java that is being given other frames, and does not say so.
@@ -145,31 +153,33 @@ impl<M: Memory> Walk<'_, M> {
     }
 
     /// Code of the JVM's own.
-    fn stub(&self, blob: usize, here: Position, met: Met, frames: &mut Frames<'_>) -> Option<Next> {
+    fn stub(&self, blob: usize, here: Position, state: FrameState, frames: &mut Frames<'_>) -> Option<Next> {
         let Self { memory, layout, .. } = self;
         let upcall =
             layout.upcall.filter(|upcall| memory.byte(blob.wrapping_add(upcall.kind)) == Some(upcall.upcall));
         if let Some(upcall) = upcall {
             let anchor = Number::int(upcall.anchor).of(*memory, blob)?;
-            return if met == Met::Called {
+            return if state == FrameState::Caller {
                 self.anchor(here.sp.wrapping_add(anchor), &layout.anchor)
             } else {
                 None
             };
         }
         let sized = Number::int(layout.blob.frame_size).of(*memory, blob)? > 0;
-        let shape = match met {
-            Met::Left | Met::Called | Met::Calling if sized => Shape::Whole,
-            Met::Interrupted if sized => {
+        let shape = match state {
+            FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller if sized => {
+                Shape::Whole
+            }
+            FrameState::Interrupted if sized => {
                 let shape = self.shape(blob, layout.blob.code.of(*memory, blob)?, here.pc)?;
                 // Its stack pointer moves while it saves registers, and while it takes them back.
                 (shape != Shape::Whole).then_some(shape)?
             }
-            Met::Interrupted => stub_shape(*memory, here.pc)?,
-            Met::Left | Met::Called | Met::Calling => return None,
+            FrameState::Interrupted => stub_shape(*memory, here.pc)?,
+            FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller => return None,
         };
-        let next = self.sender(blob, here, shape, met)?;
-        if let (Met::Left, Next::Caller(caller)) = (met, &next)
+        let next = self.sender(blob, here, shape, state)?;
+        if let (FrameState::LastJavaFrame, Next::Caller(caller)) = (state, &next)
             && let Some(unpacked) = Unpacked::of(*memory, layout, &self.stack, self.thread)
             && unpacked.is_made(caller.pc)
         {
@@ -187,7 +197,7 @@ impl<M: Memory> Walk<'_, M> {
     }
 
     /// Who has called the frame of this blob.
-    fn sender(&self, blob: usize, here: Position, shape: Shape, met: Met) -> Option<Next> {
+    fn sender(&self, blob: usize, here: Position, shape: Shape, state: FrameState) -> Option<Next> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
         let size = || Number::int(layout.blob.frame_size).of(*memory, blob);
@@ -201,7 +211,7 @@ impl<M: Memory> Walk<'_, M> {
             stack.word(end.wrapping_sub(WORD))?
         } else {
             // The register is the interrupted frame's alone.
-            (met == Met::Interrupted).then_some(self.interpreting.returns)?
+            (state == FrameState::Interrupted).then_some(self.interpreting.returns)?
         };
         Some(Next::Caller(Position { pc, sp: end, fp }))
     }

@@ -1,0 +1,14 @@
+//! A wait that has not ended when the recording does.
+
+use vouch_sample::Frame;
+
+use crate::jvm::Wanted;
+use crate::threads::Waiting;
+
+/// A thread that may have stopped waiting by now, and what it was asked.
+#[derive(Debug)]
+pub struct Still {
+    pub waiting: Waiting,
+    pub(super) wanted: Wanted,
+    pub(super) frames: Vec<Frame>,
+}

@@ -1,0 +1,78 @@
+//! What a session consists of.
+
+use vouch_report::WaitingReport;
+
+use super::courses::Courses;
+use super::disk::Disk;
+use super::rig::Rig;
+use crate::anchors::Anchors;
+use crate::clock;
+use crate::engine;
+use crate::events;
+use crate::events::totals::Totals;
+use crate::facade::Jvmti;
+use crate::governor;
+use crate::jvm::live::Questions;
+use crate::plan::Plan;
+use crate::record::Recorder;
+use crate::truth::Truth;
+use crate::walkers::Walkers;
+use crate::worker;
+
+/// The clocks at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub(super) monotonic: u64,
+    pub(super) epoch: u64,
+    pub(super) process_cpu: u64,
+    pub(super) agent_cpu: u64,
+    /// How often threads of the process have waited for something.
+    pub(super) waits: u64,
+}
+
+/// A recording that runs, or has just ended.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) plan: Plan,
+    pub(super) rig: Rig,
+    pub(super) recorder: Recorder,
+    pub(super) disk: Disk,
+    pub(super) questions: Questions,
+    /// By whom samples are walked.
+    pub(super) walkers: Walkers,
+    /// Why nothing is recovered.
+    pub(super) unrecovered: Option<&'static str>,
+    /// In the place of an engine.
+    pub(super) truth: Option<Truth>,
+    /// When its state was last told to whoever follows it.
+    pub(super) state_reported_ns: u64,
+    /// It was said that so many walks crashed that there are no more.
+    pub(super) said_stopped: bool,
+    /// The program has taken the signal for itself.
+    pub(super) signal_is_lost: bool,
+    pub(super) started: Moment,
+    /// How many contexts had been left out before.
+    pub(super) left_out_before: u64,
+    pub(super) jvmti: Jvmti,
+    /// The events that are recorded, and those that this JVM cannot report, for a person.
+    pub(super) events: events::Chosen,
+    pub(super) unsupported_events: Option<String>,
+    pub(super) courses: Courses,
+    pub anchors: Anchors,
+    /// What the JVM had counted before.
+    pub(super) totals: Totals,
+    /// Who wants a lock, at the end or at a dump.
+    pub(super) waiting: Vec<WaitingReport>,
+}
+
+impl Moment {
+    pub fn now() -> Self {
+        Self {
+            monotonic: clock::monotonic(),
+            epoch: clock::epoch(),
+            process_cpu: clock::process_cpu(),
+            agent_cpu: worker::cpu() + governor::cpu() + engine::cpu(),
+            waits: clock::usage().ru_nvcsw.cast_unsigned(),
+        }
+    }
+}
