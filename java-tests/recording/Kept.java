@@ -160,7 +160,7 @@ public class Kept {
         child.awaitErr("[vouch] recording: ");
         child.stdin().println();
         Run run = child.waitFor().ok();
-        Check.contains(String.join("\n", run.vouchLines()), "profile.vouch is gone", "what is said");
+        Check.contains(String.join("\n", run.vouchLines()), "profile.vouch was deleted", "what is said");
         Check.equal(new TreeSet<>(Arrays.asList("profile.json", "report.json")), run.files(), "what is there");
     }
 

@@ -80,7 +80,7 @@ public class Killed {
         Check.that(said.contains("its process ended without a word") || said.contains("it ends in the midst of a block"),
             "what is said of a process that is gone, perhaps while it wrote: " + said);
         Report report = Report.read(dir.resolve("got-report.json"));
-        Check.that(report.engineNotes().stream().anyMatch(note -> note.startsWith("recovered from a recording")),
+        Check.that(report.engineNotes().stream().anyMatch(note -> note.startsWith("recovered from an unfinished recording")),
             "the report says where it is from: " + report.engineNotes());
         Profile profile = Profile.read(dir.resolve("got.json"));
         double last = 0;
