@@ -7,7 +7,6 @@
 
 mod answer;
 mod natives;
-pub mod walk;
 
 use std::ffi::c_void;
 
@@ -22,8 +21,8 @@ use crate::agent::Agent;
 use crate::clock::own_tid;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
+use crate::single_walk::{SingleWalk, Walked};
 use crate::threads::registry;
-use walk::{Question, Walked};
 
 /// How a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +82,7 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
     let mut walks = Vec::new();
     for walker in agent.asked() {
-        let question = Question { walker, slot, env: own };
+        let question = SingleWalk { walker, slot, env: own };
         // SAFETY: slot and JNIEnv are the calling thread's.
         let found = unsafe { question.direct(desk.walked(limit)) };
         walks.push(Walk { walker, way: Way::Direct, found });
@@ -118,7 +117,7 @@ fn ask_other(
     for walker in agent.asked() {
         // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it
         // does.
-        let found = unsafe { Question { walker, slot, env }.signalled(tid, desk.walked(limit)) };
+        let found = unsafe { SingleWalk { walker, slot, env }.signalled(tid, desk.walked(limit)) };
         walks.push(found.map(|found| Walk { walker, way: Way::Suspended, found }));
     }
     let witness = desk.witness(agent, thread.as_raw());

@@ -10,6 +10,25 @@
 //! This file must hold nothing but the exported functions: each only guards against panics and
 //! passes on.
 //!
+//! # Layers
+//!
+//! A module uses modules of lower layers, and of its own layer in one direction. The lowest layer
+//! is first. `cargo xtask circles` fails if files use each other in a circle; it does not compare
+//! them with this list.
+//!
+//! 1. Foundations: `version`, `clock`, `untouched`, `java`, `facade`, `compiled`, `terminal`, then
+//!    `say`, `own_thread`, `wake`, `resolve`, then `fault`.
+//! 2. The agent's thread: `worker`.
+//! 3. Sampling: `hotspot`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`, `threads`,
+//!    `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still use each
+//!    other across folders in both directions.
+//! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`.
+//! 5. From lane to recording: `jvm`, `prove`, then `record` and `witness`, then `truth`. Of
+//!    `record`, `witness` uses `record::recovered` alone.
+//! 6. One recording: `session`. What a recording would be like: `check`.
+//! 7. The agent: `agent`.
+//! 8. The doors: `callbacks`, `lab`, then `load`, then this file.
+//!
 //! # Modules
 //!
 //! `*` is for the module's file and its folder. docs/pipeline.md follows a sample through them.
@@ -28,6 +47,7 @@
 //! | `sigprof.rs` | which program owns the signal; its handler is installed | take it from code that has it |
 //! | `guard.rs` | the guard's handlers, installed | be done where the JVM would complain |
 //! | `walkers.rs` | which walkers walk a sample; the own walker, checked against GetStackTrace | change under a handler |
+//! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | what recovery needs from this JVM | guess |
 //! | `hotspot*` | the JVM's library: symbols, VMStructs, its tables of natives | call a symbol that it did not find |
 //! | `engine*` | what makes the kernel signal | know the JVM |
@@ -84,6 +104,7 @@ mod resolve;
 mod sampling_signal;
 mod say;
 mod session;
+mod single_walk;
 mod terminal;
 mod threads;
 mod truth;

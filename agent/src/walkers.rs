@@ -18,8 +18,8 @@ use crate::clock::own_tid;
 use crate::facade::Jvmti;
 use crate::guard;
 use crate::hotspot::HotSpot;
-use crate::lab::walk::Question;
 use crate::options::choices::WalkerWish;
+use crate::single_walk::SingleWalk;
 use crate::threads::registry;
 
 /// The walkers, in the order in which they are asked.
@@ -153,7 +153,7 @@ pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let mut walked = vec![RawFrame::EMPTY; DEEPEST + 1];
     // The walk before the witness, which would make ids that are lacking.
     // SAFETY: slot and JNIEnv are the calling thread's.
-    let walk = unsafe { Question { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
+    let walk = unsafe { SingleWalk { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
     // That it finds none says nothing about those that it finds.
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();

@@ -1,5 +1,6 @@
-//! Walking one thread, once: by a direct call, or by a signal that the thread handles wherever it
-//! stands.
+//! Walks one thread, once: by a direct call, or in the handler of a signal that the thread takes.
+//!
+//! `walkers` checks our own walker with it. The truth lab compares walkers with GetStackTrace.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -36,15 +37,15 @@ impl Found {
     }
 }
 
-/// What walks, and whom: a thread's slot and JNIEnv.
+/// A walker, and the thread that it is to walk: its slot and JNIEnv.
 #[derive(Debug, Clone, Copy)]
-pub struct Question {
+pub struct SingleWalk {
     pub walker: &'static dyn Walker,
     pub slot: &'static Slot,
     pub env: *mut c_void,
 }
 
-impl Question {
+impl SingleWalk {
     /// Calls the walker on the calling thread.
     ///
     /// # Safety
