@@ -44,7 +44,7 @@
 //! | `governor*` | what the engine costs this machine, and what is done about it | take what it guards |
 //! | `anchors.rs` | moments that JFR records, too: waits of the agent's thread | wait where JFR does not record |
 //! | `own_thread.rs` | what makes a thread the agent's own | be forgotten by one of them |
-//! | `sigprof.rs` | which program owns the signal; its handler is installed | take it from code that has it |
+//! | `sampling_signal.rs` | which program owns the signal; its handler is installed | take it from code that has it |
 //! | `guard.rs` | the guard's handlers, installed | be done where the JVM would complain |
 //! | `walkers.rs` | which walkers walk a sample; the own walker, checked against GetStackTrace | change under a handler |
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |

@@ -1,10 +1,10 @@
-//! How far an audit has come, for whoever waits for it.
+//! The progress of an audit, which the command shows.
 
-/// How far an audit has come.
+/// What an audit is doing, and how much of it is done.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress {
-    /// So many bytes of a file, of so many.
+    /// Bytes of the file that are read, and all of them.
     Reading(u64, u64),
-    /// So many classes, of so many.
+    /// Classes that are looked up, and all of them.
     Looking(usize, usize),
 }

@@ -20,7 +20,7 @@ pub enum Unjudged {
     /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that
     /// ran.
     Unconfirmed,
-    /// Nobody knows which method of its name the callee is: its class was not found.
+    /// The callee's class was not found, so its overloads cannot be distinguished.
     Overload,
     /// A lambda may be between the two: the recording has no frames of classes that have no name of
     /// their own.

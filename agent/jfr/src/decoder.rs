@@ -172,8 +172,8 @@ fn whole(bytes: &mut Bytes<'_>, form: Form) -> Result<i64, Damage> {
 }
 
 impl Field {
-    /// What a whole number is in this field, which has so many bits, and perhaps no sign. A long
-    /// keeps its bits, and is read by who knows of it; so does the number of a constant.
+    /// Fits a whole number to the width and the sign of this field. A long, and the number of a
+    /// constant, stay as they are.
     pub fn fit(&self, number: i64) -> i64 {
         let bits = match self.form {
             _ if self.constant => return number,

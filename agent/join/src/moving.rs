@@ -8,7 +8,7 @@ use crate::tables::Moved;
 /// What changes on the way from a profile to that of all.
 pub struct Moving<'a> {
     pub shift_ms: f64,
-    /// So many of the common intervals is one of its own.
+    /// How many common intervals one of the profile's intervals is.
     pub weight: u64,
     pub interval_ms: f64,
     pub moved: &'a Moved,

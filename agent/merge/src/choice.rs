@@ -1,20 +1,20 @@
-//! Which of a recording's events are to be in the profile.
+//! Which events of a recording are added to the profile.
 
-/// So many of each kind are shown if nobody asks for more.
+/// How many events of each kind are shown by default.
 pub const MAX_SHOWN_PER_KIND: usize = 10_000;
 
-/// What is asked for.
+/// What the user asks for.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// How the recording is called.
+    /// The name of the recording.
     pub recording: String,
-    /// Kinds by name, `*` for any part of one; none: all that tell what happened.
+    /// Names of kinds, with `*` for any part of one. Empty: all kinds of events, without states.
     pub events: Vec<String>,
-    /// So many of each kind are shown.
+    /// How many events of each kind are shown.
     pub most: usize,
 }
 
-/// True if `*` may stand for whatever it has to.
+/// True if the name has this pattern, in which `*` matches any text.
 pub fn is_like(name: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(first) else { return false };

@@ -29,7 +29,7 @@ pub fn merge<F: Read + Seek>(
     }
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
     let survey = Survey::of(&mut reader, &profile, choice)?;
-    let mut reading = Reading::of(survey, &profile, choice)?;
+    let mut reading = Reading::new(survey, &profile, choice)?;
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
     let mut place = 0;
     while let Some(chunk) = reader.next_chunk().map_err(wrong)? {

@@ -13,7 +13,7 @@ const NAMED: [&str; 5] = [
     "jdk.types.ThreadGroup",
     "java.lang.String",
 ];
-/// Of a list so many are shown.
+/// How many items of a list are shown.
 const LISTED: usize = 20;
 /// For one text so many values are looked at, so deep in each other: they may be in a circle.
 const VALUES: u32 = 2_000;
@@ -31,7 +31,7 @@ pub struct Words<'c> {
 }
 
 impl<'c> Words<'c> {
-    pub fn of(chunk: &'c Chunk) -> Self {
+    pub fn new(chunk: &'c Chunk) -> Self {
         Self { chunk, left: VALUES, depth: 0 }
     }
 
@@ -103,9 +103,9 @@ pub struct Thread {
 
 impl Thread {
     /// That of an event, of which this is the field; None if the file does not have it.
-    pub fn of(chunk: &Chunk, value: &Value) -> Option<Self> {
+    pub fn new(chunk: &Chunk, value: &Value) -> Option<Self> {
         let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
-        Some(thread(&mut Words::of(chunk), chunk.type_of(type_id)?, &values))
+        Some(thread(&mut Words::new(chunk), chunk.type_of(type_id)?, &values))
     }
 }
 

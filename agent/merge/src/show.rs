@@ -304,7 +304,7 @@ fn cell(
         if let Some(known) = key.and_then(|key| constants.words.get(&key)) {
             return known.clone().map(Cell::Text);
         }
-        let text: Option<Rc<str>> = Words::of(chunk).text(value).map(|text| cut(&text).into());
+        let text: Option<Rc<str>> = Words::new(chunk).text(value).map(|text| cut(&text).into());
         if let Some(key) = key {
             constants.words.insert(key, text.clone());
         }

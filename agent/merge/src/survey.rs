@@ -178,7 +178,7 @@ impl Survey {
                 let Some((value, index)) = constant(kind, &values, "eventThread") else { return };
                 // Asked once for each thread of a chunk.
                 let is_agents = is_agents.entry(index).or_insert_with(|| {
-                    Thread::of(chunk, &value).is_some_and(|thread| self.anchors.are_of(&thread))
+                    Thread::new(chunk, &value).is_some_and(|thread| self.anchors.are_of(&thread))
                 });
                 if *is_agents {
                     self.waits.extend(moment());
@@ -191,7 +191,7 @@ impl Survey {
 
     /// A kind whose period is a chunk tells how things are, and nothing that happened.
     fn setting(&mut self, chunk: &Chunk, setting: &Type, values: &[Value], of: Option<&&str>) {
-        let text = |name| names::field(&mut Words::of(chunk), setting, values, name).unwrap_or_default();
+        let text = |name| names::field(&mut Words::new(chunk), setting, values, name).unwrap_or_default();
         if text("name") == "period"
             && ["everyChunk", "beginChunk", "endChunk"].contains(&text("value").as_str())
         {

@@ -22,8 +22,8 @@ const ABOUT_ITSELF: [&str; 2] = ["jdk.ActiveSetting", "jdk.ActiveRecording"];
 /// The number of no constant.
 const NO_THREAD: i64 = 0;
 
-/// So many fields a kind has that is declared again and again.
-const MOST_FIELDS: usize = 300;
+/// How many fields are kept of a kind that several chunks declare.
+const MAX_FIELDS: usize = 300;
 
 /// A kind of events, as it was met.
 pub(super) struct Met {
@@ -55,7 +55,7 @@ impl Met {
                 field.key = format!("{name}_{number}").into();
             }
             self.formats.insert(field.key.to_string(), field.format().to_owned());
-            if self.fields.len() < MOST_FIELDS && self.fields.iter().all(|known| known.key != field.key) {
+            if self.fields.len() < MAX_FIELDS && self.fields.iter().all(|known| known.key != field.key) {
                 self.fields.push(field.clone());
             }
         }
@@ -108,7 +108,7 @@ impl Threads {
             return Whose::Process;
         }
         let row = *this.threads.entry(index).or_insert_with(|| {
-            let thread = Thread::of(this.chunk, &value)?;
+            let thread = Thread::new(this.chunk, &value)?;
             Some(*self.rows.entry(thread).or_insert_with_key(|thread| {
                 self.list.push(thread.clone());
                 self.list.len() - 1
@@ -119,7 +119,7 @@ impl Threads {
 }
 
 impl<'c> Reading<'c> {
-    pub(super) fn of(mut survey: Survey, profile: &Profile, choice: &'c Choice) -> Result<Self, Wrong> {
+    pub(super) fn new(mut survey: Survey, profile: &Profile, choice: &'c Choice) -> Result<Self, Wrong> {
         let meta = &profile.meta;
         let first = profile.threads.first().ok_or("the profile has no thread")?;
         let range_ms = [meta.get("profilingStartTime")?, meta.get("profilingEndTime")?];
