@@ -39,6 +39,8 @@ const SMOOTHING: u64 = 16;
 /// Threads that end owe samples, or had too many, by chance. What is below this many intervals, of
 /// all threads together, is no loss.
 const MAX_BALANCE: i64 = 64;
+/// The same of one thread.
+const MAX_THREAD_BALANCE: i64 = 16;
 
 /// Those that are at work.
 static POLLERS: Mutex<Vec<Poller>> = Mutex::new(Vec::new());
@@ -129,10 +131,11 @@ pub fn cpu() -> u64 {
 }
 
 /// Settles a thread that ran for `balance` intervals more than its samples stand for, or fewer: for
-/// how many of them there has to be a sample without a stack.
+/// how many of them there has to be a sample without a stack. The pool of all threads hides at most
+/// `MAX_THREAD_BALANCE` intervals of one thread.
 pub fn settle(balance: i64) -> u32 {
     let all = BALANCE.fetch_add(balance, Ordering::Relaxed).saturating_add(balance);
-    let lost = all.saturating_sub(MAX_BALANCE).min(balance).max(0);
+    let lost = all.saturating_sub(MAX_BALANCE).min(balance).max(balance - MAX_THREAD_BALANCE).max(0);
     BALANCE.fetch_sub(lost, Ordering::Relaxed);
     u32::try_from(lost).unwrap_or(u32::MAX)
 }
@@ -243,10 +246,17 @@ mod tests {
     #[test]
     fn what_chance_explains_is_no_loss() {
         BALANCE.store(0, Ordering::Relaxed);
-        assert_eq!([60, -50, 50].map(settle), [0, 0, 0]);
+        assert_eq!([15; 4].map(settle), [0; 4]);
+        assert_eq!([-50, 10, 10, 10, 10, 10].map(settle), [0; 6]);
         // 60 are owed; of ten more, six are too many for chance.
         assert_eq!(settle(10), 6);
-        assert_eq!([-200, 150].map(settle), [0, 0]);
-        assert_eq!(settle(80), 30, "of all threads together");
+        settle(-200);
+        assert_eq!([15; 10].map(settle), [0; 10]);
+        // 14 are owed.
+        assert_eq!([16; 5].map(settle), [0, 0, 0, 14, 16], "of all threads together");
+        // What one thread lost is not chance, even where others had too many samples.
+        BALANCE.store(-60, Ordering::Relaxed);
+        assert_eq!([16, 17, 60].map(settle), [0, 1, 44]);
+        assert_eq!(BALANCE.load(Ordering::Relaxed), -60 + 3 * 16);
     }
 }
