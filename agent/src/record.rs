@@ -116,8 +116,8 @@ pub struct Recorder {
     unwalked: BTreeMap<String, u64>,
     /// Why samples are plausible.
     plausible: ReasonCounts,
-    /// The weight of what threads ran before their ends, for which there is no stack.
-    thread_ended: u64,
+    /// The weight of what threads ran while nothing could be seen of them, for each reason.
+    unseen: BTreeMap<Reason, u64>,
     /// AsyncGetCallTrace is the only walker.
     pub is_asgct_alone: bool,
     recovered: Recovered,
@@ -156,7 +156,7 @@ impl Recorder {
             shown: Shown::new(showing.refuted),
             unwalked: BTreeMap::new(),
             plausible: ReasonCounts::default(),
-            thread_ended: 0,
+            unseen: BTreeMap::new(),
             is_asgct_alone: false,
             recovered: Recovered::default(),
             agreement: Agreement::default(),
@@ -219,10 +219,10 @@ impl Recorder {
         &self.unwalked
     }
 
-    /// The weight of what threads ran before their ends, for which there is no stack, and that of
-    /// all samples.
-    pub fn thread_ended(&self) -> (u64, u64) {
-        (self.thread_ended, self.recording.tally().weight.sum())
+    /// The weight of what threads ran while nothing could be seen of them, for each reason; and the
+    /// weight of all samples.
+    pub fn unseen(&self) -> (&BTreeMap<Reason, u64>, u64) {
+        (&self.unseen, self.recording.tally().weight.sum())
     }
 
     /// Why samples are plausible and not proven.
@@ -418,13 +418,13 @@ impl Recorder {
     fn take_none(&mut self, head: &Head, why: Reason) {
         let (track, outside) = self.tracks.of(head, &mut self.recording);
         // A thread without Java was outside of it all the time, whenever that was.
-        let is_outside = why.is_outside() || why == Reason::THREAD_ENDED && !outside.is_java;
+        let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {
             (Fate::Outside, self.recording.stand_in(None, outside.name, outside.category))
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
-            if why == Reason::THREAD_ENDED {
-                self.thread_ended += u64::from(head.weight);
+            if why.is_unseen() {
+                *self.unseen.entry(why).or_default() += u64::from(head.weight);
             }
             let stack = self.recording.stand_in(None, &no_stack(why.words()), Category::NoStack);
             (Fate::Unwalked, stack)

@@ -148,7 +148,7 @@ impl Session {
     pub fn drain(&mut self, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
             let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
-            self.rig.counters().count(stacks, stacks);
+            self.rig.counters().count_unsignalled(stacks, stacks);
         }
         // Before all else: a thread stays in its handler for it.
         self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
@@ -385,7 +385,7 @@ impl Session {
 
     fn take_owed(&mut self, due: &[Unsignalled]) {
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
-        self.rig.counters().count(due.len() as u64, weight);
+        self.rig.counters().count_unsignalled(due.len() as u64, weight);
         self.recorder.take_unsignalled(due);
     }
 

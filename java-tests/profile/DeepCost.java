@@ -1,8 +1,8 @@
 /*
  * What deep stacks cost the agent: to read them takes it time, and they must not come faster than
- * it can read. So many threads that are deep at once lose nothing (what finds no room stays due),
- * and a recursion of which no two stacks are alike does not keep the agent busy: most of them are
- * cut, and they get fewer.
+ * it can read. Many threads that are deep at once lose no time (a sample that finds no room stays
+ * due). A recursion without two equal stacks does not keep the agent busy: most of its stacks are
+ * cut, and signals are skipped. Time of skipped signals has no stack, and the summary says so.
  *
  * @test
  * @summary deep stacks, of many threads and of one that never has the same, cost a share of the time
@@ -54,13 +54,24 @@ public class DeepCost {
         Run run = Vm.with("interval=1ms").flags("-Xmx128m").run(Program.class, what).ok();
         double deep = 0;
         double all = 0;
+        double skipped = 0;
         for (Track track : run.profile().tracks) {
             if (track.name.startsWith("deep-")) {
                 all += track.weight();
                 deep += track.samples.stream().filter(sample -> sample.depth() > least).mapToLong(sample -> sample.weight).sum();
+                skipped += track.weightOf("[no stack: its signals were skipped, to keep sampling cheap]");
             }
         }
-        Check.atLeast(0.5, deep / all, "the trigger: share of its threads' time that is spent in the deep");
+        Check.atLeast(0.5, deep / (all - skipped), "the trigger: share of the walked time that is spent in the deep");
+        double outside = run.profile().tracks.stream().filter(track -> track.name.startsWith("deep-"))
+            .mapToLong(track -> track.weightOf("[outside Java]")).sum();
+        Check.atMost(0.11, outside / all, "share of its threads' time that is shown outside of Java");
+        // A slow walk makes its thread rest. The next stack does not stand for that time, which is
+        // all that is unwalked; and where it is more than a hundredth, a warning has its share.
+        Check.atLeast(0.02 * all, skipped, "ms without a stack, since signals were skipped");
+        Check.atLeast(skipped, run.report().weightMs("unwalked"), "ms unwalked by the report");
+        String share = run.err.stream().filter(line -> line.contains("(passed_over)")).findFirst().orElse("");
+        Check.contains(share, "of the time has no stack, since signals were skipped", "the warning on stderr");
         return run;
     }
 

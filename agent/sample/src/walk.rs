@@ -17,7 +17,7 @@ pub type Answer = Result<u32, Reason>;
 
 /// Why there are no frames: a code of AsyncGetCallTrace's, or one of ours where it was not even
 /// asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason(i32);
 
 impl Reason {
@@ -37,6 +37,8 @@ impl Reason {
     /// The thread ran this since its last sample, and ended or left the recording before the next
     /// one.
     pub const THREAD_ENDED: Self = Self(i32::MIN + 5);
+    /// The thread ran this while its signals were skipped: walks were slow, or all lanes were full.
+    pub const PASSED_OVER: Self = Self(i32::MIN + 6);
     /// The walk faulted, and was ended by the guard.
     pub const CRASHED: Self = Self(i32::MIN + 2);
     /// So many walks had crashed that there are to be no more.
@@ -50,6 +52,13 @@ impl Reason {
     #[must_use]
     pub const fn is_outside(self) -> bool {
         matches!(self, Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD)
+    }
+
+    /// True if the sample's time passed before its signal came: where the thread was then is
+    /// unknown.
+    #[must_use]
+    pub const fn is_unseen(self) -> bool {
+        matches!(self, Self::THREAD_ENDED | Self::PASSED_OVER)
     }
 
     /// True if the thread was in Java, by its own state, and its stack was not found.
@@ -76,6 +85,7 @@ impl Reason {
             Self::NO_JAVA_THREAD => "no_Java_thread",
             Self::NOT_SIGNALLED => "not_signalled",
             Self::THREAD_ENDED => "thread_ended",
+            Self::PASSED_OVER => "passed_over",
             Self::CRASHED => "crashed",
             Self::STOPPED => "stopped",
             Self::NO_ROOM => "no_room",
@@ -100,6 +110,7 @@ impl Reason {
             Self::UNKNOWN_STATE => "unknown thread state",
             Self::NOT_SIGNALLED => "a sample was due, and no signal came",
             Self::THREAD_ENDED => "its thread ended, or left the recording, before the next sample",
+            Self::PASSED_OVER => "its signals were skipped, to keep sampling cheap",
             Self::CRASHED => "the walk faulted",
             Self::STOPPED => "walking was stopped",
             Self::NO_ROOM => "its signal stack is too small for a walk",
@@ -110,7 +121,7 @@ impl Reason {
 
 impl Reason {
     /// All that have a name of their own, and one of those that have none.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::NO_JAVA_THREAD,
         Self::NO_JAVA_FRAME,
         Self(-1),
@@ -125,6 +136,7 @@ impl Reason {
         Self(-10),
         Self::NOT_SIGNALLED,
         Self::THREAD_ENDED,
+        Self::PASSED_OVER,
         Self::CRASHED,
         Self::STOPPED,
         Self::NO_ROOM,

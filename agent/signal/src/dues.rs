@@ -34,6 +34,8 @@ pub struct Dues {
     stride: AtomicU32,
     /// When a perf event's last period was over, by the thread's CPU clock; 0 if that is not known.
     fired: AtomicU64,
+    /// Of what is due, the intervals of skipped signals.
+    passed_over: AtomicU32,
 }
 
 impl Dues {
@@ -43,6 +45,7 @@ impl Dues {
         self.answered.store(0, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
         self.fired.store(0, Ordering::Relaxed);
+        self.passed_over.store(0, Ordering::Relaxed);
     }
 
     /// Intervals from one due time to the next.
@@ -62,6 +65,22 @@ impl Dues {
     #[inline]
     pub fn answer(&self, weight: u32) {
         self.answered.fetch_add(u64::from(weight), Ordering::Relaxed);
+    }
+
+    /// Notes how many intervals are due at a signal that is skipped. They do not belong to the next
+    /// sample's stack.
+    pub fn pass_over(&self, due: u32) {
+        self.passed_over.store(due, Ordering::Relaxed);
+    }
+
+    /// The intervals that were passed over since the last sample.
+    pub fn take_passed_over(&self) -> u32 {
+        // Only the thread's own handler comes here.
+        let passed_over = self.passed_over.load(Ordering::Relaxed);
+        if passed_over > 0 {
+            self.passed_over.store(0, Ordering::Relaxed);
+        }
+        passed_over
     }
 
     /// The period after a first signal that was late, and has been answered.
@@ -98,6 +117,7 @@ impl Dues {
         let due = self.due(cpu, interval);
         self.answer(due);
         self.fired.store(0, Ordering::Relaxed);
+        self.passed_over.store(0, Ordering::Relaxed);
         due
     }
 
@@ -204,6 +224,21 @@ mod tests {
         let dues = Dues::default();
         dues.begin(0, 4);
         assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
+    }
+
+    #[test]
+    fn what_was_passed_over_is_taken_once_and_settled_with_the_rest() {
+        let dues = Dues::default();
+        dues.begin(0, 1);
+        assert_eq!(dues.take_passed_over(), 0);
+        dues.pass_over(dues.due(2_000, 1_000));
+        dues.pass_over(dues.due(3_000, 1_000));
+        assert_eq!((dues.take_passed_over(), dues.take_passed_over()), (3, 0));
+        dues.pass_over(3);
+        assert_eq!((dues.settle(4_000, 1_000), dues.take_passed_over()), (4, 0));
+        dues.pass_over(1);
+        dues.begin(4_000, 1);
+        assert_eq!(dues.take_passed_over(), 0, "another thread has the slot");
     }
 
     /// Signals of a perf event at the ends of its periods, by its own timer, to a thread whose

@@ -18,21 +18,18 @@ use vouch_walk::walker::{FRAME_WORDS, Outset, Subject, Told, Walker};
 
 use crate::ask;
 use crate::cause::Cause;
-use crate::dues::Dues;
 use crate::published::PUBLISHED;
 use crate::purpose::{Purpose, Trace};
 use crate::record::{Origin, RECOVERED, Sample};
-use crate::sampler::{GATE, STRIDE, Sampler};
+use crate::sampler::{GATE, Sampler};
 use crate::slots::Slot;
 use crate::spent::SPENT;
 use crate::stay::{DEEPEST, Post};
 use crate::subject::subject;
 use crate::unread::UNREAD;
 use crate::virtuals::VIRTUALS;
+use crate::weight::{Weight, by_signals, pass_over, weight};
 use crate::whose::{Mounted, carried, cure, is_virtual, own_part};
-
-/// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
-const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 
 /// A thread does not rest for what the drain takes for so many words of a sample: most stacks are
 /// no longer.
@@ -70,22 +67,21 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     }
     // Before what is due is taken: what finds no room stays due.
     let sample = begin(sampler, tid, cause);
-    if sample.is_none() && slot.is_some() {
+    if let (None, Some(slot)) = (&sample, slot) {
         sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
+        pass_over(sampler, slot, cause, cpu);
         return;
     }
-    let Some(weight) = weight(sampler, slot, cause, cpu) else { return };
-    let number = sampler.counters.signals.fetch_add(1, Ordering::Relaxed);
-    sampler.counters.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+    let Some(Weight { intervals: weight, why, earlier }) = weight(sampler, slot, cause, cpu) else { return };
+    let number = sampler.counters.count(weight);
     let Some(mut sample) = sample else {
-        sampler.counters.dropped.fetch_add(1, Ordering::Relaxed);
-        sampler.counters.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+        sampler.counters.count_dropped(weight);
         return;
     };
     // SAFETY: the context is the kernel's, of this thread.
     let at = unsafe { registers(context) };
     let (walked, Mounted { id: carried, is_unread }) =
-        walk(sampler, slot, &mut sample, number, (cause, at.pc, context));
+        walk(sampler, slot, &mut sample, number, (why, at.pc, context));
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| purpose_of(slot, carried));
     // By the CPU clock: a handler may be preempted like anything else.
@@ -114,6 +110,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     };
     let Some(slot) = witnessed else {
         sample.publish(&head);
+        publish_earlier(sampler, earlier, &head, at.pc);
         if is_unread && UNREAD.is_wanted(carried, time) {
             sampler.outlet.wake();
         }
@@ -124,6 +121,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     // thread's or free.
     let round = sampler.stay.post(&Post { tid, serial, time, at });
     sample.publish(&head);
+    publish_earlier(sampler, earlier, &head, at.pc);
     sampler.outlet.wake();
     if let Some(round) = round {
         // SAFETY: its slot has this thread's own JNIEnv, which only this thread takes away.
@@ -168,15 +166,11 @@ fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u
         Cause::Own => true,
         _ if slot.resting(cpu) => {
             sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
+            pass_over(sampler, slot, cause, cpu);
             false
         }
         _ => true,
     }
-}
-
-/// True if what the signals say is the weight: see `user_only`.
-fn by_signals(sampler: &Sampler, cause: &Cause) -> bool {
-    sampler.user_only && matches!(cause, Cause::Perf)
 }
 
 /// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it
@@ -186,48 +180,26 @@ fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, '
     Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth))
 }
 
-/// What the sample weighs; `None` if it comes before anything is due.
-///
-/// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one
-/// that comes while another is pending is lost, as when the kernel works for the thread for longer
-/// than the interval; and a perf event's timer also runs while the core serves others' interrupts,
-/// which the clock leaves out. ([`Dues::fired`] regards both.)
-fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<u32> {
-    let Some(slot) = slot else { return cause.weight_of_a_stranger() };
-    if matches!(cause, Cause::Own) {
-        // Whoever had it signalled has answered it.
-        return Some(slot.take_owed()).filter(|weight| *weight > 0);
-    }
-    let wanted = STRIDE.load(Ordering::Relaxed);
-    let weight = if let Cause::Seen { weight: weight @ 1.. } = cause {
-        slot.dues.seen(cpu, sampler.interval, *weight)
-    } else if !by_signals(sampler, cause) {
-        // Before the stride changes all that is due has to be answered.
-        let stays = wanted <= slot.dues.stride();
-        let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none() && stays;
-        let weigh = if is_regular { Dues::fired } else { Dues::due };
-        weigh(&slot.dues, cpu, sampler.interval)
-    } else if slot.beginning().is_none() {
-        slot.take_signals()
-    } else {
-        // Until the regular period begins no signal stands for a stride, and each answers two due
-        // times at most.
-        slot.take_signals();
-        // (No `clamp`: that can panic, and only the optimiser knew that here it does not.)
-        let stride = slot.dues.stride();
-        slot.dues.due(cpu, sampler.interval).min(stride.saturating_mul(2)).max(stride)
+/// Publishes the time before a sample that its stack does not cover, as a sample without a stack.
+/// That sample is in no context: the thread may have worked for another one then.
+fn publish_earlier(sampler: &Sampler, earlier: Option<(Reason, u32)>, head: &Head, pc: usize) {
+    let Some((why, weight)) = earlier else { return };
+    sampler.counters.count(weight);
+    let Some(claim) = sampler.outlet.claim(head.tid, sampler.longest(0)) else {
+        sampler.counters.count_dropped(weight);
+        return;
     };
-    slot.dues.answer(weight);
-    if matches!(cause, Cause::Perf) {
-        keep_stride(slot, cpu, sampler.interval, wanted);
-    }
-    Some(weight).filter(|weight| *weight > 0)
+    let mut sample = Sample::new(claim, 0);
+    sample.add(Err(why), None, Origin::FIRST, pc);
+    let carried = if head.carried == 0 { 0 } else { Head::UNKNOWN };
+    let Head { time, cpu, tid, serial, .. } = *head;
+    sample.publish(&Head { time, cpu, tid, serial, weight, carried, ..Head::default() });
 }
 
 /// A walk that is long against the period would leave the program no time: the next signal would be
 /// due when the handler returns. And what it has written has to be read: the drain would not be
 /// done with many deep stacks before the next ones come. So the thread rests until both are a tenth
-/// of its time; the next sample weighs as much more.
+/// of its time. The next sample's stack does not stand for the rest: see [`Weight`].
 fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     const SHARE: u64 = 10;
     if !sampler.rests {
@@ -244,18 +216,18 @@ fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     }
 }
 
-/// Has the walkers write their accounts, and where the first of them has no stack, or none has, has
-/// it recovered: if there is one now, and whom the thread carries.
+/// Has the walkers write their stacks, unless there is a reason for none. Where the first of them
+/// has no stack, or none has, the stack is recovered. True if there is one now; and the virtual
+/// thread that is mounted.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
     number: u64,
-    (cause, pc, context): (&Cause, usize, *mut c_void),
+    (why, pc, context): (Option<Reason>, usize, *mut c_void),
 ) -> (bool, Mounted) {
-    if matches!(cause, Cause::Own) {
-        // What it ran is over: the stack of this moment would be taken for it.
-        sample.add(Err(Reason::THREAD_ENDED), None, Origin::FIRST, pc);
+    if let Some(why) = why {
+        sample.add(Err(why), None, Origin::FIRST, pc);
         return (false, Mounted::default());
     }
     let told = Cell::default();
@@ -342,20 +314,4 @@ unsafe fn recover(
         recovered = recovered.wrapping_add(1);
     }
     recovered > 0
-}
-
-/// A perf event begins with another period than the regular one, see [`crate::phase`], which may
-/// become longer.
-fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
-    let longer = stride > slot.dues.stride();
-    if longer {
-        slot.dues.lengthen(cpu, interval, stride);
-    }
-    if let Some(descriptor) = slot.beginning().or_else(|| slot.event().filter(|_| longer)) {
-        let period = slot.next_period(cpu, interval);
-        // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as
-        // is what the program has opened in its place, unless that is a perf event, too: one of
-        // ours has its weight by the clock at any period.
-        unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) };
-    }
 }

@@ -77,4 +77,6 @@ pub mod unread;
 pub mod usual;
 pub mod virtuals;
 #[cfg(not(loom))]
+mod weight;
+#[cfg(not(loom))]
 mod whose;

@@ -81,7 +81,7 @@ pub struct Counters {
     /// later what they were due.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
-    /// Signals that came while their thread rested: the next sample's weight has their time.
+    /// Signals that came while their thread rested: their time has no stack.
     pub rested: AtomicU64,
     /// Signals that came while no lane had room: the same, or it stays owed.
     pub crowded: AtomicU64,
@@ -92,8 +92,20 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Counts a sample, and says how many there were before it.
+    pub fn count(&self, weight: u32) -> u64 {
+        self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+        self.signals.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts a sample that was counted and found no room.
+    pub fn count_dropped(&self, weight: u32) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
+    }
+
     /// Counts samples that came without a signal.
-    pub fn count(&self, samples: u64, weight: u64) {
+    pub fn count_unsignalled(&self, samples: u64, weight: u64) {
         self.signals.fetch_add(samples, Ordering::Relaxed);
         self.weight.fetch_add(weight, Ordering::Relaxed);
     }

@@ -194,6 +194,11 @@ impl Slot {
         self.signals.fetch_add(self.dues.stride(), Ordering::Relaxed);
     }
 
+    /// The intervals of signals that no sample stands for yet.
+    pub fn signals(&self) -> u32 {
+        self.signals.load(Ordering::Relaxed)
+    }
+
     /// Takes the intervals of signals that no sample stands for yet.
     pub fn take_signals(&self) -> u32 {
         self.signals.swap(0, Ordering::Relaxed)

@@ -10,6 +10,8 @@ mod recovered;
 mod traces;
 mod witness;
 
+use std::collections::BTreeMap;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
@@ -222,9 +224,20 @@ fn what_a_thread_ran_before_its_end_is_unwalked_if_it_ran_java_and_outside_if_no
     bench.publish(&Head { tid: 7, serial: 0, weight: 2, ..bench.head(20) }, &[Err(Reason::THREAD_ENDED)]);
     bench.drain();
     assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (3, 2));
-    assert_eq!(bench.recorder.thread_ended(), (3, 5));
+    assert_eq!(bench.recorder.unseen(), (&BTreeMap::from([(Reason::THREAD_ENDED, 3)]), 5));
     let ended = "main: [no stack: its thread ended, or left the recording, before the next sample] 3";
     assert_eq!(bench.shown(), [ended, "thread 7: [native] 2"]);
+}
+
+#[test]
+fn time_that_was_passed_over_has_no_stack_in_a_java_thread_and_is_outside_in_another() {
+    let mut bench = Bench::new();
+    bench.publish(&Head { weight: 4, ..bench.head(10) }, &[Err(Reason::PASSED_OVER)]);
+    bench.publish(&Head { tid: 7, serial: 0, weight: 2, ..bench.head(20) }, &[Err(Reason::PASSED_OVER)]);
+    bench.drain();
+    assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (4, 2));
+    assert_eq!(bench.recorder.unseen(), (&BTreeMap::from([(Reason::PASSED_OVER, 4)]), 6));
+    assert_eq!(bench.recorder.unwalked()["passed_over"], 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_report::{float, grouped, percent};
+use vouch_sample::Reason;
 use vouch_signal::handler::MOST_CRASHES;
 use vouch_walk::recover;
 
@@ -87,22 +88,17 @@ impl Notes {
         let rested = counters.rested.load(Relaxed);
         self.note((rested > 0).then(|| {
             format!(
-                "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (later samples \
-                 carry their weight)"
+                "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (their time \
+                 has no stack: passed_over)"
             )
         }));
-        let (ended, all) = session.recorder.thread_ended();
+        let (unseen, all) = session.recorder.unseen();
         // A hundredth of the time is not worth a note.
-        self.warn((ended * 100 > all).then(|| {
-            let remedy = match session.plan.choice.engine {
-                Engine::Perf { .. } => "a shorter interval= loses less of this time",
-                _ => "engine=perf loses less of this time, where it is allowed (vouch doctor)",
-            };
-            format!(
-                "{} of the time has no stack, since its threads ended, or left the recording, before their next sample (thread_ended): {remedy}",
-                percent(100.0 * float(ended) / float(all))
-            )
-        }));
+        for (why, weight) in unseen.iter().filter(|(_, weight)| **weight * 100 > all) {
+            let share = percent(100.0 * float(*weight) / float(all));
+            let cause = why_unseen(*why, session.plan.choice.engine);
+            self.warn(Some(format!("{share} of the time has no stack, since {cause}")));
+        }
         let sharing = session.recorder.threads_shared();
         self.note((sharing > 0).then(|| {
             format!(
@@ -120,8 +116,8 @@ impl Notes {
         let crowded = counters.crowded.load(Relaxed);
         self.note((crowded > 0).then(|| {
             format!(
-                "the agent could not read samples as fast as they came: skipped {crowded} signals (later samples carry their \
-                 weight); a smaller depth= or a longer interval= leaves less to read"
+                "the agent could not read samples as fast as they came: skipped {crowded} signals (their time has no stack: \
+                 passed_over); a smaller depth= or a longer interval= leaves less to read"
             )
         }));
         let dropped = say::dropped();
@@ -177,11 +173,26 @@ impl Notes {
     }
 }
 
+/// Why time has no stack though its thread ran, with the reason's name in the report, and what a
+/// user can do.
+fn why_unseen(why: Reason, engine: Engine) -> String {
+    let (cause, remedy) = match (why, engine) {
+        (Reason::PASSED_OVER, _) => (
+            "signals were skipped to keep sampling cheap",
+            "a smaller depth= or a longer interval= skips fewer",
+        ),
+        (_, Engine::Perf { .. }) => (THREADS_ENDED, "a shorter interval= loses less of this time"),
+        _ => (THREADS_ENDED, "engine=perf loses less of this time, where it is allowed (vouch doctor)"),
+    };
+    format!("{cause} ({}): {remedy}", why.name())
+}
+
+const THREADS_ENDED: &str = "its threads ended, or left the recording, before their next sample";
+
 /// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time
 /// that passed. A JVM that does nothing waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
 const MIN_PROGRAM_SHARE: f64 = 0.2;
-
 /// A sentence where the engine samples threads that wait often with a bias. It says why perf was
 /// not taken where `auto` could not take it.
 fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
