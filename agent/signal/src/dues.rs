@@ -13,7 +13,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::phase::to_next_due;
+use crate::jitter::Jitter;
+use crate::phase::{floor, to_next_due};
 
 /// A signal that is late moves the time at which the next one is expected by this part of its
 /// lateness.
@@ -34,6 +35,8 @@ pub struct Dues {
     stride: AtomicU32,
     /// When a perf event's last period was over, by the thread's CPU clock; 0 if that is not known.
     fired: AtomicU64,
+    /// Moves a perf event's period. The base moves with it, so that each period is due once.
+    jitter: Jitter,
     /// Of what is due, the intervals of skipped signals.
     passed_over: AtomicU32,
 }
@@ -46,6 +49,7 @@ impl Dues {
         self.stride.store(stride, Ordering::Relaxed);
         self.fired.store(0, Ordering::Relaxed);
         self.passed_over.store(0, Ordering::Relaxed);
+        self.jitter.begin();
     }
 
     /// Intervals from one due time to the next.
@@ -109,11 +113,13 @@ impl Dues {
         self.answered.store(ahead, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
         self.fired.store(0, Ordering::Relaxed);
+        self.jitter.regular();
     }
 
     /// What is due is given to a sample that the handler does not take. A perf event's periods
     /// until now are over with it.
     pub fn settle(&self, cpu: u64, interval: u64) -> u32 {
+        self.move_base(self.jitter.take_sum().wrapping_neg());
         let due = self.due(cpu, interval);
         self.answer(due);
         self.fired.store(0, Ordering::Relaxed);
@@ -131,7 +137,9 @@ impl Dues {
     /// the weight where the ends of periods are far from them.
     #[inline]
     pub fn fired(&self, cpu: u64, interval: u64) -> u32 {
-        let period = interval.saturating_mul(self.stride().into());
+        let regular = interval.saturating_mul(self.stride().into());
+        let difference = self.jitter.difference();
+        let period = regular.saturating_add_signed(difference);
         let last = self.fired.load(Ordering::Relaxed);
         if last == 0 || period == 0 {
             self.fired.store(cpu, Ordering::Relaxed);
@@ -139,14 +147,47 @@ impl Dues {
         }
         let periods = cpu.saturating_sub(last).checked_div(period).unwrap_or(0).max(1);
         let over = last.saturating_add(periods.saturating_mul(period));
+        self.move_base(difference.saturating_mul(periods.cast_signed()));
+        self.jitter.add(difference.saturating_mul(periods.cast_signed()));
         // A signal is never too early. If it seems so, the last one was late, or the clock is slow.
         let late = cpu.saturating_sub(over);
         self.fired.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
         // By the period's end and not by the signal: a late one would be corrected more often than
         // others.
-        let drift = self.drift(cpu.min(over), interval, (periods, period));
+        let drift = self.drift(cpu.min(over), interval, (periods, regular));
         let periods = periods.saturating_add_signed(drift);
         u32::try_from(periods.saturating_mul(self.stride().into())).unwrap_or(u32::MAX)
+    }
+
+    /// The period that a perf event is to have after the signal at hand, if it changes here.
+    pub fn next_period(&self, cpu: u64, interval: u64) -> Option<u64> {
+        if self.fired.load(Ordering::Relaxed) == 0 {
+            // Signals are counted, and not the clock.
+            self.jitter.add(self.jitter.difference());
+        }
+        let random = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+        self.jitter.next(random, interval.saturating_mul(self.stride().into()), floor(interval))
+    }
+
+    /// That period begins here.
+    pub fn begin_period(&self, cpu: u64) {
+        let last = self.fired.load(Ordering::Relaxed);
+        if last != 0 {
+            let since = cpu.wrapping_sub(last).cast_signed();
+            self.move_base(since);
+            self.jitter.add(since);
+            self.fired.store(cpu, Ordering::Relaxed);
+        }
+    }
+
+    /// The event could not be given that period.
+    pub fn keep_regular_period(&self) {
+        self.jitter.regular();
+    }
+
+    fn move_base(&self, nanos: i64) {
+        let base = self.base.load(Ordering::Relaxed).wrapping_add_signed(nanos);
+        self.base.store(base, Ordering::Relaxed);
     }
 
     /// How many more of these periods have to be answered for the end of the last of them to be
@@ -224,6 +265,36 @@ mod tests {
         let dues = Dues::default();
         dues.begin(0, 4);
         assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
+    }
+
+    #[test]
+    fn a_program_in_step_with_the_interval_is_seen_at_all_its_points() {
+        let (interval, signals) = (1_000_000_u64, 20_000);
+        for begin in [0, 130_000, 410_000, 990_000] {
+            let dues = Dues::default();
+            dues.begin(begin, 1);
+            let (mut over, mut period, mut shown, mut all) = (begin, interval, 0, 0);
+            for signal in 0..signals {
+                over += period;
+                let cpu = over + signal * 7_919 % 3_000;
+                let weight = dues.fired(cpu, interval);
+                dues.answer(weight);
+                all += weight;
+                // It spends the first 0.3 ms of each millisecond in one method.
+                if cpu % interval < 300_000 {
+                    shown += weight;
+                }
+                if let Some(next) = dues.next_period(cpu, interval) {
+                    period = next;
+                    over = cpu + 2_000;
+                    dues.begin_period(over);
+                }
+            }
+            assert!((280..=320).contains(&(shown * 1_000 / all)), "{shown} of {all}");
+            all += dues.settle(over, interval);
+            let ran = (over - begin) / interval;
+            assert!(u64::from(all).abs_diff(ran) <= 3, "{all} intervals for {ran}");
+        }
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub mod event;
 pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;
+#[cfg(not(loom))]
+mod jitter;
 pub mod lane;
 #[cfg(not(loom))]
 pub mod outlet;

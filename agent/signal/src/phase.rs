@@ -34,9 +34,9 @@
 //! # Invariants
 //!
 //! **Invariant 12.** No perf event that takes samples is armed with a period below 250 µs, or the
-//! interval if that is shorter. (The agent's own thread measures an interrupt's cost with an event
-//! that signals no thread. That one has 150 µs, and lasts 50 ms at most:
-//! `agent/src/engine/cost.rs`.) Held by: this module's tests.
+//! interval if that is shorter, be it the first period or a later one. The agent measures an
+//! interrupt with an event that signals no thread: that one has 150 µs, and lasts 50 ms at most
+//! (`agent/src/engine/cost.rs`). Held by: the tests of this module and of [`crate::jitter`].
 
 /// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and
 /// many times that on a busy host.
@@ -77,7 +77,8 @@ pub fn to_next_due(base: u64, answered: u64, now: u64, interval: u64) -> u64 {
     if away < floor(interval) { away.saturating_add(interval) } else { away }
 }
 
-fn floor(interval: u64) -> u64 {
+/// The shortest period of a perf event with this interval.
+pub fn floor(interval: u64) -> u64 {
     FLOOR.min(interval)
 }
 

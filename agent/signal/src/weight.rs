@@ -5,6 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use vouch_sample::Reason;
+use vouch_walk::kernel::clock;
 
 use crate::cause::Cause;
 use crate::dues::Dues;
@@ -94,20 +95,31 @@ pub fn pass_over(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
     slot.dues.pass_over(due);
 }
 
-/// A perf event begins with another period than the regular one, see [`crate::phase`], which may
-/// become longer.
+/// Sets a perf event's period. It begins with another one than the regular period, see
+/// [`crate::phase`]; it may become longer; and it changes now and then, see [`crate::jitter`].
 fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
     let longer = stride > slot.dues.stride();
     if longer {
         slot.dues.lengthen(cpu, interval, stride);
     }
     if let Some(descriptor) = slot.beginning().or_else(|| slot.event().filter(|_| longer)) {
-        let period = slot.next_period(cpu, interval);
-        // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as
-        // is what the program has opened in its place, unless that is a perf event, too: one of
-        // ours has its weight by the clock at any period.
-        unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) };
+        set_period(descriptor, slot.next_period(cpu, interval));
+    } else if let Some(descriptor) = slot.event()
+        && let Some(period) = slot.dues.next_period(cpu, interval)
+    {
+        if set_period(descriptor, period) {
+            slot.dues.begin_period(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+        } else {
+            slot.dues.keep_regular_period();
+        }
     }
+}
+
+fn set_period(descriptor: i32, period: u64) -> bool {
+    // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is
+    // what the program has opened in its place, unless that is a perf event, too: one of ours has
+    // its weight by the clock at any period.
+    unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) == 0 }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
 //!
-//! The event has no buffer: each overflow only sends the sampling signal to the thread. Once the
-//! handler has set its regular period it is not re-armed by hand, so that one interval follows the
-//! other without a gap.
+//! The event has no buffer: each overflow only sends the sampling signal to the thread. The handler
+//! sets its regular period, and changes that once in a group of signals. Within a group nothing
+//! re-arms the event, so that one period follows the other without a gap.
 
 use std::fs::File;
 use std::io;
