@@ -13,7 +13,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use vouch_report::{
-    CPU_TIME, Weighed, effective, float, grouped, percent, plain, points_off, share, shortened,
+    CPU_TIME, ProcessTime, Weighed, effective, float, grouped, percent, plain, points_off, share, shortened,
 };
 
 use crate::chosen::{By, Says, VM, Wanted};
@@ -66,6 +66,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let rows = question.rows;
     let report = profile.report();
     let counted = profile.counted(report.as_ref());
+    let whole = report.as_ref().filter(|_| !question.wanted.is_part() && counted.what == CPU_TIME);
+    let process = whole.zip(counted.millis(all.weight)).and_then(|(report, ms)| report.process_time(ms));
     if question.json {
         // Whoever asks for CPU time must not get another for it.
         let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { "ms" };
@@ -88,6 +90,9 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
             }).collect();
             told["rows_left_out"] = methods.len().saturating_sub(rows).into();
         }
+        if let Some(process) = process {
+            told["process"] = json!(process);
+        }
         return Ok(format!("{told:#}\n"));
     }
     let (what, number) = (&counted.what, grouped(all.samples));
@@ -102,18 +107,23 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
     text.extend(few(all));
-    let whole = !question.wanted.is_part() && counted.what == CPU_TIME;
-    if let Some(line) = report.filter(|_| whole).and_then(|report| report.process_time()) {
-        let _ = writeln!(text, "{line}");
-    }
-    match &by {
-        Some(by) => {
-            text.extend(by.bias(&profile, &samples).map(|note| format!("{note}\n")));
-            shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows);
-        }
-        None => print_methods(&mut text, &counted, &methods(&profile, &samples, question), all, question),
+    text.extend(process.iter().flat_map(ProcessTime::lines).map(|line| line + "\n"));
+    let vouch_ms = process.map(|process| process.vouch_ms);
+    if let Some(by) = &by {
+        text.extend(by.bias(&profile, &samples).map(|note| format!("{note}\n")));
+        shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows);
+        text.extend(vouch_ms.map(|ms| vouch_row(ms, 37)));
+    } else {
+        let methods = methods(&profile, &samples, question);
+        print_methods(&mut text, &counted, &methods, (all, vouch_ms), question);
     }
     Ok(text)
+}
+
+/// The row of Vouch's own threads, with its name this many columns after its time. It has no share:
+/// shares are of the samples, and so do not depend on how the profile was taken.
+fn vouch_row(ms: f64, columns: usize) -> String {
+    format!("{:>11}{:columns$}[Vouch]\n", format!("{ms:.1} ms"), "")
 }
 
 fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
@@ -235,7 +245,7 @@ fn print_methods(
     text: &mut String,
     counted: &Counted,
     methods: &[(String, Time)],
-    all: Weighed,
+    (all, vouch_ms): (Weighed, Option<f64>),
     question: &Question,
 ) {
     let Question { rows, lines, .. } = *question;
@@ -262,6 +272,7 @@ fn print_methods(
             share(*total)
         );
     }
+    text.extend(vouch_ms.map(|ms| vouch_row(ms, if is_uncertain { 42 } else { 31 })));
     if is_uncertain {
         text.push_str(
             "uncertain: the part of self for which the method on top is the best guess (docs/proof.md)\n",

@@ -37,6 +37,7 @@ pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, Waiting
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
 };
+pub use process::ProcessTime;
 pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
 pub use report::{
     AgreementReport, Delivered, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, ThreadReport,

@@ -1,37 +1,76 @@
-//! The CPU time of the process that no sample shows: that of Vouch itself, and of what ran while it
-//! was not sampled.
+//! Where the CPU time of the recorded process went: into samples, into Vouch's own threads, or into
+//! neither.
+//!
+//! It must never count the signal handler beside the samples. A handler runs on the clock of the
+//! thread that it interrupts, so the samples of that thread contain its time.
 
-use std::fmt::Write as _;
+use serde::Serialize;
 
 use crate::report::TrustReport;
 use crate::text::percent;
 
-/// Less than this part of the process's time is not worth a line, in per cent.
-const WORTH_A_LINE: f64 = 0.05;
+/// Less than this part of the process's time is not worth a word, in per cent.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// The CPU time of a process, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ProcessTime {
+    /// All that the kernel charged the process while it was recorded.
+    pub cpu_ms: f64,
+    /// The time of the samples that the profile shows.
+    pub sampled_ms: f64,
+    /// The time of Vouch's own threads. No sample is of them.
+    pub vouch_ms: f64,
+    /// The rest. It is negative if the samples count more than the kernel charged.
+    pub not_sampled_ms: f64,
+    /// The part of `sampled_ms` in Vouch's signal handler. `None` if it was not measured.
+    pub handler_ms: Option<f64>,
+}
 
 impl TrustReport {
-    /// A line that accounts for the whole of the process's CPU time; `None` if that is not known.
-    pub fn process_time(&self) -> Option<String> {
-        let (process, own) = (self.run.cpu_ms?, self.run.agent_cpu_ms?);
-        if process <= 0.0 {
-            return None;
-        }
-        let share = |ms: f64| percent(100.0 * ms / process);
-        let sampled = self.weight_ms.map_or(self.conservation.sampled_ms, |weight| weight.signals);
-        let mut line = format!(
-            "all CPU time: {process:.0} ms = {sampled:.0} ms sampled + {own:.0} ms ({}) in Vouch's own threads",
-            share(own)
-        );
-        let rest = process - sampled - own;
-        if 100.0 * rest.abs() >= WORTH_A_LINE * process {
-            let (sign, what) = if rest < 0.0 { ('-', "more than was charged") } else { ('+', "not sampled") };
-            let _ = write!(line, " {sign} {:.0} ms ({}) {what}", rest.abs(), share(rest.abs()));
-        }
-        if let Some(handler) = &self.run.handler_ns {
-            let _ =
-                write!(line, "; {:.0} ms of what is sampled was in Vouch's signal handler", handler.total_ms);
-        }
-        Some(line)
+    /// Divides the CPU time of the process. `None` if the kernel was not asked for it, as in
+    /// another profiler's recording.
+    pub fn process_time(&self, sampled_ms: f64) -> Option<ProcessTime> {
+        let (cpu_ms, vouch_ms) = (self.run.cpu_ms?, self.run.agent_cpu_ms?);
+        let handler_ms = self.run.handler_ns.as_ref().map(|handler| handler.total_ms);
+        let not_sampled_ms = cpu_ms - sampled_ms - vouch_ms;
+        (cpu_ms > 0.0).then_some(ProcessTime { cpu_ms, sampled_ms, vouch_ms, not_sampled_ms, handler_ms })
+    }
+}
+
+impl ProcessTime {
+    /// A line with all of the process's time, and one with the signal handler's part of the
+    /// samples.
+    pub fn lines(&self) -> Vec<String> {
+        let Self { cpu_ms, sampled_ms, vouch_ms, not_sampled_ms, handler_ms } = *self;
+        let amount = |ms| amount(ms, cpu_ms);
+        let part = |ms: f64, all_ms: f64| format!("{} ({})", amount(ms), percent(100.0 * ms / all_ms));
+        let is_worth_a_word = |ms: f64, all_ms: f64| 100.0 * ms >= WORTH_A_WORD * all_ms;
+        let rest = if !is_worth_a_word(not_sampled_ms.abs(), cpu_ms) {
+            String::new()
+        } else if not_sampled_ms < 0.0 {
+            format!("; {} too much", part(-not_sampled_ms, cpu_ms))
+        } else {
+            format!(", {} not sampled", part(not_sampled_ms, cpu_ms))
+        };
+        let (all, sampled, own) = (amount(cpu_ms), amount(sampled_ms), part(vouch_ms, cpu_ms));
+        let mut lines = vec![format!("process CPU time {all}: {sampled} sampled, {own} [Vouch]{rest}")];
+        lines.extend(handler_ms.filter(|ms| is_worth_a_word(*ms, sampled_ms)).map(|ms| {
+            let part = part(ms, sampled_ms);
+            format!("Vouch's signal handler: {part} of the sampled time, in the rows of what it interrupted")
+        }));
+        lines
+    }
+}
+
+/// A time in the unit that suits the whole, so that a reader can add up the parts of a line.
+fn amount(ms: f64, all_ms: f64) -> String {
+    match all_ms {
+        _ if all_ms < 100.0 => format!("{ms:.1} ms"),
+        _ if all_ms < 10_000.0 => format!("{ms:.0} ms"),
+        _ if all_ms < 100_000.0 => format!("{:.2} s", ms / 1000.0),
+        _ if all_ms < 1_000_000.0 => format!("{:.1} s", ms / 1000.0),
+        _ => format!("{:.0} s", ms / 1000.0),
     }
 }
 
@@ -39,27 +78,59 @@ impl TrustReport {
 mod tests {
     use super::*;
     use crate::HandlerTime;
-    use crate::proof::Conservation;
 
-    fn line(process: f64, sampled: f64, own: f64) -> Option<String> {
+    fn time(cpu_ms: f64, sampled_ms: f64, vouch_ms: f64, handler_ms: f64) -> Option<ProcessTime> {
         let mut report = TrustReport::default();
-        report.run.cpu_ms = Some(process);
-        report.run.agent_cpu_ms = Some(own);
-        report.conservation = Conservation::of(sampled, sampled);
-        report.run.handler_ns = Some(HandlerTime { p50: 1, p90: 1, p99: 1, max: 1, total_ms: 12.4 });
-        report.process_time()
+        report.run.cpu_ms = Some(cpu_ms);
+        report.run.agent_cpu_ms = Some(vouch_ms);
+        report.run.handler_ns = Some(HandlerTime { p50: 1, p90: 1, p99: 1, max: 1, total_ms: handler_ms });
+        report.process_time(sampled_ms)
+    }
+
+    fn lines(cpu_ms: f64, sampled_ms: f64, vouch_ms: f64, handler_ms: f64) -> Vec<String> {
+        time(cpu_ms, sampled_ms, vouch_ms, handler_ms).unwrap().lines()
     }
 
     #[test]
     fn the_whole_process_is_accounted_for() {
-        let all = line(1_000.0, 940.0, 40.0).unwrap();
         assert_eq!(
-            all,
-            "all CPU time: 1000 ms = 940 ms sampled + 40 ms (4.0 %) in Vouch's own threads + 20 ms (2.0 %) not sampled; \
-             12 ms of what is sampled was in Vouch's signal handler"
+            lines(12_310.0, 11_900.0, 250.0, 119.0),
+            [
+                "process CPU time 12.31 s: 11.90 s sampled, 0.25 s (2.0 %) [Vouch], 0.16 s (1.3 %) not sampled",
+                "Vouch's signal handler: 0.12 s (1.0 %) of the sampled time, in the rows of what it interrupted",
+            ]
         );
-        assert!(!line(1_000.0, 960.0, 40.0).unwrap().contains("not sampled"));
-        assert!(line(1_000.0, 970.0, 40.0).unwrap().contains(" - 10 ms (1.0 %) more than was charged"));
-        assert_eq!(line(0.0, 0.0, 0.0), None);
+        let nothing_is_missing = "process CPU time 1000 ms: 960 ms sampled, 40 ms (4.0 %) [Vouch]";
+        assert_eq!(lines(1_000.0, 960.0, 40.0, 0.1), [nothing_is_missing]);
+        let too_much =
+            "process CPU time 1000 ms: 970 ms sampled, 40 ms (4.0 %) [Vouch]; 10 ms (1.0 %) too much";
+        assert_eq!(lines(1_000.0, 970.0, 40.0, 0.0), [too_much]);
+    }
+
+    #[test]
+    fn handlers_are_a_part_of_the_samples_and_not_of_the_rest() {
+        let time = time(1_000.0, 940.0, 40.0, 12.0).unwrap();
+        assert!(
+            (time.sampled_ms + time.vouch_ms + time.not_sampled_ms - time.cpu_ms).abs() < 1e-9,
+            "{time:?}"
+        );
+        assert_eq!((time.not_sampled_ms, time.handler_ms), (20.0, Some(12.0)));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_hundred_columns() {
+        for cpu_ms in [99.9, 9_999.0, 99_999.0, 999_999.0, 90_000_000.0] {
+            for (sampled, vouch, handler) in [(0.5, 0.2, 0.3), (0.9, 0.3, 0.4), (1.0, 0.0, 0.0)] {
+                for line in lines(cpu_ms, sampled * cpu_ms, vouch * cpu_ms, handler * cpu_ms) {
+                    assert!(line.chars().count() <= 100, "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_process_that_was_not_measured() {
+        assert_eq!(time(0.0, 0.0, 0.0, 0.0), None);
+        assert_eq!(TrustReport::default().process_time(10.0), None);
     }
 }

@@ -67,17 +67,21 @@ fn refused(output: &Output) -> String {
     text
 }
 
-#[test]
-fn time_whose_top_method_is_a_guess_is_shown_beside_self_time() {
-    let mut profile = profile();
+/// `again` is on top twice: once proven, once as a guess.
+fn make_again_uncertain(profile: &mut Value) {
     profile["meta"]["categories"][0]["subcategories"] =
         json!(["Other", "proven", "plausible, top method uncertain"]);
-    // `again` twice: once proven, once a guess.
     let frames = &mut profile["shared"]["frameTable"];
     frames["func"] = json!([0, 1, 2, 3, 2]);
     frames["category"] = json!([0, 0, 0, 1, 0]);
     frames["subcategory"] = json!([0, 0, 1, 0, 2]);
     profile["shared"]["stackTable"]["frame"] = json!([0, 1, 2, 4, 1, 3]);
+}
+
+#[test]
+fn time_whose_top_method_is_a_guess_is_shown_beside_self_time() {
+    let mut profile = profile();
+    make_again_uncertain(&mut profile);
     let path = file("uncertain", &profile);
     let lines = good(&top(&path, &[]));
     assert!(lines.contains(&"self share uncertain total share".to_owned()), "{lines:?}");
@@ -357,4 +361,78 @@ fn unknown_virtual_threads_are_noted_beside_shares_by_their_names() {
     assert_eq!(note(&["--by", "VirtualThread.name"]).as_deref(), Some(expected));
     assert!(note(&["--by", "VirtualThread.name", "--json"]).is_some_and(|line| line.contains("\"note\"")));
     assert_eq!(note(&["--by", "user"]), None);
+}
+
+/// The profile with a report. If its process was measured, that ran for 26 ms: 24 in samples, and
+/// 1.5 in Vouch's own threads.
+fn of_process(is_measured: bool, mut profile: Value) -> Value {
+    profile["threads"][1]["name"] = json!("GC Thread#0");
+    let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+    if is_measured {
+        (report["cpu_ms"], report["agent_cpu_ms"]) = (json!(26.0), json!(1.5));
+        report["handler_ns"] = json!({ "p50": 1, "p90": 1, "p99": 1, "max": 1, "total_ms": 2.4 });
+    }
+    profile["meta"]["vouch"] = report;
+    profile
+}
+
+#[test]
+fn all_time_of_the_process_is_in_the_head_and_vouchs_own_in_a_row() {
+    let mut uncertain = profile();
+    make_again_uncertain(&mut uncertain);
+    let files = |name: &str, profile: &Value| {
+        [true, false].map(|is| file(&format!("{name}-{is}.json"), &of_process(is, profile.clone())))
+    };
+    let (certain, uncertain) = (files("process", &profile()), files("process-uncertain", &uncertain));
+    let text = |path, arguments: &[&str]| {
+        let output = top(path, arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let head = [
+        "process CPU time 26.0 ms: 24.0 ms sampled, 1.5 ms (5.8 %) [Vouch], 0.5 ms (1.9 %) not sampled",
+        "Vouch's signal handler: 2.4 ms (10.0 %) of the sampled time, in the rows of what it interrupted",
+    ];
+    for (files, arguments, name) in [
+        (&certain, &[] as &[&str], "[GC]"),
+        (&uncertain, &[], "[GC]"),
+        (&certain, &["--sort", "total"], "[GC]"),
+        (&certain, &["--lines", "--rows", "1"], "serve"),
+        (&certain, &["--by", "thread"], "GC Thread#0"),
+        (&certain, &["--by", "user", "--rows", "0"], "[the VM itself]"),
+    ] {
+        let text = files.each_ref().map(|file| text(file, arguments));
+        let (added, others): (Vec<&str>, Vec<&str>) =
+            text[0].lines().partition(|line| head.contains(line) || line.ends_with("[Vouch]"));
+        assert_eq!(others, text[1].lines().collect::<Vec<_>>(), "every other row is as it was");
+        assert_eq!(added[..2], head);
+        let row = added[2].split_whitespace().collect::<Vec<_>>();
+        assert_eq!((row, added.len()), (vec!["1.5", "ms", "[Vouch]"], 3));
+        let above = others.iter().find(|line| line.ends_with(name)).unwrap();
+        assert_eq!(added[2].find("[Vouch]"), above.find(name), "names are in one column: {}", text[0]);
+    }
+    // A part of the samples is no part of Vouch's time.
+    for part in [["--thread", "^t$"], ["--where", "user=moe"]] {
+        assert_eq!(text(&certain[0], &part), text(&certain[1], &part));
+    }
+}
+
+#[test]
+fn a_machine_gets_the_time_of_the_process_beside_the_rows() {
+    let table = |path, arguments: &[&str]| -> Value {
+        serde_json::from_slice(&top(path, &[&["--json"], arguments].concat()).stdout).unwrap()
+    };
+    let with = file("process-machine.json", &of_process(true, profile()));
+    let without = file("no-process-machine.json", &of_process(false, profile()));
+    for arguments in [&[] as &[&str], &["--by", "thread"]] {
+        let mut measured = table(&with, arguments);
+        assert_eq!(
+            measured.as_object_mut().unwrap().remove("process"),
+            Some(json!({
+                "cpu_ms": 26.0, "sampled_ms": 24.0, "vouch_ms": 1.5, "not_sampled_ms": 0.5, "handler_ms": 2.4,
+            }))
+        );
+        assert_eq!(measured, table(&without, arguments));
+    }
+    assert_eq!(table(&with, &["--thread", "^t$"]).get("process"), None);
 }
