@@ -181,7 +181,7 @@ fn why_unseen(why: Reason, engine: Engine) -> String {
             "signals were skipped to keep sampling cheap",
             "a smaller depth= or a longer interval= skips fewer",
         ),
-        (_, Engine::Perf { .. }) => (THREADS_ENDED, "a shorter interval= loses less of this time"),
+        (_, Engine::Perf { .. }) => (THREADS_ENDED, "engine=poll loses less of this time"),
         _ => (THREADS_ENDED, "engine=perf loses less of this time, where it is allowed (vouch doctor)"),
     };
     format!("{cause} ({}): {remedy}", why.name())
