@@ -191,13 +191,57 @@ fn more_runs_make_no_interval_wider() {
     let mut last = f64::INFINITY;
     for runs in [1, 2, 3, 5, 10] {
         let files: Vec<PathBuf> = sides.iter().flat_map(|side| side[..runs].to_vec()).collect();
-        let methods = compared(&files, &[]);
-        let hot = methods.iter().find(|method| method["name"] == "A.hot").unwrap();
-        let [least, most] = [0, 1].map(|at| hot["interval"][at].as_f64().unwrap());
-        assert!(most - least < last, "{runs} runs: {least} to {most}, and {last} wide with fewer");
-        last = most - least;
+        let width = width_of_hot(&files, &[]);
+        assert!(width < last, "{runs} runs: {width} wide, and {last} with fewer");
+        last = width;
     }
     assert!(last < 0.06, "{last}");
+}
+
+/// How wide the interval of `A.hot` is.
+fn width_of_hot(files: &[PathBuf], arguments: &[&str]) -> f64 {
+    let methods = compared(files, arguments);
+    let hot = methods.iter().find(|method| method["name"] == "A.hot").unwrap();
+    let [least, most] = [0, 1].map(|at| hot["interval"][at].as_f64().unwrap());
+    most - least
+}
+
+#[test]
+fn a_warm_up_that_all_runs_have_makes_no_interval_wider() {
+    let mut chance = Chance(11);
+    // A.hot has two fifths of each run: all along, or nearly all of the first fifth and less later.
+    let mut runs = |name: &str, shares: [f64; 2]| -> Vec<PathBuf> {
+        let mut run = |at: usize| {
+            let stacks: Vec<usize> = (0..5_000)
+                .map(|sample| {
+                    let share = shares[usize::from(sample >= 1_000)];
+                    if chance.next() < share { 1 } else { 2 + sample % 3 }
+                })
+                .collect();
+            file(&format!("warm-{name}-{at}.json"), &of_stacks(&stacks))
+        };
+        (0..10).map(&mut run).collect()
+    };
+    let (even, warming) = (runs("even", [0.4, 0.4]), runs("up", [0.9, 0.275]));
+    let (even, warming) = (width_of_hot(&even, &[]), width_of_hot(&warming, &[]));
+    assert!(warming < 1.3 * even, "{warming} with a warm-up, {even} without");
+}
+
+#[test]
+fn small_methods_make_the_time_of_large_ones_no_less_sure() {
+    let mut chance = Chance(12);
+    let mut runs = |name: &str, small: [f64; 2]| -> Vec<PathBuf> {
+        let mut run = |at: usize| {
+            // The small ones differ several times from run to run.
+            let [map, lambda] = small.map(|share| share * 10.0 * chance.next().powi(3));
+            let shares = [50.0, 30.0, 20.0, map, lambda];
+            file(&format!("small-{name}-{at}.json"), &profile(&mut chance, 5_000, shares))
+        };
+        (0..6).map(&mut run).collect()
+    };
+    let (without, with) = (runs("none", [0.0, 0.0]), runs("some", [0.4, 0.4]));
+    let (without, with) = (width_of_hot(&without, &["--time"]), width_of_hot(&with, &["--time"]));
+    assert!(with < 3.0 * without, "{with} ms with small methods, {without} without");
 }
 
 #[test]
