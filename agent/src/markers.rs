@@ -165,7 +165,7 @@ fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
     let mut figures: Vec<Figure<'static>> = Vec::new();
     for (name, label, unit) in fields {
         // A class and its superclass may have fields of one name.
-        let mut key = vouch_merge::field_key(name);
+        let mut key = vouch_profile::merge::field_key(name);
         while figures.iter().any(|figure| figure.key == key) {
             key.push('_');
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
-use vouch_document::Part;
+use vouch_profile::document::Part;
 
 use crate::unpack::gunzip;
 
@@ -92,7 +92,9 @@ pub fn kind(file: &Path) -> Result<Kind, String> {
     File::open(file).and_then(|file| file.take(16).read_to_end(&mut first)).map_err(unreadable)?;
     Ok(if vouch_log::is_recording(&first) {
         Kind::Recording
-    } else if vouch_merge::is_recording(&first) || file.extension().is_some_and(|ending| ending == "jfr") {
+    } else if vouch_profile::merge::is_recording(&first)
+        || file.extension().is_some_and(|ending| ending == "jfr")
+    {
         Kind::FlightRecorder
     } else {
         Kind::Document

@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use vouch_profile::sources::MOST_BYTES;
 use vouch_report::plain;
-use vouch_sources::MOST_BYTES;
 
 use crate::rewrite::Rewritten;
 
@@ -34,8 +34,9 @@ pub fn embed(profile: &Path, how: How) -> Result<String, String> {
     if io::stderr().is_terminal() {
         eprintln!("looking for sources …");
     }
-    let embedded = vouch_sources::embed(&mut document, &how.paths, how.limit.saturating_mul(1 << 20))
-        .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
+    let embedded =
+        vouch_profile::sources::embed(&mut document, &how.paths, how.limit.saturating_mul(1 << 20))
+            .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
     let out = rewritten.write(&document)?;
     let lines = embedded.lines().into_iter().map(|line| format!("{}\n", plain(&line)));
     Ok(format!("wrote {}\n{}", plain(&out), lines.collect::<String>()))

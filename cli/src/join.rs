@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use vouch_document::Part;
 use vouch_formats::Format;
-use vouch_join::{Joined, Source};
+use vouch_profile::document::Part;
+use vouch_profile::join::{Joined, Source};
 use vouch_report::{duration, grouped, plain};
 
 use crate::document::{self, Kind};
@@ -43,7 +43,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         sources.push(Source { file: name, document });
     }
-    let (document, joined) = vouch_join::join(sources)?;
+    let (document, joined) = vouch_profile::join::join(sources)?;
     let out = rewritten.write(&document)?;
     let mut text = text(&out, files.len(), &joined);
     for warning in warnings {

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_merge::{Choice, MAX_SHOWN_PER_KIND, Merged, OF_SEVERAL};
+use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, Merged, OF_SEVERAL};
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, Kind};
@@ -71,7 +71,7 @@ fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, Strin
     if io::stderr().is_terminal() {
         eprintln!("reading {} …", plain(&recording.to_string_lossy()));
     }
-    let (document, merged) = vouch_merge::merge(document, file, &choice)?;
+    let (document, merged) = vouch_profile::merge::merge(document, file, &choice)?;
     let out = rewritten.write(&document)?;
     Ok(text(&out, &merged))
 }
@@ -97,8 +97,9 @@ fn text(out: &str, merged: &Merged) -> String {
         let _ = writeln!(text, "{count:>10}  {shown:>10}  {} ({})", plain(&kind.label), plain(&kind.name));
     }
     if let Some(rest) = kinds.get(LINES..).filter(|rest| !rest.is_empty()) {
-        let [count, shown] = [|kind: &vouch_merge::Kind| kind.count, |kind: &vouch_merge::Kind| kind.shown]
-            .map(|of| grouped(rest.iter().map(of).sum()));
+        let [count, shown] =
+            [|kind: &vouch_profile::merge::Kind| kind.count, |kind: &vouch_profile::merge::Kind| kind.shown]
+                .map(|of| grouped(rest.iter().map(of).sum()));
         let _ = writeln!(text, "{count:>10}  {shown:>10}  {} more kinds", rest.len());
     }
     if *outside > 0 {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use vouch_formats::TOP_METHOD_UNCERTAIN;
-use vouch_join::is_overlapping;
+use vouch_profile::join::is_overlapping;
 use vouch_recording::VIRTUAL_THREAD;
 use vouch_report::{CPU_TIME, TrustReport, float, grouped};
 

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use vouch_document::Part;
 use vouch_log::ENDING;
+use vouch_profile::document::Part;
 
 use crate::document;
 

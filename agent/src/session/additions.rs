@@ -6,8 +6,8 @@
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
-use vouch_document::Part;
-use vouch_merge::{Choice, MAX_SHOWN_PER_KIND, merge};
+use vouch_profile::document::Part;
+use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, merge};
 
 use crate::options::fields::Options;
 
@@ -45,7 +45,7 @@ impl Additions {
             let document = additions.document.take().map_or_else(|| read(profile), Ok);
             let embedded = document.and_then(|document| {
                 let document = additions.document.insert(document);
-                vouch_sources::embed(document, &options.sources, vouch_sources::MOST_BYTES)
+                vouch_profile::sources::embed(document, &options.sources, vouch_profile::sources::MOST_BYTES)
             });
             match embedded {
                 Ok(embedded) => additions.lines.extend(embedded.lines()),

@@ -1,0 +1,95 @@
+//! A profile that was written, to be written again with more in it.
+//!
+//! What is not added to is kept as it stands, letter for letter: it must never be understood, and
+//! so never be lost.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// A mistake in a profile, as the end of a sentence.
+pub type Wrong = String;
+
+/// An object whose values are text until somebody asks.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Part(BTreeMap<String, Box<RawValue>>);
+
+impl Part {
+    pub fn of(value: &impl Serialize) -> Result<Self, Wrong> {
+        let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// What stands under a key.
+    pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, Wrong> {
+        self.find(key)?.ok_or_else(|| format!("it has no {key}"))
+    }
+
+    /// What stands under a key, if there is such a key.
+    pub fn find<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Wrong> {
+        let value = self.0.get(key).map(|value| serde_json::from_str(value.get()));
+        value.transpose().map_err(|error| format!("its {key} is of another shape: {error}"))
+    }
+
+    /// What stands under a key, which it then no longer has.
+    pub fn take<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Wrong> {
+        let part = self.get(key);
+        self.remove(key);
+        part
+    }
+
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    pub fn set(&mut self, key: &str, value: &impl Serialize) -> Result<(), Wrong> {
+        let value = to_raw_value(value).map_err(|error| error.to_string())?;
+        self.0.insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// Adds items to the end of a list.
+    pub fn extend(&mut self, key: &str, items: &[Box<RawValue>]) -> Result<(), Wrong> {
+        let old = self.0.get(key).map_or("[]", |old| old.get().trim());
+        let body = old.strip_prefix('[').and_then(|old| old.strip_suffix(']'));
+        let body = body.ok_or_else(|| format!("its {key} is no list"))?.trim();
+        let mut text =
+            String::with_capacity(old.len() + items.iter().map(|item| item.get().len() + 1).sum::<usize>());
+        text.push('[');
+        text.push_str(body);
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 || !body.is_empty() {
+                text.push(',');
+            }
+            text.push_str(item.get());
+        }
+        text.push(']');
+        let value = RawValue::from_string(text).map_err(|error| error.to_string())?;
+        self.0.insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// Adds rows to a table; a column that is not among `columns` gets nulls.
+    pub fn add_rows(&mut self, columns: &[(&str, Vec<Value>)]) -> Result<(), Wrong> {
+        let rows = columns.first().map_or(0, |(_, cells)| cells.len());
+        let length: usize = self.get("length")?;
+        let null = vec![Value::Null; rows];
+        for key in self.0.keys().cloned().collect::<Vec<_>>() {
+            if key == "length" {
+                continue;
+            }
+            let cells = columns.iter().find(|(known, _)| *known == key).map_or(&null, |(_, cells)| cells);
+            let cells: Result<Vec<_>, _> = cells.iter().map(to_raw_value).collect();
+            self.extend(&key, &cells.map_err(|error| error.to_string())?)?;
+        }
+        self.set("length", &(length + rows))
+    }
+}

@@ -1,0 +1,95 @@
+//! Several profiles as one: the processes of a service beside each other, the minutes of one
+//! process behind each other, on one clock.
+//!
+//! What equal means is equal in the result: a method that two processes ran is one function, so
+//! that a call tree over all of them adds up. It must never count a sample twice, or lose one.
+//!
+//! # Invariants
+//!
+//! **Invariant 27.** Profiles that are put together keep every sample, once, with its stack, weight
+//! and time. What cannot be added up is refused. Held by: `profile/tests/join`;
+//! `java-tests/command`, with real processes.
+
+mod clock;
+mod contexts;
+mod head;
+mod markers;
+mod moving;
+mod opened;
+mod processes;
+mod schemas;
+mod tables;
+mod tracks;
+
+pub use opened::Source;
+pub use processes::is_overlapping;
+
+use crate::document::{Part, Wrong};
+
+use clock::Clock;
+use contexts::Contexts;
+use head::Head;
+use moving::Moving;
+use opened::Opened;
+use processes::Processes;
+use schemas::Schemas;
+use tables::Tables;
+use tracks::Tracks;
+
+/// What became of them.
+#[derive(Debug)]
+pub struct Joined {
+    pub processes: Vec<String>,
+    pub tracks: usize,
+    /// Files whose clocks have nothing in common but the time of day.
+    pub by_time_of_day: Vec<String>,
+    /// Files that begin after all files before them have ended, and how many milliseconds after.
+    pub gaps: Vec<(String, f64)>,
+}
+
+/// Makes one profile of them. A mistake names the file.
+pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
+    let mut opened = sources.into_iter().map(Opened::of).collect::<Result<Vec<_>, Wrong>>()?;
+    let Some(first) = opened.first() else { return Err("nothing is to be put together".to_owned()) };
+    for other in &opened[1..] {
+        other.must_be_like(first)?;
+    }
+    // What one thread did is put together in the order in which it did it.
+    let clock = Clock::of(&opened);
+    opened.sort_by(|one, other| clock.begins(one).total_cmp(&clock.begins(other)));
+    let gaps = clock.gaps(&opened);
+    let processes = Processes::of(&opened, &clock)?;
+    let interval_ms = opened::common_interval(&opened)?;
+    let (mut tables, mut contexts, mut schemas) =
+        (Tables::default(), Contexts::default(), Schemas::default());
+    let (mut tracks, mut head) = (Tracks::default(), Head::new(interval_ms));
+    for (at, mut opened) in opened.into_iter().enumerate() {
+        let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
+        let moved = tables.add(&opened.shared).map_err(in_file)?;
+        let context = contexts.add(&opened.meta, &moved).map_err(in_file)?;
+        let kinds = schemas.add(&opened.meta).map_err(in_file)?;
+        let (java, mut numbers) = head.report(&opened.meta).map_err(in_file)?;
+        let mut moving = Moving {
+            shift_ms: clock.shift_ms(&opened),
+            weight: opened.intervals(interval_ms),
+            interval_ms,
+            moved: &moved,
+            contexts: &context,
+            kinds: &kinds,
+            number: &mut |number| head.number(&mut numbers, number),
+        };
+        let threads = std::mem::take(&mut opened.threads);
+        let counters = std::mem::take(&mut opened.counters);
+        let rows = tracks.add(threads, |pid| processes.name(at, pid), &mut moving).map_err(in_file)?;
+        tracks.count(counters, &rows, |pid| processes.name(at, pid), &moving).map_err(in_file)?;
+        head.add(opened, &clock, &rows, java)?;
+    }
+    let joined = Joined {
+        processes: processes.all(),
+        tracks: tracks.len(),
+        by_time_of_day: clock.by_time_of_day().to_vec(),
+        gaps,
+    };
+    let document = head.finish(tables, contexts, schemas, tracks, &processes, &clock)?;
+    Ok((document, joined))
+}

@@ -1,0 +1,93 @@
+//! The contexts of several programs in one table: what two of them name alike is one.
+//!
+//! The front-end passes the table over; `vouch top` reads it.
+
+use crate::document::{Part, Wrong};
+use indexmap::IndexSet;
+use serde::{Deserialize, Serialize};
+
+use crate::join::tables::Moved;
+
+/// Where the table stands.
+const KEY: &str = "vouchContexts";
+
+#[derive(Default)]
+pub struct Contexts {
+    kinds: IndexSet<Kind>,
+    rows: IndexSet<Row>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    class: usize,
+    label: usize,
+    fields: Vec<usize>,
+    field_labels: Vec<usize>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Row {
+    outer: Option<usize>,
+    kind: usize,
+    values: Vec<usize>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Columns {
+    kinds: Vec<Kind>,
+    length: usize,
+    outer: Vec<Option<usize>>,
+    kind: Vec<usize>,
+    values: Vec<Vec<usize>>,
+}
+
+impl Contexts {
+    /// Adds a profile's; where its rows have come to stand.
+    pub fn add(&mut self, meta: &Part, moved: &Moved) -> Result<Vec<usize>, Wrong> {
+        let Columns { kinds, length, outer, kind, values } = meta.find(KEY)?.unwrap_or_default();
+        if [outer.len(), kind.len(), values.len()] != [length; 3] {
+            return Err(format!("its {KEY} has columns of different lengths"));
+        }
+        let strings = |rows: Vec<usize>| {
+            rows.into_iter().map(|row| moved.string(row)).collect::<Result<Vec<_>, Wrong>>()
+        };
+        let mut kind_rows = Vec::new();
+        for Kind { class, label, fields, field_labels } in kinds {
+            let kind = Kind {
+                class: moved.string(class)?,
+                label: moved.string(label)?,
+                fields: strings(fields)?,
+                field_labels: strings(field_labels)?,
+            };
+            kind_rows.push(self.kinds.insert_full(kind).0);
+        }
+        let none = || format!("its {KEY} refers to what is not in it");
+        let mut rows: Vec<usize> = Vec::new();
+        for ((outer, kind), values) in outer.into_iter().zip(kind).zip(values) {
+            let outer = outer.map(|row| rows.get(row).copied().ok_or_else(none)).transpose()?;
+            let kind = kind_rows.get(kind).copied().ok_or_else(none)?;
+            let row = Row { outer, kind, values: strings(values)? };
+            rows.push(self.rows.insert_full(row).0);
+        }
+        Ok(rows)
+    }
+
+    /// Puts those of all into the head.
+    pub fn finish(self, meta: &mut Part) -> Result<(), Wrong> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut columns = Columns {
+            kinds: self.kinds.into_iter().collect(),
+            length: self.rows.len(),
+            ..Columns::default()
+        };
+        for Row { outer, kind, values } in self.rows {
+            columns.outer.push(outer);
+            columns.kind.push(kind);
+            columns.values.push(values);
+        }
+        meta.set(KEY, &columns)
+    }
+}

@@ -1,0 +1,175 @@
+//! What the profile of all says of itself: its time, its processes, and how far it can be trusted.
+
+use std::fmt::Write as _;
+
+use crate::document::{Part, Wrong};
+use serde_json::{Value, json};
+use vouch_report::{Renumbered, Several, TrustReport, grouped};
+
+use crate::join::clock::{Clock, shifted};
+use crate::join::contexts::Contexts;
+use crate::join::opened::Opened;
+use crate::join::processes::Processes;
+use crate::join::schemas::Schemas;
+use crate::join::tables::Tables;
+use crate::join::tracks::Tracks;
+
+/// Where these stand in a profile's head.
+const MERGED: &str = "vouchMerged";
+const PROCESSES: &str = "vouchProcesses";
+
+/// So many command lines are told; all are in the report.
+const TOLD: usize = 5;
+
+/// What is one process's own, and means nothing among several.
+const OWN: [&str; 2] = ["vouchProcess", "vouchAnchors"];
+
+pub struct Head {
+    interval_ms: f64,
+    first: Option<Part>,
+    reports: Several,
+    span_ms: [f64; 2],
+    products: Vec<String>,
+    arguments: Vec<String>,
+    merged: Vec<Value>,
+    visible: Vec<usize>,
+    /// The track to select, and the samples of Java of the profile that it comes from.
+    selected: Option<(usize, u64)>,
+}
+
+impl Head {
+    pub fn new(interval_ms: f64) -> Self {
+        Self {
+            interval_ms,
+            first: None,
+            reports: Several::default(),
+            span_ms: [f64::INFINITY, f64::NEG_INFINITY],
+            products: Vec::new(),
+            arguments: Vec::new(),
+            merged: Vec::new(),
+            visible: Vec::new(),
+            selected: None,
+        }
+    }
+
+    /// Adds a profile's report; how many samples of Java it has, and how its refutations are
+    /// numbered.
+    pub fn report(&mut self, meta: &Part) -> Result<(u64, Renumbered), Wrong> {
+        let report: TrustReport = meta.get("vouch").map_err(|wrong| {
+            format!("it has no trust report that this version of vouch can read: {wrong}")
+        })?;
+        if let Some(recorder) = &report.run.recorder {
+            return Err(format!(
+                "its samples are {recorder}'s, which Vouch has audited: they cannot be put together with others"
+            ));
+        }
+        let fates = report.samples.fates;
+        Ok((
+            fates.proven.saturating_add(fates.plausible).saturating_add(fates.refuted),
+            self.reports.add(report),
+        ))
+    }
+
+    /// What a profile's number of a refutation is in that of all.
+    pub fn number(&mut self, numbers: &mut Renumbered, number: usize) -> usize {
+        self.reports.number(numbers, number)
+    }
+
+    /// Adds the rest; `rows`: what its tracks have become.
+    pub fn add(&mut self, opened: Opened, clock: &Clock, rows: &[usize], java: u64) -> Result<(), Wrong> {
+        let shift_ms = clock.shift_ms(&opened);
+        let [from, to] = opened.span_ms.map(|time| shifted(time, shift_ms));
+        self.span_ms = [self.span_ms[0].min(from), self.span_ms[1].max(to)];
+        let meta = opened.meta;
+        let add = |known: &mut Vec<String>, key| {
+            let text = meta.find::<String>(key)?.unwrap_or_default();
+            if !text.is_empty() && !known.contains(&text) {
+                known.push(text);
+            }
+            Ok::<_, Wrong>(())
+        };
+        add(&mut self.products, "product")?;
+        add(&mut self.arguments, "arguments")?;
+        self.merged.extend(meta.find::<Vec<Value>>(MERGED)?.unwrap_or_default());
+        let of_all = |tracks: Vec<usize>| tracks.into_iter().filter_map(|track| rows.get(track)).copied();
+        self.visible.extend(of_all(meta.find("initialVisibleThreads")?.unwrap_or_default()));
+        let selected = of_all(meta.find("initialSelectedThreads")?.unwrap_or_default()).next();
+        if let Some(selected) = selected
+            && self.selected.is_none_or(|(_, most)| java > most)
+        {
+            self.selected = Some((selected, java));
+        }
+        self.first.get_or_insert(meta);
+        Ok(())
+    }
+
+    /// The whole profile.
+    pub fn finish(
+        mut self,
+        tables: Tables,
+        contexts: Contexts,
+        schemas: Schemas,
+        tracks: Tracks,
+        processes: &Processes,
+        clock: &Clock,
+    ) -> Result<Part, Wrong> {
+        let mut meta = self.first.take().ok_or("nothing is to be put together")?;
+        for key in OWN {
+            meta.remove(key);
+        }
+        let [from, to] = self.span_ms;
+        let report = self.reports.finish(to - from);
+        self.visible.sort_unstable();
+        self.visible.dedup();
+        meta.set("startTime", &clock.start_ms)?;
+        meta.set("profilingStartTime", &from)?;
+        meta.set("profilingEndTime", &to)?;
+        meta.set("interval", &self.interval_ms)?;
+        meta.set("initialVisibleThreads", &self.visible)?;
+        meta.set("initialSelectedThreads", &[self.selected.map_or(0, |(track, _)| track)])?;
+        let names = processes.all();
+        meta.set("product", &product(&self.products, names.len()))?;
+        meta.set("arguments", &shortened(&self.arguments))?;
+        meta.set("extra", &[panel(&report, &names)])?;
+        meta.set("vouch", &report)?;
+        meta.set(PROCESSES, &processes.known())?;
+        if !self.merged.is_empty() {
+            meta.set(MERGED, &self.merged)?;
+        }
+        contexts.finish(&mut meta)?;
+        schemas.finish(&mut meta)?;
+        let (threads, counters) = tracks.finish()?;
+        let mut document = Part::default();
+        document.set("meta", &meta)?;
+        document.set("libs", &[(); 0])?;
+        document.set("shared", &tables.finish()?)?;
+        document.set("counters", &counters)?;
+        document.set("threads", &threads)?;
+        Ok(document)
+    }
+}
+
+/// `Shop (Vouch)`, or how many there are where they are not of one program.
+fn product(names: &[String], processes: usize) -> String {
+    match names {
+        [one] => one.clone(),
+        _ => format!("{} processes (Vouch)", grouped(processes as u64)),
+    }
+}
+
+fn shortened(lines: &[String]) -> String {
+    let mut text = lines.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if lines.len() > TOLD {
+        let _ = write!(text, "; and {} more", lines.len() - TOLD);
+    }
+    text
+}
+
+/// The section of the front-end's information panel.
+fn panel(report: &TrustReport, processes: &[String]) -> Value {
+    let named = [("Processes", shortened(processes)), ("JDK", report.run.jdk.clone())];
+    let entries = named.into_iter().chain(report.panel());
+    let entries: Vec<Value> =
+        entries.map(|(label, value)| json!({ "label": label, "format": "string", "value": value })).collect();
+    json!({ "label": "Vouch", "entries": entries })
+}

@@ -1,0 +1,134 @@
+//! A profile as it is read to be put together with others: its parts, its clock, and whose it is.
+//!
+//! It must never be taken for what it is not: what another tool wrote, or a Vouch with other
+//! tables, is refused.
+
+use crate::document::{Part, Wrong};
+use serde::{Deserialize, Serialize};
+
+/// A profile, and the file that it stands in.
+#[derive(Debug)]
+pub struct Source {
+    pub file: String,
+    pub document: Part,
+}
+
+/// A profile, taken apart.
+#[derive(Debug)]
+pub struct Opened {
+    pub file: String,
+    pub meta: Part,
+    pub shared: Part,
+    pub threads: Vec<Part>,
+    pub counters: Vec<Part>,
+    pub processes: Vec<Process>,
+    /// The epoch time at which its clock was 0.
+    pub start_ms: f64,
+    /// From when to when was recorded, on its clock.
+    pub span_ms: [f64; 2],
+    pub interval_ms: f64,
+    version: u32,
+    categories: Vec<serde_json::Value>,
+}
+
+/// A process that a profile is of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Process {
+    /// As its threads have it.
+    pub pid: String,
+    pub identity: Option<Identity>,
+    /// From when to when it was recorded.
+    pub spans: Vec<[f64; 2]>,
+}
+
+/// Which process it was. Two that have the same are the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    pub boot: String,
+    namespace: u64,
+    pid: u32,
+    started_ticks: u64,
+}
+
+impl Opened {
+    pub fn of(Source { file, document }: Source) -> Result<Self, Wrong> {
+        let opened = Self::take(&file, document);
+        opened.map_err(|wrong| format!("{file}: {wrong}"))
+    }
+
+    fn take(file: &str, mut document: Part) -> Result<Self, Wrong> {
+        let meta: Part = document.take("meta")?;
+        let threads: Vec<Part> = document.take("threads")?;
+        let start_ms = meta.get("startTime")?;
+        let span_ms = [meta.get("profilingStartTime")?, meta.get("profilingEndTime")?];
+        // The tracks that the profile itself has; those of a Flight Recorder's of another process
+        // come behind.
+        let own = || {
+            let first = threads.first().ok_or("it has no track")?;
+            let (pid, identity) = (first.get("pid")?, meta.find("vouchProcess")?);
+            Ok::<_, Wrong>(vec![Process { pid, identity, spans: vec![span_ms] }])
+        };
+        let processes = meta.find("vouchProcesses")?.map_or_else(own, Ok)?;
+        Ok(Self {
+            file: file.to_owned(),
+            shared: document.take("shared")?,
+            counters: document.find("counters")?.unwrap_or_default(),
+            interval_ms: meta.get("interval")?,
+            version: meta.get("preprocessedProfileVersion")?,
+            categories: meta.get("categories")?,
+            meta,
+            threads,
+            processes,
+            start_ms,
+            span_ms,
+        })
+    }
+
+    /// The name of the machine's time that its clock counts from, if all that was recorded in it
+    /// has one.
+    pub fn boot(&self) -> Option<&str> {
+        let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
+        let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));
+        let first = boots.next()??;
+        boots.all(|boot| boot == Some(first)).then_some(first)
+    }
+
+    /// What a category is, or a column of a table, has changed from version to version.
+    pub fn must_be_like(&self, other: &Self) -> Result<(), Wrong> {
+        if self.version == other.version && self.categories == other.categories {
+            return Ok(());
+        }
+        Err(format!(
+            "{} and {} were written by versions of Vouch with different tables: write one anew from its recording with `vouch convert`",
+            other.file, self.file
+        ))
+    }
+
+    /// How many of such intervals one of its own is.
+    pub fn intervals(&self, interval_ms: f64) -> u64 {
+        whole(self.interval_ms / interval_ms).unwrap_or(1)
+    }
+}
+
+/// The interval in which all of them can be counted: the shortest, of which all others are
+/// multiples.
+pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
+    let shortest = all.iter().min_by(|one, other| one.interval_ms.total_cmp(&other.interval_ms));
+    let shortest = shortest.ok_or("nothing is to be put together")?;
+    let counts = |other: &&Opened| whole(other.interval_ms / shortest.interval_ms).is_none();
+    match all.iter().find(counts) {
+        None => Ok(shortest.interval_ms),
+        Some(other) => Err(format!(
+            "{} was sampled every {} ms, {} every {} ms: profiles can be counted together only if one interval is a multiple of the other",
+            shortest.file, shortest.interval_ms, other.file, other.interval_ms
+        )),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a whole number that fits")]
+fn whole(number: f64) -> Option<u64> {
+    let rounded = number.round();
+    ((1.0..1e9).contains(&rounded) && (number - rounded).abs() < 1e-6).then_some(rounded as u64)
+}

@@ -1,0 +1,140 @@
+//! Whose the tracks are: which processes there are, and what each is called in the profile of all.
+//!
+//! Two processes must never be taken for one because their numbers are the same, as in containers,
+//! where most are number 1; and one must never be counted twice for the same time.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::document::Wrong;
+
+use crate::join::clock::{Clock, shifted};
+use crate::join::opened::{Identity, Opened, Process};
+
+/// One recording begins as the other ends.
+const MOMENT_MS: f64 = 1.0;
+
+/// What a process is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub pid: String,
+    pub name: String,
+}
+
+/// All of them.
+#[derive(Default)]
+pub struct Processes {
+    names: Vec<Name>,
+    known: Vec<Process>,
+    /// Which of them a file's own is, by that file and the number it has there.
+    places: HashMap<(usize, String), usize>,
+}
+
+impl Processes {
+    pub fn of(all: &[Opened], clock: &Clock) -> Result<Self, Wrong> {
+        let mut processes = Self::default();
+        let mut by_identity: HashMap<Identity, usize> = HashMap::new();
+        let mut from: Vec<&str> = Vec::new();
+        // When the recording of each began of which it is not known which process it is.
+        let mut begins: Vec<Option<f64>> = Vec::new();
+        for (at, opened) in all.iter().enumerate() {
+            for thread in &opened.threads {
+                let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
+                let pid: String = thread.get("pid").map_err(in_file)?;
+                if processes.places.contains_key(&(at, pid.clone())) {
+                    continue;
+                }
+                let name: String = thread.get("processName").map_err(in_file)?;
+                let told = opened.processes.iter().find(|process| process.pid == pid);
+                let identity = told.and_then(|process| process.identity.clone());
+                let shift_ms = clock.shift_ms(opened);
+                let spans = told.map_or(&[][..], |process| &process.spans);
+                let spans = spans.iter().map(|span| span.map(|time| shifted(time, shift_ms)));
+                let spans: Vec<[f64; 2]> = spans.collect();
+                let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
+                // Of an older Vouch's nobody knows; but no two recordings begin in one moment,
+                // unless it is the same one.
+                let startup = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
+                let begun = (identity.is_none() && !spans.is_empty()).then_some(startup);
+                let is_same = |other: &Option<f64>| {
+                    other.zip(begun).is_some_and(|(other, begun)| (other - begun).abs() < MOMENT_MS)
+                };
+                let alike = begins.iter().position(is_same);
+                if let Some(row) = known.or(alike) {
+                    let before = &processes.known[row].spans;
+                    let overlaps =
+                        |one: &[f64; 2]| spans.iter().any(|other| is_overlapping(*one, *other, MOMENT_MS));
+                    if before.iter().any(overlaps) {
+                        return Err(format!(
+                            "{} has a time of process {pid} that {} has, too, and it would count twice: leave one of them out",
+                            opened.file, from[row]
+                        ));
+                    }
+                }
+                let row = if let Some(row) = known {
+                    let before = &mut processes.known[row].spans;
+                    let end = before.iter().map(|span| span[1]).fold(f64::NEG_INFINITY, f64::max);
+                    if spans.iter().any(|span| span[0] + MOMENT_MS < end) {
+                        return Err(format!(
+                            "{} has a time of process {pid} between two times of what was merged before: merge all files at once, as they were recorded",
+                            opened.file
+                        ));
+                    }
+                    before.extend(spans);
+                    row
+                } else {
+                    let row = processes.known.len();
+                    from.push(&opened.file);
+                    begins.push(begun);
+                    by_identity.extend(identity.clone().map(|identity| (identity, row)));
+                    let unique = processes.unique(&pid);
+                    processes.names.push(Name { pid: unique.clone(), name });
+                    processes.known.push(Process { pid: unique, identity, spans });
+                    row
+                };
+                processes.places.insert((at, pid), row);
+            }
+        }
+        processes.tell_apart(&from);
+        Ok(processes)
+    }
+
+    /// The front-end takes tracks of one number for those of one process.
+    fn unique(&self, pid: &str) -> String {
+        let taken = |pid: &str| self.names.iter().any(|name| name.pid == pid);
+        let others = (2..).map(|number| format!("{pid} ({number})"));
+        let mut all = std::iter::once(pid.to_owned()).chain(others);
+        all.find(|pid| !taken(pid)).unwrap_or_default()
+    }
+
+    /// Names that several have get the file that each was first met in.
+    fn tell_apart(&mut self, from: &[&str]) {
+        let mut seen = HashSet::new();
+        let twice: HashSet<String> =
+            self.names.iter().filter(|name| !seen.insert(&name.name)).map(|name| name.name.clone()).collect();
+        for (name, file) in self.names.iter_mut().zip(from) {
+            if twice.contains(&name.name) && !name.name.contains(file) {
+                name.name = format!("{} ({file})", name.name);
+            }
+        }
+    }
+
+    /// What a file's process is called.
+    pub fn name(&self, file: usize, pid: &str) -> Option<&Name> {
+        self.places.get(&(file, pid.to_owned())).map(|row| &self.names[*row])
+    }
+
+    /// For those who put more together later.
+    pub fn known(&self) -> &[Process] {
+        &self.known
+    }
+
+    /// For a person.
+    pub fn all(&self) -> Vec<String> {
+        self.names.iter().map(|Name { pid, name }| format!("{name}, process {pid}")).collect()
+    }
+}
+
+/// True if two times have more than a moment in common.
+pub fn is_overlapping(one: [f64; 2], other: [f64; 2], moment_ms: f64) -> bool {
+    one[1].min(other[1]) - one[0].max(other[0]) > moment_ms
+}

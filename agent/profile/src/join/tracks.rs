@@ -1,0 +1,327 @@
+//! The tracks of all profiles: each thread's own, what it did in one recording before what it did
+//! in the next.
+//!
+//! It must never leave a reference as it stood in the profile that it comes from.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::document::{Part, Wrong};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::join::clock::shifted;
+use crate::join::markers;
+use crate::join::moving::Moving;
+use crate::join::processes::Name;
+use crate::join::tables::Moved;
+
+/// The thread's id in its own process, where another one had it here already.
+const OWN_TID: &str = "vouchTid";
+
+#[derive(Default)]
+pub struct Tracks {
+    all: Vec<Track>,
+    by_thread: HashMap<Thread, usize>,
+    tids: HashSet<String>,
+    /// The processes that have a main thread.
+    mains: HashSet<String>,
+    counters: Vec<Part>,
+    by_counter: HashMap<(String, String), usize>,
+}
+
+struct Track {
+    head: Part,
+    samples: Samples,
+}
+
+/// One that several profiles may have.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Thread {
+    pid: String,
+    tid: String,
+    name: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Samples {
+    length: usize,
+    stack: Vec<Option<usize>>,
+    time_deltas: Vec<f64>,
+    weight: Option<Vec<u64>>,
+    weight_type: String,
+    #[serde(rename = "threadCPUDelta")]
+    thread_cpu_delta: Vec<Option<u64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vouch_context: Option<Vec<Option<usize>>>,
+}
+
+impl Tracks {
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Adds a profile's; which of all tracks each of them has become.
+    pub fn add<'n>(
+        &mut self,
+        threads: Vec<Part>,
+        name: impl Fn(&str) -> Option<&'n Name>,
+        moving: &mut Moving<'_>,
+    ) -> Result<Vec<usize>, Wrong> {
+        let mut rows = Vec::new();
+        for head in threads {
+            let pid: String = head.get("pid")?;
+            let process = name(&pid).ok_or("a track of it is of no process")?;
+            let mut track = Track::of(head, process, moving)?;
+            // As its own process has it: here it may have been taken.
+            let own = track.head.find::<Value>(OWN_TID)?;
+            let tid = text(&own.map_or_else(|| track.head.get("tid"), Ok)?);
+            let name: String = track.head.get("name")?;
+            // The Flight Recorder's tracks are numbered as they came, before what the system called
+            // the thread.
+            let number = match tid.strip_prefix("jfr-") {
+                Some(told) => told.split_once('/').map_or(String::new(), |(_, number)| number.to_owned()),
+                None => tid.clone(),
+            };
+            let thread = Thread { pid: process.pid.clone(), tid: number, name };
+            if let Some(&row) = self.by_thread.get(&thread) {
+                self.all[row].append(track)?;
+                rows.push(row);
+                continue;
+            }
+            // It stands once in the file, also where two containers number alike.
+            let others = (2..).map(|number| format!("{tid}.{number}"));
+            let unique = std::iter::once(tid.clone()).chain(others).find(|tid| !self.tids.contains(tid));
+            if let Some(unique) = unique {
+                if unique != tid {
+                    track.head.set(OWN_TID, &tid)?;
+                    track.head.set("tid", &unique)?;
+                }
+                self.tids.insert(unique);
+            }
+            // The front-end knows one of a process.
+            if track.head.get("isMainThread")? && !self.mains.insert(process.pid.clone()) {
+                track.head.set("isMainThread", &false)?;
+            }
+            let row = self.all.len();
+            self.by_thread.insert(thread, row);
+            self.all.push(track);
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Adds a profile's counters; `rows`: what its tracks have become.
+    pub fn count<'n>(
+        &mut self,
+        counters: Vec<Part>,
+        rows: &[usize],
+        name: impl Fn(&str) -> Option<&'n Name>,
+        moving: &Moving<'_>,
+    ) -> Result<(), Wrong> {
+        for mut counter in counters {
+            let pid: String = counter.get("pid")?;
+            let process = name(&pid).ok_or("a counter of it is of no process")?;
+            let main: usize = counter.get("mainThreadIndex")?;
+            let main = rows.get(main).ok_or("a counter of it is of no track")?;
+            counter.set("pid", &process.pid)?;
+            counter.set("mainThreadIndex", main)?;
+            let mut samples: Part = counter.get("samples")?;
+            shift_column(&mut samples, "time", moving.shift_ms)?;
+            let name: String = counter.get("name")?;
+            let key = (process.pid.clone(), name);
+            if let Some(row) = self.by_counter.get(&key) {
+                append_counter(&mut self.counters[*row], samples)?;
+                continue;
+            }
+            counter.set("samples", &samples)?;
+            self.by_counter.insert(key, self.counters.len());
+            self.counters.push(counter);
+        }
+        Ok(())
+    }
+
+    /// The threads, and the counters.
+    pub fn finish(self) -> Result<(Vec<Part>, Vec<Part>), Wrong> {
+        let finish = |Track { mut head, samples }: Track| {
+            head.set("samples", &samples)?;
+            Ok(head)
+        };
+        Ok((self.all.into_iter().map(finish).collect::<Result<_, Wrong>>()?, self.counters))
+    }
+}
+
+impl Track {
+    fn of(mut head: Part, process: &Name, moving: &mut Moving<'_>) -> Result<Self, Wrong> {
+        let samples = Samples::of(head.take("samples")?, moving)?;
+        head.set("pid", &process.pid)?;
+        head.set("processName", &process.name)?;
+        let shift_ms = moving.shift_ms;
+        for key in ["registerTime", "unregisterTime", "processStartupTime", "processShutdownTime"] {
+            if let Some(time) = head.get::<Option<f64>>(key)? {
+                head.set(key, &shifted(time, shift_ms))?;
+            }
+        }
+        if let Some(lives) = head.find::<Vec<(u64, f64, Option<f64>)>>("vouchTids")? {
+            let shift = |(tid, from, to): (u64, f64, Option<f64>)| {
+                (tid, shifted(from, shift_ms), to.map(|to| shifted(to, shift_ms)))
+            };
+            head.set("vouchTids", &lives.into_iter().map(shift).collect::<Vec<_>>())?;
+        }
+        let mut markers: Part = head.get("markers")?;
+        let names: Vec<usize> = markers.get("name")?;
+        let names: Result<Vec<_>, Wrong> = names.into_iter().map(|name| moving.moved.string(name)).collect();
+        markers.set("name", &names?)?;
+        let data: Vec<Box<RawValue>> = markers.get("data")?;
+        let data: Result<Vec<_>, Wrong> = data.iter().map(|data| markers::data(data, moving)).collect();
+        markers.set("data", &data?)?;
+        shift_column(&mut markers, "startTime", shift_ms)?;
+        shift_column(&mut markers, "endTime", shift_ms)?;
+        head.set("markers", &markers)?;
+        if let Some(mut allocations) = head.find::<Part>("jsAllocations")? {
+            let stacks: Vec<Option<usize>> = allocations.get("stack")?;
+            allocations.set("stack", &moved_stacks(stacks, moving.moved)?)?;
+            shift_column(&mut allocations, "time", shift_ms)?;
+            head.set("jsAllocations", &allocations)?;
+        }
+        Ok(Self { head, samples })
+    }
+
+    /// Adds what the same thread did in a later recording.
+    fn append(&mut self, more: Self) -> Result<(), Wrong> {
+        self.samples.append(more.samples);
+        let Self { head, .. } = self;
+        for key in ["unregisterTime", "processShutdownTime"] {
+            head.set(key, &more.head.get::<Option<f64>>(key)?)?;
+        }
+        if let Some(lives) = more.head.find::<Vec<Box<RawValue>>>("vouchTids")? {
+            head.extend("vouchTids", &lives)?;
+        }
+        let shown = "showMarkersInTimeline";
+        head.set(shown, &(head.get::<bool>(shown)? || more.head.get::<bool>(shown)?))?;
+        for key in ["markers", "jsAllocations"] {
+            let Some(rows) = more.head.find::<Part>(key)? else { continue };
+            match head.find::<Part>(key)? {
+                None => head.set(key, &rows)?,
+                Some(mut table) => {
+                    add_table(&mut table, &rows)?;
+                    head.set(key, &table)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Samples {
+    fn of(mut own: Self, moving: &Moving<'_>) -> Result<Self, Wrong> {
+        let Self { length, stack, time_deltas, weight, thread_cpu_delta, vouch_context, .. } = &own;
+        let weights = weight.as_ref().map_or(*length, Vec::len);
+        let in_contexts = vouch_context.as_ref().map_or(*length, Vec::len);
+        if [stack.len(), time_deltas.len(), thread_cpu_delta.len(), weights, in_contexts] != [*length; 5] {
+            return Err("the samples of a track have columns of different lengths".to_owned());
+        }
+        own.stack = moved_stacks(own.stack, moving.moved)?;
+        if let Some(first) = own.time_deltas.first_mut() {
+            *first = shifted(*first, moving.shift_ms);
+        }
+        if moving.weight != 1 {
+            let own = own.weight.get_or_insert_with(|| vec![1; own.length]);
+            for weight in own {
+                *weight = weight.saturating_mul(moving.weight);
+            }
+        }
+        // What the front-end tells running time by.
+        let unit = if moving.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
+        unit.clone_into(&mut own.weight_type);
+        let none = || "a sample of it is in a context that is not there".to_owned();
+        for context in own.vouch_context.iter_mut().flatten().flatten() {
+            *context = *moving.contexts.get(*context).ok_or_else(none)?;
+        }
+        Ok(own)
+    }
+
+    fn append(&mut self, more: Self) {
+        // Idle rows of the later one may begin with its thread's life.
+        let last: f64 = self.time_deltas.iter().sum();
+        let (mut time, mut drawn) = (0.0, last);
+        for delta in more.time_deltas {
+            time += delta;
+            self.time_deltas.push(((time - drawn).max(0.0) * 1e3).round() / 1e3);
+            drawn = time.max(drawn);
+        }
+        self.weight = columns(self.weight.take(), self.length, more.weight, more.length, 1);
+        self.vouch_context =
+            columns(self.vouch_context.take(), self.length, more.vouch_context, more.length, None);
+        self.length += more.length;
+        self.stack.extend(more.stack);
+        self.thread_cpu_delta.extend(more.thread_cpu_delta);
+    }
+}
+
+/// Two columns of which each may be left out where all of it is one value.
+fn columns<T: Clone>(
+    first: Option<Vec<T>>,
+    rows: usize,
+    more: Option<Vec<T>>,
+    more_rows: usize,
+    value: T,
+) -> Option<Vec<T>> {
+    if first.is_none() && more.is_none() {
+        return None;
+    }
+    let mut all = first.unwrap_or_else(|| vec![value.clone(); rows]);
+    all.extend(more.unwrap_or_else(|| vec![value; more_rows]));
+    Some(all)
+}
+
+fn moved_stacks(stacks: Vec<Option<usize>>, moved: &Moved) -> Result<Vec<Option<usize>>, Wrong> {
+    stacks.into_iter().map(|stack| stack.map(|stack| moved.stack(stack)).transpose()).collect()
+}
+
+fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wrong> {
+    if shift_ms == 0.0 {
+        return Ok(());
+    }
+    let times: Vec<Option<f64>> = table.get(column)?;
+    table.set(
+        column,
+        &times.into_iter().map(|time| time.map(|time| shifted(time, shift_ms))).collect::<Vec<_>>(),
+    )
+}
+
+/// Adds what the same process's counter was in a later recording: the first of that is what it was,
+/// and here what it has grown by.
+fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
+    let mut samples: Part = counter.get("samples")?;
+    // What is used at a time has its first reading whole in each; what is spent begins anew.
+    if counter.get::<String>("category")? == "Memory" {
+        let was = samples.get::<Vec<i64>>("count")?.into_iter().fold(0, i64::saturating_add);
+        let mut count: Vec<i64> = more.get("count")?;
+        if let Some(first) = count.first_mut() {
+            *first = first.saturating_sub(was);
+        }
+        more.set("count", &count)?;
+    }
+    add_table(&mut samples, &more)?;
+    counter.set("samples", &samples)
+}
+
+/// Adds a table's rows to one with the same columns.
+fn add_table(table: &mut Part, more: &Part) -> Result<(), Wrong> {
+    let mut all: usize = table.get("length")?;
+    all += more.get::<usize>("length")?;
+    for column in more.keys() {
+        // What stands for all rows is a word, and no list.
+        if let Ok(cells) = more.get::<Vec<Box<RawValue>>>(column) {
+            table.extend(column, &cells)?;
+        }
+    }
+    table.set("length", &all)
+}
+
+/// A number, or the text that stands for one.
+fn text(tid: &Value) -> String {
+    tid.as_str().map_or_else(|| tid.to_string(), str::to_owned)
+}

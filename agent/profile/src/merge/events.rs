@@ -1,0 +1,43 @@
+//! The way of a recording into a profile: what it has, which clock, its events, and then what is
+//! written.
+
+mod reading;
+mod write;
+
+use std::io::{Read, Seek};
+
+use crate::document::{Part, Wrong};
+use vouch_jfr::Reader;
+
+use crate::merge::choice::Choice;
+use crate::merge::merged::Merged;
+use crate::merge::profile::{OF_SEVERAL, Profile};
+use crate::merge::survey::{Survey, unreadable};
+use reading::Reading;
+
+/// Puts a recording into a profile. A mistake is a sentence.
+pub fn merge<F: Read + Seek>(
+    profile: Part,
+    mut recording: F,
+    choice: &Choice,
+) -> Result<(Part, Merged), Wrong> {
+    let wrong = |error| unreadable(&choice.recording, &error);
+    let mut profile =
+        Profile::new(profile).map_err(|wrong| format!("the profile is not by Vouch: {wrong}"))?;
+    if profile.is_of_several()? {
+        return Err(OF_SEVERAL.to_owned());
+    }
+    let mut reader = Reader::new(&mut recording).map_err(wrong)?;
+    let survey = Survey::of(&mut reader, &profile, choice)?;
+    let mut reading = Reading::new(survey, &profile, choice)?;
+    let mut reader = Reader::new(&mut recording).map_err(wrong)?;
+    let mut place = 0;
+    while let Some(chunk) = reader.next_chunk().map_err(wrong)? {
+        if let Ok(chunk) = chunk {
+            reading.chunk(&chunk, place);
+            place += 1;
+        }
+    }
+    let merged = reading.write(&mut profile)?;
+    Ok((profile.into_document()?, merged))
+}
