@@ -54,7 +54,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
 
 /// The profile that a recording makes, and what it lacks.
 fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
-    let open = vouch_archive::open_file(file)?;
+    let open = vouch_classes::archive::open_file(file)?;
     let in_use = vouch_output::held::is_in_use(&open);
     let recovered = vouch_log::read(open)?;
     let lacks = recovered

@@ -78,11 +78,11 @@ pub fn detail(verbose: bool) -> Detail {
 
 /// What a recording has, and whether its process still writes it.
 pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
-    let file = vouch_archive::open_file(path)?;
+    let file = vouch_classes::archive::open_file(path)?;
     let mut in_use = is_in_use(&file);
     let mut read = vouch_log::read(file)?;
     if in_use && ends(read.meta.pid) {
-        let file = vouch_archive::open_file(path)?;
+        let file = vouch_classes::archive::open_file(path)?;
         await_end(|| !is_in_use(&file));
         in_use = is_in_use(&file);
         read = vouch_log::read(file)?;

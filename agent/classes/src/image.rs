@@ -51,7 +51,7 @@ struct Location {
 
 impl Image {
     pub fn open(path: &Path) -> Result<Self, String> {
-        let file = vouch_archive::open_file(path)?;
+        let file = crate::archive::open_file(path)?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
         let header = bytes_at(&file, 0, HEADER)?;
         let little = u32_at(&header, 0, true) == Some(MAGIC);

@@ -62,7 +62,7 @@ impl Jdk {
 
 /// The version that the JVM says, too; older JDKs' files have the short one alone.
 fn version(home: &Path) -> Option<String> {
-    let release = vouch_archive::read_file(&home.join("release"), MOST_OF_A_RELEASE).ok()?;
+    let release = crate::archive::read_file(&home.join("release"), MOST_OF_A_RELEASE).ok()?;
     let release = String::from_utf8_lossy(&release);
     let value = |key: &str| {
         release.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"'))

@@ -2,12 +2,13 @@
 //! modules.
 //!
 //! A [`Library`] finds all copies of a class that lie there, and a [`ClassFile`] is what proof
-//! needs of one.
+//! needs of one. [`archive`] is also for archives without classes.
 //!
 //! What this crate never does: know a JVM, or believe a file. What is damaged is not there, and no
 //! number in a file is what memory is taken by.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 mod class;
 mod image;
 mod jdk;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vouch_archive::Entry;
+use crate::archive::Entry;
 
 pub const NAME: &str = "META-INF/MANIFEST.MF";
 /// A class path of ten thousand archives is shorter.
@@ -13,7 +13,7 @@ const LONGEST: u64 = 4 << 20;
 /// The places that it names, beside the archive; none where there is no such line, or it cannot be
 /// read.
 pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
-    let Ok(bytes) = vouch_archive::read(archive, manifest, LONGEST) else { return Vec::new() };
+    let Ok(bytes) = crate::archive::read(archive, manifest, LONGEST) else { return Vec::new() };
     let beside = archive.parent().unwrap_or(Path::new(""));
     entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| beside.join(entry)).collect()
 }

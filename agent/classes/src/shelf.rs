@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use vouch_archive::{Entry, Listing};
+use crate::archive::{Entry, Listing};
 use walkdir::WalkDir;
 
 use crate::manifest::{self, class_path};
@@ -131,12 +131,12 @@ impl Shelves {
         }
         let place = path.display().to_string();
         let wanted = |name: &str| is_wanted(name) || name == manifest::NAME;
-        let mut listing = self.told(&place, vouch_archive::list(path, wanted))?;
+        let mut listing = self.told(&place, crate::archive::list(path, wanted))?;
         let manifest =
             listing.entries.extract_if(.., |entry| entry.name == manifest::NAME).reduce(|first, _| first);
         let (entries, inner) = self.sorted(&place, listing);
         for entry in inner {
-            let bytes = vouch_archive::read(path, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
+            let bytes = crate::archive::read(path, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
             self.within(format!("{place}!/{}", entry.name), bytes, 1);
         }
         self.all.push(Shelf::Archive { path: path.to_owned(), entries });
@@ -146,12 +146,12 @@ impl Shelves {
     fn within(&mut self, place: String, bytes: Result<Vec<u8>, String>, depth: usize) {
         let Some(bytes) = self.told(&place, bytes) else { return };
         self.kept += bytes.len() as u64;
-        let listing = vouch_archive::list_within(&bytes, is_wanted);
+        let listing = crate::archive::list_within(&bytes, is_wanted);
         let Some(listing) = self.told(&place, listing) else { return };
         let (entries, inner) = self.sorted(&place, listing);
         for entry in inner.into_iter().filter(|_| depth < DEEPEST) {
             let bytes =
-                vouch_archive::read_within(&bytes, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
+                crate::archive::read_within(&bytes, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
             self.within(format!("{place}!/{}", entry.name), bytes, depth + 1);
         }
         self.all.push(Shelf::Within { place, bytes, entries });
@@ -191,26 +191,28 @@ impl Shelf {
                 let files = if in_its_package.is_empty() { of_name().collect() } else { in_its_package };
                 files
                     .into_iter()
-                    .map(|file| (file.display().to_string(), vouch_archive::read_file(file, MOST_OF_A_CLASS)))
+                    .map(|file| {
+                        (file.display().to_string(), crate::archive::read_file(file, MOST_OF_A_CLASS))
+                    })
                     .collect()
             }
             Self::Root(root) => {
                 let file = root.join(format!("{class}.class"));
-                let found = file.is_file().then(|| vouch_archive::read_file(&file, MOST_OF_A_CLASS));
+                let found = file.is_file().then(|| crate::archive::read_file(&file, MOST_OF_A_CLASS));
                 found.into_iter().map(|bytes| (root.display().to_string(), bytes)).collect()
             }
             Self::Archive { path, entries } => {
                 let entries = entries.get(class).into_iter().flatten();
                 entries
                     .map(|entry| {
-                        (path.display().to_string(), vouch_archive::read(path, entry, MOST_OF_A_CLASS))
+                        (path.display().to_string(), crate::archive::read(path, entry, MOST_OF_A_CLASS))
                     })
                     .collect()
             }
             Self::Within { place, bytes, entries } => {
                 let entries = entries.get(class).into_iter().flatten();
                 entries
-                    .map(|entry| (place.clone(), vouch_archive::read_within(bytes, entry, MOST_OF_A_CLASS)))
+                    .map(|entry| (place.clone(), crate::archive::read_within(bytes, entry, MOST_OF_A_CLASS)))
                     .collect()
             }
         }

@@ -94,11 +94,12 @@ fn an_archive_of_the_class_path_names_more_of_it() {
     let bytes = SHOP.bytes();
     let folder = scratch.file("boot/classes/shop/Cart.class", &bytes);
     let manifest = b"Class-Path: classes/ lib/shop.jar boot.jar none.jar\n";
-    let boot = scratch.file("boot/boot.jar", &vouch_archive::of_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
+    let boot =
+        scratch.file("boot/boot.jar", &crate::archive::of_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
     // It names the first one again.
     let shop: [(&str, &[u8]); 2] =
         [("META-INF/MANIFEST.MF", b"Class-Path: ../boot.jar\n"), ("shop/Cart.class", &bytes)];
-    let shop = scratch.file("boot/lib/shop.jar", &vouch_archive::of_bytes(&shop));
+    let shop = scratch.file("boot/lib/shop.jar", &crate::archive::of_bytes(&shop));
     let mut library = Library::default();
     library.as_the_jvm_looks(&boot);
     let found: Vec<String> = library.copies("shop/Cart", true).into_iter().map(|copy| copy.place).collect();
@@ -117,9 +118,9 @@ fn classes_are_found_wherever_they_lie() {
     let scratch = Scratch::new("found");
     let bytes = SHOP.bytes();
     let folder = scratch.file("out/main/shop/Cart.class", &bytes);
-    let jar = scratch.file("lib/shop.jar", &vouch_archive::of_bytes(&[("shop/Cart.class", &bytes)]));
-    let inner = vouch_archive::of_bytes(&[("META-INF/versions/11/shop/Cart.class", &bytes)]);
-    let war = vouch_archive::of_bytes(&[
+    let jar = scratch.file("lib/shop.jar", &crate::archive::of_bytes(&[("shop/Cart.class", &bytes)]));
+    let inner = crate::archive::of_bytes(&[("META-INF/versions/11/shop/Cart.class", &bytes)]);
+    let war = crate::archive::of_bytes(&[
         ("WEB-INF/classes/shop/Cart.class", &bytes),
         ("WEB-INF/lib/in.jar", &inner),
     ]);

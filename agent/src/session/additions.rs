@@ -70,7 +70,7 @@ fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), String> {
              `vouch merge PROFILE {name}` does the same later"
         ));
     }
-    let file = vouch_archive::open_file(jfr).map_err(|why| format!("{name} {why}"))?;
+    let file = vouch_classes::archive::open_file(jfr).map_err(|why| format!("{name} {why}"))?;
     let document = read(profile)?;
     let recording = jfr.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let choice = Choice { recording, events: Vec::new(), most: MAX_SHOWN_PER_KIND };

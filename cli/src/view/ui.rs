@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use vouch_archive::Entry;
+use vouch_classes::archive::Entry;
 
 /// The page that the others are parts of; the front-end itself knows what its paths mean.
 const INDEX: &str = "index.html";
@@ -25,7 +25,7 @@ impl FrontEnd {
         if path.is_dir() {
             return if path.join(INDEX).is_file() { Ok(Self::Folder(path)) } else { Err(none()) };
         }
-        let listing = vouch_archive::list(&path, |_| true).map_err(wrong)?;
+        let listing = vouch_classes::archive::list(&path, |_| true).map_err(wrong)?;
         // All of it may lie in one folder of the archive.
         let index = listing.entries.iter().map(|entry| &entry.name).filter(|name| {
             name.strip_suffix(INDEX).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
@@ -57,9 +57,11 @@ impl FrontEnd {
                 if !file.starts_with(root) {
                     return None;
                 }
-                vouch_archive::read_file(&file, MOST).ok()
+                vouch_classes::archive::read_file(&file, MOST).ok()
             }
-            Self::Archive { path, entries } => vouch_archive::read(path, entries.get(name)?, MOST).ok(),
+            Self::Archive { path, entries } => {
+                vouch_classes::archive::read(path, entries.get(name)?, MOST).ok()
+            }
         }
     }
 }

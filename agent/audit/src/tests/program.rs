@@ -439,7 +439,7 @@ pub fn jdk_of(name: &str, classes: &[Written<'_>]) -> Folder {
         classes.iter().map(|class| (format!("{}.class", class.name), class.bytes())).collect();
     let entries: Vec<_> = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     fs::create_dir_all(folder.0.join("lib")).unwrap();
-    fs::write(folder.0.join("lib/rt.jar"), vouch_archive::of_bytes(&entries)).unwrap();
+    fs::write(folder.0.join("lib/rt.jar"), vouch_classes::archive::of_bytes(&entries)).unwrap();
     folder
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use vouch_archive::Listing;
+use vouch_classes::archive::Listing;
 use walkdir::WalkDir;
 
 use crate::sources::wanted::Wanted;
@@ -52,7 +52,7 @@ struct Entry {
 #[derive(Debug)]
 enum At {
     Folder,
-    Archive { archive: usize, entry: vouch_archive::Entry },
+    Archive { archive: usize, entry: vouch_classes::archive::Entry },
 }
 
 impl Shelves {
@@ -121,7 +121,7 @@ impl Shelves {
 
     fn try_open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
         let wanted = |name: &str| names.contains(name.rsplit('/').next().unwrap_or(name));
-        let Listing { entries, damage } = vouch_archive::list(path, wanted)?;
+        let Listing { entries, damage } = vouch_classes::archive::list(path, wanted)?;
         if !entries.is_empty() {
             let archive = self.archives.len();
             self.archives.push(Archive { path: path.to_owned(), jdk: jdk_of(path) });
@@ -178,7 +178,8 @@ impl Shelves {
 /// folder beside that.
 fn jdk_of(archive: &Path) -> Option<String> {
     let mut folders = archive.ancestors().skip(1).take(2);
-    let release = |folder: &Path| vouch_archive::read_file(&folder.join("release"), MOST_OF_A_RELEASE).ok();
+    let release =
+        |folder: &Path| vouch_classes::archive::read_file(&folder.join("release"), MOST_OF_A_RELEASE).ok();
     let release = folders.find_map(release)?;
     let release = String::from_utf8_lossy(&release);
     let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim_matches('"');
@@ -211,9 +212,9 @@ impl Copy<'_> {
     /// Its text, if that is no longer than `most`.
     pub fn read(&self, most: u64) -> Result<String, String> {
         let bytes = match &self.entry.at {
-            At::Folder => vouch_archive::read_file(Path::new(&self.entry.path), most)?,
+            At::Folder => vouch_classes::archive::read_file(Path::new(&self.entry.path), most)?,
             At::Archive { archive, entry } => {
-                vouch_archive::read(&self.shelves.archives[*archive].path, entry, most)?
+                vouch_classes::archive::read(&self.shelves.archives[*archive].path, entry, most)?
             }
         };
         // Older sources are often in Latin-1, in which each byte is a character.

@@ -147,7 +147,7 @@ fn of_many_archives_that_of_the_loaded_jar_is_taken() {
     for (version, text) in [("1.0", BAR), ("2.0", other.as_str())] {
         scratch.file(
             &format!("repo/bar-{version}-sources.jar"),
-            vouch_archive::of(&[("com/foo/Bar.java", text)]),
+            vouch_classes::archive::of(&[("com/foo/Bar.java", text)]),
         );
     }
     let of = |jar| text_of(("com/foo/Bar.java", jar, &[4], 1), &[&scratch.0]);
@@ -164,7 +164,7 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
     let scratch = Scratch::new("version");
     let names: Vec<String> = (0..8).map(|at| format!("com/foo/F{at}.java")).collect();
     let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), BAR)).collect();
-    scratch.file("foo-1-sources.jar", vouch_archive::of(&texts));
+    scratch.file("foo-1-sources.jar", vouch_classes::archive::of(&texts));
     // In one of them code ran in a line that is empty there.
     let lines = |at: usize| if at == 3 { &[2_u32][..] } else { &[4] };
     let files: Vec<File<'_>> =
@@ -184,7 +184,8 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
 fn a_jdk_of_another_version_is_none() {
     let scratch = Scratch::new("jdk");
     let string = "package java.lang;\nclass String { }\n";
-    scratch.file("jdk/lib/src.zip", vouch_archive::of(&[("java.base/java/lang/String.java", string)]));
+    scratch
+        .file("jdk/lib/src.zip", vouch_classes::archive::of(&[("java.base/java/lang/String.java", string)]));
     let of = |version: &str| {
         scratch.file("jdk/release", format!("JAVA_VERSION=\"{version}\"\n"));
         text_of(("java/lang/String.java", "java.base", &[2], 1), &[&scratch.0.join("jdk")])
@@ -222,7 +223,7 @@ fn the_hottest_files_come_first_where_room_is_short() {
 #[test]
 fn what_cannot_be_read_is_told_and_costs_nothing_else() {
     let scratch = Scratch::new("damage");
-    let whole = vouch_archive::of(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
+    let whole = vouch_classes::archive::of(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
     scratch.file("a-sources.jar", &whole[..whole.len() / 2]);
     scratch.file("b-sources.jar", "no archive at all");
     scratch.file("good/com/foo/Bar.java", BAR);
