@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use vouch_catalogue::{Catalogue, Facts, Kind, Recorded, Shape, catalogue};
+use vouch_jfr::catalogue::{Catalogue, Facts, Kind, Recorded, Shape, catalogue};
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::{grouped, plain};
 
@@ -76,7 +76,7 @@ fn one_of_jfr(kind: &Kind, catalogue: &Catalogue) -> String {
     }
     for shape in kind.shapes.iter().rev() {
         let Shape { jdks, form, default, profile } = shape;
-        let _ = writeln!(text, "\nJDK {}", vouch_catalogue::versions(jdks, &catalogue.jdks));
+        let _ = writeln!(text, "\nJDK {}", vouch_jfr::catalogue::versions(jdks, &catalogue.jdks));
         let _ = writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", form.has());
         for field in &form.fields {
             let _ = writeln!(text, "  {:<24}  {:<14} {}", field.name, field.what, field.label);

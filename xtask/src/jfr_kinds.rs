@@ -8,7 +8,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use vouch_catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
+use vouch_jfr::catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
 
 use crate::merged::{Marker, markers};
 use crate::report::json;

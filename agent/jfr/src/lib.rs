@@ -3,10 +3,12 @@
 //!
 //! It must never believe the file: each size, count, place and nesting is held to the bytes that
 //! there are, so that a file that was cut or damaged gives what is whole of it and a sentence, and
-//! no number in it is what memory is taken by. It knows no kind of event.
+//! no number in it is what memory is taken by. It knows no kind of event: only [`catalogue`] does,
+//! which the rest does not use.
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod catalogue;
 mod chunk;
 mod decoder;
 mod metadata;

@@ -70,7 +70,7 @@ fn language(path: &str) -> Option<Language> {
         Some((_, "c" | "h" | "js" | "mjs" | "proto" | "groovy")) => Some(Language::CLike),
         Some((_, "toml" | "sh" | "py")) => Some(Language::Script),
         None if path.starts_with("scripts/") || path.starts_with(".ci/") => Some(Language::Script),
-        _ if path == "agent/catalogue/words.txt" => Some(Language::UserText),
+        _ if path == "agent/jfr/src/catalogue/words.txt" => Some(Language::UserText),
         _ => None,
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek};
 
-use vouch_jfr::{Chunk, Reader, Type, Unit, Value};
-
-use crate::kinds::{Field, Form};
+use crate::catalogue::kinds::{Field, Form};
+use crate::chunk::{Chunk, Reader};
+use crate::metadata::{Type, Unit};
+use crate::value::Value;
 
 /// Of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +136,7 @@ fn setting(settings: &BTreeMap<String, String>, has_stack: bool) -> String {
 }
 
 impl Field {
-    fn of(field: &vouch_jfr::Field, of: Option<&Type>) -> Self {
+    fn of(field: &crate::Field, of: Option<&Type>) -> Self {
         let name = of.map_or("", |of| of.name.as_str());
         let what = match (field.unit, name) {
             (Unit::Bytes, _) => "bytes",

@@ -128,7 +128,7 @@ pub fn versions(own: &[u32], all: &BTreeMap<u32, String>) -> String {
 
 /// What each kind tells and lacks, by its name without the `jdk.`.
 pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
-    let lines = include_str!("../words.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("words.txt").lines().filter(|line| !line.starts_with('#'));
     let mut above = "";
     lines
         .filter_map(|line| {
@@ -145,7 +145,7 @@ pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| {
-        let read = serde_json::from_str(include_str!("../kinds.json"));
+        let read = serde_json::from_str(include_str!("kinds.json"));
         let mut catalogue: Catalogue = read.unwrap_or_default();
         let words = words();
         for kind in &mut catalogue.kinds {

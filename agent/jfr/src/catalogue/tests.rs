@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::catalogue;
-use crate::kinds::{versions, words};
+use crate::catalogue::catalogue;
+use crate::catalogue::kinds::{versions, words};
 
 #[test]
 fn each_kind_has_words_and_no_words_are_without_a_kind() {

@@ -3,7 +3,6 @@
 //!
 //! The facts (`kinds.json`) are made from recordings of real JDKs by `scripts/jfr-kinds`, the words
 //! (`words.txt`) by hand. No fact may be written by hand, and no kind may be without words.
-#![forbid(unsafe_code)]
 
 mod facts;
 mod kinds;
