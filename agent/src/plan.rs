@@ -58,7 +58,7 @@ pub fn request(text: &str) -> Request {
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
-        mistakes.extend(vouch_output::check(path).err());
+        mistakes.extend(vouch_log::output::check(path).err());
     }
     let additions =
         [(options.jfr.is_some(), "jfr= puts events"), (!options.sources.is_empty(), "sources= puts text")];
@@ -103,7 +103,8 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         places.options.detail = options.detail;
     }
     mistakes.extend(twice(&places.outputs, places.report.as_ref()));
-    let unwritable: Vec<String> = places.files().filter_map(|path| vouch_output::check(path).err()).collect();
+    let unwritable: Vec<String> =
+        places.files().filter_map(|path| vouch_log::output::check(path).err()).collect();
     if !unwritable.is_empty() {
         let verb = if options.verb == Verb::Stop { "stop" } else { "dump" };
         let report = if places.report.is_some() { " --report FILE.json" } else { "" };
@@ -129,7 +130,8 @@ fn default_output() -> Vec<Output> {
 /// Two files of one place would overwrite each other, however the place is spelt.
 fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
     let paths = outputs.iter().map(|out| &out.path).chain(report);
-    let mut places: Vec<_> = paths.filter_map(|path| Some((vouch_output::identity(path)?, path))).collect();
+    let mut places: Vec<_> =
+        paths.filter_map(|path| Some((vouch_log::output::identity(path)?, path))).collect();
     places.sort();
     let same = places.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
     Some(format!("{} is named twice: give each file its own name", same[0].1.display()))

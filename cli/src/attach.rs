@@ -237,7 +237,7 @@ impl Line {
                 let there = format!("{name}-{}{ending}", fetched.len());
                 let expanded = place
                     .expand(wanted)
-                    .and_then(|wanted| vouch_output::check(Path::new(&wanted)).map(|()| wanted));
+                    .and_then(|wanted| vouch_log::output::check(Path::new(&wanted)).map(|()| wanted));
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),
                     Err(why) => mistakes.push(format!("{name}={wanted}: {why}")),

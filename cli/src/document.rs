@@ -69,7 +69,7 @@ impl Against {
 
 /// A sentence if a file, or whatever else is added up, was named before, in whatever spelling.
 pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
-    if before.iter().any(|before| before == one || vouch_output::is_same(before, one)) {
+    if before.iter().any(|before| before == one || vouch_log::output::is_same(before, one)) {
         return Err(format!("{} is named twice, and would count twice", one.display()));
     }
     Ok(())

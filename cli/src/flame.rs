@@ -43,7 +43,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
     let text = out.extension().is_some_and(|ending| ending == "folded");
-    if text { vouch_output::check(&out) } else { check(&out, ".svg or .folded") }?;
+    if text { vouch_log::output::check(&out) } else { check(&out, ".svg or .folded") }?;
     let read = Profile::read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
@@ -92,7 +92,7 @@ pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
     }
-    vouch_output::check(out)
+    vouch_log::output::check(out)
 }
 
 fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
@@ -101,7 +101,7 @@ fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> R
 }
 
 fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
-    vouch_output::write_whole(out, false, make)
+    vouch_log::output::write_whole(out, false, make)
         .map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
     Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
 }

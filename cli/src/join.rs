@@ -23,7 +23,7 @@ const TOLD: usize = 10;
 pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
     let rewritten = Rewritten::of(first, out, "merged")?;
-    if let Some(read) = files.iter().find(|file| vouch_output::is_same(file, &rewritten.out)) {
+    if let Some(read) = files.iter().find(|file| vouch_log::output::is_same(file, &rewritten.out)) {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
     }
     let (mut sources, mut warnings) = (Vec::new(), Vec::new());
@@ -55,7 +55,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
 /// The profile that a recording makes, and what it lacks.
 fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
     let open = vouch_classes::archive::open_file(file)?;
-    let in_use = vouch_output::held::is_in_use(&open);
+    let in_use = vouch_log::output::held::is_in_use(&open);
     let recovered = vouch_log::read(open)?;
     let lacks = recovered
         .found

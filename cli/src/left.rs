@@ -59,7 +59,7 @@ pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
     if from.metadata()?.len() > MOST {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    vouch_output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
+    vouch_log::output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
 }
 
 /// Waits for JVMs to be gone that were killed together with the program that had started them: a
@@ -136,7 +136,8 @@ fn make_all(
     let place = Place { pid: read.0.meta.pid, time: None, variable: &|_| None, inherited };
     let named = |wanted: &str| place.expand_own(wanted).ok().map(PathBuf::from);
     // Where the name is not known, it is right by that of the recording, if its ending is.
-    let is_asked_for = named(first).map_or(format.is_some(), |asked| vouch_output::is_same(&asked, &profile));
+    let is_asked_for =
+        named(first).map_or(format.is_some(), |asked| vouch_log::output::is_same(&asked, &profile));
     let others: Option<Vec<PathBuf>> = given.all("out").skip(1).map(named).collect();
     // One, or none.
     let report: Option<Vec<PathBuf>> = given.all("report").last().into_iter().map(named).collect();

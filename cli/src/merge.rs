@@ -60,7 +60,7 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
 /// Puts the events of a Flight Recorder file into a profile.
 fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
     let rewritten = Rewritten::of(profile, how.out, "merged")?;
-    if vouch_output::is_same(&rewritten.out, recording) {
+    if vouch_log::output::is_same(&rewritten.out, recording) {
         return Err(format!("{} is the recording: name another file", rewritten.out.display()));
     }
     let called = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -34,11 +34,11 @@ impl<'a> Outputs<'a> {
         }
         let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
         for (place, out) in all.iter().enumerate() {
-            vouch_output::check(out).map_err(|why| format!("cannot be made into {why}"))?;
-            if inputs.iter().any(|input| vouch_output::is_same(out, input)) {
+            vouch_log::output::check(out).map_err(|why| format!("cannot be made into {why}"))?;
+            if inputs.iter().any(|input| vouch_log::output::is_same(out, input)) {
                 return Err(format!("is the recording itself: name another file than {}", out.display()));
             }
-            if all[..place].iter().any(|other| vouch_output::is_same(out, other)) {
+            if all[..place].iter().any(|other| vouch_log::output::is_same(out, other)) {
                 return Err(format!("cannot be written twice to {}: name two files", out.display()));
             }
         }
@@ -53,16 +53,15 @@ impl<'a> Outputs<'a> {
     /// Writes the profiles.
     pub fn write(&self, recording: &Recording, meta: &Meta) -> Result<(), String> {
         for (place, (out, format)) in self.profiles.iter().enumerate() {
-            vouch_output::write_whole(out, format.gzip, |to| format.write(recording, meta, to)).map_err(
-                |error| {
+            vouch_log::output::write_whole(out, format.gzip, |to| format.write(recording, meta, to))
+                .map_err(|error| {
                     let written = self.profiles[..place].iter().map(|(out, _)| *out).chain(self.report);
                     let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
                     match written.as_slice() {
                         [] => unwritten(out, &error),
                         _ => format!("{}; {} is written", unwritten(out, &error), written.join(", ")),
                     }
-                },
-            )?;
+                })?;
         }
         Ok(())
     }
@@ -73,7 +72,7 @@ impl<'a> Outputs<'a> {
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<(), String> {
         let Some(report) = self.report else { return Ok(()) };
-        vouch_output::write_whole(report, false, write).map_err(|error| unwritten(report, &error))
+        vouch_log::output::write_whole(report, false, write).map_err(|error| unwritten(report, &error))
     }
 
     /// Passes their names on, as they are told.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use signal_hook::consts::SIGKILL;
+use vouch_log::output::held::is_in_use;
 use vouch_log::{Found, Recovered};
-use vouch_output::held::is_in_use;
 use vouch_report::Detail;
 
 use crate::given::VERBOSE_HELP;

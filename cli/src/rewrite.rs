@@ -26,7 +26,7 @@ impl<'a> Rewritten<'a> {
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
         }
-        vouch_output::check(&out)?;
+        vouch_log::output::check(&out)?;
         Ok(Self { profile, out })
     }
 
@@ -37,7 +37,7 @@ impl<'a> Rewritten<'a> {
     /// Writes it; the file's name.
     pub fn write(&self, document: &Part) -> Result<String, String> {
         let name = self.out.to_string_lossy().into_owned();
-        let written = vouch_output::write_whole(&self.out, name.ends_with(".gz"), |file| {
+        let written = vouch_log::output::write_whole(&self.out, name.ends_with(".gz"), |file| {
             serde_json::to_writer(file, document).map_err(io::Error::from)
         });
         written.map_err(|error| format!("{name} cannot be written: {error}"))?;

@@ -9,8 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::output::held::{create, is_at, is_in_use, open, remove_left};
 use prost::Message;
-use vouch_output::held::{create, is_at, is_in_use, open, remove_left};
 use vouch_recording::Recording;
 
 use crate::block::{self, Packer};

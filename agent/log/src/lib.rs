@@ -2,7 +2,8 @@
 //! docs/recording-file.md describes it for whoever writes a reader of his own.
 //!
 //! [`Writer`] appends what has come since; [`read()`] makes a
-//! [`Recording`](vouch_recording::Recording) of it again, torn at any byte.
+//! [`Recording`](vouch_recording::Recording) of it again, torn at any byte. [`output`] writes all
+//! other files, and knows no recording.
 //!
 //! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in
 //! the page cache); take a sample for recorded that was not.
@@ -19,6 +20,7 @@ mod block;
 mod file;
 mod ids;
 mod news;
+pub mod output;
 mod read;
 mod replay;
 mod state;

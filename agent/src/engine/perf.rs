@@ -15,7 +15,7 @@ use sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
-use vouch_output::held::beyond_standard_streams;
+use vouch_log::output::held::beyond_standard_streams;
 use vouch_signal::signal_number;
 
 use crate::clock::nanos;

@@ -43,7 +43,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         } else {
             None
         };
-        let result = vouch_output::write_whole(&out.path, format.gzip, |file| match document {
+        let result = vouch_log::output::write_whole(&out.path, format.gzip, |file| match document {
             Some(document) => serde_json::to_writer(file, document).map_err(io::Error::from),
             None => plain(file),
         });
@@ -53,7 +53,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         }
     }
     if let Some(path) = &places.report {
-        all.extend(written(path, vouch_output::write_whole(path, false, |file| report.write(file))));
+        all.extend(written(path, vouch_log::output::write_whole(path, false, |file| report.write(file))));
     }
     let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
     let is_whole = lost.is_empty();

@@ -5,9 +5,8 @@
 //!
 //! # Invariants
 //!
-//! **Invariant 9.** A file appears whole or not at all, for the user alone. Held by: this crate's
+//! **Invariant 9.** A file appears whole or not at all, for the user alone. Held by: this module's
 //! tests.
-#![forbid(unsafe_code)]
 
 pub mod held;
 
