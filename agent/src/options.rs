@@ -5,7 +5,7 @@
 //! told at once. Pure: what the environment says comes in through [`Place`], files are not touched
 //! here.
 //!
-//! [`Place`]: vouch_options::pattern::Place
+//! [`Place`]: vouch_report::options::pattern::Place
 
 pub mod choices;
 pub mod fields;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use vouch_options::DEFAULT_OUT;
 use vouch_report::Detail;
+use vouch_report::options::DEFAULT_OUT;
 
 use crate::clock;
 use crate::engine::choose::{Choice, choose};
@@ -11,7 +11,7 @@ use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};
 use crate::options::parse::{Request, parse};
-use vouch_options::pattern::Place;
+use vouch_report::options::pattern::Place;
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]

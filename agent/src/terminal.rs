@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use vouch_log::output::held::beyond_standard_streams;
-pub use vouch_options::terminal::{BEGUN, ENDED};
-use vouch_options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+pub use vouch_report::options::terminal::{BEGUN, ENDED};
+use vouch_report::options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
 
 /// One that is open. All files are made at once: whoever takes the folder away then finds no new
 /// ones in it.

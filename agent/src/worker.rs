@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
-use vouch_options::{RECORDING, RESTING};
+use vouch_report::options::{RECORDING, RESTING};
 use vouch_signal::usual::Usual;
 
 use crate::facade::{Jvmti, Result};

@@ -16,8 +16,8 @@ use clap::Args;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use vouch_formats::Format;
-use vouch_options::pattern::{Place, escaped};
-use vouch_options::terminal::End;
+use vouch_report::options::pattern::{Place, escaped};
+use vouch_report::options::terminal::End;
 
 use crate::agent;
 use crate::given::{self, FILES, Given, Options, Start, seen};

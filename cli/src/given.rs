@@ -10,8 +10,8 @@ use std::path::{Path, absolute};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use vouch_formats::Format;
-use vouch_options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 use vouch_report::Detail;
+use vouch_report::options::{Beside, DEFAULT_OUT, Key, explained, pattern};
 
 use crate::outputs::free;
 
@@ -111,7 +111,7 @@ impl Given {
         for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let known = part
                 .split_once('=')
-                .and_then(|(name, value)| Some((vouch_options::find(name.trim())?, value.trim())));
+                .and_then(|(name, value)| Some((vouch_report::options::find(name.trim())?, value.trim())));
             match known {
                 Some((key, value)) => self.values.push((key, value.to_owned())),
                 None => self.words.push(part.to_owned()),
@@ -152,7 +152,7 @@ impl Given {
     /// A profile has a name, though nobody gave one.
     pub fn name_profile(&mut self) {
         if !self.has("out")
-            && let Some(key) = vouch_options::find("out")
+            && let Some(key) = vouch_report::options::find("out")
         {
             self.values.push((key, DEFAULT_OUT.to_owned()));
         }
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_comma_is_refused_where_it_would_end_the_option() {
         let mut given = given("");
-        given.values.push((vouch_options::find("threads").unwrap(), "a{1,2}".to_owned()));
+        given.values.push((vouch_report::options::find("threads").unwrap(), "a{1,2}".to_owned()));
         assert!(given.text(&[]).unwrap_err().contains("a comma separates"));
     }
 }

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use vouch_formats::Format;
 use vouch_log::{ENDING, Recovered, is_left};
-use vouch_options::DEFAULT_OUT;
-use vouch_options::pattern::Place;
 use vouch_report::Detail;
+use vouch_report::options::DEFAULT_OUT;
+use vouch_report::options::pattern::Place;
 
 use crate::given::{Given, seen};
 use crate::outputs::{Outputs, free};

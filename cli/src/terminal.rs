@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use vouch_log::is_left;
-use vouch_options::terminal::{BEGUN, ENDED, End, KEPT, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+use vouch_report::options::terminal::{BEGUN, ENDED, End, KEPT, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
 
 use crate::jvm::user::{User, within};
 

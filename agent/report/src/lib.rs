@@ -3,7 +3,7 @@
 //!
 //! [`TrustReport::of`] takes from a recording what that can tell, and from a [`Run`] what only the
 //! caller knows. The summary on stderr, the panel in the front-end and what `vouch explain` says
-//! are made from it.
+//! are made from it. [`options`] has the options, which agent and command share.
 //!
 //! What this crate never does: know a JVM, read a clock, open a file.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod groups;
 mod hottest;
 mod interval;
 mod jvm;
+pub mod options;
 mod plausible;
 mod process;
 mod proof;

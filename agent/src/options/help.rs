@@ -11,7 +11,7 @@ pub fn text() -> String {
             let _ = writeln!(text, "  {name:18} {line}");
         }
     };
-    for key in vouch_options::explained() {
+    for key in vouch_report::options::explained() {
         row(&format!("{}={}", key.name, key.default.unwrap_or(key.value)), key.help);
     }
     row("quiet, verbose", &["print no summary, but for warnings; or print all of it"]);

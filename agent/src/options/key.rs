@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
-use vouch_options::pattern::Place;
-use vouch_options::{Beside, Key, WORDS, offered, terminal};
+use vouch_report::options::pattern::Place;
+use vouch_report::options::{Beside, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate, size};
@@ -50,7 +50,7 @@ pub fn apply(
                 options.detail = if name == "quiet" { Detail::Quiet } else { Detail::Verbose };
                 return Ok(());
             }
-            _ if vouch_options::find(name).is_some() => {
+            _ if vouch_report::options::find(name).is_some() => {
                 return Err(format!("{name} needs a value: {name}=…"));
             }
             _ => return Err(unknown(name)),
@@ -170,7 +170,7 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
         Verb::Lab => ("lab", Some(Beside::Lab)),
     };
     let is_allowed = |key: &Key| key.beside == Beside::Any || Some(key.beside) == allowed;
-    let wrong = seen.iter().filter(|key| !vouch_options::find(key).is_some_and(is_allowed));
+    let wrong = seen.iter().filter(|key| !vouch_report::options::find(key).is_some_and(is_allowed));
     wrong
         .map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts"))
         .collect()

@@ -1,7 +1,7 @@
 //! Reads an option text.
 
-use vouch_options::pattern::Place;
 use vouch_report::Detail;
+use vouch_report::options::pattern::Place;
 
 use super::fields::Options;
 use super::key;
@@ -37,7 +37,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
             mistakes.push(mistake);
         } else if value.is_some() {
-            let key = vouch_options::find(name);
+            let key = vouch_report::options::find(name);
             if !key.is_some_and(|key| key.again) && seen.contains(&name) {
                 mistakes.push(format!("{name} is set twice: set it once"));
             }

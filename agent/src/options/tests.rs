@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use vouch_formats::Format;
-use vouch_options::pattern::Place;
 use vouch_report::Detail;
+use vouch_report::options::pattern::Place;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::{self, STRATEGIES};
 
@@ -166,7 +166,7 @@ fn nonsense_is_refused_kindly() {
 
 #[test]
 fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
-    for key in &vouch_options::KEYS {
+    for key in &vouch_report::options::KEYS {
         let told = mistakes(&format!("{}=?", key.name));
         assert!(told.iter().all(|told| !told.contains("unknown key")), "{}: {told:?}", key.name);
         if let Some(default) = key.default {
@@ -199,11 +199,11 @@ proptest! {
 
     #[test]
     fn any_text_is_options_or_mistakes_of_a_line_each(
-        parts in prop::collection::vec((0..vouch_options::KEYS.len(), prop::option::of(value())), 0..6),
+        parts in prop::collection::vec((0..vouch_report::options::KEYS.len(), prop::option::of(value())), 0..6),
         text in prop::option::weighted(0.1, any::<String>()),
     ) {
         let option = |(key, value): &(usize, Option<String>)| {
-            let name = vouch_options::KEYS[*key].name;
+            let name = vouch_report::options::KEYS[*key].name;
             value.as_ref().map_or(name.to_owned(), |value| format!("{name}={value}"))
         };
         let text = text.unwrap_or_else(|| parts.iter().map(option).collect::<Vec<_>>().join(","));

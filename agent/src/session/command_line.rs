@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use vouch_options::launcher::split;
+use vouch_report::options::launcher::split;
 
 /// Those of this process, those of the environment first.
 pub fn given() -> Vec<String> {

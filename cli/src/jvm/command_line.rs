@@ -3,7 +3,7 @@
 //! It must never show what stands behind that: a program's own arguments are its own affair, and
 //! may be secret.
 
-use vouch_options::launcher::split;
+use vouch_report::options::launcher::split;
 
 /// What was asked for; a program that has a JVM in it is called by its own name.
 pub fn main(words: &[String]) -> String {

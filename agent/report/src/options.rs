@@ -1,9 +1,8 @@
 //! The options that there are: one row each, of which the agent's help and the command line's are
 //! made.
 //!
-//! What this crate never does: read an option's value. That is the agent's, which knows what it can
-//! do; what is wrong with one is said by it.
-#![forbid(unsafe_code)]
+//! What this module never does: read an option's value. That is the agent's, which knows what it
+//! can do; what is wrong with one is said by it.
 
 pub mod launcher;
 pub mod pattern;
