@@ -13,10 +13,10 @@ mod stacks;
 mod top;
 mod top_frames;
 
-use vouch_proof::{Body, Pool, Relation};
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
+use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::resolve::Method;
 

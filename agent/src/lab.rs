@@ -14,8 +14,8 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
+use vouch_verify::witness::{Comparison, Difference, compare};
 use vouch_walk::walker::{RawFrame, Walker};
-use vouch_witness::{Comparison, Difference, compare};
 
 use crate::agent::Agent;
 use crate::clock::own_tid;

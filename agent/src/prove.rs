@@ -1,5 +1,5 @@
-//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch-proof` once for
-//! each distinct edge.
+//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch_verify::proof`
+//! once for each distinct edge.
 //!
 //! What was answered is kept. It must never run the program's code, and never ask about a class
 //! that may be gone.
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use vouch_proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
 use vouch_sample::{Meaning, Meant};
+use vouch_verify::proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
 
 use crate::clock;
 use crate::jvm::Jvm;
@@ -118,10 +118,10 @@ impl Prover {
 
     fn judge_leaf(&mut self, leaf: Meant, jvm: &mut dyn Jvm) -> Verdict {
         let Some(method) = self.method(leaf.method(), jvm) else { return unnamed(leaf.method(), jvm) };
-        let verdict = vouch_proof::leaf(&method, leaf.bci());
+        let verdict = vouch_verify::proof::leaf(&method, leaf.bci());
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), jvm) {
             let Some(present) = self.present(leaf.method(), jvm) else { return void() };
-            again(vouch_proof::leaf(&present, leaf.bci()))
+            again(vouch_verify::proof::leaf(&present, leaf.bci()))
         } else {
             verdict
         }
@@ -136,7 +136,7 @@ impl Prover {
         callee: &Method,
         jvm: &mut dyn Jvm,
     ) -> Verdict {
-        vouch_proof::edge(method, caller.bci(), callee, |named| {
+        vouch_verify::proof::edge(method, caller.bci(), callee, |named| {
             self.relation(caller.method(), named, callee_id, jvm)
         })
     }

@@ -43,7 +43,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use vouch_proof::Verdict;
 use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Cut, Frame, Head, Meaning, Meant, NATIVE, Reason, Stack, Walk};
@@ -51,6 +50,7 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::record::{head, name};
 use vouch_signal::sampler::Counters;
 use vouch_signal::stay::DEEPEST;
+use vouch_verify::proof::Verdict;
 use vouch_walk::own::carried::NAME_BYTES;
 use vouch_walk::recover::Recovery;
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::slots::Slot;
+use vouch_verify::witness::rules;
 use vouch_walk::context::{here, repair};
 use vouch_walk::guard::walk;
 use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
-use vouch_witness::rules;
 
 use crate::clock;
 use crate::threads::signal;

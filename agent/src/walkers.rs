@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use jni::JNIEnv;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
+use vouch_verify::witness::compare;
 use vouch_walk::broken::{Break, Broken};
 use vouch_walk::own::Own;
 use vouch_walk::walker::{RawFrame, Walker};
-use vouch_witness::compare;
 
 use crate::clock::own_tid;
 use crate::facade::Jvmti;

@@ -30,7 +30,7 @@ use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
 use vouch_signal::stay::{Post, Stay};
 use vouch_signal::usual::Usual;
-use vouch_witness::{Difference, agrees_outside, compare, outside, root_side, rules};
+use vouch_verify::witness::{Difference, agrees_outside, compare, outside, root_side, rules};
 
 use crate::clock;
 use crate::jvm::{Jvm, Top, Unknown, Witnessed};

@@ -9,9 +9,9 @@ use std::str::FromStr;
 use serde::Deserialize as _;
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
-use vouch_proof::Refutation;
 use vouch_report::{LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason};
 use vouch_sample::NATIVE;
+use vouch_verify::proof::Refutation;
 
 use crate::document::{self, Against};
 

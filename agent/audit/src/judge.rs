@@ -1,4 +1,4 @@
-//! Every edge and leaf of a recording, held to the bytecode by `vouch-proof`.
+//! Every edge and leaf of a recording, held to the bytecode by `vouch_verify::proof`.
 //!
 //! It must never refute by a class that it does not know to have run: what cannot be judged is said
 //! to be so, and why.
@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use vouch_classes::Library;
-use vouch_proof::{
+use vouch_sample::Meant;
+use vouch_verify::proof::{
     Body, Class, Explanation, Gone, INVOKEINTERFACE, Method, Refutation, Relation, Verdict,
     without_hidden_part,
 };
-use vouch_sample::Meant;
 
 use crate::generated_class::Rule;
 use crate::made;
@@ -128,7 +128,9 @@ impl<'a> Judge<'a> {
         let mut relation = |versions: &mut Versions, named: &str| relation(versions, library, named, callee);
         let judged = match version {
             Ok(()) | Err(Unjudged::Generated(_)) if callee.descriptor.is_empty() => Err(Unjudged::Overload),
-            Ok(()) => Ok(vouch_proof::edge(method, place.bci, callee, |named| relation(versions, named))),
+            Ok(()) => {
+                Ok(vouch_verify::proof::edge(method, place.bci, callee, |named| relation(versions, named)))
+            }
             Err(Unjudged::Generated(rule)) => made::edge(rule, method, callee, versions, &mut relation),
             Err(why) => Err(why),
         };
@@ -157,7 +159,8 @@ impl<'a> Judge<'a> {
 
     fn ask_leaf(&self, seen: &Seen, leaf: PlaceId) -> Judged {
         let place = seen.place(leaf);
-        self.version(seen, place.method).map(|()| vouch_proof::leaf(self.method(place.method), place.bci))
+        self.version(seen, place.method)
+            .map(|()| vouch_verify::proof::leaf(self.method(place.method), place.bci))
     }
 
     /// A verdict by code of which nothing says that it is the very code that ran is no refutation.

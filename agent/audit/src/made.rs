@@ -3,7 +3,7 @@
 //! It must never say more than the rule does: what a class is called tells what it may be, and not
 //! what it does.
 
-use vouch_proof::{Body, Explanation, Method, Refutation, Relation, Verdict, through};
+use vouch_verify::proof::{Body, Explanation, Method, Refutation, Relation, Verdict, through};
 
 use crate::generated_class::{INVOKE, LAMBDA, Rule};
 use crate::unjudged::{Judged, Unjudged};

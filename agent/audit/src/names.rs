@@ -3,7 +3,7 @@
 //! It must never follow a reference for ever, or take a native function for a method.
 
 use vouch_jfr::{Chunk, Value};
-use vouch_proof::hidden_part;
+use vouch_verify::proof::hidden_part;
 
 /// Of an event that says of none.
 pub const NO_THREAD: &str = "[no thread]";

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vouch_proof::{Body, Corruption, Framed, Gone, Known, Method, Verdict, edge};
 use vouch_report::Power;
 use vouch_sample::{Bci, ENTRY};
+use vouch_verify::proof::{Body, Corruption, Framed, Gone, Known, Method, Verdict, edge};
 
 use crate::judge::Judge;
 use crate::readings;
@@ -53,7 +53,7 @@ fn each<'m>(
         Known { frame: place.meant(), method: Some(method(place.method)) }
     };
     let powers = Corruption::ALL.map(|corruption| {
-        let noticed = vouch_proof::power(
+        let noticed = vouch_verify::proof::power(
             corruption,
             TRIALS,
             leaves.len(),

@@ -9,13 +9,13 @@ use std::io::{Read, Seek};
 
 use indexmap::IndexMap;
 use vouch_formats::Meta;
-use vouch_proof::{Explanation, Refutation};
 use vouch_recording::{
     self as rec, Category, Fate, LEFT_OUT, Mark, MarkKind, MarkKindId, Recording, RefutationId, Sample,
     no_stack, outside, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
 use vouch_sample::VALUES;
+use vouch_verify::proof::{Explanation, Refutation};
 
 use crate::chunks::Chunks;
 use crate::naming::Names;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_classes::{ClassFile, Declared, Library};
-use vouch_proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 use vouch_sample::{Bci, ENTRY, NATIVE};
+use vouch_verify::proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 
 use crate::judge::Judge;
 use crate::seen::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};

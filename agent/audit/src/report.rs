@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 use serde::Serialize;
-use vouch_proof::Verdict;
 use vouch_recording::ByFate;
 use vouch_report::{Power, RefutationReport, Signals, millis};
+use vouch_verify::proof::Verdict;
 
 use crate::cpu::{Cpu, Time};
 use crate::judge::Judge;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexMap;
-use vouch_proof::{Explanation, Refutation, Thread as Began, Verdict, root};
 use vouch_recording::{ByFate, Fate};
+use vouch_verify::proof::{Explanation, Refutation, Thread as Began, Verdict, root};
 
 use crate::judge::{Edge, Judge};
 use crate::seen::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};

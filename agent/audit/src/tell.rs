@@ -6,9 +6,9 @@
 use std::cmp::Reverse;
 
 use indexmap::IndexMap;
-use vouch_proof::{called, is_invoke, listing};
 use vouch_report::RefutationReport;
 use vouch_sample::Bci;
+use vouch_verify::proof::{called, is_invoke, listing};
 
 use crate::judge::Judge;
 use crate::readings;

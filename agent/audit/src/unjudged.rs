@@ -1,6 +1,6 @@
 //! What is said of an edge or a leaf, and why one is not judged.
 
-use vouch_proof::Verdict;
+use vouch_verify::proof::Verdict;
 
 use crate::generated_class::Rule;
 

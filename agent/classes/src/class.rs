@@ -8,7 +8,7 @@ use std::sync::Arc;
 use noak::MStr;
 use noak::reader::cpool::{self, ConstantPool, Item, MethodKind};
 use noak::reader::{AttributeContent, Class as Raw, Method as RawMethod};
-use vouch_proof::{Body, Class, Code, Gone, Member, Pool, Reference};
+use vouch_verify::proof::{Body, Class, Code, Gone, Member, Pool, Reference};
 
 /// A class, as its file has it.
 #[derive(Debug)]
@@ -215,7 +215,8 @@ fn member<'p>(
     }
 }
 
-/// Names that are no UTF-8 in the JVM's own encoding are not there, as in `vouch_proof::Pool`.
+/// Names that are no UTF-8 in the JVM's own encoding are not there, as in
+/// `vouch_verify::proof::Pool`.
 fn text(text: &MStr) -> Option<&str> {
     text.to_str()
 }

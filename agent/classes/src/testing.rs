@@ -2,7 +2,7 @@
 //!
 //! It must never be used outside of tests.
 
-use vouch_proof::testing::PoolBuilder;
+use vouch_verify::proof::testing::PoolBuilder;
 
 /// A class.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use vouch_proof::{Body, Reference};
+use vouch_verify::proof::{Body, Reference};
 
 use crate::image::Image;
 use crate::testing::{INVOKESTATIC, LAMBDA, LENGTH, Written, WrittenMethod};

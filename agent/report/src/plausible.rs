@@ -1,7 +1,7 @@
 //! Why stacks are plausible and not proven.
 
 use serde::{Deserialize, Serialize};
-use vouch_proof::Explanation;
+use vouch_verify::proof::Explanation;
 
 /// Reasons that explain no call, but concern the stack as a whole or its top frame. The report
 /// calls the others as proof calls its explanations.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use vouch_proof::Refutation;
 use vouch_recording::{Recording, RefutationId};
+use vouch_verify::proof::Refutation;
 
 use crate::text::readable;
 use crate::time::float;
@@ -148,7 +148,7 @@ impl Conservation {
 /// told.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use vouch_proof::Refutation;
+    use vouch_verify::proof::Refutation;
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
     pub fn serialize<S: Serializer>(kind: &Refutation, serializer: S) -> Result<S::Ok, S::Error> {

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 
-use vouch_proof::Refutation;
 use vouch_recording::ByFate;
+use vouch_verify::proof::Refutation;
 
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use jni_sys::jint;
 use jvmti_sys::{jthread, jvmtiFrameInfo};
 use vouch_sample::{Frame, MethodId};
-use vouch_witness::rules;
+use vouch_verify::witness::rules;
 
 use super::jvmti::{Jvmti, Result, call};
 

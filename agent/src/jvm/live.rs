@@ -10,10 +10,10 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
-use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
+use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::own::Own;
 
 use super::mounted::Mounted;

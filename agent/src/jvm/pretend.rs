@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vouch_proof::testing::PoolBuilder;
-use vouch_proof::{Body, Code, Gone, Pool, Relation};
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
+use vouch_verify::proof::testing::PoolBuilder;
+use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed};
 use crate::facade::LineEntry;

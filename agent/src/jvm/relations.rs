@@ -7,7 +7,7 @@
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};
-use vouch_proof::Relation;
+use vouch_verify::proof::Relation;
 
 use crate::facade::Jvmti;
 use crate::java;

@@ -11,10 +11,10 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
-use vouch_machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
-use vouch_proof::Code;
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
+use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
+use vouch_verify::proof::Code;
 use vouch_walk::blobs::Blobs;
 use vouch_walk::memory::Memory;
 use vouch_walk::own::Own;
@@ -184,7 +184,7 @@ impl TopFrames {
             None => None,
         };
         let certainty = index.map_or(Certainty::Approximate, |index| {
-            vouch_machine::certainty(&nmethod, site.charged_end(), index, loops)
+            vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
         });
         let is_safepoint = index.is_some_and(|index| nmethod.is_safepoint(index, site.charged_end()));
         let neighbour_differs =

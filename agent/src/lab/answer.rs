@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use jni::JNIEnv;
 use vouch_sample::Frame;
-use vouch_witness::{Comparison, Difference, Row};
+use vouch_verify::witness::{Comparison, Difference, Row};
 
 use super::{Asked, Refusal};
 use crate::agent::Agent;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use vouch_proof::{Body, Class, Method};
 use vouch_sample::Meaning;
+use vouch_verify::proof::{Body, Class, Method};
 
 use crate::jvm::Jvm;
 use crate::resolve;

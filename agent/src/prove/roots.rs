@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_proof::{Thread, Verdict, root};
 use vouch_sample::Meaning;
+use vouch_verify::proof::{Thread, Verdict, root};
 
 use super::Prover;
 use crate::jvm::Jvm;

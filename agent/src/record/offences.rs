@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
-use vouch_proof::{Refutation as Kind, called, listing};
 use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
 use vouch_report::{Account, LISTED, RefutationReport, sign};
 use vouch_sample::{Bci, ENTRY, Meaning, Meant, Stack};
+use vouch_verify::proof::{Refutation as Kind, called, listing};
 
 use super::tree::{OffenceId, Standing};
 use crate::jvm::Jvm;

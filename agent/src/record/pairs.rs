@@ -2,8 +2,8 @@
 //! measuring what a witness would notice. It must never keep more than a few.
 
 use fastrand::Rng;
-use vouch_proof::Known;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_verify::proof::Known;
 
 use super::tree::NodeId;
 use crate::jvm::Jvm;

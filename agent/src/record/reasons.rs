@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use vouch_proof::Explanation;
 use vouch_recording::Certainty;
 use vouch_report::{
     APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, float,
 };
+use vouch_verify::proof::Explanation;
 
 use super::recovered::Leaf;
 

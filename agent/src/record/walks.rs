@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_proof::{Corruption, Framed, Known, Noticed, Verdict, edge, power};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, Meaning, Meant, Stack};
+use vouch_verify::proof::{Corruption, Framed, Known, Noticed, Verdict, edge, power};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::Names;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 use parking_lot::Mutex;
-use vouch_proof::without_hidden_part;
 use vouch_recording::Category;
 use vouch_sample::MethodId;
+use vouch_verify::proof::without_hidden_part;
 
 use crate::facade::{Jvmti, LineEntry};
 use crate::java;

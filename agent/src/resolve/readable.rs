@@ -1,6 +1,6 @@
 //! Names that a person can read, made of the JVM's. Pure.
 
-use vouch_proof::{hidden_part, without_hidden_part};
+use vouch_verify::proof::{hidden_part, without_hidden_part};
 
 /// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class
 /// loses the address or number that its name ends in: it says nothing, and differs from run to run.

@@ -98,7 +98,7 @@ fn java(text: &str) -> Option<Frame<'_>> {
     let Some(text) = without_descriptor(text) else { return DOUBT };
     let (class, name) = text.rsplit_once('.')?;
     // In a hidden class's name there may be slashes behind the dots.
-    let (plain, added) = class.split_at(vouch_proof::hidden_part(class).unwrap_or(class.len()));
+    let (plain, added) = class.split_at(vouch_verify::proof::hidden_part(class).unwrap_or(class.len()));
     let plain = without_module(plain);
     let is_alone = !plain.contains(['.', '/']);
     if !is_class(plain) || !is_name(name) || is_alone && NATIVE_ENDINGS.contains(&name) {

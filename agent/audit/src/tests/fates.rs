@@ -1,7 +1,7 @@
 //! What becomes of an event, by what its stack is.
 
-use vouch_proof::Refutation;
 use vouch_recording::ByFate;
+use vouch_verify::proof::Refutation;
 
 use super::program::{
     BEGINNING, BROKEN, CLASSES, CLEAR, COLLECTOR, ENDED, FIRST, Folder, GONE, LAMBDA_BODY, LAMBDA_RUN, MAIN,

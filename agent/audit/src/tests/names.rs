@@ -6,8 +6,8 @@ use std::io::Read as _;
 
 use proptest::prelude::*;
 use vouch_classes::testing::{Call, INVOKESTATIC, Written, WrittenMethod};
-use vouch_proof::Refutation;
 use vouch_recording::ByFate;
+use vouch_verify::proof::Refutation;
 
 use super::program::{CLASSES, Folder, jdk, jdk_of};
 use super::total::always;

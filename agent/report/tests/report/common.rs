@@ -6,12 +6,12 @@ pub mod contexts;
 #[path = "../../../recording/tests/common/mod.rs"]
 mod recordings;
 
-use vouch_proof::Refutation;
 use vouch_recording::{Fate, Recording, Sample};
 use vouch_report::{
     AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, HandlerTime, Power, Rate,
     RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport,
 };
+use vouch_verify::proof::Refutation;
 
 pub use recordings::{START_NS, busy_thread, sample, stack};
 

@@ -1,13 +1,13 @@
 //! What a person reads after a run: warnings, four lines, and where that was asked for all that
 //! matters.
 
-use vouch_proof::Refutation;
 use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
 use vouch_report::{
     ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport, LIMIT_REACHED,
     PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TopFrameReport,
     TrustReport, WitnessReport,
 };
+use vouch_verify::proof::Refutation;
 
 use crate::common::{START_NS, proven_report, report, run, sample, stack};
 

@@ -1,0 +1,265 @@
+//! States that C2 leaves over when it inlines a call late.
+//!
+//! While C2 parses, each node gets the state of the bytecode that is parsed
+//! (`Compile::default_node_notes`). After parsing that default is removed. Late inlining sets it
+//! again, to the state of the inlined call (`CallGenerator::do_late_inline_helper`), and leaves it
+//! set: all nodes that the optimiser makes afterwards have the call's state. It says nothing of
+//! them.
+//!
+//! Such a state is that of an invoke, it stands in several places, and the inlined method has
+//! states of its own. A call that is an intrinsic has no such states, and its instructions are
+//! rightly described.
+
+use std::collections::HashMap;
+use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
+
+use crate::machine::certainty::REPEATED;
+use crate::machine::nmethod::{DebugPoint, Inlined, Nmethod};
+
+/// What a repeated state says of its instructions.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Right,
+    Doubtful,
+    LeftOver,
+}
+
+/// Which states of a compiled method are left over. It holds while the code is there.
+#[derive(Debug, Default)]
+pub struct LeftOver {
+    /// The PcDescs whose states are not left over, in order.
+    kept: Box<[usize]>,
+    /// Of these the ones whose states may be, if notes are reliable. Otherwise all may be.
+    doubtful: Box<[usize]>,
+}
+
+impl LeftOver {
+    /// Finds them. Where the notes of nodes are not reliable every state is doubtful.
+    pub fn find(nmethod: &mut impl Nmethod) -> Self {
+        let all = 0..nmethod.count();
+        if !nmethod.has_reliable_notes() {
+            return Self { kept: all.collect(), doubtful: Box::default() };
+        }
+        let is_repeated = |index: &usize| nmethod.repetitions(*index) >= REPEATED;
+        let repeated: Vec<usize> = all.clone().filter(is_repeated).collect();
+        let (mut doubtful, mut left_over) = (Vec::new(), Vec::new());
+        let mut points: Option<Vec<DebugPoint>> = None;
+        // What was found out of a state, which comes again and again.
+        let mut states: HashMap<Rc<[Inlined]>, State> = HashMap::new();
+        for index in repeated {
+            let Some(point) = nmethod.point(index).filter(|point| !point.at_safepoint) else { continue };
+            let state = states.get(&point.chain).copied().unwrap_or_else(|| {
+                let state = if nmethod.is_invoke(point.chain[0]).unwrap_or(true) {
+                    let points = points.get_or_insert_with(|| {
+                        all.clone().filter_map(|index| nmethod.point(index)).collect()
+                    });
+                    let depth = point.chain.len();
+                    let is_inlined =
+                        |it: &DebugPoint| it.chain.len() > depth && it.chain.ends_with(&point.chain);
+                    if points.iter().any(is_inlined) { State::LeftOver } else { State::Doubtful }
+                } else {
+                    State::Right
+                };
+                states.insert(point.chain, state);
+                state
+            });
+            match state {
+                State::Right => {}
+                State::Doubtful => doubtful.push(index),
+                State::LeftOver => left_over.push(index),
+            }
+        }
+        let kept = all.filter(|index| left_over.binary_search(index).is_err());
+        Self { kept: kept.collect(), doubtful: doubtful.into() }
+    }
+}
+
+/// A compiled method without the states that are left over: their instructions count as not
+/// described.
+#[derive(Debug)]
+pub struct Described<'n, N> {
+    nmethod: &'n mut N,
+    left_over: &'n LeftOver,
+}
+
+impl<'n, N: Nmethod> Described<'n, N> {
+    pub fn new(nmethod: &'n mut N, left_over: &'n LeftOver) -> Self {
+        Self { nmethod, left_over }
+    }
+
+    /// The index that a PcDesc has in the method itself.
+    pub fn original(&self, index: usize) -> Option<usize> {
+        self.left_over.kept.get(index).copied()
+    }
+
+    /// The method itself.
+    pub fn nmethod(&self) -> &N {
+        self.nmethod
+    }
+}
+
+impl<N: Nmethod> Nmethod for Described<'_, N> {
+    fn code(&self) -> Range<usize> {
+        self.nmethod.code()
+    }
+
+    fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
+        self.nmethod.read(at, into)
+    }
+
+    fn count(&self) -> usize {
+        self.left_over.kept.len()
+    }
+
+    fn index_at(&self, address: usize) -> Option<usize> {
+        let original = self.nmethod.index_at(address)?;
+        let index = self.left_over.kept.partition_point(|kept| *kept < original);
+        (index < self.count()).then_some(index)
+    }
+
+    fn end(&self, index: usize) -> Option<usize> {
+        self.nmethod.end(self.original(index)?)
+    }
+
+    fn point(&self, index: usize) -> Option<DebugPoint> {
+        self.nmethod.point(self.original(index)?)
+    }
+
+    fn repetitions(&self, index: usize) -> usize {
+        let is_doubtful = |index: &usize| {
+            !self.has_reliable_notes() || self.left_over.doubtful.binary_search(index).is_ok()
+        };
+        self.original(index).filter(is_doubtful).map_or(1, |index| self.nmethod.repetitions(index))
+    }
+
+    fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>> {
+        self.nmethod.bytecode_loops(method)
+    }
+
+    fn is_invoke(&mut self, inlined: Inlined) -> Option<bool> {
+        self.nmethod.is_invoke(inlined)
+    }
+
+    fn is_last_call(&self, target: usize) -> bool {
+        self.nmethod.is_last_call(target)
+    }
+
+    fn has_reliable_notes(&self) -> bool {
+        self.nmethod.has_reliable_notes()
+    }
+
+    fn left_over_at(&self, charged_end: usize) -> Option<DebugPoint> {
+        let original = self.nmethod.index_at(charged_end)?;
+        let is_kept = self.left_over.kept.binary_search(&original).is_ok();
+        if is_kept { None } else { self.nmethod.point(original) }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use vouch_sample::Certainty;
+
+    use super::*;
+    use crate::machine::testing::{CMP, INC, LOCK_ADD, Method, RET, chain};
+    use crate::machine::{certainty, owner};
+
+    const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
+    /// A call, and what was inlined at it.
+    const CALL: &[(usize, i32)] = &[(2, 14), (9, 5)];
+    const CALLED: &[(usize, i32)] = &[(3, 1), (2, 14), (9, 5)];
+    /// mov r9d, [r11 + 12]: the length of an array.
+    const LENGTH: &[u8] = &[0x45, 0x8b, 0x4b, 0x0c];
+
+    /// Adds runs of `WORK`, each followed by an instruction with this state. Where the second such
+    /// instruction ends.
+    fn interleave(method: &mut Method, instruction: &[u8], state: &[(usize, i32)]) -> usize {
+        let mut ends = Vec::new();
+        for _ in 0..REPEATED {
+            method.add(&[LOCK_ADD]);
+            method.describe(WORK);
+            ends.push(method.add(&[instruction]));
+            method.describe(state);
+        }
+        ends[1]
+    }
+
+    /// The same with the state of a call that is inlined elsewhere.
+    fn interleaved(instruction: &[u8]) -> (Method, usize) {
+        let mut method = Method::with_invokes(Some(chain(&CALL[..1])));
+        method.add(&[INC]);
+        method.describe(CALLED);
+        let end = interleave(&mut method, instruction, CALL);
+        method.add(&[INC]);
+        method.describe(WORK);
+        method.add(&[RET]);
+        method.finish();
+        (method, end)
+    }
+
+    /// The state that an instruction is found to be of, and how certainly.
+    fn found(mut method: Method, end: usize) -> (Vec<Inlined>, Certainty) {
+        let left_over = LeftOver::find(&mut method);
+        let described = Described::new(&mut method, &left_over);
+        let index = owner(&described, end, None).unwrap();
+        let certainty = certainty(&described, end, index, None);
+        let original = described.original(index).unwrap();
+        (method.point(original).unwrap().chain.to_vec(), certainty)
+    }
+
+    #[test]
+    fn what_has_the_state_of_a_call_inlined_late_is_of_the_runs_around_it() {
+        let (method, end) = interleaved(LENGTH);
+        assert_eq!(found(method, end), (chain(WORK), Certainty::Exact));
+    }
+
+    #[test]
+    fn a_check_of_the_receiver_may_be_of_the_call() {
+        let (method, end) = interleaved(CMP);
+        assert_eq!(found(method, end), (chain(WORK), Certainty::Approximate));
+    }
+
+    #[test]
+    fn the_state_of_what_is_no_call_is_not_left_over() {
+        let (mut method, end) = interleaved(LENGTH);
+        method.invokes = Some(Vec::new());
+        assert_eq!(found(method, end), (chain(CALL), Certainty::Exact));
+    }
+
+    #[test]
+    fn the_state_of_a_call_without_an_inlined_method_is_doubtful() {
+        let intrinsic = &[(4, 3), (9, 5)];
+        let mut again = Method::with_invokes(Some(chain(&intrinsic[..1])));
+        let end = interleave(&mut again, LENGTH, intrinsic);
+        again.finish();
+        assert_eq!(found(again, end), (chain(intrinsic), Certainty::Approximate));
+    }
+
+    #[test]
+    fn where_notes_are_not_reliable_nothing_is_left_out() {
+        let (mut method, end) = interleaved(LENGTH);
+        method.invokes = None;
+        assert_eq!(found(method, end), (chain(CALL), Certainty::Approximate));
+    }
+
+    #[test]
+    fn safepoints_are_never_left_over() {
+        let (mut method, _) = interleaved(LENGTH);
+        let mut call = || {
+            method.add(&[INC]);
+            let safepoint = method.safepoint(CALL);
+            method.add(&[INC]);
+            method.describe(WORK);
+            safepoint
+        };
+        let safepoints: Vec<usize> = (0..REPEATED).map(|_| call()).collect();
+        method.finish();
+        let left_over = LeftOver::find(&mut method);
+        assert!(safepoints.iter().all(|safepoint| left_over.kept.contains(safepoint)));
+        assert_eq!(left_over.kept.len(), method.count() - REPEATED);
+        let described = Described::new(&mut method, &left_over);
+        for index in 0..described.count() {
+            assert_eq!(described.original(index), Some(left_over.kept[index]));
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! The whole comparison: both accounts are of the same stack, so every frame must agree.
+//!
+//! The two are aligned by their methods, then each pair is compared in every field. What has no
+//! partner is missing or too much; where it lies says of which kind.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use vouch_sample::{Frame, MethodId, Stack};
+
+use crate::witness::difference::Difference;
+use crate::witness::rules;
+
+/// What came of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// Empty if the two agree; each kind at most once.
+    pub differences: Vec<Difference>,
+    /// Both accounts side by side, leaf first; empty if there was no walk.
+    pub rows: Vec<Row>,
+}
+
+/// A line of the two accounts: frames by their index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    Same {
+        walk: usize,
+        witness: usize,
+    },
+    Differs {
+        walk: usize,
+        witness: usize,
+    },
+    Missing {
+        witness: usize,
+    },
+    Extra {
+        walk: usize,
+    },
+    /// The walk says that it is lacking.
+    LeftOut {
+        witness: usize,
+    },
+}
+
+/// Compares a walk with the whole witness.
+pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
+    let mut comparable = witness.to_vec();
+    let cut = rules::cut_alike(&mut comparable, walk);
+    let mut rows = align(walk.frames, &comparable);
+    let mut differences = Tally::of(&rows, walk.frames, &comparable).differences();
+    if let Some((from, missing)) = cut {
+        let is_before = |row: &mut Row| row.witness().is_some_and(|witness| *witness < from);
+        let place = rows.iter_mut().rposition(is_before).map_or(0, |last| last + 1);
+        for witness in rows[place..].iter_mut().filter_map(Row::witness) {
+            *witness += missing;
+        }
+        rows.splice(place..place, (from..from + missing).map(|witness| Row::LeftOut { witness }));
+        differences.push(Difference::Cut { missing });
+    }
+    Comparison { differences, rows }
+}
+
+impl Row {
+    /// Its frame of the witness, if it has one.
+    fn witness(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Same { witness, .. }
+            | Self::Differs { witness, .. }
+            | Self::Missing { witness }
+            | Self::LeftOut { witness } => Some(witness),
+            Self::Extra { .. } => None,
+        }
+    }
+}
+
+/// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose
+/// top there may be more.
+///
+/// The thread has run to its next safepoint poll since, and no further: the frames of its topmost
+/// compiled frame may have gone, all at once, and others may stand there. Outside of it nothing can
+/// have changed, but that the first frame may stand at a handler for what was thrown.
+pub fn outside(walk: &[Frame], top: usize, witness: &[Frame]) -> Vec<Difference> {
+    if agrees_outside(walk, top, witness) {
+        return Vec::new();
+    }
+    let walk = &walk[top.min(walk.len())..];
+    let rows = align(walk, witness);
+    let new = rows.iter().take_while(|row| matches!(row, Row::Missing { .. })).count();
+    Tally::of(&rows[new..], walk, witness).differences()
+}
+
+/// True if the two agree outside of the top.
+pub fn agrees_outside(walk: &[Frame], top: usize, witness: &[Frame]) -> bool {
+    let walk = &walk[top.min(walk.len())..];
+    let Some(new) = witness.len().checked_sub(walk.len()) else { return false };
+    let witness = &witness[new..];
+    let (Some((first, outer)), Some((theirs, others))) = (walk.split_first(), witness.split_first()) else {
+        return true;
+    };
+    // The interpreter goes on at a handler before it polls. What has returned has polled.
+    let caught = || match (*first, *theirs) {
+        (Frame::Java { method, .. }, Frame::Java { method: same, .. }) => top > 0 && method == same,
+        _ => false,
+    };
+    outer == others && (first == theirs || caught())
+}
+
+/// How many frames differ in which way.
+#[derive(Debug, Default)]
+struct Tally {
+    truncated: usize,
+    gap: usize,
+    extra: usize,
+    wrong_method: usize,
+    wrong_bci: usize,
+    null_method: usize,
+    nativeness: usize,
+}
+
+impl Tally {
+    fn of(rows: &[Row], walk: &[Frame], witness: &[Frame]) -> Self {
+        let mut tally = Self::default();
+        let last = rows.iter().rposition(|row| matches!(row, Row::Same { .. } | Row::Differs { .. }));
+        for (index, row) in rows.iter().enumerate() {
+            let at_root = || last.is_none_or(|last| index > last);
+            match *row {
+                Row::Differs { walk: ours, witness: theirs } => tally.pair(walk[ours], witness[theirs]),
+                Row::Missing { .. } if at_root() => tally.truncated += 1,
+                Row::Missing { .. } => tally.gap += 1,
+                Row::Extra { .. } => tally.extra += 1,
+                Row::Same { .. } | Row::LeftOut { .. } => {}
+            }
+        }
+        tally
+    }
+
+    /// Two frames that stand in one place.
+    fn pair(&mut self, walk: Frame, witness: Frame) {
+        if walk.method() != witness.method() {
+            *(if walk.method().is_none() { &mut self.null_method } else { &mut self.wrong_method }) += 1;
+        }
+        match (walk, witness) {
+            (Frame::Java { .. }, Frame::Native { .. }) | (Frame::Native { .. }, Frame::Java { .. }) => {
+                self.nativeness += 1;
+            }
+            _ => self.wrong_bci += usize::from(walk.bci() != witness.bci()),
+        }
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        [
+            (self.truncated, Difference::Truncated { missing: self.truncated }),
+            (self.gap, Difference::Gap { missing: self.gap }),
+            (self.extra, Difference::Extra { frames: self.extra }),
+            (self.wrong_method, Difference::WrongMethod { frames: self.wrong_method }),
+            (self.wrong_bci, Difference::WrongBci { frames: self.wrong_bci }),
+            (self.null_method, Difference::NullMethod { frames: self.null_method }),
+            (self.nativeness, Difference::Nativeness { frames: self.nativeness }),
+        ]
+        .into_iter()
+        .filter_map(|(frames, difference)| (frames > 0).then_some(difference))
+        .collect()
+    }
+}
+
+/// Puts the two side by side, by their methods.
+fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
+    let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
+    let mut rows = Vec::with_capacity(walk.len().max(witness.len()));
+    for op in aligned(&methods(walk), &methods(witness)) {
+        match op {
+            DiffOp::Equal { old_index, new_index, len } => {
+                pairs(&mut rows, walk, witness, old_index, new_index, len);
+            }
+            DiffOp::Delete { old_index, old_len, .. } => extra(&mut rows, old_index, old_len),
+            DiffOp::Insert { new_index, new_len, .. } => missing(&mut rows, new_index, new_len),
+            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+                // A frame without a method stands where it stands. One method in the place of one
+                // other is a wrong method; longer runs have nothing to do with each other.
+                let nulls = walk[old_index..old_index + old_len].iter().all(|frame| frame.method().is_none());
+                let paired = match (old_len, new_len) {
+                    (1, 1) => 1,
+                    _ if nulls => old_len.min(new_len),
+                    _ => 0,
+                };
+                pairs(&mut rows, walk, witness, old_index, new_index, paired);
+                extra(&mut rows, old_index + paired, old_len - paired);
+                missing(&mut rows, new_index + paired, new_len - paired);
+            }
+        }
+    }
+    rows
+}
+
+/// By what steps the one becomes the other. Of two that have too little in common at their ends
+/// nobody could wait for it.
+fn aligned(ours: &[MethodId], theirs: &[MethodId]) -> Vec<DiffOp> {
+    const FAR: usize = 4_096;
+    let head = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
+    let rest = [&ours[head..], &theirs[head..]];
+    let tail = rest[0].iter().rev().zip(rest[1].iter().rev()).take_while(|(one, other)| one == other).count();
+    let [old_len, new_len] = rest.map(|rest| rest.len() - tail);
+    if old_len.max(new_len) <= FAR {
+        return capture_diff_slices(Algorithm::Myers, ours, theirs);
+    }
+    vec![
+        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
+        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
+        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
+    ]
+}
+
+fn pairs(rows: &mut Vec<Row>, ours: &[Frame], theirs: &[Frame], first: usize, other: usize, count: usize) {
+    rows.extend((0..count).map(|step| {
+        let (walk, witness) = (first + step, other + step);
+        if ours[walk] == theirs[witness] {
+            Row::Same { walk, witness }
+        } else {
+            Row::Differs { walk, witness }
+        }
+    }));
+}
+
+fn extra(rows: &mut Vec<Row>, first: usize, count: usize) {
+    rows.extend((first..first + count).map(|walk| Row::Extra { walk }));
+}
+
+fn missing(rows: &mut Vec<Row>, first: usize, count: usize) {
+    rows.extend((first..first + count).map(|witness| Row::Missing { witness }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vouch_sample::MethodId;
+
+    fn stack(methods: &[usize]) -> Vec<Frame> {
+        methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
+    }
+
+    fn found(walk: &[usize], witness: &[usize]) -> Vec<Difference> {
+        compare(Stack::whole(&stack(walk)), &stack(witness)).differences
+    }
+
+    #[test]
+    fn what_agrees_is_the_same() {
+        assert_eq!(found(&[], &[]), []);
+        assert_eq!(found(&[1, 2, 2, 3], &[1, 2, 2, 3]), []);
+    }
+
+    #[test]
+    fn missing_frames_are_told_by_where_they_are_missing() {
+        assert_eq!(found(&[1, 2], &[1, 2, 3, 4]), [Difference::Truncated { missing: 2 }]);
+        assert_eq!(found(&[1, 4], &[1, 2, 3, 4]), [Difference::Gap { missing: 2 }]);
+        assert_eq!(found(&[3, 4], &[1, 2, 3, 4]), [Difference::Gap { missing: 2 }]);
+        let both = [Difference::Truncated { missing: 1 }, Difference::Gap { missing: 1 }];
+        assert_eq!(found(&[1, 3], &[1, 2, 3, 4]), both);
+        assert_eq!(found(&[], &[1, 2]), [Difference::Truncated { missing: 2 }]);
+    }
+
+    #[test]
+    fn two_that_are_deep_and_have_nothing_in_common_are_told_apart_at_once() {
+        let deep =
+            |seed: usize| -> Vec<usize> { (0..50_000).map(|at| 3 + at * seed % 7_919 + seed).collect() };
+        let (ours, theirs) = ([deep(31), vec![1, 2]].concat(), [deep(57), vec![1, 2]].concat());
+        let frames = 50_000;
+        assert_eq!(
+            found(&ours, &theirs),
+            [Difference::Gap { missing: frames }, Difference::Extra { frames }]
+        );
+    }
+
+    #[test]
+    fn a_recursion_that_is_cut_short_is_truncated() {
+        assert_eq!(found(&[1, 7, 7, 7], &[1, 7, 7, 7, 7, 7, 2]), [Difference::Truncated { missing: 3 }]);
+        assert_eq!(found(&[1, 7, 7, 7, 2], &[1, 7, 7, 7, 7, 7, 2]), [Difference::Gap { missing: 2 }]);
+    }
+
+    #[test]
+    fn frames_that_are_not_there_are_extra() {
+        assert_eq!(found(&[1, 2, 8, 9], &[1, 2]), [Difference::Extra { frames: 2 }]);
+        assert_eq!(found(&[1, 8, 2], &[1, 2]), [Difference::Extra { frames: 1 }]);
+    }
+
+    #[test]
+    fn another_root_is_extra_and_truncated() {
+        // As a thawed virtual thread's: two frames of its own, then its carrier's.
+        let found = found(&[1, 2, 90, 91, 92], &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(found, [Difference::Truncated { missing: 4 }, Difference::Extra { frames: 3 }]);
+    }
+
+    #[test]
+    fn one_method_for_another_is_wrong_and_none_is_null() {
+        assert_eq!(found(&[1, 9, 3], &[1, 2, 3]), [Difference::WrongMethod { frames: 1 }]);
+        assert_eq!(found(&[1, 0, 3], &[1, 2, 3]), [Difference::NullMethod { frames: 1 }]);
+        assert_eq!(found(&[0, 0, 0], &[1, 2, 3]), [Difference::NullMethod { frames: 3 }]);
+    }
+
+    #[test]
+    fn every_field_of_a_frame_is_compared() {
+        let witness = stack(&[1, 2, 3]);
+        let mut walk = witness.clone();
+        walk[1] = Frame::of(MethodId(2), 6);
+        assert_eq!(compare(Stack::whole(&walk), &witness).differences, [Difference::WrongBci { frames: 1 }]);
+        walk[1] = Frame::Native { method: MethodId(2) };
+        assert_eq!(
+            compare(Stack::whole(&walk), &witness).differences,
+            [Difference::Nativeness { frames: 1 }]
+        );
+    }
+
+    #[test]
+    fn the_rows_hold_every_frame_once() {
+        let (walk, witness) = (stack(&[1, 9, 3, 0, 8]), stack(&[1, 2, 4, 5, 3, 6]));
+        let rows = compare(Stack::whole(&walk), &witness).rows;
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for row in rows {
+            match row {
+                Row::Same { walk, witness } | Row::Differs { walk, witness } => {
+                    ours.push(walk);
+                    theirs.push(witness);
+                }
+                Row::Missing { witness } => theirs.push(witness),
+                Row::Extra { walk } => ours.push(walk),
+                Row::LeftOut { .. } => panic!("nothing was"),
+            }
+        }
+        assert_eq!((ours, theirs), ((0..5).collect(), (0..6).collect()));
+    }
+
+    fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
+        frames.iter().map(|(method, bci)| Frame::of(MethodId(*method), *bci)).collect()
+    }
+
+    const WALK: [(usize, i32); 5] = [(5, 9), (4, 8), (3, 7), (2, 6), (1, 5)];
+
+    fn found_outside(top: usize, witness: &[(usize, i32)]) -> Vec<&'static str> {
+        outside(&frames(&WALK), top, &frames(witness)).into_iter().map(Difference::kind).collect()
+    }
+
+    #[test]
+    fn what_was_on_top_may_be_gone_or_others_may_stand_there() {
+        let none: [&str; 0] = [];
+        assert_eq!(found_outside(2, &WALK), none);
+        assert_eq!(found_outside(2, &[(3, 7), (2, 6), (1, 5)]), none);
+        assert_eq!(found_outside(2, &[(9, 1), (8, 1), (7, 1), (3, 7), (2, 6), (1, 5)]), none);
+        assert_eq!(found_outside(9, &[(1, 1)]), none, "nothing is outside");
+    }
+
+    #[test]
+    fn the_first_frame_outside_may_have_caught_what_was_thrown() {
+        assert!(found_outside(2, &[(3, 70), (2, 6), (1, 5)]).is_empty());
+        assert_eq!(found_outside(2, &[(3, 70), (2, 60), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(2, &[(30, 7), (2, 6), (1, 5)]), ["wrong_method"]);
+    }
+
+    #[test]
+    fn a_frame_more_that_is_gone_is_a_difference() {
+        assert_eq!(found_outside(1, &[(3, 7), (2, 6), (1, 5)]), ["extra"]);
+        assert_eq!(found_outside(2, &[(2, 6), (1, 5)]), ["extra"]);
+    }
+
+    #[test]
+    fn outside_every_method_and_bci_must_agree() {
+        assert_eq!(found_outside(2, &[(3, 7), (2, 7), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(0, &[(5, 8), (4, 8), (3, 7), (2, 6), (1, 5)]), ["wrong_bci"]);
+        assert_eq!(found_outside(2, &[(3, 7), (9, 6), (1, 5)]), ["wrong_method"]);
+        assert_eq!(found_outside(2, &[(3, 7), (1, 5)]), ["extra"]);
+        assert!(found_outside(2, &[(3, 7), (2, 6), (1, 5), (0, 0)]).contains(&"truncated"));
+        assert!(found_outside(2, &[(5, 9), (4, 8), (3, 7), (7, 7), (2, 6), (1, 5)]).contains(&"gap"));
+    }
+}
