@@ -13,10 +13,12 @@ pub mod paths;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
+use serde_json::Value;
 
 use paths::Modules;
 
@@ -100,19 +102,21 @@ pub fn run(arguments: &[String]) -> Result<String, String> {
     if failures.is_empty() { Ok(out) } else { Err(format!("circles:\n{failures}")) }
 }
 
-/// The crates of the workspace, by name.
+/// The crates of the workspace, by the names of their folders.
 fn read_crates() -> Result<Vec<CrateModules>, String> {
-    let manifest = std::fs::read_to_string("Cargo.toml").map_err(|error| format!("Cargo.toml: {error}"))?;
-    let members = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("members = "))
-        .ok_or("Cargo.toml: has no line `members = `")?;
-    let folders: Vec<String> =
-        serde_json::from_str(members).map_err(|error| format!("Cargo.toml: {error}"))?;
+    let metadata = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
     let mut read = Vec::new();
-    for folder in folders {
-        let name = folder.rsplit('/').next().unwrap_or(&folder).to_owned();
-        read.push(CrateModules::read(name, &PathBuf::from(folder).join("src"))?);
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let manifest = package["manifest_path"].as_str().map(Path::new);
+        let folder = manifest.and_then(Path::parent).ok_or("cargo metadata: a crate has no folder")?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        read.push(CrateModules::read(name, &folder.join("src"))?);
     }
     read.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(read)
