@@ -1,5 +1,5 @@
-//! The terminal of a command of `vouch` that waits for what the agent says: a folder (crate
-//! `vouch-options` has its layout).
+//! The terminal of a command of `vouch` that waits for what the agent says: a folder
+//! (`vouch_report::options::terminal` has its layout).
 //!
 //! It must never lead anywhere but into that folder, nor hold the program up: it is written to like
 //! a log, and nobody is waited for.

@@ -1,5 +1,5 @@
-//! The folder through which the agent in a JVM speaks to a command that waits for it (crate
-//! `vouch-options` has its layout).
+//! The folder through which the agent in a JVM speaks to a command that waits for it
+//! (`vouch_report::options::terminal` has its layout).
 //!
 //! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run,
 //! or believed to be short, and whatever is done in it is done by him (`jvm/user.rs`).

@@ -14,10 +14,10 @@
 //!
 //! # Invariants
 //!
-//! **Invariant 4.** The crates that ARCHITECTURE.md marks with ● (`pure` in `scripts/lib/arrows`)
-//! have no `unsafe` and know no JVM. The crates that they are built with do not know the system
-//! either. The exception is `inferno`, which draws and takes a seed from the system. Held by:
-//! `#![forbid(unsafe_code)]` and `scripts/lib/arrows`; the tests of these crates run without a JVM.
+//! **Invariant 4.** The crates that ARCHITECTURE.md marks with ● have no `unsafe` and know no JVM.
+//! The crates that they are built with do not know the system either. The exception is `inferno`,
+//! which draws and takes a seed from the system. Held by: `#![forbid(unsafe_code)]` and
+//! `scripts/lib/arrows`; the tests of these crates run without a JVM.
 #![no_std]
 #![forbid(unsafe_code)]
 
