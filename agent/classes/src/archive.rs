@@ -1,4 +1,4 @@
-//! Zip archives, as far as they are whole: which entries there are, and what stands in one.
+//! Zip archives, as far as they are whole: which entries there are, and what is in one.
 //!
 //! It must never take memory by what an archive says of itself, or keep it open: of a whole
 //! repository of them, descriptors would run out, which may be the program's own.
@@ -32,12 +32,12 @@ pub struct Listing {
     pub damage: Option<String>,
 }
 
-/// Lists the files whose names are wanted.
+/// Lists the files that have wanted names.
 pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
     Ok(list_of(&open(path, &mut buffer())?, wanted))
 }
 
-/// The same of an archive that stands in memory, as one within another does.
+/// The same of an archive in memory, as one within another does.
 pub fn list_within(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
     Ok(list_of(&within(bytes)?, wanted))
 }
@@ -70,12 +70,12 @@ fn list_of<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) ->
     Listing { entries, damage }
 }
 
-/// What stands in a file of the archive, if that is no longer than `most`.
+/// What is in a file of the archive, if that is no longer than `most`.
 pub fn read(path: &Path, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
     read_of(&open(path, &mut buffer())?, entry, most)
 }
 
-/// The same of an archive that stands in memory.
+/// The same of an archive in memory.
 pub fn read_within(bytes: &[u8], entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
     read_of(&within(bytes)?, entry, most)
 }
@@ -90,7 +90,7 @@ fn read_of<R: ReaderAt>(archive: &ZipArchive<R>, entry: &Entry, most: u64) -> Re
     at_most(whole, most)
 }
 
-/// What stands in a file, if that is no longer than `most`.
+/// What is in a file, if that is no longer than `most`.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     at_most(&mut open_file(path)?, most)
 }

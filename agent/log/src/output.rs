@@ -1,4 +1,4 @@
-//! Files, whole or not at all: written beside their place under another name, and renamed when they
+//! Files, whole or not at all: written in their folder under another name, and renamed when they
 //! are complete.
 //!
 //! Created for the user alone, and never through a link that somebody else has put there.
@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// So many may write a file of one name in one folder at a time, each by a process of the same
+/// How many may write a file of one name in one folder at a time, each by a process of the same
 /// number: a container's first, mostly.
 const MOST: u32 = 64;
-/// In such a folder nobody but its owner and the file's may replace a file.
+/// In such a folder only its owner and the file's may replace a file.
 const STICKY: u32 = 0o1000;
 
 /// Finds out now whether `path` could be written later; a sentence if not.
@@ -79,7 +79,7 @@ fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     lines.any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|place| place == told))
 }
 
-/// The one spelling of a place that all its spellings have in common; `None` if its folder is not
+/// The one spelling of a path that all its spellings have in common; `None` if its folder is not
 /// there.
 pub fn identity(path: &Path) -> Option<PathBuf> {
     Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
@@ -91,7 +91,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     same(identity(one), identity(other)) || same(one.canonicalize().ok(), other.canonicalize().ok())
 }
 
-/// Writes a file, compressed or not; after a failure nothing is left of it.
+/// Writes a file, compressed or not; after a failure nothing of it remains.
 pub fn write_whole(
     path: &Path,
     gzip: bool,
@@ -100,7 +100,7 @@ pub fn write_whole(
     let Beside { file, path: beside } = Beside::create(path)?;
     let result = fill(&file, gzip, write).and_then(|()| rename(&beside, path));
     if result.is_err() {
-        // Whoever took it away meanwhile has done the same.
+        // Another process that removed it meanwhile has done the same.
         let _ = remove_file(&beside);
     }
     result
@@ -118,7 +118,7 @@ fn fill(file: &File, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Resul
     file.flush()
 }
 
-/// What is written in the place of a file until it is whole.
+/// What is written instead of a file until it is whole.
 struct Beside {
     file: File,
     path: PathBuf,
@@ -130,10 +130,10 @@ impl Beside {
     fn create(path: &Path) -> io::Result<Self> {
         for number in 1..=MOST {
             let path = beside(path, number);
-            // What a killed process left behind is of no use to anyone.
+            // The file of a killed process is of no use to anyone.
             held::remove_left(&path);
             match held::create(&path) {
-                // Whoever looked before it was held has taken it for one that was left, and away.
+                // A process that looked before it was held has removed it as orphaned.
                 Ok(file) if held::is_at(&file, &path) => return Ok(Self { file, path }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

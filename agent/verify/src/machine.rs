@@ -1,6 +1,6 @@
 //! Which inlined method an instruction of compiled code belongs to.
 //!
-//! HotSpot describes ordinary instructions of compiled code by PcDescs. A PcDesc stands at the end
+//! HotSpot describes ordinary instructions of compiled code by PcDescs. A PcDesc is at the end
 //! of a run of instructions that share one JVM state. Many instructions have no state: loop
 //! increments, spills, barriers, what the optimiser moved or shared. By address alone they seem to
 //! belong to whatever run comes next, which may be another inlined method. This module decides by
@@ -9,9 +9,9 @@
 //! * An interrupt is taken after the slow instruction, so the instruction *before* the pc is
 //!   charged ([`local`]).
 //! * An instruction without a state belongs to its own basic block, and code out of line to the
-//!   place that it returns to.
-//! * An instruction in a loop belongs to the method whose loop it is, which a safepoint in it names
-//!   ([`Loops`]).
+//!   code that it returns to.
+//! * An instruction in a loop belongs to the method that has the loop, which a safepoint in it
+//!   names ([`Loops`]).
 //!
 //! [`certainty`] says how well that is known.
 //!

@@ -1,7 +1,8 @@
 //! A file that its process holds, by a lock: others see that it is in use, and that it no longer is
 //! when that process is gone, however it ended.
 //!
-//! A link is never followed, and what somebody else has put in a file's place never waited for.
+//! A link is never followed, and what somebody else has put where a file should be never waited
+//! for.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -11,16 +12,16 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// By this a pipe that somebody has put in a file's place is not waited for. The same wherever
+/// By this a pipe that somebody has put where a file should be is not waited for. The same wherever
 /// Linux runs Java.
 const O_NONBLOCK: i32 = 0o4000;
 
 /// Creates a file for its user alone, which others see to be in use; on a file system that has no
-/// locks they take it for one that was left.
+/// locks they take it for an orphaned one.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     let file = beyond_standard_streams(file)?;
-    // Whoever asks whether it is in use has it locked for a moment.
+    // A process that asks whether it is in use has it locked for a moment.
     for _ in 0..20 {
         if file.try_lock().is_ok() {
             break;
@@ -59,18 +60,18 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     there.is_some() && there == file.metadata().map(identity).ok()
 }
 
-/// True if the process that writes it lives; where there are no locks nobody can tell, and it is
-/// taken for gone.
+/// True if the process that writes it lives; where there are no locks that is unknown, and it
+/// is taken for gone.
 pub fn is_in_use(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes away what a process has left that is gone. Whoever may not do so is not disturbed by it.
+/// Takes away the file of a process that is gone. A user who may not do so is not disturbed by it.
 pub fn remove_left(path: &Path) {
     // Over a network only who may write has it for himself.
     if let Ok(file) = opened(path, OpenOptions::new().read(true).write(true))
-        // While it is locked nobody takes it for his own: who has just created it sees then that it
-        // is gone.
+        // While it is locked no other takes it for his own: who has just created it sees then that
+        // it is gone.
         && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
         && is_at(&file, path)
     {

@@ -34,7 +34,7 @@ pub fn certainty(
         return Certainty::Approximate;
     }
     let compared = |at: usize| {
-        // In a loop whose methods are known a repeated state is that of an unrolled loop.
+        // In a loop of known methods a repeated state is that of an unrolled loop.
         if is_known != Some(true) && nmethod.repetitions(at) >= REPEATED {
             return Some(Certainty::Approximate);
         }
@@ -49,7 +49,7 @@ pub fn certainty(
     compared.chain(checks.map(|point| same(&chosen, &point))).min().unwrap_or(Certainty::Approximate)
 }
 
-/// The PcDescs whose runs an instruction may belong to, by the first one whose run ends there or
+/// The PcDescs of the runs that an instruction may belong to, by the first run that ends there or
 /// later and by those that fit the owner of the loop.
 fn candidates(
     nmethod: &impl Nmethod,

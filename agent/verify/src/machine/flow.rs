@@ -19,7 +19,7 @@ pub struct Block {
     is_padding: bool,
 }
 
-/// The blocks that run again and again until the loop is left, in order.
+/// The blocks that run again and again until the loop ends, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loop(pub Vec<BlockId>);
 
@@ -43,7 +43,7 @@ pub struct ControlFlow {
 }
 
 impl ControlFlow {
-    /// `is_last_call` says of which addresses a call never returns.
+    /// `is_last_call` is true for an address if a call of it never returns.
     pub fn new(instructions: &[Instruction], is_last_call: impl Fn(usize) -> bool) -> Self {
         let mut blocks = blocks(instructions, is_last_call);
         link(&mut blocks);
@@ -171,7 +171,7 @@ fn reverse_postorder(blocks: &[Block]) -> (Vec<BlockId>, Vec<bool>) {
     (postorder, is_entry)
 }
 
-/// The immediate dominator of each block, by its place in the order; the entries' is a root that is
+/// The immediate dominator of each block, by its index in the order; the entries' is a root that is
 /// before all.
 struct Dominators {
     place: Vec<usize>,
@@ -182,7 +182,7 @@ impl Dominators {
     fn new(blocks: &[Block], order: &[BlockId], is_entry: &[bool]) -> Self {
         const UNKNOWN: usize = usize::MAX;
         let mut place = vec![0; blocks.len()];
-        // The root's place is 0.
+        // The root has 0.
         for (at, block) in order.iter().enumerate() {
             place[*block] = at + 1;
         }

@@ -3,7 +3,7 @@
 //! Where a check fails that C2 has made instead of a slower way, the code calls the uncommon trap,
 //! and the interpreter goes on at the bytecode that the call describes. So up to the check's branch
 //! nothing that comes after that bytecode has been executed: the check is of that state. C2 makes
-//! many checks without a state of their own.
+//! many checks without their own state.
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

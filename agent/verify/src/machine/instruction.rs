@@ -41,8 +41,8 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// True if the next instruction is executed after this one; `is_last_call` says of which
-    /// addresses a call never returns.
+    /// True if the next instruction is executed after this one; `is_last_call` is true for
+    /// an address if a call of it never returns.
     pub fn falls_through(self, is_last_call: impl Fn(usize) -> bool) -> bool {
         match self.flow {
             Flow::Call(Some(target)) => !is_last_call(target),

@@ -6,8 +6,8 @@
 //! set: all nodes that the optimiser makes afterwards have the call's state. It says nothing of
 //! them.
 //!
-//! Such a state is that of an invoke, it stands in several places, and the inlined method has
-//! states of its own. A call that is an intrinsic has no such states, and its instructions are
+//! Such a state is that of an invoke, it occurs several times, and the inlined method has
+//! its own states. A call that is an intrinsic has no such states, and its instructions are
 //! rightly described.
 
 use std::collections::HashMap;
@@ -28,9 +28,9 @@ enum State {
 /// Which states of a compiled method are left over. It holds while the code is there.
 #[derive(Debug, Default)]
 pub struct LeftOver {
-    /// The PcDescs whose states are not left over, in order.
+    /// The PcDescs with states that are not left over, in order.
     kept: Box<[usize]>,
-    /// Of these the ones whose states may be, if notes are reliable. Otherwise all may be.
+    /// Of these the ones with states that may be, if notes are reliable. Otherwise all may be.
     doubtful: Box<[usize]>,
 }
 

@@ -1,4 +1,4 @@
-//! The run that an instruction belongs to, by what stands around it.
+//! The run that an instruction belongs to, by what is around it.
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
@@ -8,7 +8,7 @@ use crate::machine::instruction::{Flow, Instruction, decode, end_of_call};
 use crate::machine::loops::Loops;
 use crate::machine::nmethod::{MAX_WINDOW, Neighbours, Nmethod};
 
-/// How much is read behind the charged instruction where the run has no end.
+/// How much is read after the charged instruction where the run has no end.
 const OPEN_WINDOW: usize = 1024;
 /// The most instructions that are followed out of line.
 const MAX_STEPS: usize = 256;
@@ -67,7 +67,7 @@ pub fn guarded(nmethod: &impl Nmethod, charged_end: usize) -> Option<usize> {
     guard(nmethod, begin_of(nmethod, index), charged_end)
 }
 
-/// The PcDescs whose runs an instruction may belong to: of its neighbours those of its own basic
+/// The PcDescs of the runs that an instruction may belong to: of its neighbours those of its basic
 /// block, or its own.
 pub fn sides(nmethod: &impl Nmethod, charged_end: usize) -> Neighbours {
     let Some(after) = nmethod.index_at(charged_end) else { return [None, None] };
@@ -119,7 +119,7 @@ struct Gap {
     begin: usize,
     end: usize,
     instructions: Vec<Instruction>,
-    /// The index of the instruction behind the charged one.
+    /// The index of the instruction after the charged one.
     next: usize,
 }
 

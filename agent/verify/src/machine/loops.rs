@@ -1,4 +1,4 @@
-//! Whose loop an instruction is in.
+//! The method that has the loop that an instruction is in.
 //!
 //! The optimising compiler gives a state that is left over from parsing to many of the nodes that
 //! it makes or copies later. So instructions in the midst of one method's loop can be described as
@@ -18,7 +18,7 @@ use crate::machine::owner::{Owner, joined};
 /// Larger methods are not analysed, in bytes of code.
 const MAX_CODE: usize = 1 << 18;
 
-/// The loops of a compiled method whose owner is known.
+/// The loops of a compiled method that have a known owner.
 #[derive(Debug)]
 pub struct Loops {
     flow: ControlFlow,
@@ -176,7 +176,7 @@ fn owned(
     let by_poll = |number: usize, body: &Loop| {
         let polls = || safepoints.iter().filter_map(|it| Some((it.block, (it.index, it.ended.as_ref()?))));
         let own = polls().filter(|(block, _)| flow.innermost(*block) == Some(number));
-        // A counted loop is cut into strips, and the poll stands behind each strip.
+        // A counted loop is cut into strips, and the poll comes after each strip.
         let is_exit = |block: usize| {
             let left = body.0.iter().any(|inside| flow.blocks[*inside].successors.contains(&block));
             let around = flow.innermost(block);
@@ -231,7 +231,7 @@ mod tests {
         method: Method,
         own: usize,
         other: usize,
-        /// Behind an instruction of each.
+        /// After an instruction of each.
         ends: [usize; 2],
     }
 
@@ -389,7 +389,7 @@ mod tests {
         let mut it = looping(&[(WORK, 32), (TASK, 0)], false);
         let trap = 0x20_0000;
         let build = |traps: Vec<usize>| {
-            // The trap's call stands in front of the loop's second half, as C2 places it.
+            // The trap's call is before the loop's second half, as C2 writes it.
             let mut method = Method::default();
             method.loops.insert(WORK, vec![8..=32]);
             let over = method.jump(JMP, 0);

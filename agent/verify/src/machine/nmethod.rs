@@ -6,7 +6,7 @@ use std::rc::Rc;
 /// The longest stretch of code that is read at once, in bytes.
 pub const MAX_WINDOW: usize = 4096;
 
-/// The PcDesc whose run is before an instruction, and the one whose run is after it.
+/// The PcDesc of the run before an instruction, and that of the run after it.
 pub type Neighbours = [Option<usize>; 2];
 
 /// A method that was inlined, and where in its bytecode.
@@ -46,7 +46,7 @@ pub trait Nmethod {
     /// How many PcDescs there are.
     fn count(&self) -> usize;
 
-    /// The index of the first PcDesc whose run ends at this address or later.
+    /// The index of the PcDesc of the first run that ends at this address or later.
     fn index_at(&self, address: usize) -> Option<usize>;
 
     /// Where the run of a PcDesc ends; `None` if it describes nothing, like the first and the last

@@ -19,7 +19,7 @@ impl Owner {
         let (innermost, callers) = chain.split_first()?;
         let ends_here = |bcis: &RangeInclusive<i32>| *bcis.end() == innermost.bci;
         let loops = nmethod.bytecode_loops(innermost.method)?;
-        // A `continue` may go back to the same place: the longest is the loop.
+        // A `continue` may go back to the same bci: the longest is the loop.
         let bcis = loops.into_iter().filter(ends_here).min_by_key(|bcis| *bcis.start())?;
         Some(Self { callers: callers.iter().rev().copied().collect(), method: innermost.method, bcis })
     }

@@ -22,7 +22,7 @@ pub struct Method {
     points: Vec<(usize, Option<DebugPoint>)>,
     /// The loops of methods' bytecode.
     pub loops: HashMap<usize, Vec<RangeInclusive<i32>>>,
-    /// Methods whose bytecode is not known.
+    /// Methods of unknown bytecode.
     pub unknown: Vec<usize>,
     /// Where calls do not return.
     pub traps: Vec<usize>,
@@ -42,7 +42,7 @@ impl Method {
         Self { invokes, ..Self::default() }
     }
 
-    /// Adds instructions; gives the address behind them.
+    /// Adds instructions; gives the address after them.
     pub fn add(&mut self, instructions: &[&[u8]]) -> usize {
         self.code.extend(instructions.concat());
         self.here()
@@ -80,7 +80,7 @@ impl Method {
         self.add(&[opcode, &distance.to_le_bytes()])
     }
 
-    /// Has a jump lead elsewhere, by the address behind it.
+    /// Has a jump lead elsewhere, by the address after it.
     pub fn patch(&mut self, end: usize, target: usize) {
         let distance = i32::try_from(target.cast_signed() - end.cast_signed()).unwrap();
         self.code[end - BEGIN - 4..end - BEGIN].copy_from_slice(&distance.to_le_bytes());
