@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use vouch_report::Detail;
 use vouch_report::options::terminal::End;
 use vouch_walk::broken::Break;
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
 use vouch_walk::walker::Walker;
 
 use crate::anchors;

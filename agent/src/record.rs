@@ -51,7 +51,7 @@ use vouch_signal::record::{head, name};
 use vouch_signal::sampler::Counters;
 use vouch_signal::stay::DEEPEST;
 use vouch_verify::proof::Verdict;
-use vouch_walk::own::carried::NAME_BYTES;
+use vouch_walk::hotspot::mounted_vthread::NAME_BYTES;
 use vouch_walk::recover::Recovery;
 
 use crate::clock::nanos;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use vouch_walk::ground::Ground;
+use vouch_walk::jvm_layout::Ground;
 use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::guard;

@@ -28,9 +28,9 @@ use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_walk::hotspot::layout::MethodLayout;
+use vouch_walk::hotspot::method::is_id;
 use vouch_walk::memory::Peeked;
-use vouch_walk::own::layout::MethodLayout;
-use vouch_walk::own::method::is_id;
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
 use vouch_verify::witness::compare;
 use vouch_walk::broken::{Break, Broken};
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
 use vouch_walk::walker::{RawFrame, Walker};
 
 use crate::clock::own_tid;

@@ -6,7 +6,7 @@
 //! drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
-use vouch_walk::own::carried::{NAME_WORDS, Name};
+use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, Name};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 
 use crate::lane::{Claim, Entry};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::Walker;
 

@@ -5,8 +5,8 @@
 //! give frames to a virtual thread that its carrier has, nor take a torn stack for a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
-use vouch_walk::own::Own;
-use vouch_walk::own::carried::{Name, Whom};
+use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::mounted_vthread::{Name, Whom};
 use vouch_walk::walker::{Part, Subject, Walker};
 
 use crate::record::Sample;

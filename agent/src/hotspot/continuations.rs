@@ -13,10 +13,10 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use vouch_walk::calls::follows_call;
+use vouch_walk::hotspot::continuation::{ChunkLayout, ContinuationLayout, End};
+use vouch_walk::hotspot::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
+use vouch_walk::hotspot::mounted_vthread::CarriedLayout;
 use vouch_walk::kernel::peek;
-use vouch_walk::own::carried::CarriedLayout;
-use vouch_walk::own::continuation::{ChunkLayout, ContinuationLayout, End};
-use vouch_walk::own::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
 
 use super::HotSpot;
 use super::layout::Tables;

@@ -8,12 +8,12 @@
 
 use std::ops::Range;
 
-use vouch_walk::ground::Ground;
-use vouch_walk::own::layout::{
+use vouch_walk::hotspot::layout::{
     AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
     Place, UnpackLayout, UpcallLayout, Verified,
 };
-use vouch_walk::own::{WALKS, slots};
+use vouch_walk::hotspot::{WALKS, slots};
+use vouch_walk::jvm_layout::Ground;
 
 use super::HotSpot;
 use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};

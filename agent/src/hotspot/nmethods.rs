@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use foldhash::HashMap;
 use vouch_signal::slots::own_walking;
-use vouch_walk::blobs::{Blob, Blobs};
+use vouch_walk::code_cache::{Blob, Blobs};
 use vouch_walk::guard::copy;
 use vouch_walk::kernel::peek;
 use vouch_walk::memory::Memory;

@@ -3,8 +3,8 @@
 //! What is not found is not looked for again, and never guessed: whoever needs it does without.
 
 use vouch_signal::stay::Polls;
-use vouch_walk::ground::Ground;
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
+use vouch_walk::jvm_layout::Ground;
 
 use super::vmstructs::CodeLayout;
 use super::{HotSpot, layout, polls};

@@ -10,7 +10,7 @@ use jni::JNIEnv;
 use jni::objects::{GlobalRef, JClass};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
 
 use super::HotSpot;
 use super::continuations::{self, Carriers};

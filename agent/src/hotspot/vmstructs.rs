@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char};
 
 use vouch_walk::kernel::peek;
 
-use vouch_walk::blobs::{Blobs, HEAPS};
+use vouch_walk::code_cache::{Blobs, HEAPS};
 
 use super::HotSpot;
 

@@ -14,7 +14,7 @@ use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
-use vouch_walk::own::Own;
+use vouch_walk::hotspot::Own;
 
 use super::mounted::Mounted;
 use super::stacks::{Stacks, Wants};

@@ -4,7 +4,7 @@
 //! The registers say where the thread is, or, where it has left Java, what it left with. It must be
 //! asked only while the thread stays; what it cannot tell for certain it does not tell.
 
-use vouch_walk::blobs::Blob;
+use vouch_walk::code_cache::Blob;
 use vouch_walk::context::Registers;
 use vouch_walk::memory::Memory;
 

@@ -15,10 +15,10 @@ use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
-use vouch_walk::blobs::Blobs;
+use vouch_walk::code_cache::Blobs;
+use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 use vouch_walk::memory::Memory;
-use vouch_walk::own::Own;
-use vouch_walk::own::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 
 use super::{InlinedFrames, Site};
 use crate::compiled;

@@ -7,12 +7,12 @@
 //! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`], in a signal as
 //!   in a test.
 //! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
-//! * [`own`] is our own, which reads what HotSpot has in memory and calls nobody.
+//! * [`hotspot`] is our own, which reads what HotSpot has in memory and calls nobody.
 //! * [`broken`] is a walker for tests, which wraps another one and must be found out.
-//! * [`blobs`] is whose code lies at an address, by HotSpot's own code cache; [`memory`] is how
-//!   that is read.
+//! * [`code_cache`] is whose code lies at an address, by HotSpot's own code cache; [`memory`] is
+//!   how that is read.
 //! * [`calls`] is where calls end in code.
-//! * [`ground`] is where a JVM has what of its threads, and which code.
+//! * [`jvm_layout`] is where a JVM has what of its threads, and which code.
 //! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
 //! * [`recover`] asks again from a repaired context, where a walk failed.
 //! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
@@ -22,14 +22,14 @@
 #![no_std]
 
 pub mod asgct;
-pub mod blobs;
 pub mod broken;
 pub mod calls;
+pub mod code_cache;
 pub mod context;
-pub mod ground;
 pub mod guard;
+pub mod hotspot;
+pub mod jvm_layout;
 pub mod kernel;
 pub mod memory;
-pub mod own;
 pub mod recover;
 pub mod walker;

@@ -7,7 +7,8 @@
 //! strategy to the least sure. What comes of it is a guess that proof has to judge.
 //!
 //! * [`ALL`] are the strategies.
-//! * [`crate::ground`] is what they know of this JVM, and [`scene::Scene`] of the thread.
+//! * [`crate::jvm_layout`] is what they know of this JVM, and [`interrupted_thread::Scene`] of the
+//!   thread.
 //! * [`Recovery::attempts`] walks the candidates of one sample.
 //!
 //! A candidate's pc must be where a call returns to, in the interpreter or in a method that may be
@@ -23,7 +24,7 @@
 //! and stacks of any value; `agent/src/record/tests/recovered.rs`.
 
 mod attempts;
-mod scene;
+mod interrupted_thread;
 mod strategies;
 mod strategy;
 

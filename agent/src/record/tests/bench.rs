@@ -10,7 +10,7 @@ use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Origin, Sample, longest};
 use vouch_signal::stay::Post;
 use vouch_walk::context::Registers;
-use vouch_walk::own::carried::Name;
+use vouch_walk::hotspot::mounted_vthread::Name;
 use vouch_walk::walker::RawFrame;
 
 use crate::contexts::Contexts;

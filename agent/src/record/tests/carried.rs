@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::contexts::{named, told};
 use vouch_sample::Head;
 use vouch_signal::record::Origin;
-use vouch_walk::own::carried::Name;
+use vouch_walk::hotspot::mounted_vthread::Name;
 
 /// A name as a handler has read it.
 fn name(text: &str) -> Name {

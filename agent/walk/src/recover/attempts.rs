@@ -8,12 +8,12 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
-use super::scene::Scene;
+use super::interrupted_thread::Scene;
 use super::strategies::{ALL, STRATEGIES};
 use super::strategy::{Step, Strategy};
 use crate::context::{link, registers, repair};
-use crate::ground::Ground;
 use crate::guard;
+use crate::jvm_layout::Ground;
 use crate::kernel::clock;
 use crate::walker::{Room, Subject, Walker};
 

@@ -6,7 +6,7 @@
 //! push nothing, C++ keeps its return address at the near end of its frame: how large that is
 //! nobody knows, and so not where its caller's begins.
 
-use super::scene::Scene;
+use super::interrupted_thread::Scene;
 use super::strategy::{Step, Strategy};
 use crate::context::{CALL_PUSHES, Registers};
 
@@ -122,8 +122,8 @@ fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::blobs::Blobs;
-    use crate::ground::Ground;
+    use crate::code_cache::Blobs;
+    use crate::jvm_layout::Ground;
     use crate::walker::Subject;
     use core::cell::Cell;
     use core::sync::atomic::AtomicUsize;

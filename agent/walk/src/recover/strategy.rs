@@ -1,6 +1,6 @@
 //! What a strategy is, and what it proposes.
 
-use super::scene::Scene;
+use super::interrupted_thread::Scene;
 use crate::context::Registers;
 
 /// One way to repair a context.

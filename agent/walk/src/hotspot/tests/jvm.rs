@@ -15,9 +15,9 @@ use super::super::layout::{
     Place, UnpackLayout, UpcallLayout, Verified,
 };
 use super::super::walk::{Interrupted, Known, walk};
-use crate::blobs::Blobs;
+use crate::code_cache::Blobs;
 use crate::context::{Interpreting, Registers};
-use crate::ground::Ground;
+use crate::jvm_layout::Ground;
 use crate::walker::{Outset, RawFrame, Room, Told};
 
 pub const WORD: usize = 8;

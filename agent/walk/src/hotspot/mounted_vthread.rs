@@ -140,7 +140,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::own::heap::{Moves, Pointers};
+    use crate::hotspot::heap::{Moves, Pointers};
 
     const THREAD: usize = 0x1000;
     const OWN: usize = 0x2000;

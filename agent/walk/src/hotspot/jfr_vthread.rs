@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::carried::Whom;
+use super::mounted_vthread::Whom;
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();

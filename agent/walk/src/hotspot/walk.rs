@@ -11,7 +11,7 @@ use core::cell::Cell;
 
 use vouch_sample::Reason;
 
-use super::again::Again;
+use super::call_site_cache::Again;
 use super::continuation::{ContinuationLayout, Further};
 use super::frame_state::FrameState;
 use super::frames::Frames;

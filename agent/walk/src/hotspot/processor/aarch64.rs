@@ -4,8 +4,8 @@
 //! A call leaves its return address in a register. A frame of code has it, and the caller's frame
 //! pointer, as its last two words.
 
+use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
-use crate::own::frame_state::Shape;
 
 /// This processor's frames are known.
 pub const WALKS: bool = true;

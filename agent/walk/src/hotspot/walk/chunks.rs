@@ -4,13 +4,13 @@
 //! cannot be told there is no stack.
 
 use super::state::Walk;
-use crate::blobs::Blob;
 use crate::calls::follows_call;
+use crate::code_cache::Blob;
 use crate::context::Registers as Position;
+use crate::hotspot::compiled::Compiled;
+use crate::hotspot::continuation::{CHUNKS, Chunk, ContinuationLayout, Further};
+use crate::hotspot::frames::Frames;
 use crate::memory::Memory;
-use crate::own::compiled::Compiled;
-use crate::own::continuation::{CHUNKS, Chunk, ContinuationLayout, Further};
-use crate::own::frames::Frames;
 
 impl<M: Memory> Walk<'_, M> {
     /// True if the caller of what was left is to be found in a chunk, or nowhere any more.

@@ -8,9 +8,9 @@
 
 use core::ops::Range;
 
-use super::carried::CarriedLayout;
 use super::frames::Frames;
 use super::heap::HeapLayout;
+use super::mounted_vthread::CarriedLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
 use crate::walker::{Part, RawFrame};

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::blobs::Blobs;
+use crate::code_cache::Blobs;
 
 /// Where things lie in this JVM: offsets in a JavaThread, and code.
 #[derive(Debug, Clone)]

@@ -1,17 +1,17 @@
 //! From one frame to its caller.
 
 use super::state::Walk;
-use crate::blobs::Blob;
 use crate::calls::follows_call;
+use crate::code_cache::Blob;
 use crate::context::{CALL_PUSHES, Registers as Position};
+use crate::hotspot::compiled::{Compiled, Which};
+use crate::hotspot::frame_state::{FrameState, Shape};
+use crate::hotspot::frames::Frames;
+use crate::hotspot::interpreted::Interpreted;
+use crate::hotspot::layout::{AnchorLayout, Number};
+use crate::hotspot::processor::{prologue, shape, stub_shape};
+use crate::hotspot::vframe_array::Unpacked;
 use crate::memory::Memory;
-use crate::own::compiled::{Compiled, Which};
-use crate::own::frame_state::{FrameState, Shape};
-use crate::own::frames::Frames;
-use crate::own::interpreted::Interpreted;
-use crate::own::layout::{AnchorLayout, Number};
-use crate::own::processor::{prologue, shape, stub_shape};
-use crate::own::unpacked::Unpacked;
 
 const WORD: usize = size_of::<usize>();
 

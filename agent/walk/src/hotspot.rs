@@ -16,9 +16,9 @@
 //!   is how these are told.
 //! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and
 //!   [`heap`] how objects are read on the way there.
-//! * [`carried`] is whom a thread runs as.
-//! * [`unpacked`] is what stands there while code is being given up under a frame.
-//! * [`again`] is what spares a walk what it has found out already.
+//! * [`mounted_vthread`] is whom a thread runs as.
+//! * [`vframe_array`] is what stands there while code is being given up under a frame.
+//! * [`call_site_cache`] is what spares a walk what it has found out already.
 //! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
 //!
 //! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
@@ -27,11 +27,10 @@
 //!
 //! **Invariant 28.** A virtual thread's stack has no frame of its carrier. Nothing is taken from
 //! the heap that may have been moved while it was read, or that is not what its class says. Held
-//! by: `walk/src/own/tests/chunks.rs`; `java-tests/profile/ParkedThreads.java`; the lab's
+//! by: `walk/src/hotspot/tests/chunks.rs`; `java-tests/profile/ParkedThreads.java`; the lab's
 //! `VirtualThreads`.
 
-mod again;
-pub mod carried;
+mod call_site_cache;
 mod compiled;
 pub mod continuation;
 pub mod debug_info;
@@ -42,9 +41,10 @@ mod interpreted;
 mod jfr_vthread;
 pub mod layout;
 pub mod method;
+pub mod mounted_vthread;
 mod processor;
 mod stack;
-mod unpacked;
+mod vframe_array;
 mod walk;
 // The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the
 // instructions have tests, and the truth lab has all else.
@@ -57,17 +57,17 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
-use crate::blobs::Blob;
+use crate::code_cache::Blob;
 use crate::context::{interpreting, registers};
 use crate::guard;
 use crate::memory::{Live, Memory};
 use crate::walker::{Part, RawFrame, Room, Subject, Walker};
-use carried::{Name, Whom};
 use continuation::ContinuationLayout;
 use debug_info::DebugInfo;
 use frames::Frames;
 use jfr_vthread::JfrVthread;
 use layout::{Layout, MethodLayout};
+use mounted_vthread::{Name, Whom};
 use walk::{Interrupted, Known};
 
 pub use processor::{WALKS, slots};

@@ -1,6 +1,6 @@
 //! The walker on a JVM that a test wrote, word by word: a thread's stack, a heap of code, methods.
 
-mod again;
+mod call_site_cache;
 mod chunks;
 mod compiled;
 mod interpreted;
@@ -8,4 +8,4 @@ mod jvm;
 mod methods;
 mod outside;
 mod total;
-mod unpacked;
+mod vframe_array;

@@ -6,7 +6,7 @@
 
 use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, number};
 use super::layout::Layout;
-use crate::blobs::Blob;
+use crate::code_cache::Blob;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 

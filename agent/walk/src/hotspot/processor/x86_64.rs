@@ -1,8 +1,8 @@
 //! x86-64: frames that are just being made or taken down, told by the instructions around them, and
 //! the interpreter's.
 
+use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
-use crate::own::frame_state::Shape;
 
 /// This processor's frames are known.
 pub const WALKS: bool = true;
@@ -31,8 +31,8 @@ const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
 /// cmp [r15 + …], 0: what looks for an exception, of one byte and of four.
 const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
-/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15 +
-/// …]; cmp [r15 + …], 0: each of one byte and of four; and how long it is.
+/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15
+/// + …]; cmp [r15 + …], 0: each of one byte and of four; and how long it is.
 const POLLS: [([u8; 3], usize); 6] = [
     ([0x49, 0x3b, 0x67], 4),
     ([0x49, 0x3b, 0xa7], 7),

@@ -1,7 +1,7 @@
 //! Any other processor: nobody knows yet what its frames look like, so nothing is walked.
 
+use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
-use crate::own::frame_state::Shape;
 
 pub const WALKS: bool = false;
 

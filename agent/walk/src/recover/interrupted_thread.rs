@@ -5,10 +5,10 @@
 
 use core::ops::Range;
 
-use crate::blobs::Blob;
 use crate::calls::follows_call;
+use crate::code_cache::Blob;
 use crate::context::Registers;
-use crate::ground::Ground;
+use crate::jvm_layout::Ground;
 use crate::memory::Live;
 use crate::walker::Subject;
 

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use crate::ground::Ground;
+use crate::jvm_layout::Ground;
 use crate::memory::Memory;
 
 /// An address that a code blob's head tells: of the blob, or of what a pointer in it leads to, and

@@ -13,8 +13,8 @@ use super::layout::Layout;
 use super::method::Method;
 use super::processor::{lacks_sender, leaves, slots};
 use super::stack::Stack;
-use crate::blobs::Blob;
 use crate::calls::follows_call;
+use crate::code_cache::Blob;
 use crate::context::{CALL_PUSHES, Interpreting, Registers};
 use crate::memory::Memory;
 

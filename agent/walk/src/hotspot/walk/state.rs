@@ -3,11 +3,11 @@
 use core::cell::Cell;
 
 use crate::context::{Interpreting, Registers as Position};
-use crate::own::again::Again;
-use crate::own::continuation::ContinuationLayout;
-use crate::own::heap::Moment;
-use crate::own::layout::Layout;
-use crate::own::stack::Stack;
+use crate::hotspot::call_site_cache::Again;
+use crate::hotspot::continuation::ContinuationLayout;
+use crate::hotspot::heap::Moment;
+use crate::hotspot::layout::Layout;
+use crate::hotspot::stack::Stack;
 
 /// A walk.
 pub(super) struct Walk<'w, M> {

@@ -11,7 +11,7 @@ use super::layout::{Layout, Number, UnpackLayout};
 use super::method::Method;
 use super::processor::slots;
 use super::stack::Stack;
-use crate::blobs::Blob;
+use crate::code_cache::Blob;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
 
