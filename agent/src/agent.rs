@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use vouch_report::Detail;
 use vouch_report::options::terminal::End;
 use vouch_walk::broken::Break;
-use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::walker::Walker;
 
 use crate::anchors;
@@ -135,7 +135,7 @@ impl Agent {
     }
 
     /// Our own walker, once the JVM is up and if it knows this one.
-    fn own(&self) -> Option<&'static Own> {
+    fn own(&self) -> Option<&'static HotspotWalker> {
         self.places.get()?.own.as_ref().ok().copied()
     }
 

@@ -10,8 +10,8 @@ use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
 use vouch_signal::slots::{Slots, guard_walks_of};
-use vouch_walk::context::GUARDS;
-use vouch_walk::guard::{FAULTS, Handler, go_on_to, on_fault};
+use vouch_walk::context::CAN_GUARD;
+use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
 
 use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
@@ -88,7 +88,7 @@ pub fn past_end() -> usize {
 }
 
 fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULTS.len()], String> {
-    if !GUARDS {
+    if !CAN_GUARD {
         return Err("Vouch has no guard for this processor".to_owned());
     }
     if flag(hotspot, "CheckJNICalls").unwrap_or(false) {
@@ -105,14 +105,14 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
     guard_walks_of(Box::leak(Box::new(slots)));
     for (fault, (action, signal)) in before.iter_mut().zip(FAULTS).enumerate() {
         // SAFETY: with SA_SIGINFO a handler is of this type.
-        go_on_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
+        chain_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
         let own = Action { handler: own_handler(), ..*action };
         let replaced =
             set(signal, Some(&own)).map_err(|error| format!("the kernel takes no handler: {error}"))?;
         if replaced.handler != action.handler && replaced.is_told_why() {
             // The program has put its own there since we looked.
             // SAFETY: as above.
-            go_on_to(fault, unsafe { transmute::<usize, Handler>(replaced.handler) });
+            chain_to(fault, unsafe { transmute::<usize, Handler>(replaced.handler) });
             *action = replaced;
         }
     }

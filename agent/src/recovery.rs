@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use vouch_walk::jvm_layout::Ground;
+use vouch_walk::jvm_layout::JvmLayout;
 use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::guard;
@@ -20,23 +20,23 @@ pub type Chosen = [bool; STRATEGIES];
 
 /// Where things lie in this JVM; `None` if it does not tell. In each JavaThread its JNIEnv lies at
 /// `env`.
-pub fn ground(layout: &CodeLayout, env: usize) -> Option<Ground> {
+pub fn ground(layout: &CodeLayout, env: usize) -> Option<JvmLayout> {
     let (begin, end) = layout.interpreter;
     let (stack_base, stack_size) = layout.stack?;
-    Some(Ground {
+    Some(JvmLayout {
         env,
         stack_base,
         stack_size,
         last_sp: layout.last_sp,
         last_pc: layout.last_pc,
         last_fp: layout.last_fp?,
-        blobs: layout.blobs?,
+        code_cache: layout.blobs?,
         interpreter: begin..end,
     })
 }
 
 /// What handlers are to do where a walk fails, or why nothing can be done though it was asked for.
-pub fn of(ground: Option<&Ground>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
+pub fn of(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
     if !chosen.contains(&true) {
         return Ok(None);
     }
@@ -48,7 +48,7 @@ pub fn of(ground: Option<&Ground>, chosen: Chosen) -> Result<Option<Recovery>, &
     )?;
     let tried = [const { AtomicU64::new(0) }; STRATEGIES];
     Ok(Some(Recovery {
-        ground: ground.clone(),
+        jvm: ground.clone(),
         chosen,
         tried,
         crashed: AtomicU64::new(0),

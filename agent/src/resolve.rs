@@ -30,7 +30,7 @@ use parking_lot::{Mutex, MutexGuard};
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_walk::hotspot::layout::MethodLayout;
 use vouch_walk::hotspot::method::is_id;
-use vouch_walk::memory::Peeked;
+use vouch_walk::memory::PeekedMemory;
 
 use crate::clock;
 use crate::facade::{Jvmti, MethodName};
@@ -54,7 +54,7 @@ pub struct Resolver {
     table: Mutex<Table>,
     met_obsolete: AtomicBool,
     /// How ids are known; empty where that cannot be told.
-    layout: OnceCell<(MethodLayout, Peeked)>,
+    layout: OnceCell<(MethodLayout, PeekedMemory)>,
 }
 
 /// A class that waits to be named, kept alive until then.
@@ -83,7 +83,7 @@ impl Resolver {
     /// From here on it is known how this JVM's methods lie in its memory, if that may be read at
     /// any address.
     pub fn learn(&self, layout: MethodLayout) {
-        if let Some(memory) = Peeked::allowed() {
+        if let Some(memory) = PeekedMemory::allowed() {
             let _ = self.layout.set((layout, memory));
         }
     }

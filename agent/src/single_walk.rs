@@ -10,7 +10,7 @@ use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::slots::Slot;
 use vouch_verify::witness::rules;
-use vouch_walk::context::{here, repair};
+use vouch_walk::context::{current_registers, repair};
 use vouch_walk::guard::walk;
 use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
 
@@ -55,7 +55,7 @@ impl SingleWalk {
         let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
         let context = (&raw mut context).cast();
         // SAFETY: a ucontext, into which nobody jumps back.
-        unsafe { repair(context, here()) };
+        unsafe { repair(context, current_registers()) };
         let told = Cell::default();
         let subject = Subject::interrupted(self.env, context, &told, self.slot.walking());
         // SAFETY: the context tells where this thread is, in this function, from which it does not

@@ -10,8 +10,8 @@ use jni::JNIEnv;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
 use vouch_verify::witness::compare;
-use vouch_walk::broken::{Break, Broken};
-use vouch_walk::hotspot::Own;
+use vouch_walk::broken::{Break, BrokenWalker};
+use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::walker::{RawFrame, Walker};
 
 use crate::clock::own_tid;
@@ -36,13 +36,13 @@ pub struct Walkers {
     /// In one of so many samples all of them are asked.
     pub compare: u32,
     /// Our own, if it is among them.
-    pub own: Option<&'static Own>,
+    pub own: Option<&'static HotspotWalker>,
     /// Our own, which tells whom a thread carries, whoever walks.
-    pub reads: Option<&'static Own>,
+    pub reads: Option<&'static HotspotWalker>,
     /// Our own, which tells what of another walker's stack is not the thread's own, also where it
     /// does not walk; not where AsyncGetCallTrace is asked for alone, whose word is then shown as
     /// it is.
-    pub parts: Option<&'static Own>,
+    pub parts: Option<&'static HotspotWalker>,
     /// Why our own is missing.
     pub missing: Option<String>,
 }
@@ -69,7 +69,7 @@ impl Walkers {
 /// list for each recording, and for each time that a test breaks a walker or mends it.
 pub fn of(
     hotspot: &HotSpot,
-    own: Result<&'static Own, &str>,
+    own: Result<&'static HotspotWalker, &str>,
     wish: WalkerWish,
     broken: Option<(Break, u32)>,
 ) -> Walkers {
@@ -90,7 +90,8 @@ pub fn of(
     if let Some((how, every)) = broken {
         let own = own.ok().filter(|_| wish == WalkerWish::Own);
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
-        let broken: &'static Broken = Box::leak(Box::new(Broken::new(whole, how, every, guard::past_end())));
+        let broken: &'static BrokenWalker =
+            Box::leak(Box::new(BrokenWalker::new(whole, how, every, guard::past_end())));
         // What becomes of a context that no thread had says nothing of who walks it.
         if own.is_some() && how.spoils() {
             *HELD.lock() = Some(broken);
@@ -118,7 +119,7 @@ pub fn of(
 }
 
 /// Our own walker, if nothing speaks against its walking.
-pub fn able<'w>(own: &'static Own) -> Result<&'static Own, &'w str> {
+pub fn able<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &'w str> {
     match () {
         // Its faults are to end its walk and nothing else.
         () if guard::unguarded().is_some() => Err("walks are not guarded"),
@@ -139,7 +140,7 @@ const DEEPEST: usize = 1 << 10;
 
 /// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion,
 /// the second, the fourth and so on. If they say something else it walks no more.
-pub fn hold(own: &'static Own, jvmti: Jvmti, env: &JNIEnv<'_>) {
+pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
     let Some(walker) = *HELD.lock() else { return };
     if stopped {

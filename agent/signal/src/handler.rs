@@ -14,7 +14,7 @@ use vouch_walk::context::registers;
 use vouch_walk::guard;
 use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{FRAME_WORDS, Outset, Subject, Told, Walker};
+use vouch_walk::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
 
 use crate::ask;
 use crate::cause::Cause;
@@ -247,7 +247,7 @@ fn walk(
         if walked && !compared {
             break;
         }
-        told.set(Told::default());
+        told.set(StackInfo::default());
         // Each of those was left halfway.
         let stopped = walker.runs_jvm() && sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
         let answer = if stopped {
@@ -259,7 +259,7 @@ fn walk(
             unsafe { guard::walk(*walker, &subject, sample.room()) }
         };
         let (answer, cut, torn) = own_part(sampler.parts, *walker, sample, (answer, told.get().cut), walked);
-        let Outset { pc: called, before } = told.get().outset;
+        let ResumePoint { pc: called, has_partial_leaf: before } = told.get().resume_point;
         let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
         // A torn stack has a virtual thread's frames, too, though none of it is kept.
         if carried.id == 0 && (torn || is_virtual(sampler.own, sample, answer)) {
@@ -306,7 +306,7 @@ unsafe fn recover(
         // SAFETY: as of its walk; the claim has room for so many more accounts.
         let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
         let (answer, cut, torn) =
-            own_part(sampler.parts, walker, sample, (it.answer, subject.told.get().cut), false);
+            own_part(sampler.parts, walker, sample, (it.answer, subject.info.get().cut), false);
         if torn {
             continue;
         }

@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
-use vouch_walk::context::{MODULES, thread_pointer};
+use vouch_walk::context::{DTV_OFFSET, thread_pointer};
 use vouch_walk::kernel::peek;
 
 use crate::purpose::Trace;
@@ -84,7 +84,7 @@ impl Default for Published {
 
 /// What the calling thread has for a module.
 fn memory_of(module: usize) -> Option<usize> {
-    let [table] = peek(thread_pointer().checked_add(MODULES)?)?;
+    let [table] = peek(thread_pointer().checked_add(DTV_OFFSET)?)?;
     // In front of it stands how many entries it has.
     let [length] = peek(table.checked_sub(ENTRY)?)?;
     let [memory] = peek(table.checked_add(module.checked_mul(ENTRY)?)?)?;

@@ -6,7 +6,7 @@
 //! drain; the one place that knows the layout.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
-use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, Name};
+use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 
 use crate::lane::{Claim, Entry};
@@ -93,7 +93,7 @@ impl<'l, 'm> Sample<'l, 'm> {
 
     /// Writes what the virtual thread is called; before any account.
     #[inline]
-    pub fn name(&mut self, name: &Name) {
+    pub fn name(&mut self, name: &VthreadName) {
         self.named = Named { bytes: name.bytes, wide: name.wide, unread: name.unread };
         for word in name.words.iter().take(self.named.words()) {
             self.claim.set(self.next, *word);
@@ -235,7 +235,7 @@ impl Account<'_> {
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         self.words.clone().step_by(FRAME_WORDS).map_while(|at| {
             let words = [self.entry.word(at)?, self.entry.word(at.checked_add(1)?)?];
-            Some(RawFrame::of_words(words).into())
+            Some(RawFrame::from_words(words).into())
         })
     }
 }
@@ -345,7 +345,8 @@ mod tests {
         ] {
             let words = words();
             let lane = Lane::new(&words);
-            let mut name = Name { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..Name::default() };
+            let mut name =
+                VthreadName { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..VthreadName::default() };
             for (word, bytes) in name.words.iter_mut().zip(bytes.chunks(8)) {
                 let mut all = [0; 8];
                 all[..bytes.len()].copy_from_slice(bytes);

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::Walker;
 
@@ -28,9 +28,9 @@ pub struct Sampler {
     pub walkers: &'static [&'static dyn Walker],
     pub compare: u32,
     /// It tells whom a thread carries.
-    pub own: Option<&'static Own>,
+    pub own: Option<&'static HotspotWalker>,
     /// It tells which of another walker's frames are the carrier's; `None`: they stay.
-    pub parts: Option<&'static Own>,
+    pub parts: Option<&'static HotspotWalker>,
     /// What is done where a walk fails; `None`: nothing.
     pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept.

@@ -273,7 +273,7 @@ pub fn guard_walks_of(slots: &'static Slots<'static>) {
     GUARDED.store(core::ptr::from_ref(slots).cast_mut(), Ordering::Release);
     // SAFETY: the table is only looked at, and a thread walks with the place in its own slot.
     unsafe {
-        guard::watch(|tid| {
+        guard::set_slot_finder(|tid| {
             let slots = GUARDED.load(Ordering::Acquire).as_ref();
             slots?.find(tid).map(Slot::walking)
         });

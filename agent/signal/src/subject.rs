@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use vouch_sample::Reason;
-use vouch_walk::walker::{Subject, Told};
+use vouch_walk::walker::{StackInfo, Subject};
 
 use crate::slots::Slot;
 
@@ -17,7 +17,7 @@ use crate::slots::Slot;
 pub unsafe fn subject<'t>(
     slot: Option<&'t Slot>,
     context: *mut c_void,
-    told: &'t Cell<Told>,
+    told: &'t Cell<StackInfo>,
 ) -> Result<Subject<'t>, Reason> {
     let slot_and_env = slot.map(|slot| (slot, slot.env())).filter(|(_, env)| !env.is_null());
     let (slot, env) = slot_and_env.ok_or(Reason::NO_JAVA_THREAD)?;

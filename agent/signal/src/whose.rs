@@ -5,9 +5,9 @@
 //! give frames to a virtual thread that its carrier has, nor take a torn stack for a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
-use vouch_walk::hotspot::Own;
-use vouch_walk::hotspot::mounted_vthread::{Name, Whom};
-use vouch_walk::walker::{Part, Subject, Walker};
+use vouch_walk::hotspot::HotspotWalker;
+use vouch_walk::hotspot::mounted_vthread::{CurrentThread, VthreadName};
+use vouch_walk::walker::{OwnFrames, Subject, Walker};
 
 use crate::record::Sample;
 
@@ -21,14 +21,14 @@ pub struct Mounted {
 }
 
 /// The virtual thread that the thread carries; what it is called is written into the sample.
-pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> Mounted {
+pub fn carried(own: Option<&HotspotWalker>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> Mounted {
     let Some(own) = own else { return Mounted::default() };
-    let mut name = Name::default();
+    let mut name = VthreadName::default();
     // SAFETY: the subject is the calling thread, as its signal's handler was given it.
-    match unsafe { own.whom(subject, &mut name) } {
-        Whom::Itself => Mounted::default(),
-        Whom::Unknown => Mounted { id: Head::UNKNOWN, ..Mounted::default() },
-        Whom::Virtual(id) => {
+    match unsafe { own.current_thread(subject, &mut name) } {
+        CurrentThread::Itself => Mounted::default(),
+        CurrentThread::Unknown => Mounted { id: Head::UNKNOWN, ..Mounted::default() },
+        CurrentThread::Virtual(id) => {
             sample.name(&name);
             Mounted { id, is_unread: name.unread }
         }
@@ -37,7 +37,7 @@ pub fn carried(own: Option<&Own>, subject: &Subject<'_>, sample: &mut Sample<'_,
 
 /// True if the stack that was written is a virtual thread's. While the JDK does something as the
 /// carrier in the midst of it the thread runs as that, and nobody can tell whose the frames are.
-pub fn is_virtual(own: Option<&Own>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
+pub fn is_virtual(own: Option<&HotspotWalker>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
     let (Some(own), Ok(count)) = (own, answer) else { return false };
     // SAFETY: the walker has written so many, where there was room for them.
     own.is_virtual(unsafe { sample.written(count) })
@@ -48,7 +48,7 @@ pub fn is_virtual(own: Option<&Own>, sample: &Sample<'_, '_>, answer: Answer) ->
 /// another one has been taken already, with which it is to be compared; and then it is our own that
 /// may find them, though it may have taken the thread for one that runs no Java.
 pub fn own_part(
-    parts: Option<&Own>,
+    parts: Option<&HotspotWalker>,
     walker: &dyn Walker,
     sample: &Sample<'_, '_>,
     (answer, cut): (Answer, Option<Cut>),
@@ -59,10 +59,10 @@ pub fn own_part(
         return (answer, cut, false);
     };
     // SAFETY: the walker has written so many, where there was room for them.
-    match own.part(unsafe { sample.written(count) }) {
-        Part::First(count) => (Ok(count), None, false),
-        Part::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, true),
-        Part::All | Part::Torn => (answer, cut, false),
+    match own.own_frames(unsafe { sample.written(count) }) {
+        OwnFrames::First(count) => (Ok(count), None, false),
+        OwnFrames::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, true),
+        OwnFrames::All | OwnFrames::Torn => (answer, cut, false),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn own_part(
 /// own. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a
 /// thread outside of Java it does not look at the context, so that there is nothing to repair.
 pub fn cure(
-    (first, parts): (Option<&'static dyn Walker>, Option<&Own>),
+    (first, parts): (Option<&'static dyn Walker>, Option<&HotspotWalker>),
     walker: &'static dyn Walker,
     answer: Answer,
     torn: bool,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use once_cell::sync::OnceCell;
 use vouch_signal::published::{PUBLISHED, Place};
 use vouch_walk::context::thread_pointer;
-use vouch_walk::memory::Peeked;
+use vouch_walk::memory::PeekedMemory;
 
 use crate::threads::hook;
 
@@ -51,7 +51,7 @@ pub fn look_if_new() {
             candidates().into_iter().find(|seen| seen.path == object.path && seen.own.contains(&own.addr()));
         if let Some(seen) = seen {
             // Handlers have it read by the kernel, which may be forbidden.
-            let place = place(own.addr(), &seen).filter(|_| Peeked::allowed().is_some());
+            let place = place(own.addr(), &seen).filter(|_| PeekedMemory::allowed().is_some());
             // It stays loaded, since handlers look at its variable from now on.
             let _ = FOUND.set((object.path, place.is_some()));
             if let Some(place) = place {

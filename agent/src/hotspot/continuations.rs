@@ -13,9 +13,9 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use vouch_walk::calls::follows_call;
-use vouch_walk::hotspot::continuation::{ChunkLayout, ContinuationLayout, End};
-use vouch_walk::hotspot::heap::{Classes, HeapLayout, Moves, Narrow, Pointers};
-use vouch_walk::hotspot::mounted_vthread::CarriedLayout;
+use vouch_walk::hotspot::continuation::{ChunkEnd, ChunkLayout, ContinuationLayout};
+use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, Relocation};
+use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
 use vouch_walk::kernel::peek;
 
 use super::HotSpot;
@@ -100,29 +100,29 @@ pub fn of(
     };
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "virtual threads");
     let layout = ContinuationLayout {
-        carried,
+        mounted: carried,
         heap: heap(hotspot, &tables)?,
         barrier: barrier(&tables, jvmti)?,
-        first: id(&continuation, "enter")?,
-        enters: id(&continuation, "enterSpecial")?,
-        carries: id(&carrier, "runContinuation")?,
-        leaves: id(&continuation, "doYield")?,
-        entry: entry(hotspot, &tables)?,
+        enter_id: id(&continuation, "enter")?,
+        enter_special_id: id(&continuation, "enterSpecial")?,
+        run_continuation_id: id(&carrier, "runContinuation")?,
+        do_yield_id: id(&continuation, "doYield")?,
+        entry_slots: entry(hotspot, &tables)?,
         // Behind the entry before it, which is the first in it, or the second.
-        continuation: match tables.offset("ContinuationEntry", "_parent") {
+        entry_continuation: match tables.offset("ContinuationEntry", "_parent") {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
             Err(_) => WORD..3 * WORD,
         },
-        class: virtual_klass,
-        last: offset(&continuation, "tail")?,
+        klass: virtual_klass,
+        tail: offset(&continuation, "tail")?,
         chunk: ChunkLayout {
-            class: chunk_klass,
-            before: offset(&chunk, "parent")?,
+            klass: chunk_klass,
+            parent: offset(&chunk, "parent")?,
             size: offset(&chunk, "size")?,
-            youngest: offset(&chunk, "sp")?,
+            sp: offset(&chunk, "sp")?,
             end: match offset(&chunk, "bottom") {
-                Ok(at) => End::At(at),
-                Err(_) => End::Before(offset(&chunk, "argsize")?),
+                Ok(at) => ChunkEnd::Bottom(at),
+                Err(_) => ChunkEnd::ArgSize(offset(&chunk, "argsize")?),
             },
             frames: klasses.size(chunk_klass)?,
         },
@@ -137,21 +137,22 @@ fn carriers(
     offsets: &Offsets<'_>,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
-) -> Result<CarriedLayout, String> {
+) -> Result<MountedVthreadLayout, String> {
     let [virtual_klass] = klasses.find([CARRIER])?;
     let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
     let bytes = named(env, class, "[B")?;
-    let first = offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
+    let array_base =
+        offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
-    Ok(CarriedLayout {
-        own: tables.offset("JavaThread", "_threadObj")?,
-        current: tables.offset("JavaThread", "_vthread")?,
-        class: virtual_klass,
-        id: offset(&thread, "tid")?,
+    Ok(MountedVthreadLayout {
+        thread_obj: tables.offset("JavaThread", "_threadObj")?,
+        vthread: tables.offset("JavaThread", "_vthread")?,
+        klass: virtual_klass,
+        tid: offset(&thread, "tid")?,
         name: offset(&thread, "name")?,
-        letters: offset(&string, "value")?,
-        wide: offset(&string, "coder")?,
-        first,
+        string_value: offset(&string, "value")?,
+        string_coder: offset(&string, "coder")?,
+        array_base,
     })
 }
 
@@ -208,35 +209,38 @@ fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
     )
     .ok_or("this JVM does not publish how an object refers to its class");
     Ok(HeapLayout {
-        pointers: match () {
+        oops: match () {
             // Until JDK 23 there is one that knows no generations, by another name.
-            () if z && flag(hotspot, "ZGenerational") == Some(false) => {
-                Pointers::Coloured { old: place("XGlobalsForVMStructs", "_XAddressBadMask")? }
-            }
+            () if z && flag(hotspot, "ZGenerational") == Some(false) => OopEncoding::SingleGenerationZ {
+                bad_mask: place("XGlobalsForVMStructs", "_XAddressBadMask")?,
+            },
             () if z => {
                 let place = |name| place("ZGlobalsForVMStructs", name);
-                Pointers::Marked { old: place("_ZPointerLoadBadMask")?, shift: place("_ZPointerLoadShift")? }
+                OopEncoding::GenerationalZ {
+                    bad_mask: place("_ZPointerLoadBadMask")?,
+                    load_shift: place("_ZPointerLoadShift")?,
+                }
             }
-            () if is("UseCompressedOops") => Pointers::Narrow(
+            () if is("UseCompressedOops") => OopEncoding::Narrow(
                 narrow("CompressedOops", [["_base", "_shift"], ["_narrow_oop._base", "_narrow_oop._shift"]])
                     .ok_or("this JVM does not publish how an object refers to another")?,
             ),
-            () => Pointers::Whole,
+            () => OopEncoding::Full,
         },
-        classes: match () {
-            () if is("UseCompactObjectHeaders") => Classes::Compact(classes?),
-            () if flag(hotspot, "UseCompressedClassPointers") == Some(false) => Classes::Whole,
-            () => Classes::Narrow(classes?),
+        klasses: match () {
+            () if is("UseCompactObjectHeaders") => KlassEncoding::CompactHeader(classes?),
+            () if flag(hotspot, "UseCompressedClassPointers") == Some(false) => KlassEncoding::Full,
+            () => KlassEncoding::Narrow(classes?),
         },
-        moves: if z || shenandoah {
-            Moves::AnyTime
+        relocation: if z || shenandoah {
+            Relocation::Concurrent
         } else {
             let heap = tables.still("Universe", "_collectedHeap")?;
             let going_on = ["_is_stw_gc_active", "_is_gc_active"];
             let going_on = going_on.into_iter().find_map(|name| tables.offset("CollectedHeap", name).ok());
-            Moves::AtStops {
+            Relocation::AtPauses {
                 count: heap + tables.offset("CollectedHeap", "_total_collections")?,
-                going_on: heap + going_on.ok_or("this JVM does not publish when it collects garbage")?,
+                is_active: heap + going_on.ok_or("this JVM does not publish when it collects garbage")?,
             }
         },
     })

@@ -9,32 +9,32 @@
 use std::ops::Range;
 
 use vouch_walk::hotspot::layout::{
-    AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
-    Place, UnpackLayout, UpcallLayout, Verified,
+    AnchorLayout, BlobAddress, BlobField, BlobLayout, CallStubLayout, CompiledLayout, InterpreterLayout,
+    Layout, MethodLayout, UpcallLayout, VerifiedEntry, VframeArrayLayout,
 };
 use vouch_walk::hotspot::{WALKS, slots};
-use vouch_walk::jvm_layout::Ground;
+use vouch_walk::jvm_layout::JvmLayout;
 
 use super::HotSpot;
 use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};
 
 /// Reads the tables, or says what is missing.
-pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layout, String> {
+pub fn of(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
         return Err("the layout of frames on this processor is not known yet".to_owned());
     }
     let tables = Tables::of(hotspot)?;
     let version = tables.version()?;
     Ok(Layout {
-        ground: ground.clone(),
+        jvm: jvm.clone(),
         state: code.state,
         in_java: tables.constant("_thread_in_Java")?,
         blob: tables.blob()?,
         compiled: tables.compiled(version)?,
         method: tables.method(version)?,
-        entry: EntryLayout {
-            returns: tables.still("StubRoutines", "_call_stub_return_address")?,
-            holder: slots::HOLDER,
+        call_stub: CallStubLayout {
+            return_address: tables.still("StubRoutines", "_call_stub_return_address")?,
+            wrapper_slot: slots::CALL_WRAPPER,
             anchor: tables.offset("JavaCallWrapper", "_anchor")?,
         },
         anchor: AnchorLayout {
@@ -44,7 +44,7 @@ pub fn of(hotspot: &HotSpot, ground: &Ground, code: &CodeLayout) -> Result<Layou
         },
         interpreter: tables.interpreter(version, code)?,
         upcall: tables.upcall(),
-        unpack: tables.unpack().ok(),
+        vframe_array: tables.vframe_array().ok(),
     })
 }
 
@@ -102,9 +102,14 @@ impl<'h> Tables<'h> {
         }
     }
 
-    fn place(&self, of: &str, pointer: Option<&str>, behind: Option<&str>) -> Result<Place, String> {
+    fn address_in_blob(
+        &self,
+        of: &str,
+        pointer: Option<&str>,
+        offset_field: Option<&str>,
+    ) -> Result<BlobAddress, String> {
         let offset = |name: Option<&str>| name.map(|name| self.offset(of, name)).transpose();
-        Ok(Place { pointer: offset(pointer)?, behind: offset(behind)?.map(Number::int) })
+        Ok(BlobAddress { pointer: offset(pointer)?, offset: offset(offset_field)?.map(BlobField::int) })
     }
 
     fn blob(&self) -> Result<BlobLayout, String> {
@@ -114,20 +119,20 @@ impl<'h> Tables<'h> {
         let short = self.table.offset("CodeBlob", "_mutable_data").is_some();
         Ok(BlobLayout {
             frame_size: self.offset("CodeBlob", "_frame_size")?,
-            complete: Number { at: complete, bytes: if short { 2 } else { 4 } },
-            code: if in_numbers {
-                self.place("CodeBlob", None, Some("_code_offset"))?
+            frame_complete: BlobField { offset: complete, bytes: if short { 2 } else { 4 } },
+            code_begin: if in_numbers {
+                self.address_in_blob("CodeBlob", None, Some("_code_offset"))?
             } else {
-                self.place("CodeBlob", Some("_code_begin"), None)?
+                self.address_in_blob("CodeBlob", Some("_code_begin"), None)?
             },
         })
     }
 
     fn compiled(&self, version: u32) -> Result<CompiledLayout, String> {
         let common = CompiledLayout {
-            original: self.offset("nmethod", "_orig_pc_offset")?,
+            orig_pc_offset: self.offset("nmethod", "_orig_pc_offset")?,
             // JDK-8292758.
-            zeroless: version >= 20,
+            unsigned5_excludes_zero: version >= 20,
             ..CompiledLayout::default()
         };
         if self.table.offset("nmethod", "_immutable_data").is_some() {
@@ -140,79 +145,79 @@ impl<'h> Tables<'h> {
     }
 
     fn with_memory_of_its_own(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let in_it = |name| self.place("nmethod", Some("_immutable_data"), Some(name));
+        let in_it = |name| self.address_in_blob("nmethod", Some("_immutable_data"), Some(name));
         let mutable = self.offset("CodeBlob", "_mutable_data")?;
         let relocations = self.offset("CodeBlob", "_relocation_size")?;
-        let verified = Number { at: self.offset("nmethod", "_verified_entry_offset")?, bytes: 2 };
+        let verified = BlobField { offset: self.offset("nmethod", "_verified_entry_offset")?, bytes: 2 };
         let handler = ["_deopt_handler_offset", "_deopt_handler_entry_offset"]
             .into_iter()
-            .find_map(|name| self.place("nmethod", None, Some(name)).ok());
+            .find_map(|name| self.address_in_blob("nmethod", None, Some(name)).ok());
         Ok(CompiledLayout {
             method: self.offset("nmethod", "_method")?,
-            verified: Verified::BehindCode(verified),
-            pcs: in_it("_scopes_pcs_offset")?,
-            pcs_end: in_it("_scopes_data_offset")?,
-            scopes: in_it("_scopes_data_offset")?,
-            metadata: Place { pointer: Some(mutable), behind: Some(Number::int(relocations)) },
-            given_up: [
+            verified_entry: VerifiedEntry::Offset(verified),
+            scopes_pcs: in_it("_scopes_pcs_offset")?,
+            scopes_pcs_end: in_it("_scopes_data_offset")?,
+            scopes_data: in_it("_scopes_data_offset")?,
+            metadata: BlobAddress { pointer: Some(mutable), offset: Some(BlobField::int(relocations)) },
+            deopt_handlers: [
                 Some(handler.ok_or("this JVM does not publish where the deoptimisation handler is")?),
-                self.place("nmethod", None, Some("_deopt_mh_handler_offset")).ok(),
+                self.address_in_blob("nmethod", None, Some("_deopt_mh_handler_offset")).ok(),
             ],
             ..*common
         })
     }
 
     fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let pointer = |name| self.place("CompiledMethod", Some(name), None);
-        let number = |name| self.place("nmethod", None, Some(name));
+        let pointer = |name| self.address_in_blob("CompiledMethod", Some(name), None);
+        let number = |name| self.address_in_blob("nmethod", None, Some(name));
         Ok(CompiledLayout {
             method: self.offset("CompiledMethod", "_method")?,
-            verified: Verified::Pointer(self.offset("nmethod", "_verified_entry_point")?),
-            pcs: number("_scopes_pcs_offset")?,
-            pcs_end: number("_dependencies_offset")?,
-            scopes: pointer("_scopes_data_begin")?,
+            verified_entry: VerifiedEntry::Pointer(self.offset("nmethod", "_verified_entry_point")?),
+            scopes_pcs: number("_scopes_pcs_offset")?,
+            scopes_pcs_end: number("_dependencies_offset")?,
+            scopes_data: pointer("_scopes_data_begin")?,
             metadata: number("_metadata_offset")?,
-            given_up: [Some(pointer("_deopt_handler_begin")?), pointer("_deopt_mh_handler_begin").ok()],
+            deopt_handlers: [Some(pointer("_deopt_handler_begin")?), pointer("_deopt_mh_handler_begin").ok()],
             ..*common
         })
     }
 
     fn with_numbers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let number = |name| self.place("nmethod", None, Some(name));
+        let number = |name| self.address_in_blob("nmethod", None, Some(name));
         Ok(CompiledLayout {
             method: self.offset("nmethod", "_method")?,
-            verified: Verified::Pointer(self.offset("nmethod", "_verified_entry_point")?),
-            pcs: number("_scopes_pcs_offset")?,
-            pcs_end: number("_dependencies_offset")?,
-            scopes: number("_scopes_data_offset")?,
+            verified_entry: VerifiedEntry::Pointer(self.offset("nmethod", "_verified_entry_point")?),
+            scopes_pcs: number("_scopes_pcs_offset")?,
+            scopes_pcs_end: number("_dependencies_offset")?,
+            scopes_data: number("_scopes_data_offset")?,
             metadata: number("_metadata_offset")?,
-            given_up: [Some(number("_deoptimize_offset")?), number("_deoptimize_mh_offset").ok()],
+            deopt_handlers: [Some(number("_deoptimize_offset")?), number("_deoptimize_mh_offset").ok()],
             ..*common
         })
     }
 
     fn method(&self, version: u32) -> Result<MethodLayout, String> {
         Ok(MethodLayout {
-            constant: self.offset("Method", "_constMethod")?,
-            flags: self.offset("Method", "_access_flags")?,
-            pool: self.offset("ConstMethod", "_constants")?,
-            number: self.offset("ConstMethod", "_method_idnum")?,
+            const_method: self.offset("Method", "_constMethod")?,
+            access_flags: self.offset("Method", "_access_flags")?,
+            constants: self.offset("ConstMethod", "_constants")?,
+            idnum: self.offset("ConstMethod", "_method_idnum")?,
             code_size: self.offset("ConstMethod", "_code_size")?,
-            code: self.size("ConstMethod")?,
-            class: self.offset("ConstantPool", "_pool_holder")?,
-            ids: self.offset("InstanceKlass", "_methods_jmethod_ids")?,
-            // From then on an id is a number.
-            leads_back: version < 26,
+            bytecodes: self.size("ConstMethod")?,
+            pool_holder: self.offset("ConstantPool", "_pool_holder")?,
+            jmethod_ids: self.offset("InstanceKlass", "_methods_jmethod_ids")?,
+            // Since JDK 26 a jmethodID is a number.
+            ids_are_pointers: version < 26,
         })
     }
 
     fn interpreter(&self, version: u32, code: &CodeLayout) -> Result<InterpreterLayout, String> {
         let pieces = self.pieces(code)?;
         Ok(InterpreterLayout {
-            bytecode: slots::BYTECODE[usize::from(version >= 9)],
+            bcp_slot: slots::BCP[usize::from(version >= 9)],
             // Since JDK 21 those of native methods have a word before it.
-            entries: all_that(&pieces, |name| name.contains("method entry point"))?,
-            returns: [
+            method_entries: all_that(&pieces, |name| name.contains("method entry point"))?,
+            return_entries: [
                 all_that(&pieces, |name| RETURNS.contains(&name))?,
                 all_that(&pieces, |name| name == "deoptimization entry points")?,
             ],
@@ -240,16 +245,16 @@ impl<'h> Tables<'h> {
         Ok(pieces)
     }
 
-    fn unpack(&self) -> Result<UnpackLayout, String> {
+    fn vframe_array(&self) -> Result<VframeArrayLayout, String> {
         let size = self.size("vframeArrayElement")?;
-        Ok(UnpackLayout {
+        Ok(VframeArrayLayout {
             head: self.offset("JavaThread", "_vframe_array_head")?,
-            count: self.offset("vframeArray", "_frames")?,
+            frames: self.offset("vframeArray", "_frames")?,
             // A frame begins with its stack pointer.
-            caller: self.offset("vframeArray", "_caller")?,
+            caller_sp: self.offset("vframeArray", "_caller")?,
             // The first is declared last, since there is room for all of them.
-            first: self.size("vframeArray")?.checked_sub(size).ok_or("a vframeArray is too small")?,
-            size,
+            elements: self.size("vframeArray")?.checked_sub(size).ok_or("a vframeArray is too small")?,
+            element_size: size,
             method: self.offset("vframeArrayElement", "_method")?,
             bci: self.offset("vframeArrayElement", "_bci")?,
         })
@@ -257,9 +262,9 @@ impl<'h> Tables<'h> {
 
     fn upcall(&self) -> Option<UpcallLayout> {
         Some(UpcallLayout {
-            kind: self.table.offset("CodeBlob", "_kind")?,
-            upcall: u8::try_from(constant(self.hotspot, "CodeBlobKind::Upcall")?).ok()?,
-            anchor: self.table.offset("UpcallStub", "_frame_data_offset")?,
+            kind_offset: self.table.offset("CodeBlob", "_kind")?,
+            upcall_kind: u8::try_from(constant(self.hotspot, "CodeBlobKind::Upcall")?).ok()?,
+            frame_data_offset: self.table.offset("UpcallStub", "_frame_data_offset")?,
         })
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use foldhash::HashMap;
 use vouch_signal::slots::own_walking;
-use vouch_walk::code_cache::{Blob, Blobs};
+use vouch_walk::code_cache::{BlobKind, CodeCache};
 use vouch_walk::guard::copy;
 use vouch_walk::kernel::peek;
 use vouch_walk::memory::Memory;
@@ -105,8 +105,8 @@ impl Memory for CodeMemory<'_> {
 
 /// The memory that the JVM has taken for its code cache so far. It may take more, and gives none
 /// back.
-pub fn heaps(blobs: &Blobs) -> impl Iterator<Item = Range<usize>> {
-    let Blobs { heaps, low, high, .. } = *blobs;
+pub fn heaps(blobs: &CodeCache) -> impl Iterator<Item = Range<usize>> {
+    let CodeCache { heaps, low, high, .. } = *blobs;
     let field = |heap: usize, offset: usize| read(heap.checked_add(offset)?);
     heaps
         .into_iter()
@@ -117,7 +117,7 @@ pub fn heaps(blobs: &Blobs) -> impl Iterator<Item = Range<usize>> {
 /// Where such things lie.
 #[derive(Debug, Clone)]
 pub struct Nmethods {
-    blobs: Blobs,
+    blobs: CodeCache,
     level: usize,
     entry: usize,
 }
@@ -144,7 +144,7 @@ impl Nmethods {
     /// The code around an address, by the code cache's memory; `None` if there is none now.
     pub fn made(&self, pc: usize, memory: &impl Memory) -> Option<Made> {
         let (nmethod, kind) = self.blobs.find(pc, memory)?;
-        if kind == Blob::Other {
+        if kind == BlobKind::Other {
             return None;
         }
         // The level has become a byte, and what follows it is another's.
@@ -164,7 +164,7 @@ impl Nmethods {
             // code. HotSpot writes the byte at any time, which an atomic read allows.
             inside.then(|| unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed))
         };
-        let given_up = |state: u8| state > 0 && state < self.blobs.dead;
+        let given_up = |state: u8| state > 0 && state < self.blobs.first_dead_state;
         states.iter().map(|at| state(*at).is_some_and(given_up)).collect()
     }
 }

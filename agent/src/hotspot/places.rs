@@ -3,8 +3,8 @@
 //! What is not found is not looked for again, and never guessed: whoever needs it does without.
 
 use vouch_signal::stay::Polls;
-use vouch_walk::hotspot::Own;
-use vouch_walk::jvm_layout::Ground;
+use vouch_walk::hotspot::HotspotWalker;
+use vouch_walk::jvm_layout::JvmLayout;
 
 use super::vmstructs::CodeLayout;
 use super::{HotSpot, layout, polls};
@@ -16,9 +16,9 @@ pub struct Places {
     /// What says that a thread is to be stopped.
     pub polls: Option<Polls>,
     /// What recovery needs.
-    pub ground: Option<Ground>,
+    pub ground: Option<JvmLayout>,
     /// Our own walker, or why there is none.
-    pub own: Result<&'static Own, String>,
+    pub own: Result<&'static HotspotWalker, String>,
     /// Its code, and what a thread left Java with.
     pub code: Option<CodeLayout>,
 }
@@ -43,7 +43,7 @@ impl Places {
             (Some(ground), Some(code)) => layout::of(hotspot, ground, code),
             _ => Err("this JVM does not publish where its code and its threads' stacks are".to_owned()),
         };
-        let own = layout.map(|layout| &*Box::leak(Box::new(Own::new(layout))));
+        let own = layout.map(|layout| &*Box::leak(Box::new(HotspotWalker::new(layout))));
         Self { polls, ground, own, code }
     }
 }

@@ -10,7 +10,7 @@ use jni::JNIEnv;
 use jni::objects::{GlobalRef, JClass};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
-use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::HotspotWalker;
 
 use super::HotSpot;
 use super::continuations::{self, Carriers};
@@ -41,7 +41,7 @@ pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
 }
 
 /// On the agent's own thread: whether somebody has met them.
-pub fn look_if_met(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
+pub fn look_if_met(own: &HotspotWalker, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     let met = MET.lock().take();
     if let Some(class) = met {
         look(own, hotspot, jvmti, env, class.as_obj().into());
@@ -54,12 +54,12 @@ pub fn look_if_met(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<
 /// There may be virtual threads: from now on our own walker finds their frames, if that can be.
 /// `class` is the one of
 /// [`continuations::CLASS`].
-pub fn look(own: &Own, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
+pub fn look(own: &HotspotWalker, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
     if FOUND.get().is_none() {
         let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
             let known = continuations::of(hotspot, jvmti, env, class);
             Ok(known.map(|(known, carriers)| {
-                own.know(Box::leak(Box::new(known)));
+                own.set_continuations(Box::leak(Box::new(known)));
                 carriers
             }))
         });

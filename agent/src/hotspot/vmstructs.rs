@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char};
 
 use vouch_walk::kernel::peek;
 
-use vouch_walk::code_cache::{Blobs, HEAPS};
+use vouch_walk::code_cache::{CodeCache, MAX_HEAPS};
 
 use super::HotSpot;
 
@@ -60,7 +60,7 @@ impl JavaThreadHandles {
 pub struct CodeLayout {
     pub interpreter: (usize, usize),
     /// Whose code lies where; `None` if the JVM does not tell.
-    pub blobs: Option<Blobs>,
+    pub blobs: Option<CodeCache>,
     /// Of the end of the stack at which a thread began, and of the stack's size, in a JavaThread.
     pub stack: Option<(usize, usize)>,
     /// Of a JavaThread's state.
@@ -93,40 +93,40 @@ impl CodeLayout {
 }
 
 /// The heaps of the code cache, and what lies where in them.
-fn blobs(hotspot: &HotSpot, table: &Table) -> Option<Blobs> {
+fn blobs(hotspot: &HotSpot, table: &Table) -> Option<CodeCache> {
     let (heaps, dead) = if let Some(heaps) = table.address("CodeCache", "_heaps") {
         (several(table, still(heaps))?, 3)
     } else {
         // Until JDK 9 there was one, and a method had a state less.
-        let mut heaps = [0; HEAPS];
+        let mut heaps = [0; MAX_HEAPS];
         heaps[0] = still(table.address("CodeCache", "_heap")?);
         (heaps, 2)
     };
     let memory = table.offset("CodeHeap", "_memory")?;
     let (low, high) = (table.offset("VirtualSpace", "_low")?, table.offset("VirtualSpace", "_high")?);
-    Some(Blobs {
+    Some(CodeCache {
         heaps,
         low: memory + low,
         high: memory + high,
-        map: table.offset("CodeHeap", "_segmap")? + low,
-        segment: table.offset("CodeHeap", "_log2_segment_size")?,
+        segmap: table.offset("CodeHeap", "_segmap")? + low,
+        log2_segment_size: table.offset("CodeHeap", "_log2_segment_size")?,
         used: table.offset("HeapBlock::Header", "_used")?,
-        head: size_of_type(hotspot, "HeapBlock")?,
+        header_size: size_of_type(hotspot, "HeapBlock")?,
         name: table.offset("CodeBlob", "_name")?,
         size: table.offset("CodeBlob", "_size")?,
         state: table.offset("nmethod", "_state")?,
-        dead,
+        first_dead_state: dead,
     })
 }
 
 /// The pointers in a growable array of the JVM's, if they are not too many.
-fn several(table: &Table, array: usize) -> Option<[usize; HEAPS]> {
+fn several(table: &Table, array: usize) -> Option<[usize; MAX_HEAPS]> {
     // The type that has its length got another name.
     let length = ["GrowableArrayBase", "GenericGrowableArray"];
     let length = length.into_iter().find_map(|kind| table.offset(kind, "_len"))?;
     let length = usize::try_from(read_half(array.checked_add(length)?)?).ok()?;
     let data = read(array.checked_add(table.offset("GrowableArray<int>", "_data")?)?)?;
-    let mut found = [0; HEAPS];
+    let mut found = [0; MAX_HEAPS];
     for (place, heap) in found.get_mut(..length)?.iter_mut().enumerate() {
         *heap = read(data.checked_add(place * size_of::<usize>())?)?;
     }

@@ -14,7 +14,7 @@ use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::stay::Post;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
-use vouch_walk::hotspot::Own;
+use vouch_walk::hotspot::HotspotWalker;
 
 use super::mounted::Mounted;
 use super::stacks::{Stacks, Wants};
@@ -44,7 +44,7 @@ pub struct Questions {
     /// `None`: this JVM's VMStructs are not as expected.
     code: Option<CodeLayout>,
     /// It can read debug information; `None` if this JVM's is not as expected.
-    own: Option<&'static Own>,
+    own: Option<&'static HotspotWalker>,
     top_frames: TopFrames,
     /// Tried once a virtual thread's name is missing.
     mounted: OnceCell<Option<Mounted>>,

@@ -4,7 +4,7 @@
 //! The registers say where the thread is, or, where it has left Java, what it left with. It must be
 //! asked only while the thread stays; what it cannot tell for certain it does not tell.
 
-use vouch_walk::code_cache::Blob;
+use vouch_walk::code_cache::BlobKind;
 use vouch_walk::context::Registers;
 use vouch_walk::memory::Memory;
 
@@ -50,9 +50,9 @@ pub fn code_at(pc: usize, code: &CodeLayout, memory: &impl Memory) -> CodeAt {
     if is_interpreter(pc, code) {
         return CodeAt::Interpreter;
     }
-    let unnamed = || match code.blobs.and_then(|blobs| blobs.at(pc, memory)) {
-        Some(Blob::Method | Blob::Dead) => CodeAt::Unknown,
-        Some(Blob::Other) | None => CodeAt::Other,
+    let unnamed = || match code.blobs.and_then(|blobs| blobs.kind_at(pc, memory)) {
+        Some(BlobKind::Nmethod | BlobKind::Dead) => CodeAt::Unknown,
+        Some(BlobKind::Other) | None => CodeAt::Other,
     };
     compiled::method(pc).map_or_else(unnamed, CodeAt::Method)
 }

@@ -15,8 +15,8 @@ use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
-use vouch_walk::code_cache::Blobs;
-use vouch_walk::hotspot::Own;
+use vouch_walk::code_cache::CodeCache;
+use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 use vouch_walk::memory::Memory;
 
@@ -108,7 +108,7 @@ impl TopFrames {
     /// can be decided.
     pub fn at(
         &mut self,
-        jvm: (&Own, &Blobs),
+        jvm: (&HotspotWalker, &CodeCache),
         site: Site,
         walked: &[Frame],
         bytecode: Bytecode<'_>,
@@ -145,7 +145,7 @@ impl TopFrames {
     /// or other code lies there by now.
     fn decide(
         &mut self,
-        (own, blobs): (&Own, &Blobs),
+        (own, blobs): (&HotspotWalker, &CodeCache),
         (code, id): (u64, MethodId),
         (site, walked): (Site, &[Frame]),
         with_loops: bool,

@@ -67,7 +67,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     guard((), || {
         let Some(agent) = agent() else { return };
         let name = java::text(&mut env, how.into()).unwrap_or_default();
-        let way = broken::WAYS.iter().find(|(known, _)| *known == name);
+        let way = broken::BREAKS.iter().find(|(known, _)| *known == name);
         agent.break_walker(way.map(|(_, how)| *how));
     });
 }

@@ -122,7 +122,7 @@ pub fn apply(
         "break" => {
             let (kind, every) = value.split_once('/').unwrap_or((value, "1"));
             let every = count(every, 1, 1_000_000).map_err(named)?;
-            let how = choice(kind, &broken::WAYS).map_err(named)?;
+            let how = choice(kind, &broken::BREAKS).map_err(named)?;
             options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),

@@ -152,7 +152,7 @@ impl Notes {
         self.warn_if(session.plan.is_asked("recovery"), session.unrecovered.map(str::to_owned));
         let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
         self.warn((crashed > 0).then(|| {
-            let end = if crashed < recover::MOST_CRASHES { "" } else { ", so no more was tried" };
+            let end = if crashed < recover::MAX_CRASHES { "" } else { ", so no more was tried" };
             format!("{crashed} walks from repaired contexts faulted and were ended{end}")
         }));
         self.warn(guard::unguarded());

@@ -1,9 +1,9 @@
-//! A walker that is broken on purpose, to show that each kind of difference is recognised as
-//! itself.
+//! A walker that is broken on purpose. Tests use it to show that each kind of difference is
+//! recognised.
 //!
-//! It lets the true walker walk and then spoils what it wrote; or it faults, in its own code or, on
-//! a damaged context, in the true walker's. It runs where the walker runs, so it keeps to the same
-//! rules. It must never be used unless a test asked for it.
+//! It calls the real walker and then damages the frames. Or it faults: in its own code, or in the
+//! real walker on a damaged context. It runs in a signal handler like any walker. It must never be
+//! used unless a test asked for it.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ use crate::context;
 use crate::kernel::peek;
 use crate::walker::{RawFrame, Room, Subject, Walker};
 
-/// A way to be broken. The names are those of the differences that it makes, where it makes one.
+/// A way to break a walk. Its name is that of the difference that it causes, if it causes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
     Truncated,
@@ -22,27 +22,27 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
-    /// What is no method's id, by turns: the address of something else, a small number, the method
-    /// itself.
+    /// A value that is not a jmethodID. In turn it is the address of something else, a small
+    /// number, and the Method itself.
     ForeignMethod,
     Nativeness,
     Unwalked,
-    /// It faults, in four ways by turns.
+    /// The walk faults, in four ways in turn.
     Crashed,
-    /// The true walker gets a context that no thread ever had.
+    /// The real walker gets a damaged context.
     Damaged,
 }
 
 impl Break {
-    /// True if the true walker walks as it would, and what it wrote is spoilt.
+    /// True if the real walker gets the real context, and its frames are damaged afterwards.
     #[must_use]
     pub fn spoils(self) -> bool {
         !matches!(self, Self::Crashed | Self::Damaged)
     }
 }
 
-/// Every way, by its name.
-pub const WAYS: [(&str, Break); 11] = [
+/// All ways to break a walk, by name.
+pub const BREAKS: [(&str, Break); 11] = [
     ("truncated", Break::Truncated),
     ("gap", Break::Gap),
     ("extra", Break::Extra),
@@ -56,72 +56,72 @@ pub const WAYS: [(&str, Break); 11] = [
     ("damaged", Break::Damaged),
 ];
 
-/// A walker that breaks one of so many walks of another one's. If it breaks all, it does so in the
-/// middle; else anywhere but at the leaf.
+/// A walker that breaks one in `every` walks of another walker. If it breaks all of them it damages
+/// the middle frame, otherwise any frame but the leaf.
 #[derive(Debug)]
-pub struct Broken {
+pub struct BrokenWalker {
     whole: &'static dyn Walker,
-    how: Break,
+    kind: Break,
     every: u32,
-    /// An address behind the end of a mapped file: SIGBUS.
+    /// An address after the end of a mapped file, where a read causes SIGBUS.
     past_end: usize,
     walks: AtomicU32,
 }
 
-impl Broken {
-    pub fn new(whole: &'static dyn Walker, how: Break, every: u32, past_end: usize) -> Self {
-        Self { whole, how, every: every.max(1), past_end, walks: AtomicU32::new(0) }
+impl BrokenWalker {
+    pub fn new(whole: &'static dyn Walker, kind: Break, every: u32, past_end: usize) -> Self {
+        Self { whole, kind, every: every.max(1), past_end, walks: AtomicU32::new(0) }
     }
 
-    /// The number of this walk, if it is one of those to be broken.
+    /// Returns the number of this walk if it has to be broken.
     fn turn(&self) -> Option<u32> {
         let number = self.walks.fetch_add(1, Ordering::Relaxed);
         is_turn(number, self.every).then_some(number)
     }
 }
 
-// SAFETY: the other one keeps the promise, and a frame more is written only where there is room for
-// it.
-unsafe impl Walker for Broken {
+// SAFETY: the wrapped walker keeps the promises of the trait. This one adds a frame only if the
+// buffer has room for it.
+unsafe impl Walker for BrokenWalker {
     fn runs_jvm(&self) -> bool {
         self.whole.runs_jvm()
     }
 
-    /// The reason of a failed walk is left as it is.
+    /// Walks, and breaks the walk if it is its turn. The reason of a failed walk is not changed.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
-        if !self.how.spoils() {
+        if !self.kind.spoils() {
             let turn = self.turn().map(|number| number.checked_div(self.every).unwrap_or(0));
             return match turn {
-                Some(turn) if self.how == Break::Crashed => {
+                Some(turn) if self.kind == Break::Crashed => {
                     context::fault(turn, self.past_end);
                     Err(Reason::CRASHED)
                 }
-                // SAFETY: as our own caller's, but for the context.
+                // SAFETY: the caller made the same promise for these arguments.
                 Some(turn) => unsafe { self.walk_damaged(turn, subject, room) },
-                // SAFETY: the arguments are our own caller's.
+                // SAFETY: the caller made the same promise for these arguments.
                 None => unsafe { self.whole.walk(subject, room) },
             };
         }
-        // SAFETY: the arguments are our own caller's.
+        // SAFETY: the caller made the same promise for these arguments.
         let count = unsafe { self.whole.walk(subject, room) }?;
         let length = usize::try_from(count).unwrap_or(0);
-        // SAFETY: the room is our caller's, and the walker wrote `count` frames into it.
+        // SAFETY: the walker wrote `count` frames into the caller's buffer, which nothing else
+        // uses.
         let frames = unsafe { core::slice::from_raw_parts_mut(room.frames, length) };
         let Some(number) = self.turn() else { return Ok(count) };
-        let place = if self.every == 1 { length / 2 } else { anywhere(number, length) };
+        let index = if self.every == 1 { length / 2 } else { index_without_leaf(number, length) };
         let turn = number.checked_div(self.every).unwrap_or(0);
-        spoil(frames, self.how, usize::try_from(room.depth).unwrap_or(0), (place, turn))
+        spoil(frames, self.kind, usize::try_from(room.depth).unwrap_or(0), (index, turn))
     }
 }
 
-impl Broken {
-    /// Lets the walker walk a context that no thread ever had.
+impl BrokenWalker {
+    /// Calls the real walker with a damaged copy of the context.
     ///
     /// # Safety
     /// As for [`Walker::walk`].
     unsafe fn walk_damaged(&self, turn: u32, subject: &Subject<'_>, room: Room) -> Answer {
-        // SAFETY: the context is a ucontext, by the caller's promise; the copy is nobody's to
-        // return to.
+        // SAFETY: the caller promised a ucontext. No thread resumes from the copy.
         unsafe {
             let mut copy = subject.context.cast::<libc::ucontext_t>().read();
             context::damage((&raw mut copy).cast(), mixed(turn));
@@ -131,34 +131,35 @@ impl Broken {
     }
 }
 
-/// True for one in each so many, now this one of them and now that: at a stride of its own it would
-/// keep step with what else comes at one, as witnesses do.
+/// True for one walk in each `every`, at a pseudorandom position. A fixed stride would keep in step
+/// with other periodic events, such as witnesses.
 fn is_turn(number: u32, every: u32) -> bool {
     let round = number.checked_div(every).unwrap_or(0);
     number.checked_rem(every).map(u64::from) == (mixed(round) >> 33).checked_rem(every.into())
 }
 
-/// A number without a pattern: a step of a linear congruential generator is good enough.
+/// Returns a pseudorandom number for a number. One step of a linear congruential generator is good
+/// enough.
 fn mixed(number: u32) -> u64 {
     let mixed =
         u64::from(number).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     mixed ^ mixed >> 29
 }
 
-/// A frame other than the leaf, if there is one: another one for each walk.
-fn anywhere(number: u32, length: usize) -> usize {
+/// Returns the index of a frame that is not the leaf, if there is one. It differs between walks.
+fn index_without_leaf(number: u32, length: usize) -> usize {
     usize::try_from(mixed(number) >> 33)
         .unwrap_or(0)
         .checked_rem(length.saturating_sub(1))
-        .map_or(0, |place| place + 1)
+        .map_or(0, |index| index + 1)
 }
 
-/// Spoils one frame of a walk, or its root.
-fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, (middle, turn): (usize, u32)) -> Answer {
+/// Damages one frame of a walk, or its root.
+fn spoil(frames: &mut [RawFrame], kind: Break, depth: usize, (middle, turn): (usize, u32)) -> Answer {
     let length = frames.len();
     let all = u32::try_from(length).unwrap_or(u32::MAX);
     let one_less = || Ok(all.saturating_sub(u32::from(length > 1)));
-    match how {
+    match kind {
         Break::Truncated => one_less(),
         Break::Gap => {
             for at in middle + 1..length {
@@ -171,26 +172,26 @@ fn spoil(frames: &mut [RawFrame], how: Break, depth: usize, (middle, turn): (usi
             one_less()
         }
         Break::Extra => {
-            // The root twice, where the caller's array has room for it. Every id must be one that
-            // the JVM knows.
+            // The root is written twice if the buffer has room. It has a valid id, as all frames
+            // must have here.
             let Some(root) = frames.last().copied().filter(|_| length < depth) else { return Ok(all) };
-            // SAFETY: the caller's array has room for `depth` frames.
+            // SAFETY: the caller's buffer has room for `depth` frames, and `length` is less.
             unsafe { frames.as_mut_ptr().add(length).write(root) };
             Ok(all.saturating_add(1))
         }
         Break::Unwalked => Err(Reason::UNKNOWN_JAVA),
-        how => {
+        kind => {
             let leaf = frames.first().map_or(0, |leaf| leaf.method);
             if let Some(frame) = frames.get_mut(middle) {
-                spoil_frame(frame, leaf, how, turn);
+                spoil_frame(frame, leaf, kind, turn);
             }
             Ok(all)
         }
     }
 }
 
-fn spoil_frame(frame: &mut RawFrame, leaf: usize, how: Break, turn: u32) {
-    match how {
+fn spoil_frame(frame: &mut RawFrame, leaf: usize, kind: Break, turn: u32) {
+    match kind {
         Break::WrongMethod => frame.method = leaf,
         Break::NullMethod => frame.method = 0,
         Break::ForeignMethod => {
@@ -211,11 +212,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_each_so_many_walks_is_broken_and_any_of_them() {
+    fn one_walk_per_period_is_broken_at_any_position() {
         for every in [1_u32, 2, 5, 11, 101] {
             let mut places = [0_u32; 101];
             for round in 0..every * 20 {
-                let mut broken = (0..every).filter(|place| is_turn(round * every + place, every));
+                let mut broken = (0..every).filter(|index| is_turn(round * every + index, every));
                 let one = broken.next().filter(|_| broken.next().is_none());
                 places[one.unwrap() as usize] += 1;
             }
@@ -224,10 +225,10 @@ mod tests {
         }
     }
 
-    /// Who looks at every second walk, and once at the third when it has found a broken one, would
-    /// find those at a fixed stride of eleven twice as often.
+    /// An observer that looks at every second walk, and at the third after a broken one, would find
+    /// walks at a fixed stride of eleven twice as often.
     #[test]
-    fn who_is_delayed_by_what_is_broken_does_not_find_it_more_often() {
+    fn an_observer_that_broken_walks_delay_does_not_find_more_of_them() {
         let (mut at, mut looks, mut found) = (0, 0, 0);
         while looks < 100_000 {
             let is_broken = is_turn(at, 11);

@@ -1,12 +1,12 @@
-//! Where calls end in code: told by the instruction before, of the processors that have files in
-//! [`crate::context`].
+//! Recognises return addresses by the call instruction before them, for the processors that have
+//! files in [`crate::context`].
 //!
-//! It must never take for a call what only has an operand like one. It only reads, so the code of
-//! any processor can be looked at on any other.
+//! An operand that looks like a call must never be taken for one. The functions only read bytes, so
+//! code of any processor can be examined on any other.
 
 use crate::memory::Memory;
 
-/// True if a call ends at this address of code.
+/// True if a call instruction ends at this address.
 pub fn follows_call(memory: &impl Memory, pc: usize) -> bool {
     if cfg!(target_arch = "aarch64") {
         follows_branch(memory, pc)
@@ -17,7 +17,7 @@ pub fn follows_call(memory: &impl Memory, pc: usize) -> bool {
 
 fn follows_x86_call(memory: &impl Memory, pc: usize) -> bool {
     let byte = |back: usize| memory.byte(pc.wrapping_sub(back));
-    // call r/m: FF /2, and as many bytes more as its operand needs.
+    // call r/m: FF /2, and the bytes of its operand.
     let indirect = |back: usize| {
         let Some(operand) = byte(back.wrapping_sub(1)) else { return false };
         let length = match (operand >> 6, operand & 7) {
@@ -33,7 +33,7 @@ fn follows_x86_call(memory: &impl Memory, pc: usize) -> bool {
     byte(5) == Some(0xe8) || [2, 3, 4, 6, 7].into_iter().any(indirect)
 }
 
-/// The same where all instructions have four bytes: bl, or blr with any register.
+/// Recognises bl, and blr with any register. All instructions of aarch64 have four bytes.
 fn follows_branch(memory: &impl Memory, pc: usize) -> bool {
     let before = memory.bytes(pc.wrapping_sub(4), 4);
     let calls = |code: usize| code >> 26 == 0b10_0101 || code & 0xffff_fc1f == 0xd63f_0000;
@@ -48,7 +48,7 @@ mod tests {
     /// The address of the code below.
     const CODE: usize = 0x1000;
 
-    /// Where calls end in such code.
+    /// Returns the offsets at which calls end in this code.
     fn ends<const N: usize>(code: [u8; N], follows: fn(&Code<N>, usize) -> bool) -> std::vec::Vec<usize> {
         (0..=N).filter(|end| follows(&Code(code), CODE + end)).collect()
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_x86_is_known_by_its_first_byte_and_its_length() {
+    fn x86_calls_are_recognised_by_opcode_and_length() {
         // call rel32; call r10; call [rip + disp32]; call [rsp + disp8]; nop; jmp rel32; jmp rax.
         let code = [
             0xe8, 1, 2, 3, 4, 0x41, 0xff, 0xd2, 0xff, 0x15, 1, 2, 3, 4, 0xff, 0x54, 0x24, 8, 0x90, 0xe9, 1,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_of_aarch64_is_a_branch_with_a_link() {
+    fn aarch64_calls_are_branches_with_link() {
         let code = [
             0x9400_0001_u32, // bl
             0xd63f_0100,     // blr x8
@@ -85,8 +85,8 @@ mod tests {
             0xd65f_03c0,     // ret
         ];
         let mut bytes = [0; 28];
-        for (place, code) in bytes.chunks_exact_mut(4).zip(code) {
-            place.copy_from_slice(&code.to_le_bytes());
+        for (bytes, code) in bytes.chunks_exact_mut(4).zip(code) {
+            bytes.copy_from_slice(&code.to_le_bytes());
         }
         assert_eq!(ends(bytes, follows_branch), [4, 8, 12, 16]);
     }

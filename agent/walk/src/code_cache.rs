@@ -1,73 +1,78 @@
-//! HotSpot's code cache, as far as it says whose code lies at an address: looked up as HotSpot
-//! does, and read by whoever asks, so that a handler may, under the guard, and a thread of the
-//! agent's, through the kernel.
+//! Finds the code blob at an address in HotSpot's code cache, as HotSpot does. A handler reads it
+//! under the guard, and a thread of the agent reads it through the kernel.
 //!
-//! A heap of code is cut into segments; a map has a byte for each, which leads back to the
-//! beginning of the block that it is of. It must never follow what it read without an end.
+//! A `CodeHeap` consists of segments. Its segment map has a byte for each segment, which leads back
+//! to the first segment of the block. A search must terminate for any content of the map.
 
 use crate::memory::Memory;
 
-/// Whose code it is.
+/// The kind of code in a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blob {
-    /// A compiled method's, or a native method's wrapper, that may be running.
-    Method,
-    /// One that was given up for good: it cannot be running, and some versions of HotSpot abort
-    /// when they are asked about it.
+pub enum BlobKind {
+    /// A compiled method or a native method's wrapper that may be running.
+    Nmethod,
+    /// An nmethod that cannot be running any more. Some versions of HotSpot abort when
+    /// AsyncGetCallTrace is asked about one.
     Dead,
-    /// The JVM's own.
+    /// A stub, an adapter or another blob of the JVM.
     Other,
 }
 
-/// The most heaps that a JVM has: three, and some reserve.
-pub const HEAPS: usize = 8;
+/// How many code heaps a JVM may have. HotSpot has three at most.
+pub const MAX_HEAPS: usize = 8;
 
-/// Where things lie: the heaps, and offsets in them and in their blocks.
+/// The code heaps, and offsets in them, in their blocks and in code blobs.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Blobs {
-    /// The heaps; 0 where there are no more.
-    pub heaps: [usize; HEAPS],
-    /// In a heap: the ends of its memory, the beginning of its map, and the logarithm of a
-    /// segment's size.
+pub struct CodeCache {
+    /// Addresses of the `CodeHeap`s. Unused elements are 0.
+    pub heaps: [usize; MAX_HEAPS],
+    /// Offset of `CodeHeap::_memory._low`.
     pub low: usize,
+    /// Offset of `CodeHeap::_memory._high`.
     pub high: usize,
-    pub map: usize,
-    pub segment: usize,
-    /// In a block: whether it is used; and how long its head is, behind which the blob begins.
+    /// Offset of `CodeHeap::_segmap._low`.
+    pub segmap: usize,
+    /// Offset of `CodeHeap::_log2_segment_size`.
+    pub log2_segment_size: usize,
+    /// Offset of `HeapBlock::Header::_used`.
     pub used: usize,
-    pub head: usize,
-    /// In a blob: its name, its size, and a method's state.
+    /// Size of a `HeapBlock`, after which its blob begins.
+    pub header_size: usize,
+    /// Offset of `CodeBlob::_name`.
     pub name: usize,
+    /// Offset of `CodeBlob::_size`.
     pub size: usize,
+    /// Offset of `nmethod::_state`.
     pub state: usize,
-    /// The first state of a method that is dead. (One that is not installed yet has a negative
-    /// one.)
-    pub dead: u8,
+    /// The first state of a dead nmethod. One that is not installed yet has a negative state, which
+    /// is larger as a u8.
+    pub first_dead_state: u8,
 }
 
-/// Steps back from a segment to its block: each is of up to 254 segments, and the largest blobs
-/// have some thousands.
-const STEPS: usize = 1 << 12;
+/// At most this many steps lead from a segment to its block. A step is up to 254 segments, and the
+/// largest blobs have some thousands.
+const MAX_STEPS: usize = 1 << 12;
 
-impl Blobs {
-    /// Whose code lies at an address; `None` if nobody's.
-    pub fn at(&self, address: usize, memory: &impl Memory) -> Option<Blob> {
+impl CodeCache {
+    /// Returns the kind of blob at an address, or `None` if the address is in no blob.
+    pub fn kind_at(&self, address: usize, memory: &impl Memory) -> Option<BlobKind> {
         self.find(address, memory).map(|(_, kind)| kind)
     }
 
-    /// The same with where the blob begins.
-    pub fn find(&self, address: usize, memory: &impl Memory) -> Option<(usize, Blob)> {
+    /// Finds the blob at an address, and returns its address and kind.
+    pub fn find(&self, address: usize, memory: &impl Memory) -> Option<(usize, BlobKind)> {
         for heap in self.heaps.into_iter().take_while(|heap| *heap != 0) {
             let field = |offset: usize| memory.word(heap.wrapping_add(offset));
             let low = field(self.low)?;
             if address < low || address >= field(self.high)? {
                 continue;
             }
-            let (map, log2) = (field(self.map)?, u32::try_from(field(self.segment)? & 0x1f).ok()?);
+            let (map, log2) =
+                (field(self.segmap)?, u32::try_from(field(self.log2_segment_size)? & 0x1f).ok()?);
             let mut segment = address.wrapping_sub(low).wrapping_shr(log2);
-            for _ in 0..STEPS {
+            for _ in 0..MAX_STEPS {
                 match memory.byte(map.wrapping_add(segment))? {
-                    // Nothing lies there.
+                    // The segment is free.
                     0xff => return None,
                     0 => break,
                     back => segment = segment.wrapping_sub(back.into()),
@@ -77,14 +82,14 @@ impl Blobs {
             if memory.byte(block.wrapping_add(self.used))? == 0 {
                 return None;
             }
-            let blob = block.wrapping_add(self.head);
-            return self.blob(blob, address, memory).map(|kind| (blob, kind));
+            let blob = block.wrapping_add(self.header_size);
+            return self.kind_of_blob(blob, address, memory).map(|kind| (blob, kind));
         }
         None
     }
 
-    /// What the blob that begins there is, if the address is in it.
-    fn blob(&self, blob: usize, address: usize, memory: &impl Memory) -> Option<Blob> {
+    /// Returns the kind of the blob that begins at `blob`, if it contains the address.
+    fn kind_of_blob(&self, blob: usize, address: usize, memory: &impl Memory) -> Option<BlobKind> {
         const NAMES: [usize; 2] = [usize::from_le_bytes(*b"nmethod\0"), usize::from_le_bytes(*b"native n")];
         let field = |offset: usize, count| memory.bytes(blob.wrapping_add(offset), count);
         if address.wrapping_sub(blob) >= field(self.size, 4)? {
@@ -92,10 +97,10 @@ impl Blobs {
         }
         let name = memory.bytes(field(self.name, 8)?, 8)?;
         if !NAMES.contains(&name) {
-            return Some(Blob::Other);
+            return Some(BlobKind::Other);
         }
-        let dead = field(self.state, 1)? >= usize::from(self.dead);
-        Some(if dead { Blob::Dead } else { Blob::Method })
+        let dead = field(self.state, 1)? >= usize::from(self.first_dead_state);
+        Some(if dead { BlobKind::Dead } else { BlobKind::Nmethod })
     }
 }
 
@@ -108,10 +113,10 @@ mod tests {
     const HEAP: usize = 0x1000;
     const LOW: usize = 0x10_0000;
     const MAP: usize = 0x2000;
-    /// A name lies anywhere.
+    /// The address of the blob's name. It is not aligned.
     const NAME: usize = 0x3003;
 
-    /// Memory as it was written, byte by byte.
+    /// Memory that tests write byte by byte.
     #[derive(Default)]
     struct Memory(BTreeMap<usize, u8>);
 
@@ -121,28 +126,28 @@ mod tests {
         }
 
         fn word(&self, at: usize) -> Option<usize> {
-            assert!(at.is_multiple_of(8), "a word that no page may cut");
+            assert!(at.is_multiple_of(8), "words are aligned, so none crosses a page");
             self.0.range(at..at + 8).next()?;
             let byte = |index| self.0.get(&(at + index)).copied().unwrap_or(0);
             Some(usize::from_le_bytes(core::array::from_fn(byte)))
         }
     }
 
-    /// A heap with a segment of 64 bytes, of which the first three are a blob of 150 bytes, the
-    /// next free, and then nothing.
-    fn memory(name: &[u8], state: u8) -> (Memory, Blobs) {
-        let blobs = Blobs {
+    /// A heap with segments of 64 bytes. The first three segments are a blob of 150 bytes, the next
+    /// one is a free block, and the last one belongs to no block.
+    fn memory(name: &[u8], state: u8) -> (Memory, CodeCache) {
+        let code_cache = CodeCache {
             heaps: [HEAP, 0, 0, 0, 0, 0, 0, 0],
             low: 0,
             high: 8,
-            map: 16,
-            segment: 24,
+            segmap: 16,
+            log2_segment_size: 24,
             used: 4,
-            head: 8,
+            header_size: 8,
             name: 8,
             size: 20,
             state: 33,
-            dead: 3,
+            first_dead_state: 3,
         };
         let mut memory = Memory::default();
         for (offset, value) in [(0, LOW), (8, LOW + 0x140), (16, MAP), (24, 6)] {
@@ -156,42 +161,43 @@ mod tests {
         memory.put(blob + 8, &NAME.to_le_bytes());
         memory.put(blob + 20, &150_u32.to_le_bytes());
         memory.put(blob + 33, &[state]);
-        (memory, blobs)
+        (memory, code_cache)
     }
 
-    fn at(name: &[u8], state: u8, address: usize) -> Option<Blob> {
-        let (memory, blobs) = memory(name, state);
-        blobs.at(address, &|at| memory.word(at))
+    fn at(name: &[u8], state: u8, address: usize) -> Option<BlobKind> {
+        let (memory, code_cache) = memory(name, state);
+        code_cache.kind_at(address, &|at| memory.word(at))
     }
 
     #[test]
-    fn an_address_is_of_the_blob_whose_block_it_lies_in() {
+    fn an_address_belongs_to_the_blob_that_contains_it() {
         for address in [LOW + 8, LOW + 70, LOW + 157] {
-            assert_eq!(at(b"nmethod\0", 0, address), Some(Blob::Method));
-            assert_eq!(at(b"native nmethod\0", 2, address), Some(Blob::Method));
-            assert_eq!(at(b"RuntimeStub\0", 0, address), Some(Blob::Other));
+            assert_eq!(at(b"nmethod\0", 0, address), Some(BlobKind::Nmethod));
+            assert_eq!(at(b"native nmethod\0", 2, address), Some(BlobKind::Nmethod));
+            assert_eq!(at(b"RuntimeStub\0", 0, address), Some(BlobKind::Other));
         }
-        // In its head, behind its end, in a free block, in none, outside of the heap.
+        // The addresses are in the header, after the end, in a free block, in no block, and outside
+        // of the heap.
         for address in [LOW, LOW + 158, LOW + 0xd0, LOW + 0x110, LOW - 1, LOW + 0x140] {
             assert_eq!(at(b"nmethod\0", 0, address), None, "{address:x}");
         }
     }
 
     #[test]
-    fn a_method_that_was_given_up_or_is_not_there_yet_is_dead() {
+    fn a_method_that_was_unloaded_or_is_not_installed_is_dead() {
         for state in [3, 4, 0xff] {
-            assert_eq!(at(b"nmethod\0", state, LOW + 70), Some(Blob::Dead));
+            assert_eq!(at(b"nmethod\0", state, LOW + 70), Some(BlobKind::Dead));
         }
     }
 
     #[test]
-    fn whatever_stands_there_it_comes_to_an_end() {
-        let (mut memory, blobs) = memory(b"nmethod\0", 0);
-        // Each leads back by nothing but around.
+    fn a_search_ends_for_any_content() {
+        let (mut memory, code_cache) = memory(b"nmethod\0", 0);
+        // The map bytes lead around the address space.
         memory.put(HEAP + 8, &usize::MAX.to_le_bytes());
-        assert_eq!(blobs.at(usize::MAX - 7, &|at| memory.word(at)), None);
-        assert_eq!(blobs.at(LOW + 70, &|_| Some(usize::MAX)), None);
-        assert_eq!(blobs.at(LOW + 70, &|_| Some(0x0101_0101_0101_0101)), None);
-        assert_eq!(blobs.at(LOW + 70, &|_| None), None);
+        assert_eq!(code_cache.kind_at(usize::MAX - 7, &|at| memory.word(at)), None);
+        assert_eq!(code_cache.kind_at(LOW + 70, &|_| Some(usize::MAX)), None);
+        assert_eq!(code_cache.kind_at(LOW + 70, &|_| Some(0x0101_0101_0101_0101)), None);
+        assert_eq!(code_cache.kind_at(LOW + 70, &|_| None), None);
     }
 }

@@ -1,8 +1,8 @@
-//! What of an interrupted context depends on the processor: its registers, and how a walk is left
-//! from a fault.
+//! The parts of an interrupted context that depend on the processor: its registers, and how a fault
+//! unwinds a walk.
 //!
-//! A file for each architecture, all with the same functions, and here what is made of them.
-//! Nothing else of the agent may know a register.
+//! Each architecture has a file with the same functions. No other module of the agent may name a
+//! register.
 
 #[cfg_attr(target_arch = "x86_64", path = "context/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "context/aarch64.rs")]
@@ -13,40 +13,39 @@ mod registers;
 use core::ffi::c_void;
 
 pub use processor::{
-    ADDRESS_BITS, CALL_PUSHES, GUARDS, MODULES, fault, guarded, here, interpreting, is_safe_fetch, leave,
-    link, registers, repair, thread_pointer,
+    ADDRESS_BITS, CALL_PUSHES, CAN_GUARD, DTV_OFFSET, current_registers, fault, guarded,
+    interpreter_registers, is_safe_fetch, link_register, registers, repair, thread_pointer, unwind_to,
 };
-pub use registers::{Interpreting, Registers};
+pub use registers::{InterpreterRegisters, Registers};
 
-/// True if the stack pointer is below `sp`, as in a function that was called from there, and not
-/// far.
+/// True if the stack pointer is a little below `sp`, as in a function that was called from there.
 ///
 /// # Safety
 /// `context` must be a ucontext.
 pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
-    // More than any thread's stack of use.
+    // No thread uses a larger stack.
     const FAR: usize = 1 << 30;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let here = unsafe { registers(context) }.sp;
     here < sp && sp.wrapping_sub(here) < FAR
 }
 
-/// Damages a context as no thread ever has it: stack and frame pointer point somewhere else, into
-/// the stack or anywhere.
+/// Damages a context for tests. The stack pointer, the pc and the frame pointer get values near the
+/// real ones, or anywhere.
 ///
 /// # Safety
-/// `context` must be a ucontext, and nobody's to return to.
+/// `context` must be a ucontext, and no thread may resume from it.
 pub unsafe fn damage(context: *mut c_void, random: u64) {
     let near = |value: &mut usize, shift: u32| {
         let by = usize::try_from(random >> shift & 0xfff8).unwrap_or(0);
-        // Three of four stay in the neighbourhood, where the walker believes what it reads.
+        // Three of four values stay near the real ones, because walkers refuse distant ones early.
         *value = if (random >> 62) == 3 {
             *value ^ (by << 24)
         } else {
             value.wrapping_add(by).wrapping_sub(0x1000)
         };
     };
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let mut at = unsafe { registers(context) };
     if random & 1 == 0 {
         near(&mut at.sp, 8);
@@ -57,6 +56,6 @@ pub unsafe fn damage(context: *mut c_void, random: u64) {
     if random & 3 != 2 {
         near(&mut at.fp, 32);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller promised a ucontext from which no thread resumes.
     unsafe { repair(context, at) };
 }

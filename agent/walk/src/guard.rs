@@ -1,14 +1,15 @@
-//! The guard: a walk that faults ends the walk, and not the JVM.
+//! The guard: a fault during a walk ends the walk instead of the JVM.
 //!
-//! AsyncGetCallTrace takes words of an interrupted stack for frames, and where it is wrong it reads
-//! what is no memory. While it walks, its thread's place says how far the stack is to be unwound; a
-//! handler of SIGSEGV and SIGBUS in front of the JVM's sees that and lets the thread go on behind
-//! the walk. Every other fault goes on to the handler that was there before, untouched: the JVM
-//! lives by its own. So do the faults that the walk expects, which the JVM's SafeFetch makes to try
-//! an address.
+//! AsyncGetCallTrace guesses frames from the words of an interrupted stack, and a wrong guess can
+//! make it read unmapped memory. During a walk the thread's slot has the stack pointer to unwind
+//! to. A handler of SIGSEGV and SIGBUS runs before the JVM's. If the slot is set, the handler lets
+//! the thread continue after the walk. Every other fault goes to the previous handler unchanged,
+//! because the JVM depends on its own faults. The same holds for a load by the JVM's SafeFetch,
+//! which faults on purpose.
 //!
-//! What the walk held is lost with it; AsyncGetCallTrace holds no lock. It must never end anything
-//! but a walk: code that holds a lock of the JVM's, as GetStackTrace does, cannot be left halfway.
+//! A fault abandons the walk at any instruction, with all that it holds. AsyncGetCallTrace holds no
+//! lock. The guard must never end anything but a walk: code that holds a lock of the JVM, such as
+//! GetStackTrace, cannot be abandoned.
 //!
 //! # Invariants
 //!
@@ -26,120 +27,128 @@ use crate::context;
 use crate::kernel::{Errno, own_tid};
 use crate::walker::{Room, Subject, Walker};
 
-/// The signals of a fault, in the order of [`BEFORE`].
+/// The signals of a fault, in the order of [`PREVIOUS`].
 pub const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// How a handler with SA_SIGINFO is called.
+/// A signal handler that was installed with SA_SIGINFO.
 pub type Handler = unsafe extern "C" fn(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
 
-/// The handlers that were there before; 0 until the guard is installed.
-static BEFORE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// The addresses of the previous handlers. They are 0 until the guard is installed.
+static PREVIOUS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Finds the place of a thread, by its id: that of [`Subject::walking`]. It runs in the handler of
-/// a fault.
-pub type PlaceOf = fn(tid: u32) -> Option<&'static AtomicUsize>;
+/// A function that finds the guard's slot of a thread by its id, which is [`Subject::walking`]. It
+/// runs in the handler of a fault.
+pub type FindSlot = fn(tid: u32) -> Option<&'static AtomicUsize>;
 
-/// The function that does, as an address; 0 until there is one.
-static PLACE_OF: AtomicUsize = AtomicUsize::new(0);
+/// The address of the [`FindSlot`] function. It is 0 until one is set.
+static FIND_SLOT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whom the guard asks for the places of those who walk. To be called before [`on_fault`] is
-/// installed.
+/// Sets the function by which the guard finds the slots of threads. It must be set before
+/// [`on_fault`] is installed.
 ///
 /// # Safety
-/// It must do nothing that a handler of a signal may not, and give each thread the place that it
-/// walks with, and no other.
-pub unsafe fn watch(place_of: PlaceOf) {
-    PLACE_OF.store(place_of as usize, Ordering::Release);
+/// The function must do only what a signal handler may do. It must return the slot with which the
+/// thread walks.
+pub unsafe fn set_slot_finder(find_slot: FindSlot) {
+    FIND_SLOT.store(find_slot as usize, Ordering::Release);
 }
 
-/// The place of the calling thread.
-fn own_place() -> Option<&'static AtomicUsize> {
-    let place_of = PLACE_OF.load(Ordering::Acquire);
-    if place_of == 0 {
+/// Returns the slot of the calling thread.
+fn own_slot() -> Option<&'static AtomicUsize> {
+    let find_slot = FIND_SLOT.load(Ordering::Acquire);
+    if find_slot == 0 {
         return None;
     }
-    // SAFETY: `watch` alone puts something there: such a function, or 0.
-    let place_of = unsafe { transmute::<usize, PlaceOf>(place_of) };
-    place_of(own_tid())
+    // SAFETY: only `set_slot_finder` stores a value, which is such a function. 0 was excluded
+    // above.
+    let find_slot = unsafe { transmute::<usize, FindSlot>(find_slot) };
+    find_slot(own_tid())
 }
 
-/// Whom a fault goes on to that no walk made: one handler for each of [`FAULTS`], before
-/// [`on_fault`] is installed for it.
-pub fn go_on_to(fault: usize, handler: Handler) {
-    if let Some(before) = BEFORE.get(fault) {
+/// Sets the previous handler of one of [`FAULTS`], by its index. That handler gets all faults
+/// outside of walks. It must be set before [`on_fault`] is installed.
+pub fn chain_to(fault: usize, handler: Handler) {
+    if let Some(before) = PREVIOUS.get(fault) {
         before.store(handler as usize, Ordering::Release);
     }
 }
 
-// An answer comes back in a register and is stored at once: of a walk that is left halfway nothing
-// is.
+// An answer fits into a register and is stored at once, so an abandoned walk never stores half of
+// one.
 const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
-/// Has the walker walk: its answer, or [`Reason::CRASHED`].
+/// Calls the walker. The result is the walker's answer, or [`Reason::CRASHED`] after a fault.
 ///
 /// # Safety
-/// As for [`run`], and the room must be as large as it says.
+/// The subject must be the calling thread: its JNIEnv, context and slot. The buffer must be as
+/// large as `room` says.
 pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: Room) -> Answer {
     let mut answer = Err(Reason::CRASHED);
-    // SAFETY: by the caller's promise; and when the walk crashed the answer is what it was before.
+    // SAFETY: the caller promised the same. A walker may be abandoned at any instruction, and then
+    // `answer` still has its first value.
     unsafe { run(subject, || answer = walker.walk(subject, room)) };
     answer
 }
 
-/// Does something of a walk's kind, that a fault ends.
+/// Runs a closure that a fault ends.
 ///
 /// # Safety
-/// The subject must be the calling thread: JNIEnv, context and place must be its own. What is done
-/// may be left anywhere: it must hold nothing that would have to be dropped then.
-pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut done: F) {
-    let place = subject.walking;
-    // A walk that was left by a jump of somebody else's has left its mark, too: its frame was below
-    // this one.
-    if place.load(Ordering::Relaxed) < (&raw const place) as usize {
-        place.store(0, Ordering::Relaxed);
+/// The subject must be the calling thread: its JNIEnv, context and slot. The closure may be
+/// abandoned at any instruction, so it must hold nothing that has to be dropped.
+pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut body: F) {
+    let slot = subject.walking;
+    // A foreign longjmp may have abandoned an earlier walk without clearing the slot. The frame of
+    // such a walk was below this one.
+    if slot.load(Ordering::Relaxed) < (&raw const slot) as usize {
+        slot.store(0, Ordering::Relaxed);
     }
-    // SAFETY: the context is the calling thread's ucontext, by the caller's promise.
-    let _faults = unsafe { Unblocked::of(subject.context) };
-    // SAFETY: by the caller's promise.
-    unsafe { guarded_by(place, &mut done) };
+    // SAFETY: the caller promised that the context is the calling thread's ucontext.
+    let _faults = unsafe { Unblocked::new(subject.context) };
+    // SAFETY: the caller promised that the slot is this thread's, and that `body` may be abandoned.
+    unsafe { guarded_by(slot, &mut body) };
 }
 
-/// Copies words of this process's memory, which may be unmapped; false if any of it is. Some words
-/// may have been copied by then. It takes a hundredth of the time of [`crate::kernel::peek`].
+/// Copies words of this process's memory. The result is false if some of it is unmapped, and then
+/// some words may have been copied. A copy takes a hundredth of the time of
+/// [`crate::kernel::peek`].
 ///
 /// # Safety
-/// The place must be the one that [`watch`]'s function returns for the calling thread, and
-/// [`on_fault`] must be the first handler of faults.
-pub unsafe fn copy(place: &AtomicUsize, from: usize, into: &mut [usize]) -> bool {
+/// The slot must be the one that the function of [`set_slot_finder`] returns for the calling
+/// thread. [`on_fault`] must be the first handler of faults.
+pub unsafe fn copy(slot: &AtomicUsize, from: usize, into: &mut [usize]) -> bool {
     let mut done = false;
     let mut words = || {
         for (index, word) in into.iter_mut().enumerate() {
             let address = from.wrapping_add(index.wrapping_mul(size_of::<usize>()));
-            // SAFETY: where there is no memory the guard ends the copy; others may write it at any
-            // time, which a volatile read allows.
+            // SAFETY: the guard ends the copy if the address is unmapped. Other threads may write
+            // the memory meanwhile, so the read is volatile.
             *word = unsafe { (address as *const usize).read_volatile() };
         }
         done = true;
     };
-    // SAFETY: by the caller's promise; nothing has to be dropped of what is left, and `done` is
-    // then still false.
-    unsafe { guarded_by(place, &mut words) };
+    // SAFETY: the caller promised the slot and the handler. The closure holds nothing that has to
+    // be dropped, and `done` is still false if it is abandoned.
+    unsafe { guarded_by(slot, &mut words) };
     done
 }
 
-/// Calls a function that a fault ends.
+/// Calls a closure that a fault ends.
 ///
 /// # Safety
-/// As for [`copy`]; and the function may be left anywhere.
-unsafe fn guarded_by<F: FnMut()>(place: &AtomicUsize, done: &mut F) {
-    // SAFETY: the place lives longer than this call, which the function gets as it wants it.
-    unsafe { context::guarded(place, called::<F>, core::ptr::from_mut(done).cast()) };
+/// As for [`copy`]. The closure may be abandoned at any instruction.
+unsafe fn guarded_by<F: FnMut()>(slot: &AtomicUsize, body: &mut F) {
+    // SAFETY: the slot outlives this call. `call_closure` gets a pointer to a closure of the type
+    // that it expects.
+    unsafe { context::guarded(slot, call_closure::<F>, core::ptr::from_mut(body).cast()) };
 }
 
-/// What is done inside of the guard.
-unsafe extern "C" fn called<F: FnMut()>(done: *mut c_void) {
-    // SAFETY: `run` passes its own.
-    unsafe { (*done.cast::<F>())() };
+/// Calls the closure, inside of the guard.
+///
+/// # Safety
+/// `body` must point to a closure of type `F`.
+unsafe extern "C" fn call_closure<F: FnMut()>(body: *mut c_void) {
+    // SAFETY: the caller promised a pointer to an `F`.
+    unsafe { (*body.cast::<F>())() };
 }
 
 /// The handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.
@@ -148,63 +157,67 @@ unsafe extern "C" fn called<F: FnMut()>(done: *mut c_void) {
 /// To be called by the kernel, as a signal handler, or by a handler that passes on what it was
 /// called with.
 pub unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: `info` and `context` are the kernel's.
+    // SAFETY: the kernel passed `info` and `context`.
     if unsafe { ends_walk(info, context) } {
         return;
     }
     let fault = usize::from(signal == libc::SIGBUS);
-    let before = BEFORE.get(fault).map_or(0, |before| before.load(Ordering::Acquire));
+    let before = PREVIOUS.get(fault).map_or(0, |before| before.load(Ordering::Acquire));
     if before != 0 {
-        // SAFETY: `go_on_to` put a handler there, which is called as the kernel would have called
-        // it.
+        // SAFETY: only `chain_to` stores a value, which is a handler. The arguments are the
+        // kernel's.
         unsafe { transmute::<usize, Handler>(before)(signal, info, context) };
     }
 }
 
-/// Ends the walk that faulted, if it was one.
+/// Ends the walk if a walk faulted, and returns whether it did.
 ///
 /// # Safety
-/// As for `on_fault`.
+/// As for [`on_fault`].
 unsafe fn ends_walk(info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     let _errno = Errno::save();
-    // SAFETY: the kernel's.
+    // SAFETY: the kernel passed a valid `info`.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
-    // What somebody sent is no fault of the walk's.
+    // A signal that a process or thread sent is not a fault.
     if code <= 0 {
         return false;
     }
-    let Some(place) = own_place() else { return false };
-    let sp = place.load(Ordering::Relaxed);
-    // SAFETY: `context` is that of the instruction that faulted at `address`.
+    let Some(slot) = own_slot() else { return false };
+    let sp = slot.load(Ordering::Relaxed);
+    // SAFETY: the kernel passed the context of the instruction that faulted at `address`.
     if sp == 0 || unsafe { !context::is_below(context, sp) || context::is_safe_fetch(context, address) } {
         return false;
     }
-    // SAFETY: this thread is inside of `guarded`, which left `sp` in its place.
-    unsafe { context::leave(context, sp) };
+    // SAFETY: this thread is inside of `guarded`, which stored `sp` in its slot.
+    unsafe { context::unwind_to(context, sp) };
     true
 }
 
-/// Lets the faults of a thread through that has them blocked: blocked ones the kernel answers with
-/// the process's end.
+/// Unblocks the signals of faults while it lives. The kernel ends a process that faults while the
+/// signal is blocked.
 struct Unblocked {
+    /// The signal mask to restore. `None` if it was not changed.
     before: Option<u64>,
 }
 
 impl Unblocked {
     const SIZE: usize = size_of::<u64>();
 
+    /// Unblocks the signals if the interrupted thread has blocked them.
+    ///
     /// # Safety
     /// `context` must be the ucontext of the calling thread.
-    unsafe fn of(context: *mut c_void) -> Self {
+    unsafe fn new(context: *mut c_void) -> Self {
         let faults = FAULTS.iter().fold(0_u64, |set, signal| set | 1 << (signal - 1));
-        // SAFETY: by the caller's promise; the kernel's set is the first word of the C library's.
+        // SAFETY: the caller promised a ucontext. The kernel's signal set is the first word of the
+        // C library's.
         let blocked =
             unsafe { (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read() };
         if blocked & faults == 0 {
             return Self { before: None };
         }
         let mut before = 0_u64;
-        // SAFETY: the kernel reads one set and writes one.
+        // SAFETY: the kernel reads one signal set of this size and writes one.
         unsafe {
             libc::syscall(
                 libc::SYS_rt_sigprocmask,
@@ -222,7 +235,7 @@ impl Drop for Unblocked {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             let none = core::ptr::null_mut::<u64>();
-            // SAFETY: the kernel reads one set.
+            // SAFETY: the kernel reads one signal set of this size.
             unsafe {
                 libc::syscall(
                     libc::SYS_rt_sigprocmask,
@@ -243,20 +256,21 @@ mod tests {
     use core::ptr::null_mut;
     use core::sync::atomic::AtomicU32;
 
-    static PLACE: AtomicUsize = AtomicUsize::new(0);
+    static SLOT: AtomicUsize = AtomicUsize::new(0);
     static TID: AtomicU32 = AtomicU32::new(0);
 
     #[test]
-    fn a_copy_of_memory_that_is_not_there_ends_and_nothing_else_does() {
+    fn a_copy_of_unmapped_memory_fails_and_the_process_goes_on() {
         TID.store(own_tid(), Ordering::Relaxed);
         let copied = |from: usize, into: &mut [usize]| {
-            // SAFETY: the place is this thread's alone, and the handler is installed below.
-            unsafe { copy(&PLACE, from, into) }
+            // SAFETY: only this thread uses the slot. The handler is installed below, before the
+            // first call.
+            unsafe { copy(&SLOT, from, into) }
         };
-        // SAFETY: it only compares and looks at statics; the handler is called by the kernel, with
-        // what it asks for.
+        // SAFETY: the slot finder only compares and loads statics. The kernel calls the handler
+        // with the arguments of SA_SIGINFO.
         unsafe {
-            watch(|tid| (tid == TID.load(Ordering::Relaxed)).then_some(&PLACE));
+            set_slot_finder(|tid| (tid == TID.load(Ordering::Relaxed)).then_some(&SLOT));
             let mut action: libc::sigaction = zeroed();
             action.sa_sigaction = on_fault as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
@@ -264,9 +278,9 @@ mod tests {
         }
         let (words, mut into) = ([7, 8, 9], [0; 3]);
         for _ in 0..3 {
-            assert!(!copied(0x1000, &mut into), "the first pages are nobody's");
+            assert!(!copied(0x1000, &mut into), "no memory is mapped in the first pages");
             assert!(copied((&raw const words).addr(), &mut into));
-            assert_eq!((into, PLACE.load(Ordering::Relaxed)), (words, 0));
+            assert_eq!((into, SLOT.load(Ordering::Relaxed)), (words, 0));
             into = [0; 3];
         }
     }

@@ -1,27 +1,27 @@
-//! Our own walker: it reads frames, code blobs and debug information as HotSpot lays them out, and
-//! calls nobody.
+//! Vouch's own walker. It reads frames, code blobs and debug information from HotSpot's memory, and
+//! calls no code of the JVM.
 //!
-//! Where AsyncGetCallTrace gives up, or finds what is not there, this is a second opinion: by
-//! another way, from the same thread. It knows a frame that is whole, one that is just being made
-//! or taken down, one whose code was given up under it, and the way from Java through the VM back
-//! into Java. It never guesses: a frame is left as its code says, and a caller is one only where
-//! the debug information has a call at exactly that address. Where that does not lead on, there is
-//! no stack.
+//! It gives a second opinion where AsyncGetCallTrace fails or returns wrong frames. It handles
+//! complete frames, frames that are being built or removed, deoptimised frames, and calls from Java
+//! through the VM to Java. It never guesses. A frame is unwound as its code prescribes, and a
+//! caller is accepted only if its debug information has a call at exactly that address. Otherwise
+//! the sample has no stack.
 //!
-//! * [`layout`] is where this JVM has what.
-//! * [`walk`] walks, from the place where the thread was interrupted or has left Java to its first
-//!   frame; [`stack`] is the memory that it reads frames from, and [`frame_state`] how it finds a
-//!   frame.
-//! * [`compiled`] and [`interpreted`] are the two kinds of frames with methods in them; [`method`]
-//!   is how these are told.
-//! * [`continuation`] is where a virtual thread's frames lie that are not on the stack, and
-//!   [`heap`] how objects are read on the way there.
-//! * [`mounted_vthread`] is whom a thread runs as.
-//! * [`vframe_array`] is what stands there while code is being given up under a frame.
-//! * [`call_site_cache`] is what spares a walk what it has found out already.
-//! * [`processor`] is what depends on it: frames that are not whole, and the interpreter's.
+//! * [`layout`] has the offsets of HotSpot's fields.
+//! * [`walk`] walks from the interrupted frame or the last Java frame to the thread's first frame.
+//!   [`stack`] is the memory of the frames, and [`frame_state`] says how a frame was found.
+//! * [`compiled`] and [`interpreted`] are the two kinds of Java frames, and [`method`] reads their
+//!   methods.
+//! * [`continuation`] finds the frames of a virtual thread that are in the heap, and [`heap`] reads
+//!   the objects on the way.
+//! * [`mounted_vthread`] reads which virtual thread a carrier runs, and [`jfr_vthread`] reads the
+//!   same from JFR's fields.
+//! * [`vframe_array`] finds the frames that are replacing a deoptimised frame.
+//! * [`call_site_cache`] saves a walk from decoding a call site twice.
+//! * [`processor`] has the parts that depend on the processor: incomplete frames, and the layout of
+//!   interpreted frames.
 //!
-//! All of it reads [`Memory`] and nothing else, so that it can be tried on any words.
+//! The walk reads only [`Memory`], so tests can run it on any words.
 //!
 //! # Invariants
 //!
@@ -46,8 +46,8 @@ mod processor;
 mod stack;
 mod vframe_array;
 mod walk;
-// The JVM that they write is one of x86-64: its code, and what is on its stack. Of others the
-// instructions have tests, and the truth lab has all else.
+// These tests build a JVM of x86-64, with its code and stack. For other processors the decoding of
+// instructions has tests, and the truth lab tests the rest.
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
 
@@ -57,35 +57,36 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
-use crate::code_cache::Blob;
-use crate::context::{interpreting, registers};
+use crate::code_cache::BlobKind;
+use crate::context::{interpreter_registers, registers};
 use crate::guard;
-use crate::memory::{Live, Memory};
-use crate::walker::{Part, RawFrame, Room, Subject, Walker};
+use crate::memory::{LiveMemory, Memory};
+use crate::walker::{OwnFrames, RawFrame, Room, Subject, Walker};
 use continuation::ContinuationLayout;
 use debug_info::DebugInfo;
 use frames::Frames;
 use jfr_vthread::JfrVthread;
 use layout::{Layout, MethodLayout};
-use mounted_vthread::{Name, Whom};
-use walk::{Interrupted, Known};
+use mounted_vthread::{CurrentThread, VthreadName};
+use walk::{Interrupted, Layouts};
 
 pub use processor::{WALKS, slots};
 
-/// The walker of that name.
+/// The walker `own`, which reads HotSpot's memory.
 #[derive(Debug)]
-pub struct Own {
+pub struct HotspotWalker {
     layout: Layout,
-    /// Where virtual threads have their frames; null until that is known.
+    /// How virtual threads' frames are found. It is null until a virtual thread may exist.
     continuations: AtomicPtr<ContinuationLayout>,
     jfr_vthread: JfrVthread,
-    /// It has said something else of a stack than the JVM: it walks no more.
+    /// Set if a stack differed from the JVM's. The walker is then stopped.
     pub wrong: AtomicBool,
-    /// Its faults would end the JVM: it does not walk.
+    /// Set if the guard is not installed, so that a fault would end the JVM. The walker is then
+    /// stopped.
     pub unguarded: AtomicBool,
 }
 
-impl Own {
+impl HotspotWalker {
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self {
@@ -97,91 +98,95 @@ impl Own {
         }
     }
 
-    /// Where methods have what is read of them.
+    /// Returns the offsets in methods.
     pub fn methods(&self) -> MethodLayout {
         self.layout.method
     }
 
-    /// Where the code blob of the compiled method around a pc begins; `None` for other code.
+    /// Finds the nmethod around a pc. The result is `None` for other code.
     pub fn nmethod_at(&self, memory: &impl Memory, pc: usize) -> Option<usize> {
-        match self.layout.ground.blobs.find(pc, memory)? {
-            (nmethod, Blob::Method) => Some(nmethod),
-            (_, Blob::Dead | Blob::Other) => None,
+        match self.layout.jvm.code_cache.find(pc, memory)? {
+            (nmethod, BlobKind::Nmethod) => Some(nmethod),
+            (_, BlobKind::Dead | BlobKind::Other) => None,
         }
     }
 
-    /// The debug information of a compiled method; `None` for a native method's wrapper.
+    /// Reads the debug information of an nmethod. The result is `None` for a native method's
+    /// wrapper.
     pub fn debug_info<'m, M: Memory>(&'m self, memory: &'m M, nmethod: usize) -> Option<DebugInfo<'m, M>> {
         DebugInfo::read(memory, &self.layout, nmethod)
     }
 
-    /// From now on virtual threads' frames are found.
-    pub fn know(&self, continuations: &'static ContinuationLayout) {
+    /// Sets how virtual threads' frames are found.
+    pub fn set_continuations(&self, continuations: &'static ContinuationLayout) {
         self.continuations.store(core::ptr::from_ref(continuations).cast_mut(), Ordering::Release);
     }
 
-    /// It does not walk.
+    /// True if the walker is stopped.
     pub fn is_stopped(&self) -> bool {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 
-    /// How much of what another walker has written of a thread is that thread's own. Also where
-    /// this one walks no more: it is told by the frames' methods alone.
-    pub fn part(&self, frames: &[RawFrame]) -> Part {
-        self.known().continuations.map_or(Part::All, |known| known.part(frames))
+    /// Returns which frames of another walker belong to the thread itself. The result depends only
+    /// on the frames' methods, so it is right even if this walker is stopped.
+    pub fn own_frames(&self, frames: &[RawFrame]) -> OwnFrames {
+        self.layouts().continuations.map_or(OwnFrames::All, |known| known.own_frames(frames))
     }
 
-    /// True for the frames of a virtual thread, if that is known of any.
+    /// True if the frames end with a virtual thread's first method.
     pub fn is_virtual(&self, frames: &[RawFrame]) -> bool {
-        self.known().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
+        self.layouts().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
     }
 
-    /// Whom a thread runs as, and what that one is called; itself, where nothing is known of
-    /// virtual threads, or nothing guards the look: what frames tell of it is for who has them.
+    /// Reads which Java thread a JavaThread runs, and its name. The result is `Itself` if no layout
+    /// of virtual threads is known or no guard is installed.
     ///
     /// # Safety
-    /// As for [`crate::guard::run`].
-    pub unsafe fn whom(&self, subject: &Subject<'_>, name: &mut Name) -> Whom {
+    /// As for [`crate::guard::walk`], with the subject as the calling thread.
+    pub unsafe fn current_thread(&self, subject: &Subject<'_>, name: &mut VthreadName) -> CurrentThread {
         let unguarded = self.unguarded.load(Ordering::Relaxed);
-        let known = self.known().continuations.filter(|_| !unguarded);
-        let Some((known, carried)) = known.and_then(|known| Some((known, known.carried?))) else {
-            return Whom::Itself;
+        let known = self.layouts().continuations.filter(|_| !unguarded);
+        let Some((known, mounted)) = known.and_then(|known| Some((known, known.mounted?))) else {
+            return CurrentThread::Itself;
         };
-        let thread = (subject.env as usize).wrapping_sub(self.layout.ground.env);
-        let mut whom = Whom::Unknown;
-        // SAFETY: by the caller's promise; nothing is held that would be left behind.
+        let thread = (subject.env as usize).wrapping_sub(self.layout.jvm.env);
+        let mut current = CurrentThread::Unknown;
+        // SAFETY: the caller promised that the subject is the calling thread. The closure holds
+        // nothing that has to be dropped.
         unsafe {
             guard::run(subject, || {
-                let memory = Live::guarded();
+                let memory = LiveMemory::guarded();
                 let state = memory.int(thread.wrapping_add(self.layout.state));
                 let in_java = state == Some(self.layout.in_java);
-                whom = carried.whom(&known.heap, &memory, thread, in_java, name);
-                // What a JavaThread adds to a Thread begins before its own handle.
-                self.jfr_vthread.observe(&memory, thread, carried.own, whom);
-                if whom == Whom::Unknown {
-                    *name = Name { unread: true, ..Name::default() };
-                    whom = self.jfr_vthread.whom(&memory, thread);
+                current = mounted.current_thread(&known.heap, &memory, thread, in_java, name);
+                // The fields that a JavaThread adds to a Thread begin before `_threadObj`.
+                self.jfr_vthread.observe(&memory, thread, mounted.thread_obj, current);
+                if current == CurrentThread::Unknown {
+                    *name = VthreadName { unread: true, ..VthreadName::default() };
+                    current = self.jfr_vthread.current_thread(&memory, thread);
                 }
             });
         }
-        whom
+        current
     }
 
-    fn known(&self) -> Known<'_> {
-        // SAFETY: null, or what `know` was given, which lives for ever and never changes.
+    fn layouts(&self) -> Layouts<'_> {
+        // SAFETY: the pointer is null, or `set_continuations` stored it, and then it is 'static and
+        // immutable.
         let continuations = unsafe { self.continuations.load(Ordering::Acquire).as_ref() };
-        Known { layout: &self.layout, continuations }
+        Layouts { layout: &self.layout, continuations }
     }
 }
 
-// SAFETY: it only reads, under the guard, and writes what there is room for.
-unsafe impl Walker for Own {
+// SAFETY: the walk only reads, under the guard. `Frames` writes only as many frames as the buffer
+// has room for.
+unsafe impl Walker for HotspotWalker {
     fn runs_jvm(&self) -> bool {
         false
     }
 
     fn barrier(&self) -> Range<usize> {
-        let known = self.known().continuations.filter(|_| !self.is_stopped());
+        let known = self.layouts().continuations.filter(|_| !self.is_stopped());
         known.map_or(0..0, |known| known.barrier.clone())
     }
 
@@ -189,15 +194,16 @@ unsafe impl Walker for Own {
         if self.is_stopped() {
             return Err(Reason::STOPPED);
         }
-        // SAFETY: the context is a ucontext, by the caller's promise; who calls is the guard.
-        let (at, interpreting, memory) =
-            unsafe { (registers(subject.context), interpreting(subject.context), Live::guarded()) };
-        // SAFETY: room for so many frames, by the caller's promise.
-        let mut frames = unsafe { Frames::of(room) };
-        let interrupted = Interrupted { at, interpreting, calls: subject.calls };
-        walk::walk(&memory, self.known(), subject.env as usize, interrupted, &mut frames)?;
-        let (count, told) = frames.settle();
-        subject.told.set(told);
+        // SAFETY: the caller promised a ucontext, and the guard calls this function.
+        let (at, interpreting, memory) = unsafe {
+            (registers(subject.context), interpreter_registers(subject.context), LiveMemory::guarded())
+        };
+        // SAFETY: the caller promised that the buffer is as large as `room` says.
+        let mut frames = unsafe { Frames::new(room) };
+        let interrupted = Interrupted { at, interpreting, is_caller: subject.is_caller };
+        walk::walk(&memory, self.layouts(), subject.env as usize, interrupted, &mut frames)?;
+        let (count, info) = frames.finish();
+        subject.info.set(info);
         Ok(count)
     }
 }

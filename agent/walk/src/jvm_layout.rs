@@ -1,22 +1,26 @@
-//! Where a thread's stack and its last Java frame are found, and whose code lies where.
+//! Offsets in a JavaThread, and where the JVM's code is: what both recovery and the walker need.
 
 use core::ops::Range;
 
-use crate::code_cache::Blobs;
+use crate::code_cache::CodeCache;
 
-/// Where things lie in this JVM: offsets in a JavaThread, and code.
+/// Offsets in a JavaThread, the code cache, and the interpreter's code.
 #[derive(Debug, Clone)]
-pub struct Ground {
-    /// Of its JNIEnv.
+pub struct JvmLayout {
+    /// Offset of the JNIEnv in a JavaThread.
     pub env: usize,
-    /// Of the end of its stack that the thread began at, and of the stack's size.
+    /// Offset of `_stack_base`, the highest address of the stack.
     pub stack_base: usize,
+    /// Offset of `_stack_size`, in bytes.
     pub stack_size: usize,
-    /// Of the registers that it left Java with.
+    /// Offset of `_last_Java_sp` in a JavaThread.
     pub last_sp: usize,
+    /// Offset of `_last_Java_pc` in a JavaThread.
     pub last_pc: usize,
+    /// Offset of `_last_Java_fp` in a JavaThread.
     pub last_fp: usize,
-    /// Whose code lies where, and where the interpreter's.
-    pub blobs: Blobs,
+    /// The heaps of the code cache.
+    pub code_cache: CodeCache,
+    /// The code of the interpreter.
     pub interpreter: Range<usize>,
 }

@@ -1,24 +1,23 @@
-//! The walkers, called in one way, and the guard that ends a walk that faults.
+//! Stack walkers with a common trait, and the guard that ends a walk that faults.
 //!
-//! All of it runs inside a signal handler, with the interrupted thread anywhere: nothing here
-//! allocates, locks, can panic, calls a libc function that is not async-signal-safe, or touches a
-//! thread-local.
+//! The whole crate runs inside a signal handler, and the interrupted thread may be anywhere. So
+//! nothing here allocates, locks or panics. Nothing calls a libc function that is not
+//! async-signal-safe, and nothing touches a thread-local.
 //!
-//! * [`walker`] is what every walker is, and how it is called: by [`guard::walk`], in a signal as
-//!   in a test.
-//! * [`asgct`] is AsyncGetCallTrace as the JVM declares it.
-//! * [`hotspot`] is our own, which reads what HotSpot has in memory and calls nobody.
-//! * [`broken`] is a walker for tests, which wraps another one and must be found out.
-//! * [`code_cache`] is whose code lies at an address, by HotSpot's own code cache; [`memory`] is
-//!   how that is read.
-//! * [`calls`] is where calls end in code.
-//! * [`jvm_layout`] is where a JVM has what of its threads, and which code.
-//! * [`guard`] ends a walk that faults; [`context`] is what that needs to know of the processor.
-//! * [`recover`] asks again from a repaired context, where a walk failed.
-//! * [`kernel`] is what the kernel is asked for: ids, clocks, memory that may not be there.
+//! * [`walker`] is the trait of all walkers. [`guard::walk`] calls a walker, in a signal handler
+//!   and in tests.
+//! * [`asgct`] calls AsyncGetCallTrace as the JVM declares it.
+//! * [`hotspot`] is Vouch's own walker. It reads HotSpot's memory and calls no code of the JVM.
+//! * [`broken`] is a walker for tests that damages the results of another walker.
+//! * [`code_cache`] finds the code blob at an address, and [`memory`] is how it is read.
+//! * [`calls`] recognises call instructions.
+//! * [`jvm_layout`] has offsets in a JavaThread, and where the JVM's code is.
+//! * [`guard`] ends a walk that faults, and [`context`] has its part that depends on the processor.
+//! * [`recover`] walks again from a repaired context, after a walk has failed.
+//! * [`kernel`] has what is read from the kernel: ids, clocks, and memory that may be unmapped.
 //!
-//! Duties of the caller: the thread's JNIEnv is its own and alive, and its place for the guard is
-//! nobody else's.
+//! The caller must pass the calling thread's JNIEnv, which must be valid, and a guard slot that no
+//! other thread uses.
 #![no_std]
 
 pub mod asgct;

@@ -1,23 +1,23 @@
-//! Memory, as who walks it reads it: by words, so that nothing is read that a page may cut, and
-//! with an answer where there is none.
+//! Memory as walkers read it: word by word, and `None` where there is no memory. An aligned word
+//! never crosses the end of a page.
 //!
-//! What is read may be anything, and from any moment. Whoever reads must take each value for a
-//! claim, and must come to an end whatever it is.
+//! The content may be anything and may change at any time. A reader must check each value, and must
+//! terminate for all of them.
 
 use crate::context::ADDRESS_BITS;
 use crate::kernel::peek;
 
 /// Memory that can be read.
 pub trait Memory {
-    /// The word at an address, which is a multiple of its size; `None` where there is none.
+    /// Reads the word at an aligned address. The result is `None` if there is no memory.
     fn word(&self, at: usize) -> Option<usize>;
 
-    /// The same of an address that may well be none, since anything may have been taken for it.
-    fn perhaps(&self, at: usize) -> Option<usize> {
+    /// Reads a word. Its address may be garbage, and the read must not fault.
+    fn word_if_mapped(&self, at: usize) -> Option<usize> {
         self.word(at)
     }
 
-    /// So many bytes, eight at most, at any address, as a number whose lowest byte comes first.
+    /// Reads `count` bytes, eight at most, at any address. The result is a little-endian number.
     fn bytes(&self, at: usize, count: usize) -> Option<usize> {
         let shift = u32::try_from(at & 7).unwrap_or(0).wrapping_mul(8);
         let low = self.word(at & !7)?.wrapping_shr(shift);
@@ -28,17 +28,17 @@ pub trait Memory {
         Some((low | high).wrapping_shl(unused).wrapping_shr(unused))
     }
 
-    /// A byte.
+    /// Reads a u8.
     fn byte(&self, at: usize) -> Option<u8> {
         u8::try_from(self.bytes(at, 1)?).ok()
     }
 
-    /// A number of two bytes.
+    /// Reads a u16.
     fn short(&self, at: usize) -> Option<u16> {
         u16::try_from(self.bytes(at, 2)?).ok()
     }
 
-    /// A number of four bytes with a sign.
+    /// Reads an i32.
     fn int(&self, at: usize) -> Option<i32> {
         u32::try_from(self.bytes(at, 4)?).ok().map(u32::cast_signed)
     }
@@ -50,42 +50,44 @@ impl<F: Fn(usize) -> Option<usize>> Memory for F {
     }
 }
 
-/// This process's memory, read as it is.
+/// This process's memory, read directly. A read of unmapped memory faults.
 #[derive(Debug)]
-pub struct Live(());
+pub struct LiveMemory(());
 
-impl Live {
-    /// To be read under the guard, which ends what faults.
+impl LiveMemory {
+    /// Creates a reader for code that runs under the guard, which ends the walk at a fault.
     ///
     /// # Safety
-    /// The guard must be around all that is done with it.
+    /// Each read must run under the guard.
     #[must_use]
     pub unsafe fn guarded() -> Self {
         Self(())
     }
 }
 
-impl Memory for Live {
+impl Memory for LiveMemory {
     fn word(&self, at: usize) -> Option<usize> {
-        // The first page is nobody's, and a program's memory ends below the kernel's.
+        // No memory is mapped in the first page, or above the addresses of user space.
         let may_be = at.is_multiple_of(size_of::<usize>()) && at >= 0x1000 && at >> ADDRESS_BITS == 0;
-        // SAFETY: by the promise of `guarded`: where there is no memory the guard ends the walk.
+        // SAFETY: the caller of `guarded` promised to read under the guard. The guard ends the walk
+        // if the address is unmapped.
         may_be.then(|| unsafe { (at as *const usize).read_volatile() })
     }
 
-    /// Asked of the kernel, so that it is no fault.
-    fn perhaps(&self, at: usize) -> Option<usize> {
+    /// Reads the word through the kernel, which does not fault.
+    fn word_if_mapped(&self, at: usize) -> Option<usize> {
         peek::<1>(at).map(|[word]| word)
     }
 }
 
-/// This process's memory, read by the kernel: any address may be asked about, and it takes a system
-/// call for each word.
+/// This process's memory, read through the kernel. Any address is allowed, and each word costs a
+/// system call.
 #[derive(Debug)]
-pub struct Peeked(());
+pub struct PeekedMemory(());
 
-impl Peeked {
-    /// `None` where the system forbids it: every address would seem to be none.
+impl PeekedMemory {
+    /// Creates a reader. The result is `None` if the system forbids such reads: all memory would
+    /// seem unmapped.
     #[must_use]
     pub fn allowed() -> Option<Self> {
         let word = 7_usize;
@@ -93,7 +95,7 @@ impl Peeked {
     }
 }
 
-impl Memory for Peeked {
+impl Memory for PeekedMemory {
     fn word(&self, at: usize) -> Option<usize> {
         peek::<1>(at).filter(|_| at.is_multiple_of(size_of::<usize>())).map(|[word]| word)
     }
@@ -104,12 +106,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_found_out_without_a_fault() {
+    fn an_unmapped_word_is_none_and_does_not_fault() {
         let word = 7_usize;
-        // SAFETY: nothing is read but by the kernel.
-        let live = unsafe { Live::guarded() };
-        assert_eq!(live.perhaps(&raw const word as usize), Some(7));
-        assert_eq!([live.perhaps(0x10000), live.perhaps(usize::MAX - 7)], [None, None]);
+        // SAFETY: the test reads only through the kernel, which does not fault.
+        let live = unsafe { LiveMemory::guarded() };
+        assert_eq!(live.word_if_mapped(&raw const word as usize), Some(7));
+        assert_eq!([live.word_if_mapped(0x10000), live.word_if_mapped(usize::MAX - 7)], [None, None]);
     }
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(memory.short(71), Some(0x0908));
         assert_eq!(memory.bytes(67, 8), Some(0x0b0a_0908_0706_0504));
         assert_eq!(memory.int(76), Some(-0x00f0_f1f3));
-        assert_eq!(memory.int(77), None, "half of it is nowhere");
+        assert_eq!(memory.int(77), None, "its second half is unmapped");
         assert_eq!(memory.bytes(72, 8), Some(words[1]));
     }
 }

@@ -1,9 +1,8 @@
-//! What every walker is: it writes the frames of one thread into the room that it is given, leaf
-//! first, or says why not.
+//! The trait of all walkers. A walker writes the frames of one thread into a buffer, leaf first, or
+//! returns the reason why it cannot.
 //!
-//! Frames are written as AsyncGetCallTrace writes them, so that they can lie in a lane as they
-//! came; one decoder turns them into [`Frame`]s. A walker must never do what a signal handler may
-//! not.
+//! Frames have the layout of AsyncGetCallTrace's, so they are copied into a lane unchanged. One
+//! decoder turns them into [`Frame`]s. A walker must do only what a signal handler may do.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -13,17 +12,18 @@ use core::sync::atomic::AtomicUsize;
 
 use vouch_sample::{Answer, Cut, Frame, MethodId};
 
-/// A walker, whoever it asks.
+/// A way to walk the stack of a thread.
 ///
 /// # Safety
-/// It must write no more frames than there is room for, and have written as many as it says; and it
-/// must do nothing that a handler of a signal may not, since it can be left anywhere.
+/// A walker must not write more frames than there is room for, and it must have written as many
+/// frames as it returns. It must do only what a signal handler may do, and it may be abandoned at
+/// any instruction.
 pub unsafe trait Walker: Debug + Sync {
-    /// True if it runs the JVM's own code, which a walk that is ended leaves halfway.
+    /// True if the walker runs code of the JVM. A walk that faults abandons that code halfway.
     fn runs_jvm(&self) -> bool;
 
-    /// The code that frames return to whose callers lie elsewhere, if it finds them there; empty if
-    /// it knows of none.
+    /// Returns the code of the return barrier, if the walker can continue in a virtual thread's
+    /// chunks. The range is empty if it cannot.
     fn barrier(&self) -> Range<usize> {
         0..0
     }
@@ -31,74 +31,74 @@ pub unsafe trait Walker: Debug + Sync {
     /// Walks the thread.
     ///
     /// # Safety
-    /// To be called by [`crate::guard::walk`] with what that was called with; or by a walker that
-    /// wraps this one, which may put any ucontext that can be read in the place of the context.
+    /// The caller must be [`crate::guard::walk`], with its own arguments. It may also be a walker
+    /// that wraps this one. A wrapper may replace the context by any readable ucontext.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
 }
 
-/// The thread to be walked, and where it stands.
+/// The thread to walk, and where its walk begins.
 #[derive(Debug)]
 pub struct Subject<'t> {
-    /// Its JNIEnv.
+    /// The thread's JNIEnv.
     pub env: *mut c_void,
-    /// The ucontext of the instruction that it was interrupted at.
+    /// The ucontext of the instruction at which the walk begins.
     pub context: *mut c_void,
-    /// It was not interrupted there: what it has called is left out, and its instruction pointer is
-    /// within the call.
-    pub calls: bool,
-    /// For the walker to say more of a stack that it has found.
-    pub told: &'t Cell<Told>,
-    /// The guard's place for this thread: 0, or while it walks where its stack is to be unwound to.
+    /// True if the context is a caller's instead of the interrupted frame's. Its instruction
+    /// pointer is then inside the call instruction, and the callees are missing from the stack.
+    pub is_caller: bool,
+    /// The walker stores more about the stack here.
+    pub info: &'t Cell<StackInfo>,
+    /// The guard's slot of this thread. It is 0, or the stack pointer to unwind to during a walk.
     pub walking: &'t AtomicUsize,
 }
 
 impl<'t> Subject<'t> {
-    /// A thread that stands where it was interrupted.
+    /// Creates the subject for a thread that was interrupted at the context.
     pub fn interrupted(
         env: *mut c_void,
         context: *mut c_void,
-        told: &'t Cell<Told>,
+        info: &'t Cell<StackInfo>,
         walking: &'t AtomicUsize,
     ) -> Self {
-        Self { env, context, calls: false, told, walking }
+        Self { env, context, is_caller: false, info, walking }
     }
 }
 
-/// What there is to say of a stack besides its frames.
+/// What a walker reports about a stack besides its frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Told {
-    pub outset: Outset,
-    /// Where frames are lacking for want of room.
+pub struct StackInfo {
+    pub resume_point: ResumePoint,
+    /// Where frames are missing because the buffer was too small.
     pub cut: Option<Cut>,
 }
 
-/// Where a walk met its first whole frame.
+/// Where the walk found its first complete frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Outset {
-    /// In that frame's code, within the call that it has made; 0 if it is the interrupted one.
+pub struct ResumePoint {
+    /// The address inside the call instruction of that frame. It is 0 if the frame was interrupted.
     pub pc: usize,
-    /// There is a frame before it, which is just being made or taken down.
-    pub before: bool,
+    /// True if the stack has a younger frame, which is being built or removed.
+    pub has_partial_leaf: bool,
 }
 
-/// How much of a stack is its thread's own.
+/// Which frames of a walk belong to the thread itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum OwnFrames {
     All,
-    /// So many frames: what comes after is the carrier's of a virtual thread.
+    /// The first n frames. The others belong to the carrier of a virtual thread.
     First(u32),
-    /// Between two of its frames others are lacking.
+    /// Frames are missing between two frames of the walk.
     Torn,
 }
 
-/// Room for so many frames, and for one more: by that it is known of a stack that it is deeper.
+/// A buffer for `depth` frames and one more. The extra frame shows that a stack is deeper.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     pub frames: *mut RawFrame,
     pub depth: i32,
 }
 
-/// A frame as a walker writes it.
+/// A frame as a walker writes it, with the layout of AsyncGetCallTrace's `ASGCT_CallFrame`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawFrame {
@@ -106,19 +106,19 @@ pub struct RawFrame {
     pub method: usize,
 }
 
-/// Words that a frame takes in a lane.
+/// How many u64 a frame takes in a lane.
 pub const FRAME_WORDS: usize = size_of::<RawFrame>() / size_of::<u64>();
 
 const _: () = assert!(size_of::<RawFrame>() == 16 && align_of::<RawFrame>() == 8);
 
 impl RawFrame {
-    /// Room for a frame.
+    /// A frame that was not written yet.
     pub const EMPTY: Self = Self { bci: 0, method: 0 };
 
-    /// The frame that lies in these two words.
+    /// Decodes a frame from two words of a lane.
     #[must_use]
-    pub fn of_words([first, second]: [u64; FRAME_WORDS]) -> Self {
-        // The walker leaves the padding behind the bci as it was: only the low half counts.
+    pub fn from_words([first, second]: [u64; FRAME_WORDS]) -> Self {
+        // Walkers do not write the padding after the bci, so only the low half counts.
         #[expect(clippy::cast_possible_truncation, reason = "the low half; and a word is 64 bits here")]
         Self { bci: (first as u32).cast_signed(), method: second as usize }
     }
@@ -127,7 +127,7 @@ impl RawFrame {
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("a frame's bci is read as the low half of a word of 64 bits: little-endian only");
 
-/// The one decoder.
+/// Decodes a frame. No other code does so.
 impl From<RawFrame> for Frame {
     fn from(raw: RawFrame) -> Self {
         Self::of(MethodId(raw.method), raw.bci)
@@ -139,10 +139,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_comes_out_of_its_words_as_the_walker_wrote_it() {
-        let raw = RawFrame::of_words([0xdead_beef_0000_0011, 7]);
+    fn a_frame_is_decoded_from_two_words_without_its_padding() {
+        let raw = RawFrame::from_words([0xdead_beef_0000_0011, 7]);
         assert_eq!(Frame::from(raw), Frame::Java { method: MethodId(7), bci: 17 });
-        let native = RawFrame::of_words([u64::from((-3_i32).cast_unsigned()), u64::MAX]);
+        let native = RawFrame::from_words([u64::from((-3_i32).cast_unsigned()), u64::MAX]);
         assert_eq!(Frame::from(native), Frame::Native { method: MethodId(usize::MAX) });
     }
 }

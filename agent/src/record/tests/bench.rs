@@ -10,7 +10,7 @@ use vouch_signal::lane::{Lane, Word};
 use vouch_signal::record::{Origin, Sample, longest};
 use vouch_signal::stay::Post;
 use vouch_walk::context::Registers;
-use vouch_walk::hotspot::mounted_vthread::Name;
+use vouch_walk::hotspot::mounted_vthread::VthreadName;
 use vouch_walk::walker::RawFrame;
 
 use crate::contexts::Contexts;
@@ -126,14 +126,14 @@ impl Bench {
         head: &Head,
         accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
-        self.publish_named(head, &Name::default(), accounts);
+        self.publish_named(head, &VthreadName::default(), accounts);
     }
 
     /// Publishes a sample of a carrier, with what the virtual thread is called.
     pub fn publish_named<'f>(
         &self,
         head: &Head,
-        name: &Name,
+        name: &VthreadName,
         accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
         const MOST: usize = 4;

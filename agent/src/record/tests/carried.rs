@@ -5,17 +5,17 @@ use super::bench::Bench;
 use super::contexts::{named, told};
 use vouch_sample::Head;
 use vouch_signal::record::Origin;
-use vouch_walk::hotspot::mounted_vthread::Name;
+use vouch_walk::hotspot::mounted_vthread::VthreadName;
 
 /// A name as a handler has read it.
-fn name(text: &str) -> Name {
+fn name(text: &str) -> VthreadName {
     let wide = !text.chars().all(|letter| u32::from(letter) < 256);
     let letters = text.encode_utf16().flat_map(|letter| {
         let [low, high] = letter.to_le_bytes();
         if wide { vec![low, high] } else { vec![low] }
     });
     let bytes: Vec<u8> = letters.collect();
-    let mut name = Name { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..Name::default() };
+    let mut name = VthreadName { bytes: u8::try_from(bytes.len()).unwrap(), wide, ..VthreadName::default() };
     for (word, bytes) in name.words.iter_mut().zip(bytes.chunks(8)) {
         let mut all = [0; 8];
         all[..bytes.len()].copy_from_slice(bytes);
@@ -105,7 +105,11 @@ fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
 fn unread(bench: &Bench, id: u64) {
     let head = Head { carried: id, ..bench.head(10) };
     let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
-    bench.publish_named(&head, &Name { unread: true, ..Name::default() }, std::iter::once(account));
+    bench.publish_named(
+        &head,
+        &VthreadName { unread: true, ..VthreadName::default() },
+        std::iter::once(account),
+    );
 }
 
 #[test]

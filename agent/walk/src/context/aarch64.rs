@@ -1,35 +1,32 @@
-//! aarch64: registers of a context, the call that can be left from a fault, and the JVM's own trial
-//! of an address.
+//! aarch64: the registers of a context, the call that a fault can unwind, and the JVM's SafeFetch.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::registers::{Interpreting, Registers};
+use super::registers::{InterpreterRegisters, Registers};
 
-/// A program's memory lies at addresses of so many bits, where the kernel gives it as many as the
-/// processor has.
+/// How many bits an address of user space has, with the largest address space that the kernel
+/// offers.
 pub const ADDRESS_BITS: u32 = 52;
-// Stacks and libraries lie there.
+// Addresses of stacks and libraries have fewer bits.
 const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
-/// A walk can be left here.
-pub const GUARDS: bool = true;
+/// The guard can unwind walks on this processor.
+pub const CAN_GUARD: bool = true;
 /// A call leaves its return address in a register.
 pub const CALL_PUSHES: bool = false;
-/// So far from the thread pointer glibc has the table of what libraries have for themselves in this
-/// thread.
-pub const MODULES: usize = 0;
+/// Distance of glibc's dynamic thread vector (DTV) from the thread pointer, in bytes.
+pub const DTV_OFFSET: usize = 0;
 
-/// The numbers of registers in a context: what the interpreter keeps, the frame pointer, and what a
-/// call leaves where it returns to.
+/// Register numbers in a context: the interpreter's `Method` and bcp, the frame pointer, and the
+/// link register.
 const METHOD: usize = 12;
-const BYTECODE: usize = 22;
+const BCP: usize = 22;
 const FP: usize = 29;
 const LINK: usize = 30;
 
-/// Gives the thread's place its value from before, takes back the registers that a callee must
-/// keep, and returns.
-macro_rules! back {
+/// Restores the previous value of the thread's slot and the callee-saved registers, and returns.
+macro_rules! restore_and_return {
     () => {
         "ldp x9, x10, [sp, #160]
          str x10, [x9]
@@ -47,14 +44,15 @@ macro_rules! back {
     };
 }
 
-/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack
-/// pointer to return to.
+/// Calls a function, which returns or is unwound by [`unwind_to`]. Meanwhile the slot has the stack
+/// pointer to unwind to.
 ///
 /// # Safety
-/// `call` must take the argument, and may be left anywhere; `place` must be the calling thread's.
+/// `call` must accept the argument, and it may be abandoned at any instruction. The slot must be
+/// the calling thread's.
 #[unsafe(naked)]
 pub unsafe extern "C" fn guarded(
-    place: &AtomicUsize,
+    slot: &AtomicUsize,
     call: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 ) {
@@ -76,32 +74,34 @@ pub unsafe extern "C" fn guarded(
         "str x9, [x0]",
         "mov x0, x2",
         "blr x1",
-        back!(),
+        restore_and_return!(),
     )
 }
 
-/// Where a walk goes on that is left.
+/// The code at which a thread continues after its walk was unwound.
 #[unsafe(naked)]
-unsafe extern "C" fn left() {
-    naked_asm!(back!())
+unsafe extern "C" fn after_unwind() {
+    naked_asm!(restore_and_return!())
 }
 
-/// Has the thread go on behind the walk when it returns from the handler of its fault.
+/// Changes the context of a fault, so that the thread continues after the call of [`guarded`] when
+/// the handler returns.
 ///
 /// # Safety
-/// `context` must be that of a fault inside of [`guarded`], and `sp` what that left in its place.
-pub unsafe fn leave(context: *mut c_void, sp: usize) {
-    // SAFETY: by the caller's promise.
+/// `context` must be that of a fault inside of [`guarded`], and `sp` the value in the thread's
+/// slot.
+pub unsafe fn unwind_to(context: *mut c_void, sp: usize) {
+    // SAFETY: the caller promised a ucontext.
     unsafe {
         let machine = machine(context);
         (*machine).sp = word(sp);
-        (*machine).pc = word(left as *const () as usize);
+        (*machine).pc = word(after_unwind as *const () as usize);
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
-/// fault the JVM answers itself: a load, and its two ways out, as all versions of HotSpot have
-/// them.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch. The JVM
+/// handles that fault itself. The load is recognised by the instructions that follow it in all
+/// versions of HotSpot.
 ///
 /// # Safety
 /// `context` must be that of a fault.
@@ -110,35 +110,34 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     // mov x0, x1.
     const OTHER: u32 = 0xaa01_03e0;
     const WAYS: [&[u32]; 5] = [
-        // ldr w0, [x0]; ret; mov x0, x1; ret: and the same of 64 bits.
+        // ldr w0, [x0]; ret; mov x0, x1; ret. The second way has 64 bits.
         &[0xb940_0000, RETURN, OTHER, RETURN],
         &[0xf940_0000, RETURN, OTHER, RETURN],
-        // Generated code of older versions: ldr x1, [x0]; mov x0, x1; ret: and two of 32 bits.
+        // Generated code of older versions: ldr x1, [x0]; mov x0, x1; ret. Two more have 32 bits.
         &[0xb940_0001, OTHER, RETURN],
         &[0xb980_0001, OTHER, RETURN],
         &[0xf940_0001, OTHER, RETURN],
     ];
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let pc = unsafe { registers(context) }.pc;
-    // What could not be fetched cannot be read.
+    // An instruction that could not be fetched cannot be read.
     let fetched =
         pc != address && pc.is_multiple_of(size_of::<u32>()) && pc >> ADDRESS_BITS == 0 && pc > 0xfff;
     let is = |way: &&[u32]| {
         way.iter().enumerate().all(|(at, instruction)| {
-            let place = pc.wrapping_add(at.wrapping_mul(size_of::<u32>())) as *const u32;
-            // SAFETY: the instruction at `pc` was fetched, and none is read behind one that is not
-            // as expected.
-            unsafe { place.read() == *instruction }
+            let instruction_at = pc.wrapping_add(at.wrapping_mul(size_of::<u32>())) as *const u32;
+            // SAFETY: the instruction at `pc` was fetched, so it is readable. The comparison
+            // stops at the first word that differs.
+            unsafe { instruction_at.read() == *instruction }
         })
     };
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults, each time in another way of four: by nothing, by no address at all, by a call to
-/// nowhere, and at `address`.
+/// Faults on purpose, in one of four ways: a load near null, a store to a non-canonical address, a
+/// call of an unmapped address, and a load from `address`.
 pub fn fault(way: u32, address: usize) {
-    // SAFETY: none of them comes back but through the guard, which needs nothing of this
-    // function's.
+    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
     unsafe {
         match way % 4 {
             0 => asm!("ldr w9, [{0}]", in(reg) 8_usize, out("x9") _),
@@ -149,21 +148,21 @@ pub fn fault(way: u32, address: usize) {
     }
 }
 
-/// Where the calling thread's own variables are counted from.
+/// Returns the thread pointer of the calling thread, to which thread-local offsets are relative.
 #[inline]
 pub fn thread_pointer() -> usize {
     let pointer;
-    // SAFETY: reads a register.
+    // SAFETY: the instruction only reads a register.
     unsafe { asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
     pointer
 }
 
-/// Where the calling thread is.
+/// Returns the registers at the caller of this function, which is inlined.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a separate frame would be gone when the function returns")]
-pub fn here() -> Registers {
+pub fn current_registers() -> Registers {
     let (pc, sp, fp);
-    // SAFETY: reads three registers.
+    // SAFETY: the instructions only read three registers.
     unsafe {
         asm!("adr {}, .", "mov {}, sp", "mov {}, x29", out(reg) pc, out(reg) sp, out(reg) fp,
             options(nomem, nostack, preserves_flags));
@@ -171,57 +170,64 @@ pub fn here() -> Registers {
     Registers { pc, sp, fp }
 }
 
-/// Where the thread was interrupted.
+/// Reads the registers with which the thread was interrupted.
 ///
 /// # Safety
 /// `context` must be a ucontext.
 pub unsafe fn registers(context: *mut c_void) -> Registers {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let machine = unsafe { &*machine(context) };
-    Registers { pc: place(machine.pc), sp: place(machine.sp), fp: place(machine.regs[FP]) }
+    Registers { pc: address(machine.pc), sp: address(machine.sp), fp: address(machine.regs[FP]) }
 }
 
-/// What the interpreter has in the registers that it keeps, if the thread is in it.
+/// Reads the registers in which the interpreter keeps its state, if the thread is interpreting.
 ///
 /// # Safety
 /// `context` must be a ucontext.
-pub unsafe fn interpreting(context: *mut c_void) -> Interpreting {
-    // SAFETY: by the caller's promise.
+pub unsafe fn interpreter_registers(context: *mut c_void) -> InterpreterRegisters {
+    // SAFETY: the caller promised a ucontext.
     let kept = unsafe { &(*machine(context)).regs };
-    Interpreting { bytecode: place(kept[BYTECODE]), method: place(kept[METHOD]), returns: place(kept[LINK]) }
+    InterpreterRegisters {
+        bcp: address(kept[BCP]),
+        method: address(kept[METHOD]),
+        return_address: address(kept[LINK]),
+    }
 }
 
-/// Where the last call returns to, if nothing was called since.
+/// Reads the link register: where the last call returns to.
 ///
 /// # Safety
 /// `context` must be a ucontext.
-pub unsafe fn link(context: *mut c_void) -> Option<usize> {
-    // SAFETY: by the caller's promise.
-    Some(place(unsafe { (*machine(context)).regs[LINK] }))
+pub unsafe fn link_register(context: *mut c_void) -> Option<usize> {
+    // SAFETY: the caller promised a ucontext.
+    Some(address(unsafe { (*machine(context)).regs[LINK] }))
 }
 
-/// Has a context say that the thread stands there.
+/// Writes these registers into a context.
 ///
 /// # Safety
-/// `context` must be a ucontext, and nobody's to return to.
+/// `context` must be a ucontext, and no thread may resume from it.
 pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let machine = unsafe { &mut *machine(context) };
     (machine.pc, machine.sp, machine.regs[FP]) = (word(pc), word(sp), word(fp));
 }
 
+/// Returns the machine context of a ucontext.
+///
 /// # Safety
 /// `context` must be a ucontext.
 unsafe fn machine(context: *mut c_void) -> *mut libc::mcontext_t {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     unsafe { &raw mut (*context.cast::<libc::ucontext_t>()).uc_mcontext }
 }
 
-/// A register as an address, and the other way round: both have 64 bits here.
-fn place(register: u64) -> usize {
+/// Converts a register to an address, which has 64 bits, too.
+fn address(register: u64) -> usize {
     usize::try_from(register).unwrap_or(0)
 }
 
+/// Converts an address to a register, which has 64 bits, too.
 fn word(address: usize) -> u64 {
     u64::try_from(address).unwrap_or(0)
 }
@@ -231,10 +237,10 @@ mod tests {
     use super::*;
 
     fn at(code: &[u32], address: usize) -> bool {
-        // SAFETY: all zero is a valid ucontext.
+        // SAFETY: a ucontext of zeros is valid, since it is plain data.
         let mut context: libc::ucontext_t = unsafe { core::mem::zeroed() };
         let context = (&raw mut context).cast();
-        // SAFETY: a ucontext, whose instruction lies in `code`.
+        // SAFETY: the context is a ucontext, and its pc is in `code`.
         unsafe {
             (*machine(context)).pc = word(code.as_ptr() as usize);
             is_safe_fetch(context, address)
@@ -242,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn the_jvms_own_trial_of_an_address_is_none_of_ours() {
+    fn a_safe_fetch_of_the_jvm_is_recognised() {
         let load = [0xf940_0000, 0xd65f_03c0, 0xaa01_03e0, 0xd65f_03c0];
         assert!(at(&load, 8));
-        // Code that was not there to be fetched: the address is the instruction's own.
+        // The code itself is unmapped: the fault is at the instruction's own address.
         assert!(!at(&load, load.as_ptr() as usize));
-        // Any other load: of the same instruction, but for what follows.
+        // Other loads: the same instruction with different successors, and a different instruction.
         assert!(!at(&[0xf940_0000, 0xd65f_03c0, 0xaa01_03e0, 0xd503_201f], 8));
         assert!(!at(&[0xf940_0400, 0xd65f_03c0, 0xaa01_03e0, 0xd65f_03c0], 8));
     }

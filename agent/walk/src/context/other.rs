@@ -1,85 +1,85 @@
-//! Any other processor: walks are walked, but none can be left, so the guard must not be installed.
+//! Any other processor: a fault cannot unwind a walk, so the guard must not be installed.
 
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::registers::{Interpreting, Registers};
+use super::registers::{InterpreterRegisters, Registers};
 
-/// Any.
+/// All addresses are allowed.
 pub const ADDRESS_BITS: u32 = usize::BITS - 1;
-/// A walk cannot be left here.
-pub const GUARDS: bool = false;
-/// So that nothing is taken for where it returns to.
+/// The guard cannot unwind walks on this processor.
+pub const CAN_GUARD: bool = false;
+/// False, so that no word of the stack is taken for a return address.
 pub const CALL_PUSHES: bool = false;
-/// Nobody knows.
-pub const MODULES: usize = 0;
+/// The distance is unknown.
+pub const DTV_OFFSET: usize = 0;
 
-/// Calls the function.
+/// Calls the function without a guard.
 ///
 /// # Safety
-/// `call` must take the argument.
+/// `call` must accept the argument.
 pub unsafe extern "C" fn guarded(
     _: &AtomicUsize,
     call: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 ) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised that `call` accepts the argument.
     unsafe { call(argument) };
 }
 
-/// Nothing is left.
+/// Does nothing: no walk is guarded.
 ///
 /// # Safety
-/// It does nothing.
-pub unsafe fn leave(_: *mut c_void, _: usize) {}
+/// The function has no effect.
+pub unsafe fn unwind_to(_: *mut c_void, _: usize) {}
 
-/// Every fault is the JVM's.
+/// Returns true: every fault belongs to the JVM.
 ///
 /// # Safety
-/// It does nothing.
+/// The function reads nothing.
 pub unsafe fn is_safe_fetch(_: *mut c_void, _: usize) -> bool {
     true
 }
 
-/// No fault on purpose where nothing would end it.
+/// Does nothing: no guard would end the fault.
 pub fn fault(_: u32, _: usize) {}
 
-/// Nobody knows.
+/// Returns 0: the thread pointer is unknown.
 pub fn thread_pointer() -> usize {
     0
 }
 
-/// Nobody knows.
-pub fn here() -> Registers {
+/// Returns zeros: the registers are unknown.
+pub fn current_registers() -> Registers {
     Registers::default()
 }
 
-/// Nothing is repaired.
+/// Does nothing: the layout of a context is unknown.
 ///
 /// # Safety
-/// It does nothing.
+/// The function has no effect.
 pub unsafe fn repair(_: *mut c_void, _: Registers) {}
 
-/// Nobody knows.
+/// Returns `None`: the link register is unknown.
 ///
 /// # Safety
-/// It does nothing.
-pub unsafe fn link(_: *mut c_void) -> Option<usize> {
+/// The function reads nothing.
+pub unsafe fn link_register(_: *mut c_void) -> Option<usize> {
     None
 }
 
-/// Nor this.
+/// Returns zeros: the registers are unknown.
 ///
 /// # Safety
-/// It does nothing.
+/// The function reads nothing.
 pub unsafe fn registers(_: *mut c_void) -> Registers {
     Registers::default()
 }
 
-/// Nor this.
+/// Returns zeros: the interpreter's registers are unknown.
 ///
 /// # Safety
-/// It does nothing.
-pub unsafe fn interpreting(_: *mut c_void) -> Interpreting {
-    Interpreting::default()
+/// The function reads nothing.
+pub unsafe fn interpreter_registers(_: *mut c_void) -> InterpreterRegisters {
+    InterpreterRegisters::default()
 }

@@ -1,19 +1,20 @@
 //! The registers of an interrupted thread, by their use.
 
-/// What the interpreter keeps in registers.
+/// The registers in which the interpreter keeps its state. Their contents change while a method is
+/// entered or left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Interpreting {
-    /// Where it is in the bytecode; while a method is being entered, its caller's stack pointer;
-    /// while one is being left, where to.
-    pub bytecode: usize,
-    /// The method that is being entered, and where that returns to, while it is not on the stack;
-    /// while one is being left, its caller's stack pointer. Where a call pushes nothing, it is that
-    /// register, in all code.
+pub struct InterpreterRegisters {
+    /// The bcp. While a method is entered it is the caller's stack pointer, and while one is left
+    /// it is the return address.
+    pub bcp: usize,
+    /// The `Method` that is entered. While a method is left it is the caller's stack pointer.
     pub method: usize,
-    pub returns: usize,
+    /// The return address of the method that is entered, while it is not on the stack. On
+    /// processors with a link register it is that register, in all code.
+    pub return_address: usize,
 }
 
-/// Where a thread was interrupted; all 0 where that cannot be told.
+/// The registers at which a thread was interrupted. All are 0 if they are unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
     pub pc: usize,

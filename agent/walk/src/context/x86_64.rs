@@ -1,25 +1,22 @@
-//! x86-64: registers of a context, the call that can be left from a fault, and the JVM's own trial
-//! of an address.
+//! x86-64: the registers of a context, the call that a fault can unwind, and the JVM's SafeFetch.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
-use super::registers::{Interpreting, Registers};
+use super::registers::{InterpreterRegisters, Registers};
 
-/// A program's memory lies at addresses of so many bits.
+/// How many bits an address of user space has.
 pub const ADDRESS_BITS: u32 = 47;
-/// A walk can be left here.
-pub const GUARDS: bool = true;
+/// The guard can unwind walks on this processor.
+pub const CAN_GUARD: bool = true;
 /// A call leaves its return address on the stack.
 pub const CALL_PUSHES: bool = true;
-/// So far from the thread pointer glibc has the table of what libraries have for themselves in this
-/// thread.
-pub const MODULES: usize = 8;
+/// Distance of glibc's dynamic thread vector (DTV) from the thread pointer, in bytes.
+pub const DTV_OFFSET: usize = 8;
 
-/// Gives the thread's place its value from before, takes back the registers that a callee must
-/// keep, and returns.
-macro_rules! back {
+/// Restores the previous value of the thread's slot and the callee-saved registers, and returns.
+macro_rules! restore_and_return {
     () => {
         "add rsp, 8
          pop rcx
@@ -35,14 +32,15 @@ macro_rules! back {
     };
 }
 
-/// Calls the function; it comes back, or is left by [`leave`]. Meanwhile `place` has the stack
-/// pointer to return to.
+/// Calls a function, which returns or is unwound by [`unwind_to`]. Meanwhile the slot has the stack
+/// pointer to unwind to.
 ///
 /// # Safety
-/// `call` must take the argument, and may be left anywhere; `place` must be the calling thread's.
+/// `call` must accept the argument, and it may be abandoned at any instruction. The slot must be
+/// the calling thread's.
 #[unsafe(naked)]
 pub unsafe extern "C" fn guarded(
-    place: &AtomicUsize,
+    slot: &AtomicUsize,
     call: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 ) {
@@ -60,62 +58,63 @@ pub unsafe extern "C" fn guarded(
         "mov [rdi], rsp",
         "mov rdi, rdx",
         "call rsi",
-        back!(),
+        restore_and_return!(),
     )
 }
 
-/// Where a walk goes on that is left.
+/// The code at which a thread continues after its walk was unwound.
 #[unsafe(naked)]
-unsafe extern "C" fn left() {
-    naked_asm!("cld", back!())
+unsafe extern "C" fn after_unwind() {
+    naked_asm!("cld", restore_and_return!())
 }
 
-/// Has the thread go on behind the walk when it returns from the handler of its fault.
+/// Changes the context of a fault, so that the thread continues after the call of [`guarded`] when
+/// the handler returns.
 ///
 /// # Safety
-/// `context` must be that of a fault inside of [`guarded`], and `sp` what that left in its place.
-pub unsafe fn leave(context: *mut c_void, sp: usize) {
-    // SAFETY: by the caller's promise.
+/// `context` must be that of a fault inside of [`guarded`], and `sp` the value in the thread's
+/// slot.
+pub unsafe fn unwind_to(context: *mut c_void, sp: usize) {
+    // SAFETY: the caller promised a ucontext.
     unsafe {
         set(context, libc::REG_RSP, sp);
-        set(context, libc::REG_RIP, left as *const () as usize);
+        set(context, libc::REG_RIP, after_unwind as *const () as usize);
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
-/// fault the JVM answers itself: a load, and its two ways out, as all versions of HotSpot have
-/// them.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch. The JVM
+/// handles that fault itself. The load is recognised by the instructions that follow it in all
+/// versions of HotSpot.
 ///
 /// # Safety
 /// `context` must be that of a fault.
 pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     const WAYS: [&[u8]; 6] = [
-        // mov eax, [rdi]; ret; mov eax, esi; ret: and the same of 64 bits.
+        // mov eax, [rdi]; ret; mov eax, esi; ret. The second way has 64 bits.
         &[0x8b, 0x07, 0xc3, 0x89, 0xf0, 0xc3],
         &[0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3],
-        // Generated code of older versions: mov esi, [rdi]; mov rax, rsi; ret. The assembler knows
-        // two ways to move.
+        // Generated code of older versions: mov esi, [rdi]; mov rax, rsi; ret. There are two
+        // encodings of the move.
         &[0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
         &[0x8b, 0x37, 0x48, 0x89, 0xf0, 0xc3],
         &[0x48, 0x8b, 0x37, 0x48, 0x8b, 0xc6, 0xc3],
         &[0x48, 0x8b, 0x37, 0x48, 0x89, 0xf0, 0xc3],
     ];
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let pc = unsafe { get(context, libc::REG_RIP) };
-    // What could not be fetched cannot be read.
+    // An instruction that could not be fetched cannot be read.
     let fetched = pc != address && pc >> ADDRESS_BITS == 0 && pc > 0xfff;
-    // SAFETY: the instruction at `pc` was fetched, and no byte is read behind one that is not as
-    // expected.
+    // SAFETY: the instruction at `pc` was fetched, so it is readable. The comparison stops at the
+    // first byte that differs.
     let is =
         |way: &&[u8]| way.iter().enumerate().all(|(at, byte)| unsafe { *((pc + at) as *const u8) } == *byte);
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults, each time in another way of four: by nothing, by no address at all, by a call to
-/// nowhere, and at `address`.
+/// Faults on purpose, in one of four ways: a load near null, a store to a non-canonical address, a
+/// call of an unmapped address, and a load from `address`.
 pub fn fault(way: u32, address: usize) {
-    // SAFETY: none of them comes back but through the guard, which needs nothing of this
-    // function's.
+    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
     unsafe {
         match way % 4 {
             0 => asm!("mov eax, [{0}]", in(reg) 8_usize, out("eax") _),
@@ -126,21 +125,21 @@ pub fn fault(way: u32, address: usize) {
     }
 }
 
-/// Where the calling thread's own variables are counted from.
+/// Returns the thread pointer of the calling thread, to which thread-local offsets are relative.
 #[inline]
 pub fn thread_pointer() -> usize {
     let pointer;
-    // SAFETY: by the ABI the word there is its own address.
+    // SAFETY: by the ABI the word at fs:0 contains its own address.
     unsafe { asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly)) };
     pointer
 }
 
-/// Where the calling thread is.
+/// Returns the registers at the caller of this function, which is inlined.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a separate frame would be gone when the function returns")]
-pub fn here() -> Registers {
+pub fn current_registers() -> Registers {
     let (pc, sp, fp);
-    // SAFETY: reads three registers.
+    // SAFETY: the instructions only read three registers.
     unsafe {
         asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) fp,
             options(nomem, nostack, preserves_flags));
@@ -148,40 +147,44 @@ pub fn here() -> Registers {
     Registers { pc, sp, fp }
 }
 
-/// Where the thread was interrupted.
+/// Reads the registers with which the thread was interrupted.
 ///
 /// # Safety
 /// `context` must be a ucontext.
 pub unsafe fn registers(context: *mut c_void) -> Registers {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     let get = |register| unsafe { get(context, register) };
     Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
 }
 
-/// What the interpreter has in the registers that it keeps, if the thread is in it.
+/// Reads the registers in which the interpreter keeps its state, if the thread is interpreting.
 ///
 /// # Safety
 /// `context` must be a ucontext.
-pub unsafe fn interpreting(context: *mut c_void) -> Interpreting {
-    // SAFETY: by the caller's promise.
+pub unsafe fn interpreter_registers(context: *mut c_void) -> InterpreterRegisters {
+    // SAFETY: the caller promised a ucontext.
     let get = |register| unsafe { get(context, register) };
-    Interpreting { bytecode: get(libc::REG_R13), method: get(libc::REG_RBX), returns: get(libc::REG_RAX) }
+    InterpreterRegisters {
+        bcp: get(libc::REG_R13),
+        method: get(libc::REG_RBX),
+        return_address: get(libc::REG_RAX),
+    }
 }
 
-/// No register has where the last call returns to.
+/// Returns `None`: this processor has no link register.
 ///
 /// # Safety
-/// It does nothing.
-pub unsafe fn link(_: *mut c_void) -> Option<usize> {
+/// The function reads nothing.
+pub unsafe fn link_register(_: *mut c_void) -> Option<usize> {
     None
 }
 
-/// Has a context say that the thread stands there.
+/// Writes these registers into a context.
 ///
 /// # Safety
-/// `context` must be a ucontext, and nobody's to return to.
+/// `context` must be a ucontext, and no thread may resume from it.
 pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised a ucontext.
     unsafe {
         set(context, libc::REG_RIP, pc);
         set(context, libc::REG_RSP, sp);
@@ -189,17 +192,25 @@ pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) 
     }
 }
 
+/// Reads a register of a context, by its index in `gregs`.
+///
+/// # Safety
+/// `context` must be a ucontext, and `register` an index of its registers.
 unsafe fn get(context: *mut c_void, register: i32) -> usize {
     let context = context.cast::<libc::ucontext_t>();
-    // SAFETY: by the caller's promise; the register is one of the machine's.
+    // SAFETY: the caller promised a ucontext, and `register` is an index of its registers.
     unsafe {
         (&raw const (*context).uc_mcontext.gregs).cast::<usize>().add(register.unsigned_abs() as usize).read()
     }
 }
 
+/// Writes a register of a context, by its index in `gregs`.
+///
+/// # Safety
+/// `context` must be a ucontext, and `register` an index of its registers.
 unsafe fn set(context: *mut c_void, register: i32, value: usize) {
     let context = context.cast::<libc::ucontext_t>();
-    // SAFETY: as above.
+    // SAFETY: the caller promised a ucontext, and `register` is an index of its registers.
     unsafe {
         (&raw mut (*context).uc_mcontext.gregs)
             .cast::<usize>()
@@ -213,10 +224,10 @@ mod tests {
     use super::*;
 
     fn at(code: &[u8], address: usize) -> bool {
-        // SAFETY: all zero is a valid ucontext.
+        // SAFETY: a ucontext of zeros is valid, since it is plain data.
         let mut context: libc::ucontext_t = unsafe { core::mem::zeroed() };
         let context = (&raw mut context).cast();
-        // SAFETY: a ucontext, whose instruction lies in `code`.
+        // SAFETY: the context is a ucontext, and its pc is in `code`.
         unsafe {
             set(context, libc::REG_RIP, code.as_ptr() as usize);
             is_safe_fetch(context, address)
@@ -224,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn the_jvms_own_trial_of_an_address_is_none_of_ours() {
+    fn a_safe_fetch_of_the_jvm_is_recognised() {
         let load = [0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3];
         assert!(at(&load, 8));
-        // Code that was not there to be fetched: the address is the instruction's own.
+        // The code itself is unmapped: the fault is at the instruction's own address.
         assert!(!at(&load, load.as_ptr() as usize));
-        // Any other load: of the same bytes, but for what follows.
+        // Other loads: the same instruction with different successors, and a different instruction.
         assert!(!at(&[0x48, 0x8b, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0x90], 8));
         assert!(!at(&[0x48, 0x8b, 0x47, 0x08, 0xc3, 0, 0, 0], 8));
     }

@@ -1,60 +1,60 @@
-//! Calls that a walk has met before: what a deep stack is made of, since nobody writes a thousand
-//! methods that call each other.
+//! A cache of the call sites of one walk. In a deep stack few call sites occur many times.
 //!
-//! Whoever returns to the same address of compiled code has the same methods there, and a frame of
-//! the same size. It must only be told what its code alone says, never what stood on the stack: an
-//! address that code was given up under is none of these.
+//! Frames with the same return address in an nmethod have the same methods and the same size. Only
+//! facts that the code determines may be stored here, never words of the stack. The return address
+//! of a deoptimised frame is the deopt handler, so it must not be stored.
 
 use core::cell::Cell;
 
 use super::frames::Frames;
 
-/// As many are remembered: more than a recursion goes through in one round, and little of a
+/// How many call sites are stored. A round of a recursion rarely has more, and the cache is on the
 /// thread's stack.
-const CALLS: usize = 1 << CALLS_LOG2;
-const CALLS_LOG2: u32 = 5;
+const CAPACITY: usize = 1 << CAPACITY_LOG2;
+const CAPACITY_LOG2: u32 = 5;
 
-/// A call that was met.
+/// A call site that the walk has decoded.
 #[derive(Debug, Clone, Copy, Default)]
-struct Call {
-    /// Where it returns to; 0 if none is remembered.
+struct CallSite {
+    /// The return address, or 0 if the slot is empty.
     pc: usize,
-    /// The size of the frame, in words.
+    /// The size of the frame in words.
     size: usize,
-    /// Its methods' frames: from which one on, and how many.
+    /// Index of the first of its frames in [`Frames`].
     first: u32,
+    /// How many frames it has.
     count: u32,
 }
 
-/// Those of one walk.
+/// The call sites of one walk.
 #[derive(Debug, Default)]
-pub struct Again {
-    calls: [Cell<Call>; CALLS],
+pub struct CallSiteCache {
+    slots: [Cell<CallSite>; CAPACITY],
 }
 
-impl Again {
-    /// Adds the frames of a call that was met before, if they are still there, and says of what
-    /// size its own is.
+impl CallSiteCache {
+    /// Adds the frames of a stored call site again, and returns the size of its frame in words. The
+    /// result is `None` if the call site is not stored or its frames were overwritten.
     pub fn add(&self, pc: usize, frames: &mut Frames<'_>) -> Option<usize> {
-        let call = self.place(pc)?.get();
-        if call.pc != pc {
+        let site = self.slot(pc)?.get();
+        if site.pc != pc {
             return None;
         }
-        frames.repeat(call.first, call.count)?;
-        Some(call.size)
+        frames.repeat(site.first, site.count)?;
+        Some(site.size)
     }
 
-    /// Remembers a call whose frames, from this one on, were added last.
+    /// Stores a call site. Its frames are the last ones of `frames`, beginning with `first`.
     pub fn remember(&self, pc: usize, size: usize, first: u32, frames: &Frames<'_>) {
-        if let Some(place) = self.place(pc) {
-            place.set(Call { pc, size, first, count: frames.count().wrapping_sub(first) });
+        if let Some(slot) = self.slot(pc) {
+            slot.set(CallSite { pc, size, first, count: frames.count().wrapping_sub(first) });
         }
     }
 
-    /// Each address has one place, which it shares with others: who comes later has it.
-    fn place(&self, pc: usize) -> Option<&Cell<Call>> {
-        // Addresses that are near to each other go far apart, by the golden ratio.
-        let mixed = (pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - CALLS_LOG2);
-        self.calls.get(usize::try_from(mixed).ok()?)
+    /// Returns the slot of an address. Other addresses share it, and the latest is kept.
+    fn slot(&self, pc: usize) -> Option<&Cell<CallSite>> {
+        // Multiplication by the golden ratio spreads addresses that are close together.
+        let mixed = (pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - CAPACITY_LOG2);
+        self.slots.get(usize::try_from(mixed).ok()?)
     }
 }

@@ -1,28 +1,31 @@
-//! A frame of a compiled method: which methods were inlined there, by the debug information at its
-//! pc.
+//! A frame of a compiled method. The debug information at its pc says which methods are inlined
+//! there.
 //!
-//! For each place where a thread can be stopped the compiler has written down where in which
-//! methods that is: a *description* by pc, which leads to a *scope*, which leads to that of its
-//! caller. Numbers in it are of one to five bytes.
+//! The compiler writes a `PcDesc` for each pc at which a thread can be stopped. It leads to a scope
+//! in the scopes data, which leads to the scope of its caller. Numbers in the scopes data are
+//! UNSIGNED5, with one to five bytes.
 
 use vouch_sample::ENTRY;
 
 use super::frames::Frames;
-use super::layout::{CompiledLayout, Layout, Place, Verified};
+use super::layout::{BlobAddress, CompiledLayout, Layout, VerifiedEntry};
 use super::method::Method;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 
-/// Bytes of a PcDesc: the pc's offset, its scope, the objects in it, its flags.
+/// Size of a `PcDesc`, in bytes. Its first field is `_pc_offset`.
 const PC_DESC: usize = 16;
+/// Offset of `PcDesc::_scope_decode_offset`.
 pub const SCOPE: usize = 4;
+/// Offset of `PcDesc::_obj_decode_offset`.
 pub const OBJECTS: usize = 8;
+/// Offset of `PcDesc::_flags`.
 pub const FLAGS: usize = 12;
-/// No compiler inlines deeper.
+/// How many scopes a PcDesc may lead to. No compiler inlines deeper.
 pub const MAX_INLINING: usize = 1 << 10;
 
-/// The PcDescs of a compiled method, in the order of their pcs. The first and the last are no
-/// places in the code.
+/// The PcDescs of an nmethod, in the order of their pcs. The first and the last are sentinels
+/// without an address in the code.
 #[derive(Debug, Clone, Copy)]
 pub struct PcDescs {
     begin: usize,
@@ -30,17 +33,20 @@ pub struct PcDescs {
 }
 
 impl PcDescs {
-    pub fn of_nmethod(memory: &impl Memory, layout: &CompiledLayout, nmethod: usize) -> Option<Self> {
-        let (begin, end) = (layout.pcs.of(memory, nmethod)?, layout.pcs_end.of(memory, nmethod)?);
+    /// Reads where the PcDescs of an nmethod are.
+    pub fn read(memory: &impl Memory, layout: &CompiledLayout, nmethod: usize) -> Option<Self> {
+        let (begin, end) =
+            (layout.scopes_pcs.read(memory, nmethod)?, layout.scopes_pcs_end.read(memory, nmethod)?);
         Some(Self { begin, count: end.checked_sub(begin)?.wrapping_div(PC_DESC) })
     }
 
-    /// The address of a PcDesc; that behind the last is their end.
+    /// Returns the address of a PcDesc. An index of `count` gives the end.
     pub fn address(self, index: usize) -> usize {
         self.begin.wrapping_add(index.wrapping_mul(PC_DESC))
     }
 
-    /// The index of the first whose pc has this offset or a larger one; their count if none has.
+    /// Finds the first PcDesc with this pc offset or a larger one. The result is `count` if there
+    /// is no such PcDesc.
     pub fn index_at(self, memory: &impl Memory, offset: i32) -> Option<usize> {
         let (mut low, mut high) = (0_usize, self.count);
         while low < high {
@@ -55,22 +61,23 @@ impl PcDescs {
     }
 }
 
-/// One method of a scope, as the debug information has it.
+/// A scope: one method at a PcDesc.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeDesc {
-    /// Where in the debug information its caller is; 0 if it is the outermost.
+    /// Offset of the caller's scope in the scopes data, or 0 for the outermost scope.
     pub caller: usize,
-    /// Its number in the compiled method's metadata; they count from 1.
+    /// Number of the method in the nmethod's metadata, counted from 1.
     pub method: usize,
     pub bci: i32,
-    /// The address of what follows: its locals, expression stack and monitors.
+    /// Address of the values that follow: locals, expression stack and monitors.
     pub values: usize,
 }
 
 impl ScopeDesc {
-    pub fn read(memory: &impl Memory, address: usize, zeroless: bool) -> Option<Self> {
+    /// Decodes the scope at an address of the scopes data.
+    pub fn read(memory: &impl Memory, address: usize, excludes_zero: bool) -> Option<Self> {
         let mut at = address;
-        let mut number = || number(memory, &mut at, zeroless);
+        let mut number = || read_unsigned5(memory, &mut at, excludes_zero);
         let (caller, method, bci) = (number()?, number()?, number()?);
         Some(Self {
             caller: usize::try_from(caller).ok()?,
@@ -80,7 +87,7 @@ impl ScopeDesc {
         })
     }
 
-    /// Its frame, with the id of its method.
+    /// Returns the frame of the scope, with the method's jmethodID.
     pub fn frame(self, memory: &impl Memory, layout: &Layout, metadata: usize) -> Option<RawFrame> {
         let method = self.method.checked_sub(1)?.wrapping_mul(size_of::<usize>());
         let method = memory.word(metadata.wrapping_add(method))?;
@@ -88,82 +95,85 @@ impl ScopeDesc {
     }
 }
 
-/// Which description of a pc is meant.
+/// Which PcDesc of a pc to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// That of a call that returns to the pc.
+pub enum PcDescMatch {
+    /// The PcDesc of a call that returns to this pc.
     Exact,
-    /// The next one: of an instruction anywhere.
+    /// The first PcDesc at this pc or after it, for a pc at any instruction.
     Next,
 }
 
-/// A compiled method that is running.
+/// An nmethod that has a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Compiled {
+    /// Address of the nmethod.
     pub blob: usize,
+    /// Address of its first instruction.
     pub code: usize,
     method: Method,
 }
 
 impl Compiled {
+    /// Reads the nmethod at an address.
     pub fn at(memory: &impl Memory, layout: &Layout, blob: usize) -> Option<Self> {
-        let code = layout.blob.code.of(memory, blob)?;
+        let code = layout.blob.code_begin.read(memory, blob)?;
         let method = memory.word(blob.wrapping_add(layout.compiled.method))?;
         Some(Self { blob, code, method: Method::at(memory, &layout.method, method)? })
     }
 
-    /// True if it is the code around a native method: nothing is described there.
+    /// True if this is the wrapper of a native method, which has no debug information.
     pub fn is_native(self, memory: &impl Memory, layout: &Layout) -> Option<bool> {
         self.method.is_native(memory, &layout.method)
     }
 
-    /// Adds the frame of the method itself, which has not begun, has ended or is native.
-    pub fn add_itself(self, memory: &impl Memory, layout: &Layout, frames: &mut Frames<'_>) -> Option<()> {
+    /// Adds a frame for the method itself. It has not begun, has ended, or is native.
+    pub fn push_method(self, memory: &impl Memory, layout: &Layout, frames: &mut Frames<'_>) -> Option<()> {
         frames.push(self.method.frame(memory, &layout.method, ENTRY)?);
         Some(())
     }
 
-    /// Where it is entered by who knows that it is meant: before that it is only compared with what
-    /// was.
-    pub fn verified(self, memory: &impl Memory, layout: &Layout) -> Option<usize> {
-        match layout.compiled.verified {
-            Verified::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer)),
-            Verified::BehindCode(number) => Some(self.code.wrapping_add(number.of(memory, self.blob)?)),
+    /// Returns the verified entry point. The code before it only checks the receiver's klass.
+    pub fn verified_entry_point(self, memory: &impl Memory, layout: &Layout) -> Option<usize> {
+        match layout.compiled.verified_entry {
+            VerifiedEntry::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer)),
+            VerifiedEntry::Offset(number) => Some(self.code.wrapping_add(number.read(memory, self.blob)?)),
         }
     }
 
-    /// The scope that the description of a pc leads to: 0 if nothing is described there, `None` if
-    /// that cannot be read.
-    pub fn scope(
+    /// Finds the offset of a pc's innermost scope. The result is 0 if the pc has no PcDesc, and
+    /// `None` if the memory cannot be read.
+    pub fn find_scope(
         self,
         memory: &impl Memory,
         layout: &CompiledLayout,
         pc: usize,
-        which: Which,
+        which: PcDescMatch,
     ) -> Option<usize> {
-        let descs = PcDescs::of_nmethod(memory, layout, self.blob)?;
+        let descs = PcDescs::read(memory, layout, self.blob)?;
         let sought = i32::try_from(pc.checked_sub(self.code)?).ok()?;
         let index = descs.index_at(memory, sought)?;
         let found = descs.address(index);
-        if index >= descs.count || which == Which::Exact && memory.int(found)? != sought {
+        if index >= descs.count || which == PcDescMatch::Exact && memory.int(found)? != sought {
             return Some(0);
         }
         usize::try_from(memory.int(found.wrapping_add(SCOPE))?).ok()
     }
 
-    /// Adds the frames that are one there, innermost first.
-    pub fn add(
+    /// Adds the frames of a scope and of its callers, innermost first.
+    pub fn push_scope(
         self,
         memory: &impl Memory,
         layout: &Layout,
         innermost: usize,
         frames: &mut Frames<'_>,
     ) -> Option<()> {
-        let scopes = layout.compiled.scopes.of(memory, self.blob)?;
-        let metadata = layout.compiled.metadata.of(memory, self.blob)?;
+        let scopes = layout.compiled.scopes_data.read(memory, self.blob)?;
+        let metadata = layout.compiled.metadata.read(memory, self.blob)?;
         let mut scope = innermost;
         for _ in 0..MAX_INLINING {
-            let desc = ScopeDesc::read(memory, scopes.wrapping_add(scope), layout.compiled.zeroless)?;
+            let desc =
+                ScopeDesc::read(memory, scopes.wrapping_add(scope), layout.compiled.unsigned5_excludes_zero)?;
             frames.push(desc.frame(memory, layout, metadata)?);
             if desc.caller == 0 {
                 return Some(());
@@ -173,24 +183,24 @@ impl Compiled {
         None
     }
 
-    /// True if `pc` is where the frames of code return to that was given up under them.
-    pub fn given_up(self, memory: &impl Memory, layout: &CompiledLayout, pc: usize) -> bool {
-        let is = |place: Place| place.of(memory, self.blob) == Some(pc);
-        layout.given_up.into_iter().flatten().any(is)
+    /// True if `pc` is a deopt handler, to which deoptimised frames return.
+    pub fn is_deopt_handler(self, memory: &impl Memory, layout: &CompiledLayout, pc: usize) -> bool {
+        let is = |address: BlobAddress| address.read(memory, self.blob) == Some(pc);
+        layout.deopt_handlers.into_iter().flatten().any(is)
     }
 }
 
-/// A number of one to five bytes: of each but the last the low six bits count, and it is no less
-/// than 192.
-pub fn number(memory: &impl Memory, at: &mut usize, zeroless: bool) -> Option<u32> {
+/// Reads an UNSIGNED5 number and advances `at`. Each byte but the last is at least 192 and adds six
+/// bits.
+pub fn read_unsigned5(memory: &impl Memory, at: &mut usize, excludes_zero: bool) -> Option<u32> {
     const LOW: u32 = 6;
     const HIGH: u32 = 192;
-    let less = u32::from(zeroless);
+    let excluded = u32::from(excludes_zero);
     let mut sum = 0_u32;
     for index in 0..5_u32 {
         let byte = u32::from(memory.byte(*at)?);
         *at = at.wrapping_add(1);
-        sum = sum.wrapping_add(byte.checked_sub(less)?.wrapping_shl(index.wrapping_mul(LOW)));
+        sum = sum.wrapping_add(byte.checked_sub(excluded)?.wrapping_shl(index.wrapping_mul(LOW)));
         if byte < HIGH {
             break;
         }

@@ -1,168 +1,180 @@
-//! A virtual thread's stack: it begins where its carrier entered it, and what of it has not come
-//! back since the thread was parked lies in objects of its own, *chunks*.
+//! The stack of a mounted virtual thread: frames on the carrier's stack, and frames that are still
+//! frozen in `StackChunk` objects of the heap.
 //!
-//! A carrier lays a mark on its stack, the *entry*, which has the thread's continuation; that has
-//! the last chunk, and each chunk the one before it. The oldest frame that has come back returns to
-//! the *barrier*, and its caller is the youngest frame of the last chunk that is not empty. In a
-//! chunk the interpreter's frames have distances in the place of addresses.
+//! A carrier pushes a `ContinuationEntry`, which refers to the thread's continuation. The
+//! continuation refers to its last chunk, and each chunk to its parent. The oldest frame on the
+//! stack returns to the *return barrier*. Its caller is the youngest frame of the last chunk that
+//! is not empty. In a chunk the interpreter's frames have relative distances instead of addresses.
 
 use core::ops::Range;
 
 use super::frames::Frames;
 use super::heap::HeapLayout;
-use super::mounted_vthread::CarriedLayout;
+use super::mounted_vthread::MountedVthreadLayout;
 use crate::context::Registers as Position;
 use crate::memory::Memory;
-use crate::walker::{Part, RawFrame};
+use crate::walker::{OwnFrames, RawFrame};
 
 const WORD: usize = size_of::<usize>();
-/// How far from the oldest frame on the stack the entry lies: what that was called with is between,
-/// 255 words at most.
-const NEAR: usize = 1 << 12;
-/// The same where the thread is in the barrier's code, or what that has called: it has pushed what
-/// the frame before it returned.
-const AT_BARRIER: usize = 1 << 6;
-/// More chunks than these no stack is in.
-pub const CHUNKS: usize = 1 << 10;
-/// What a frame has of its caller's at its end: two words, of which none may be of a chunk's last.
+/// The entry is at most this far above the oldest frame on the stack, in bytes. Between the two are
+/// that frame's stack arguments, 255 words at most.
+const MAX_ARGUMENT_BYTES: usize = 1 << 12;
+/// The same limit while the thread runs the barrier's code or what that has called. The barrier has
+/// then pushed the return values of the last frame.
+const MAX_BARRIER_BYTES: usize = 1 << 6;
+/// A stack has at most this many chunks. The limit ends a walk through a cycle.
+pub const MAX_CHUNKS: usize = 1 << 10;
+/// Size of the saved frame pointer and the return address at the end of a frame, in bytes. A
+/// chunk's oldest frame may end this far before the chunk's end.
 const LINKS: usize = 2 * WORD;
 
-/// Where it is all to be found.
+/// Offsets and ids that lead to the frames of virtual threads.
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
-    /// Where it stands whom a carrier carries, if that is known.
-    pub carried: Option<CarriedLayout>,
+    /// Where a carrier's mounted virtual thread is. `None` if this JVM does not publish it.
+    pub mounted: Option<MountedVthreadLayout>,
     pub heap: HeapLayout,
-    /// The code whose beginning the oldest frame on the stack returns to, as far as nothing has
-    /// come back yet: until its first call returns.
+    /// The code of the return barrier, up to the return of its first call. Until then no frame has
+    /// been thawed.
     pub barrier: Range<usize>,
-    /// The ids of four methods: a virtual thread's first; the one that calls it, whose frame is the
-    /// entry; the one that has called what has called that; and the one by which a thread leaves
-    /// its carrier.
-    pub first: usize,
-    pub enters: usize,
-    pub carries: usize,
-    pub leaves: usize,
-    /// Where in a JavaThread the entry's address may stand.
-    pub entry: Range<usize>,
-    /// Where in an entry the continuation may be.
-    pub continuation: Range<usize>,
-    /// Its class, and where in it the last chunk is.
-    pub class: usize,
-    pub last: usize,
+    /// The jmethodID of `Continuation.enter`, a virtual thread's first method.
+    pub enter_id: usize,
+    /// The jmethodID of `Continuation.enterSpecial`, which calls `enter`. Its frame is the entry.
+    pub enter_special_id: usize,
+    /// The jmethodID of `VirtualThread.runContinuation`, two frames further out than the entry.
+    pub run_continuation_id: usize,
+    /// The jmethodID of `Continuation.doYield`, by which a thread leaves its carrier.
+    pub do_yield_id: usize,
+    /// Offsets in a JavaThread at which `_cont_entry` may be.
+    pub entry_slots: Range<usize>,
+    /// Offsets in an entry at which the continuation may be.
+    pub entry_continuation: Range<usize>,
+    /// The klass of virtual threads' continuations.
+    pub klass: usize,
+    /// Offset of `Continuation.tail`, the last chunk.
+    pub tail: usize,
     pub chunk: ChunkLayout,
 }
 
-/// A chunk.
+/// `jdk.internal.vm.StackChunk`.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkLayout {
-    pub class: usize,
-    /// In it: the chunk before; how many words there are for frames; where the youngest of those
-    /// begins.
-    pub before: usize,
+    /// The klass of chunks.
+    pub klass: usize,
+    /// Offset of `parent`, the next older chunk.
+    pub parent: usize,
+    /// Offset of `size`, the number of words for frames.
     pub size: usize,
-    pub youngest: usize,
-    /// In it: where the oldest ends, or how many words behind that there are.
-    pub end: End,
-    /// How far from its beginning the words for frames begin.
+    /// Offset of `sp`, the word at which the youngest frame begins.
+    pub sp: usize,
+    /// Which field says where the oldest frame ends.
+    pub end: ChunkEnd,
+    /// Offset of the first word for frames.
     pub frames: usize,
 }
 
-/// What a chunk says of its frames' end.
+/// The field that says where the oldest frame of a chunk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    At(usize),
-    Before(usize),
+pub enum ChunkEnd {
+    /// Offset of `bottom`, the word after the oldest frame.
+    Bottom(usize),
+    /// Offset of `argsize`, the number of words after the oldest frame.
+    ArgSize(usize),
 }
 
-/// Whether there is something further out, where that can be told at all.
+/// The result of a successful search for the next older chunk or frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Further<T> {
-    Is(T),
-    Nothing,
+pub enum Lookup<T> {
+    Found(T),
+    /// The stack ends here.
+    End,
 }
 
 /// A chunk that is being walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     object: usize,
-    /// Where its youngest frame begins, and where its oldest ends.
+    /// Where the youngest frame begins.
     begin: usize,
+    /// Where the oldest frame ends.
     end: usize,
 }
 
 impl Chunk {
-    /// Where its frames' words lie, with those in which the youngest one's callee would have where
-    /// to go on.
+    /// Returns the addresses of the frames' words. They include the two words below the youngest
+    /// frame, in which its callee would have its return address.
     pub fn range(self) -> Range<usize> {
         self.begin.wrapping_sub(LINKS)..self.end
     }
 
-    /// Where the youngest frame is.
+    /// Reads the registers of the youngest frame.
     pub fn youngest(self, memory: &impl Memory) -> Option<Position> {
         let link = self.begin.wrapping_sub(LINKS);
         let pc = memory.word(link.wrapping_add(WORD))?;
-        Some(Position { pc, sp: self.begin, fp: distant(link, memory.word(link)?) })
+        Some(Position { pc, sp: self.begin, fp: words_from(link, memory.word(link)?) })
     }
 
-    /// The same without so many bytes of its youngest frames; `None` if it has less.
-    pub fn without(self, bytes: usize) -> Option<Self> {
+    /// Returns the chunk without this many bytes of its youngest frames. The result is `None` if it
+    /// has fewer bytes.
+    pub fn skip_bytes(self, bytes: usize) -> Option<Self> {
         let begin = self.begin.wrapping_add(bytes);
         (begin <= self.end).then_some(Self { begin, ..self })
     }
 
-    /// True if there are no frames in it.
+    /// True if the chunk has no frames.
     pub fn is_empty(self) -> bool {
         self.begin >= self.end
     }
 
-    /// True if the frame whose caller would stand there is the oldest. (What that was called with
-    /// may lie behind the end.)
-    pub fn ends(self, sp: usize) -> bool {
-        sp.wrapping_add(LINKS) >= self.end && sp < self.end.wrapping_add(NEAR)
+    /// True if a frame that ends at `sp` is the oldest of the chunk. Its stack arguments may be
+    /// after the chunk's end.
+    pub fn is_oldest_frame(self, sp: usize) -> bool {
+        sp.wrapping_add(LINKS) >= self.end && sp < self.end.wrapping_add(MAX_ARGUMENT_BYTES)
     }
 }
 
-/// The address that lies so many words from another one.
-pub fn distant(from: usize, words: usize) -> usize {
+/// Returns the address this many words from another address.
+pub fn words_from(from: usize, words: usize) -> usize {
     from.wrapping_add(words.wrapping_mul(WORD))
 }
 
 impl ContinuationLayout {
-    /// True for the frame of a virtual thread's first method.
+    /// True for a frame of `Continuation.enter`.
     pub fn is_first(&self, frame: Option<RawFrame>) -> bool {
-        frame.is_some_and(|frame| frame.method == self.first)
+        frame.is_some_and(|frame| frame.method == self.enter_id)
     }
 
-    /// How much of these frames is a virtual thread's, if one is among them. What returns to the
-    /// barrier a walk that knows of none takes for what the carrier has called.
-    pub fn part(&self, frames: &[RawFrame]) -> Part {
+    /// Returns which of these frames belong to a mounted virtual thread. A walker that does not
+    /// handle return barriers continues in the carrier's frames there.
+    pub fn own_frames(&self, frames: &[RawFrame]) -> OwnFrames {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
-        self.part_of(0..count, |index| frames.get(index as usize).copied())
+        self.own_frames_among(0..count, |index| frames.get(index as usize).copied())
     }
 
-    /// The same, asked again and again while a walk adds frames: those that were added last.
-    pub fn part_since(&self, before: u32, frames: &Frames<'_>) -> Part {
-        self.part_of(before..frames.count(), |index| frames.get(index))
+    /// Does the same during a walk, and looks only at frames that were added since `before`.
+    pub fn own_frames_since(&self, before: u32, frames: &Frames<'_>) -> OwnFrames {
+        self.own_frames_among(before..frames.count(), |index| frames.get(index))
     }
 
-    fn part_of(&self, added: Range<u32>, frame: impl Fn(u32) -> Option<RawFrame>) -> Part {
+    fn own_frames_among(&self, added: Range<u32>, frame: impl Fn(u32) -> Option<RawFrame>) -> OwnFrames {
         let is = |index: u32, back: u32, method| {
             index.checked_sub(back).and_then(&frame).is_some_and(|frame| frame.method == method)
         };
-        let carried =
-            added.into_iter().find(|index| is(*index, 0, self.carries) && is(*index, 2, self.enters));
-        // The carrier just enters it, or leaves it.
-        let Some(entry) = carried.and_then(|index| index.checked_sub(2)).filter(|entry| *entry > 0) else {
-            return Part::All;
+        let run_continuation = added
+            .into_iter()
+            .find(|index| is(*index, 0, self.run_continuation_id) && is(*index, 2, self.enter_special_id));
+        let entry = run_continuation.and_then(|index| index.checked_sub(2));
+        // With the entry on top, the carrier is just entering or leaving the continuation.
+        let Some(entry) = entry.filter(|entry| *entry > 0) else {
+            return OwnFrames::All;
         };
         let is_first = self.is_first(entry.checked_sub(1).and_then(&frame));
-        if is_first { Part::First(entry) } else { Part::Torn }
+        if is_first { OwnFrames::First(entry) } else { OwnFrames::Torn }
     }
 
-    /// The chunk in which the callers of a thread's oldest frame on the stack lie, which ends
-    /// there, or has returned to the barrier with its stack pointer there; `None` if there is none,
-    /// or it is not a virtual thread's.
+    /// Finds the chunk with the callers of the oldest frame on the stack. That frame ends at `end`.
+    /// With `returned` it has returned to the barrier, and `end` is the stack pointer. The result
+    /// is `None` if no virtual thread's chunk is found.
     pub fn youngest_chunk(
         &self,
         memory: &impl Memory,
@@ -170,65 +182,67 @@ impl ContinuationLayout {
         end: usize,
         returned: bool,
     ) -> Option<Chunk> {
-        let near = if returned { AT_BARRIER } else { NEAR };
+        let near = if returned { MAX_BARRIER_BYTES } else { MAX_ARGUMENT_BYTES };
         let is_near =
             |entry: &usize| *entry >= end && *entry < end.wrapping_add(near) && entry.is_multiple_of(WORD);
-        let is_sought = self.entry.len() > WORD;
-        let words = self.entry.clone().step_by(WORD);
+        let is_searched = self.entry_slots.len() > WORD;
+        let words = self.entry_slots.clone().step_by(WORD);
         let mut entries = words.filter_map(|at| memory.word(java_thread.wrapping_add(at)).filter(is_near));
-        let held = |at: usize| {
-            let held = memory.word(at)?;
-            // What is no entry may hold anything.
-            if is_sought {
-                memory.perhaps(held)?;
-                memory.perhaps(held.wrapping_add(WORD))?;
+        let continuation_at = |at: usize| {
+            let address = memory.word(at)?;
+            // A word that is not the entry may have any content, so its target may be unmapped.
+            if is_searched {
+                memory.word_if_mapped(address)?;
+                memory.word_if_mapped(address.wrapping_add(WORD))?;
             }
-            let object = self.heap.object(memory, held)?;
-            (self.heap.class(memory, object)? == self.class).then_some(object)
+            let object = self.heap.forwardee(memory, address)?;
+            (self.heap.klass(memory, object)? == self.klass).then_some(object)
         };
         let continuation = entries.find_map(|entry| {
-            self.continuation.clone().step_by(WORD).find_map(|at| held(entry.wrapping_add(at)))
+            let mut slots = self.entry_continuation.clone().step_by(WORD);
+            slots.find_map(|at| continuation_at(entry.wrapping_add(at)))
         })?;
-        match self.filled(memory, continuation.wrapping_add(self.last))? {
-            Further::Is(chunk) => Some(chunk),
-            Further::Nothing => None,
+        match self.first_filled(memory, continuation.wrapping_add(self.tail))? {
+            Lookup::Found(chunk) => Some(chunk),
+            Lookup::End => None,
         }
     }
 
-    /// The chunk that goes on where this one ends. `None` if that cannot be told.
-    pub fn older_chunk(&self, memory: &impl Memory, chunk: Chunk) -> Option<Further<Chunk>> {
-        self.filled(memory, chunk.object.wrapping_add(self.chunk.before))
+    /// Finds the chunk that continues where this one ends. The result is `None` if it cannot be
+    /// read.
+    pub fn older_chunk(&self, memory: &impl Memory, chunk: Chunk) -> Option<Lookup<Chunk>> {
+        self.first_filled(memory, chunk.object.wrapping_add(self.chunk.parent))
     }
 
-    /// The first chunk with a frame in it, from the one on that a field refers to.
-    fn filled(&self, memory: &impl Memory, field: usize) -> Option<Further<Chunk>> {
+    /// Finds the first chunk with a frame, from the one that a field refers to towards its parents.
+    fn first_filled(&self, memory: &impl Memory, field: usize) -> Option<Lookup<Chunk>> {
         let mut field = field;
-        for _ in 0..CHUNKS {
-            let object = self.heap.follow(memory, field)?;
+        for _ in 0..MAX_CHUNKS {
+            let object = self.heap.load_oop(memory, field)?;
             if object == 0 {
-                return Some(Further::Nothing);
+                return Some(Lookup::End);
             }
             let chunk = self.chunk(memory, object)?;
             if !chunk.is_empty() {
-                return Some(Further::Is(chunk));
+                return Some(Lookup::Found(chunk));
             }
-            field = chunk.object.wrapping_add(self.chunk.before);
+            field = chunk.object.wrapping_add(self.chunk.parent);
         }
         None
     }
 
     fn chunk(&self, memory: &impl Memory, object: usize) -> Option<Chunk> {
-        let ChunkLayout { class, size, youngest, end, frames, .. } = self.chunk;
-        if self.heap.class(memory, object)? != class {
+        let ChunkLayout { klass, size, sp, end, frames, .. } = self.chunk;
+        if self.heap.klass(memory, object)? != klass {
             return None;
         }
         let number = |at: usize| usize::try_from(memory.int(object.wrapping_add(at))?).ok();
-        let (size, youngest) = (number(size)?, number(youngest)?);
+        let (size, sp) = (number(size)?, number(sp)?);
         let end = match end {
-            End::At(at) => number(at)?,
-            End::Before(at) => size.checked_sub(number(at)?)?,
+            ChunkEnd::Bottom(at) => number(at)?,
+            ChunkEnd::ArgSize(at) => size.checked_sub(number(at)?)?,
         };
-        let place = |words: usize| distant(object.wrapping_add(frames), words);
-        (youngest <= size && end <= size).then_some(Chunk { object, begin: place(youngest), end: place(end) })
+        let address = |words: usize| words_from(object.wrapping_add(frames), words);
+        (sp <= size && end <= size).then_some(Chunk { object, begin: address(sp), end: address(end) })
     }
 }

@@ -1,15 +1,16 @@
-//! In which state a walk finds a frame: how much of it is there, and how the walk found it.
+//! The state of a frame: how much of it exists, and how the walk found it.
 
-/// How much of a frame is there.
+/// How much of a frame exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
+    /// The frame is complete.
     Whole,
-    /// As large as it will be, but the caller's frame pointer is still in its register, and what no
-    /// call pushes.
+    /// The frame has its full size. The caller's frame pointer, and the link register where calls
+    /// push nothing, are not saved yet.
     Unsaved,
-    /// The return address alone, on top, or where a call leaves it.
+    /// Only the return address exists, on top of the stack or in the link register.
     Returning,
-    /// The return address, and the caller's frame pointer on top.
+    /// The return address exists, and the caller's frame pointer is on top.
     Pushed,
 }
 
@@ -20,9 +21,9 @@ pub enum FrameState {
     Interrupted,
     /// The thread left Java from it: the JVM has recorded it as the last Java frame.
     LastJavaFrame,
-    /// It called the frame that was found before. It continues at this address.
+    /// The frame called the frame that was found before. It continues at this address.
     Caller,
-    /// It called code that has no method, or that was left out, so the debug information may lack
-    /// this call. It continues at this address.
+    /// The frame called code without a method or code that was skipped, so its debug information
+    /// may lack this call. It continues at this address.
     UnverifiedCaller,
 }

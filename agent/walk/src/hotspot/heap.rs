@@ -1,31 +1,31 @@
-//! Objects of Java's, as far as the way to a virtual thread's frames leads through some.
+//! Java objects, as far as the way to a virtual thread's frames leads through them.
 //!
-//! A collector may move an object under a reader. Which one does so when is told by [`Moves`]:
-//! nothing must be read where that cannot be seen. What an object is its class says, and nothing is
-//! taken for one that has another.
+//! A collector may move an object while it is read. [`Relocation`] says when the JVM's collector
+//! does so, and nothing is read where a move cannot be noticed. An object's klass says what the
+//! object is. An object of any other klass is refused.
 
 use core::sync::atomic::{Ordering, fence};
 
 use crate::memory::Memory;
 
-/// Where the class lies in an object.
-const CLASS: usize = 8;
-/// In the first word of an object: what says that it has moved, and how far the class lies in it,
-/// where it lies there.
-const MOVED: usize = 3;
-const CLASS_SHIFT: u32 = 42;
-/// In a reference with marks: these are in its lowest two bytes.
-const MARKS: usize = 1 << 16;
+/// Offset of the klass field in an object's header.
+const KLASS: usize = 8;
+/// The bits of the mark word that are both set in a forwarded object.
+const FORWARDED: usize = 3;
+/// With compact object headers, the narrow klass begins at this bit of the mark word.
+const COMPACT_KLASS_SHIFT: u32 = 42;
+/// The colour bits of generational ZGC are in the lowest two bytes of a pointer.
+const COLOUR_LIMIT: usize = 1 << 16;
 
-/// How this JVM has objects.
+/// How this JVM's objects refer to each other and to their klasses, and when they move.
 #[derive(Debug, Clone, Copy)]
 pub struct HeapLayout {
-    pub pointers: Pointers,
-    pub classes: Classes,
-    pub moves: Moves,
+    pub oops: OopEncoding,
+    pub klasses: KlassEncoding,
+    pub relocation: Relocation,
 }
 
-/// A number that is an address, so many bits to the right and so far from a base.
+/// The encoding of a narrowOop or a narrowKlass. The address is `base + (value << shift)`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Narrow {
     pub base: usize,
@@ -33,125 +33,140 @@ pub struct Narrow {
 }
 
 impl Narrow {
-    fn wide(self, number: usize) -> usize {
+    fn decode(self, number: usize) -> usize {
         self.base.wrapping_add(number.wrapping_shl(self.shift))
     }
 }
 
-/// How an object refers to another one.
+/// How a field of an object refers to another object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pointers {
-    Whole,
+pub enum OopEncoding {
+    /// The field is the address.
+    Full,
+    /// Compressed oops.
     Narrow(Narrow),
-    /// With the collector's marks in it: where the mask of those lies that say that it leads to an
-    /// old place, and where how far to the right the address stands.
-    Marked {
-        old: usize,
-        shift: usize,
+    /// Generational ZGC: the address is shifted left, and colour bits are below it.
+    GenerationalZ {
+        /// Address of the `ZPointerLoadBadMask`: a pointer with one of these bits is stale.
+        bad_mask: usize,
+        /// Address of the `ZPointerLoadShift`.
+        load_shift: usize,
     },
-    /// With such marks as leave it an address, which leads there whichever it has: where their mask
-    /// lies.
-    Coloured {
-        old: usize,
+    /// ZGC without generations: the colour bits are part of the address, and the memory is mapped
+    /// at each of these addresses.
+    SingleGenerationZ {
+        /// Address of the `XAddressBadMask`: a pointer with one of these bits is stale.
+        bad_mask: usize,
     },
 }
 
-/// How an object refers to its class.
+/// How an object refers to its klass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Classes {
-    Whole,
+pub enum KlassEncoding {
+    /// The klass field is the address.
+    Full,
+    /// Compressed class pointers.
     Narrow(Narrow),
-    /// In its first word.
-    Compact(Narrow),
+    /// Compact object headers: the narrow klass is in the mark word.
+    CompactHeader(Narrow),
 }
 
 /// When the collector moves objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moves {
-    /// While all threads are stopped: those in Java, and those outside where they are. Where the
-    /// number of its pauses lies, and whether one is going on.
-    AtStops { count: usize, going_on: usize },
-    /// At any time; a thread that is in Java has been told of it. What has moved says where to.
-    AnyTime,
+pub enum Relocation {
+    /// Objects move during stop-the-world pauses. A pause does not wait for threads outside of
+    /// Java, so those compare [`HeapEpoch`]s.
+    AtPauses {
+        /// Address of `CollectedHeap::_total_collections`.
+        count: usize,
+        /// Address of `CollectedHeap::_is_stw_gc_active`.
+        is_active: usize,
+    },
+    /// Objects move at any time, and only threads in Java take part in the collector's handshakes.
+    /// A forwarded object has its new address in its mark word.
+    Concurrent,
 }
 
-/// What was read from a heap at one moment belongs together.
+/// The number of pauses so far. Values that were read in one epoch belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment(usize);
+pub struct HeapEpoch(usize);
 
 impl HeapLayout {
-    /// The moment, for a thread that is outside of Java, and that nobody waits for; `None` if
-    /// objects may be moving.
-    pub fn moment(&self, memory: &impl Memory) -> Option<Moment> {
-        let Moves::AtStops { count, going_on } = self.moves else { return None };
-        // In this order, whatever the processor would make of it: what was read before is of the
-        // moment before; a pause is going on before it counts, and counts before anything is moved;
-        // what is read afterwards is of this moment.
+    /// Returns the epoch, for a thread outside of Java, which no collector waits for. The result is
+    /// `None` if objects may be moving.
+    pub fn epoch(&self, memory: &impl Memory) -> Option<HeapEpoch> {
+        let Relocation::AtPauses { count, is_active } = self.relocation else { return None };
+        // The fences keep the order of the reads. Earlier reads belong to the earlier epoch, later
+        // reads to this one. The JVM sets the active flag, then counts the pause, then moves
+        // objects.
         fence(Ordering::Acquire);
         let count = memory.bytes(count, 4)?;
         fence(Ordering::Acquire);
-        let still = memory.byte(going_on)? == 0;
+        let still = memory.byte(is_active)? == 0;
         fence(Ordering::Acquire);
-        still.then_some(Moment(count))
+        still.then_some(HeapEpoch(count))
     }
 
-    /// The object that a field refers to, 0 if it is none; `None` if nobody can tell.
-    pub fn follow(&self, memory: &impl Memory, field: usize) -> Option<usize> {
-        let object = match self.pointers {
-            Pointers::Whole => memory.word(field)?,
-            Pointers::Narrow(narrow) => {
+    /// Loads the object that a field refers to. The result is 0 for null, and `None` if the
+    /// reference is stale or unreadable.
+    pub fn load_oop(&self, memory: &impl Memory, field: usize) -> Option<usize> {
+        let object = match self.oops {
+            OopEncoding::Full => memory.word(field)?,
+            OopEncoding::Narrow(narrow) => {
                 let number = memory.bytes(field, 4)?;
-                if number == 0 { 0 } else { narrow.wide(number) }
+                if number == 0 { 0 } else { narrow.decode(number) }
             }
-            Pointers::Coloured { old } => {
+            OopEncoding::SingleGenerationZ { bad_mask } => {
                 let coloured = memory.word(field)?;
-                let is_old = coloured & memory.word(old)? != 0;
+                let is_old = coloured & memory.word(bad_mask)? != 0;
                 (!is_old).then_some(coloured)?
             }
-            Pointers::Marked { old, shift } => {
-                let marked = memory.word(field)?;
-                // What refers to nothing has marks, too, and they are never renewed.
-                if marked < MARKS {
+            OopEncoding::GenerationalZ { bad_mask, load_shift } => {
+                let coloured = memory.word(field)?;
+                // A null reference has colour bits, too, and ZGC never renews them.
+                if coloured < COLOUR_LIMIT {
                     return Some(0);
                 }
-                let is_old = marked & memory.word(old)? != 0;
-                let shift = u32::try_from(memory.word(shift)?).ok()?;
-                (!is_old).then(|| marked.checked_shr(shift))??
+                let is_old = coloured & memory.word(bad_mask)? != 0;
+                let shift = u32::try_from(memory.word(load_shift)?).ok()?;
+                (!is_old).then(|| coloured.checked_shr(shift))??
             }
         };
-        if object == 0 { Some(0) } else { self.object(memory, object) }
+        if object == 0 { Some(0) } else { self.forwardee(memory, object) }
     }
 
-    /// The object that one of the JVM's own handles holds, at this address, 0 if it is none; `None`
-    /// if nobody can tell.
-    pub fn held(&self, memory: &impl Memory, handle: usize) -> Option<usize> {
-        // There an object's address is whole, whatever a field has.
-        let pointers = match self.pointers {
-            Pointers::Narrow(_) => Pointers::Whole,
-            pointers => pointers,
+    /// Loads the object that an `OopHandle` of the JVM refers to. The result is 0 for null, and
+    /// `None` if the reference is stale or unreadable.
+    pub fn resolve_handle(&self, memory: &impl Memory, handle: usize) -> Option<usize> {
+        // A handle has a full address, even where fields have compressed oops.
+        let oops = match self.oops {
+            OopEncoding::Narrow(_) => OopEncoding::Full,
+            oops => oops,
         };
-        Self { pointers, ..*self }.follow(memory, handle)
+        Self { oops, ..*self }.load_oop(memory, handle)
     }
 
-    /// The object at an address, or where it is now.
-    pub fn object(&self, memory: &impl Memory, address: usize) -> Option<usize> {
-        let is_one = |address: &usize| *address != 0 && address.is_multiple_of(size_of::<usize>());
-        let address = Some(address).filter(is_one)?;
-        let head = memory.word(address)?;
-        match self.moves {
-            _ if head & MOVED != MOVED => Some(address),
-            Moves::AnyTime => Some(head & !MOVED).filter(is_one),
-            Moves::AtStops { .. } => None,
+    /// Returns the address of an object, or its new address if it was forwarded.
+    pub fn forwardee(&self, memory: &impl Memory, address: usize) -> Option<usize> {
+        let may_be_object = |address: &usize| *address != 0 && address.is_multiple_of(size_of::<usize>());
+        let address = Some(address).filter(may_be_object)?;
+        let mark = memory.word(address)?;
+        match self.relocation {
+            _ if mark & FORWARDED != FORWARDED => Some(address),
+            Relocation::Concurrent => Some(mark & !FORWARDED).filter(may_be_object),
+            Relocation::AtPauses { .. } => None,
         }
     }
 
-    /// Its class.
-    pub fn class(&self, memory: &impl Memory, object: usize) -> Option<usize> {
-        let at = object.wrapping_add(CLASS);
-        Some(match self.classes {
-            Classes::Whole => memory.word(at)?,
-            Classes::Narrow(narrow) => narrow.wide(memory.bytes(at, 4)?),
-            Classes::Compact(narrow) => narrow.wide(memory.word(object)?.wrapping_shr(CLASS_SHIFT)),
+    /// Reads the klass of an object.
+    pub fn klass(&self, memory: &impl Memory, object: usize) -> Option<usize> {
+        let at = object.wrapping_add(KLASS);
+        Some(match self.klasses {
+            KlassEncoding::Full => memory.word(at)?,
+            KlassEncoding::Narrow(narrow) => narrow.decode(memory.bytes(at, 4)?),
+            KlassEncoding::CompactHeader(narrow) => {
+                narrow.decode(memory.word(object)?.wrapping_shr(COMPACT_KLASS_SHIFT))
+            }
         })
     }
 }
@@ -165,13 +180,13 @@ mod tests {
     const OBJECT: usize = 0x1000;
     const NARROW: Narrow = Narrow { base: 0x8000, shift: 3 };
 
-    fn heap(pointers: Pointers, classes: Classes, moves: Moves) -> HeapLayout {
-        HeapLayout { pointers, classes, moves }
+    fn heap(oops: OopEncoding, klasses: KlassEncoding, relocation: Relocation) -> HeapLayout {
+        HeapLayout { oops, klasses, relocation }
     }
 
     #[test]
-    fn an_object_is_found_however_it_is_referred_to() {
-        let at_stops = Moves::AtStops { count: 0x20, going_on: 0x28 };
+    fn an_object_is_found_with_each_encoding_of_references() {
+        let at_stops = Relocation::AtPauses { count: 0x20, is_active: 0x28 };
         let memory = |at: usize| match at {
             0x100 => Some(OBJECT),
             0x108 => Some(0x7_0000_0200),
@@ -185,62 +200,77 @@ mod tests {
             0x9000 => Some(3 << 42 | 1),
             _ => None,
         };
-        let whole = heap(Pointers::Whole, Classes::Whole, at_stops);
-        assert_eq!(whole.follow(&memory, 0x100), Some(OBJECT));
-        assert_eq!(whole.follow(&memory, 0x130), Some(0));
-        let narrow = heap(Pointers::Narrow(NARROW), Classes::Compact(NARROW), at_stops);
-        assert_eq!(narrow.follow(&memory, 0x108), Some(0x9000), "half a word");
-        assert_eq!(narrow.follow(&memory, 0x10c), None, "7 is no object's address");
-        assert_eq!(narrow.class(&memory, 0x9000), Some(0x8018));
-        let marked = heap(Pointers::Marked { old: 0x120, shift: 0x128 }, Classes::Whole, Moves::AnyTime);
-        assert_eq!(marked.follow(&memory, 0x110), Some(OBJECT));
-        assert_eq!(marked.follow(&memory, 0x118), None, "it leads to an old place");
-        assert_eq!(marked.follow(&memory, 0x138), Some(0), "nothing has no place, however old");
+        let whole = heap(OopEncoding::Full, KlassEncoding::Full, at_stops);
+        assert_eq!(whole.load_oop(&memory, 0x100), Some(OBJECT));
+        assert_eq!(whole.load_oop(&memory, 0x130), Some(0));
+        let narrow = heap(OopEncoding::Narrow(NARROW), KlassEncoding::CompactHeader(NARROW), at_stops);
+        assert_eq!(narrow.load_oop(&memory, 0x108), Some(0x9000), "a u32");
+        assert_eq!(narrow.load_oop(&memory, 0x10c), None, "7 is not the address of an object");
+        assert_eq!(narrow.klass(&memory, 0x9000), Some(0x8018));
+        let marked = heap(
+            OopEncoding::GenerationalZ { bad_mask: 0x120, load_shift: 0x128 },
+            KlassEncoding::Full,
+            Relocation::Concurrent,
+        );
+        assert_eq!(marked.load_oop(&memory, 0x110), Some(OBJECT));
+        assert_eq!(marked.load_oop(&memory, 0x118), None, "the reference is stale");
+        assert_eq!(marked.load_oop(&memory, 0x138), Some(0), "null is never stale");
     }
 
     #[test]
-    fn what_has_moved_is_followed_where_it_says_where_to() {
+    fn a_forwarded_object_is_followed_only_with_a_concurrent_collector() {
         let memory = |at: usize| match at {
-            OBJECT => Some(0x2000 | MOVED),
+            OBJECT => Some(0x2000 | FORWARDED),
             _ => None,
         };
-        let heap = |moves| heap(Pointers::Whole, Classes::Whole, moves);
-        assert_eq!(heap(Moves::AnyTime).object(&memory, OBJECT), Some(0x2000));
-        assert_eq!(heap(Moves::AtStops { count: 0, going_on: 0 }).object(&memory, OBJECT), None);
-        assert_eq!(heap(Moves::AnyTime).object(&memory, 0), None);
+        let heap = |relocation| heap(OopEncoding::Full, KlassEncoding::Full, relocation);
+        assert_eq!(heap(Relocation::Concurrent).forwardee(&memory, OBJECT), Some(0x2000));
+        assert_eq!(heap(Relocation::AtPauses { count: 0, is_active: 0 }).forwardee(&memory, OBJECT), None);
+        assert_eq!(heap(Relocation::Concurrent).forwardee(&memory, 0), None);
     }
 
     #[test]
-    fn a_pause_between_two_looks_is_no_moment() {
-        // One that begins when it was looked whether there is one.
-        let (count, going_on) = (Cell::new(7), Cell::new(0));
+    fn a_pause_that_begins_between_the_two_reads_changes_the_epoch() {
+        // The pause begins just after the flag was read.
+        let (count, is_active) = (Cell::new(7), Cell::new(0));
         let memory = |at: usize| match at {
             0x20 => Some(count.get()),
             0x28 => {
-                let was = going_on.get();
+                let was = is_active.get();
                 (count.get() == 7).then(|| count.set(8));
                 Some(was)
             }
             _ => None,
         };
-        let heap = heap(Pointers::Whole, Classes::Whole, Moves::AtStops { count: 0x20, going_on: 0x28 });
-        let first = heap.moment(&memory);
-        assert!(first.is_some() && heap.moment(&memory) != first);
+        let heap = heap(
+            OopEncoding::Full,
+            KlassEncoding::Full,
+            Relocation::AtPauses { count: 0x20, is_active: 0x28 },
+        );
+        let first = heap.epoch(&memory);
+        assert!(first.is_some() && heap.epoch(&memory) != first);
     }
 
     #[test]
-    fn a_moment_ends_with_a_pause() {
-        let at = |count: usize, going_on: usize| {
+    fn an_epoch_ends_with_a_pause() {
+        let at = |count: usize, is_active: usize| {
             let memory = move |at: usize| match at {
                 0x20 => Some(count),
-                0x28 => Some(going_on),
+                0x28 => Some(is_active),
                 _ => None,
             };
-            heap(Pointers::Whole, Classes::Whole, Moves::AtStops { count: 0x20, going_on: 0x28 })
-                .moment(&memory)
+            heap(
+                OopEncoding::Full,
+                KlassEncoding::Full,
+                Relocation::AtPauses { count: 0x20, is_active: 0x28 },
+            )
+            .epoch(&memory)
         };
         assert!(at(7, 0).is_some() && at(7, 0) == at(7, 0) && at(7, 0) != at(8, 0));
         assert_eq!(at(7, 1), None);
-        assert_eq!(heap(Pointers::Whole, Classes::Whole, Moves::AnyTime).moment(&|_| Some(0)), None);
+        assert_eq!(
+            heap(OopEncoding::Full, KlassEncoding::Full, Relocation::Concurrent).epoch(&|_| Some(0)),
+            None
+        );
     }
 }

@@ -8,7 +8,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::mounted_vthread::Whom;
+use super::mounted_vthread::CurrentThread;
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
@@ -16,29 +16,29 @@ const WORD: usize = size_of::<usize>();
 const WORDS: usize = 256;
 /// How far from the id the flag may be, either way, in bytes.
 const NEAR: usize = 128;
-/// An offset is certain after this many observations in which the thread ran a virtual thread.
+/// An offset is certain after this many observations of threads that ran a virtual thread.
 const OBSERVATIONS: u32 = 3;
 /// This many contradictions, and one in [`RARE`] observations, invalidate the offsets for good.
 const CONTRADICTIONS: u32 = 8;
 const RARE: u32 = 16;
-/// In the place of an offset that the heap contradicted.
+/// The value of an offset that the heap contradicted.
 const INVALID: usize = usize::MAX;
 
 /// The search for the two offsets, and its result. All handlers share it: each step is an atomic
 /// AND, so that two at once do no harm.
 #[derive(Debug, Default)]
 pub struct JfrVthread {
-    /// Words of a Thread that have had the virtual thread's id in all observations so far.
+    /// The words of a Thread that had the virtual thread's id in all observations so far.
     words: Bits<{ WORDS / 64 }>,
-    /// Bytes near the id that were 1 whenever a virtual thread ran, and 0 whenever the carrier ran
-    /// as itself.
+    /// The bytes near the id that were 1 whenever a virtual thread ran, and 0 whenever the carrier
+    /// ran as itself.
     flags: Bits<{ 2 * NEAR / 64 }>,
-    /// Observations of virtual threads with the present candidates.
+    /// The number of observations of virtual threads with the present candidates.
     observed: AtomicU32,
-    /// Observations of carriers that ran as themselves.
+    /// The number of observations of carriers that ran as themselves.
     itself: AtomicU32,
     last_id: AtomicU64,
-    /// Two different ids were observed.
+    /// True after two different ids were observed.
     differed: AtomicBool,
     /// Offset of the id in a Thread; 0 until it is certain.
     id: AtomicUsize,
@@ -49,45 +49,46 @@ pub struct JfrVthread {
 }
 
 impl JfrVthread {
-    /// Takes in what the heap says of this thread at this moment. `end` is how long a Thread is,
-    /// without what a JavaThread adds.
-    pub fn observe(&self, memory: &impl Memory, thread: usize, end: usize, whom: Whom) {
+    /// Narrows the search by what the heap's objects say about this thread now. `end` is the size
+    /// of a Thread, without the fields of JavaThread.
+    pub fn observe(&self, memory: &impl Memory, thread: usize, end: usize, current: CurrentThread) {
         let flag = self.flag.load(Relaxed);
         if flag == INVALID {
             return;
         }
         if flag != 0 && self.id.load(Relaxed) != 0 {
-            self.check(memory, thread, whom);
+            self.check(memory, thread, current);
             return;
         }
-        match (self.id.load(Relaxed), whom) {
-            (0, Whom::Virtual(id)) => self.narrow_words(memory, thread, end, id),
-            (0, _) | (_, Whom::Unknown) => {}
-            (at, Whom::Virtual(id)) => {
+        match (self.id.load(Relaxed), current) {
+            (0, CurrentThread::Virtual(id)) => self.narrow_words(memory, thread, end, id),
+            (0, _) | (_, CurrentThread::Unknown) => {}
+            (at, CurrentThread::Virtual(id)) => {
                 if has_id(memory, thread.wrapping_add(at), id) {
                     self.narrow_flags(memory, thread, at, 1);
                 } else {
-                    self.begin_again();
+                    self.restart();
                 }
             }
-            // A thread that never was a carrier has no id there, and its flag says little.
-            (at, Whom::Itself) if memory.word(thread.wrapping_add(at)) != Some(0) => {
+            // A thread that never was a carrier has no id, and its flag proves little.
+            (at, CurrentThread::Itself) if memory.word(thread.wrapping_add(at)) != Some(0) => {
                 self.narrow_flags(memory, thread, at, 0);
             }
-            (_, Whom::Itself) => {}
+            (_, CurrentThread::Itself) => {}
         }
     }
 
-    /// Whom the thread runs as by JFR's fields; `Unknown` until they are found.
-    pub fn whom(&self, memory: &impl Memory, thread: usize) -> Whom {
+    /// Reads which Java thread the thread runs from JFR's fields. The result is `Unknown` until
+    /// both offsets are certain.
+    pub fn current_thread(&self, memory: &impl Memory, thread: usize) -> CurrentThread {
         let (id, flag) = (self.id.load(Relaxed), self.flag.load(Relaxed));
         if id == 0 || flag == 0 || flag == INVALID {
-            return Whom::Unknown;
+            return CurrentThread::Unknown;
         }
         match (memory.byte(thread.wrapping_add(flag)), memory.word(thread.wrapping_add(id))) {
-            (Some(0), _) => Whom::Itself,
-            (Some(1), Some(id)) if id != 0 => Whom::Virtual(id as u64),
-            _ => Whom::Unknown,
+            (Some(0), _) => CurrentThread::Itself,
+            (Some(1), Some(id)) if id != 0 => CurrentThread::Virtual(id as u64),
+            _ => CurrentThread::Unknown,
         }
     }
 
@@ -103,12 +104,12 @@ impl JfrVthread {
             self.differed.store(true, Relaxed);
         }
         match left {
-            Left::None => self.begin_again(),
-            Left::One(word) if observed >= OBSERVATIONS && self.differed.load(Relaxed) => {
+            Remaining::None => self.restart(),
+            Remaining::One(word) if observed >= OBSERVATIONS && self.differed.load(Relaxed) => {
                 self.observed.store(0, Relaxed);
                 self.id.store(word.wrapping_mul(WORD), Relaxed);
             }
-            Left::One(_) | Left::Several => {}
+            Remaining::One(_) | Remaining::Several => {}
         }
     }
 
@@ -119,19 +120,19 @@ impl JfrVthread {
         let counter = if wanted == 1 { &self.observed } else { &self.itself };
         counter.fetch_add(1, Relaxed);
         match left {
-            Left::None => self.begin_again(),
-            Left::One(byte)
+            Remaining::None => self.restart(),
+            Remaining::One(byte)
                 if self.observed.load(Relaxed) >= OBSERVATIONS && self.itself.load(Relaxed) > 0 =>
             {
                 self.flag.store(begin.wrapping_add(byte), Relaxed);
             }
-            Left::One(_) | Left::Several => {}
+            Remaining::One(_) | Remaining::Several => {}
         }
     }
 
-    /// One observation between the JVM's two writes excludes the right place: the search starts
-    /// anew.
-    fn begin_again(&self) {
+    /// Restarts the search. An observation between the JVM's two writes has excluded the right
+    /// offset.
+    fn restart(&self) {
         self.words.clear();
         self.flags.clear();
         self.observed.store(0, Relaxed);
@@ -139,8 +140,8 @@ impl JfrVthread {
         self.id.store(0, Relaxed);
     }
 
-    fn check(&self, memory: &impl Memory, thread: usize, whom: Whom) {
-        if whom == Whom::Unknown || self.whom(memory, thread) == whom {
+    fn check(&self, memory: &impl Memory, thread: usize, current: CurrentThread) {
+        if current == CurrentThread::Unknown || self.current_thread(memory, thread) == current {
             self.agreed.fetch_add(1, Relaxed);
             return;
         }
@@ -155,15 +156,14 @@ fn has_id(memory: &impl Memory, at: usize, id: u64) -> bool {
     memory.word(at).is_some_and(|word| word as u64 == id)
 }
 
-/// What a search has left.
-enum Left {
+/// Which candidates remain.
+enum Remaining {
     None,
     One(usize),
     Several,
 }
 
-/// A set of numbers from which some are taken out, all in it at first: a bit is set for what is
-/// out.
+/// A set of candidates, which contains all numbers at first. A bit is set for each excluded number.
 #[derive(Debug)]
 struct Bits<const N: usize>([AtomicU64; N]);
 
@@ -174,9 +174,9 @@ impl<const N: usize> Default for Bits<N> {
 }
 
 impl<const N: usize> Bits<N> {
-    /// Takes out what does not have it.
-    fn keep(&self, has: impl Fn(usize) -> bool) -> Left {
-        let mut left = Left::None;
+    /// Excludes all numbers for which `has` is false.
+    fn keep(&self, has: impl Fn(usize) -> bool) -> Remaining {
+        let mut left = Remaining::None;
         for (row, bits) in self.0.iter().enumerate() {
             let before = bits.load(Relaxed);
             let mut out = 0_u64;
@@ -187,7 +187,11 @@ impl<const N: usize> Bits<N> {
                     continue;
                 }
                 if has(number) {
-                    left = if matches!(left, Left::None) { Left::One(number) } else { Left::Several };
+                    left = if matches!(left, Remaining::None) {
+                        Remaining::One(number)
+                    } else {
+                        Remaining::Several
+                    };
                 } else {
                     out |= mask;
                 }
@@ -213,77 +217,86 @@ mod tests {
 
     const THREAD: usize = 0x1000;
     const END: usize = 64 * WORD;
-    /// Where the JVM of these tests has them, in bytes.
+    /// The offsets in the JVM of these tests.
     const ID: usize = 20 * WORD;
     const FLAG: usize = 22 * WORD + 3;
 
-    /// A thread that runs, or ran, the virtual thread `id`.
+    /// Returns the words of a thread that runs or ran the virtual thread `id`.
     fn thread(id: usize, mounted: bool) -> Vec<usize> {
         let mut words = std::vec![0; 64];
         words[20] = id;
-        // Further along is another word with the id, which goes when the virtual thread does, and
-        // bytes that are always 1.
+        // The next words have bytes that are always 1, and the flag.
         words[21] = 0x0101;
         words[22] = 1 | usize::from(mounted) << 24;
         words
     }
 
-    fn observe(jfr: &JfrVthread, words: &[usize], whom: Whom) -> Whom {
+    fn observe(jfr: &JfrVthread, words: &[usize], current: CurrentThread) -> CurrentThread {
         let memory = |at: usize| words.get(at.checked_sub(THREAD)? / WORD).copied();
-        jfr.observe(&memory, THREAD, END, whom);
-        jfr.whom(&memory, THREAD)
+        jfr.observe(&memory, THREAD, END, current);
+        jfr.current_thread(&memory, THREAD)
     }
 
     #[test]
-    fn the_fields_are_found_by_what_the_heap_says_and_then_stand_for_it() {
+    fn the_fields_are_found_by_comparison_with_the_heap_and_then_replace_it() {
         let jfr = JfrVthread::default();
         for id in [30, 31, 32] {
-            assert_eq!(observe(&jfr, &thread(id, true), Whom::Virtual(id as u64)), Whom::Unknown);
+            assert_eq!(
+                observe(&jfr, &thread(id, true), CurrentThread::Virtual(id as u64)),
+                CurrentThread::Unknown
+            );
         }
         for id in [33, 34, 35] {
-            assert_eq!(observe(&jfr, &thread(id, true), Whom::Virtual(id as u64)), Whom::Unknown);
+            assert_eq!(
+                observe(&jfr, &thread(id, true), CurrentThread::Virtual(id as u64)),
+                CurrentThread::Unknown
+            );
         }
-        assert_eq!(observe(&jfr, &thread(0, false), Whom::Itself), Whom::Unknown, "it never was a carrier");
-        assert_eq!(observe(&jfr, &thread(35, false), Whom::Itself), Whom::Itself);
+        assert_eq!(
+            observe(&jfr, &thread(0, false), CurrentThread::Itself),
+            CurrentThread::Unknown,
+            "the thread never was a carrier"
+        );
+        assert_eq!(observe(&jfr, &thread(35, false), CurrentThread::Itself), CurrentThread::Itself);
         assert_eq!((jfr.id.load(Relaxed), jfr.flag.load(Relaxed)), (ID, FLAG));
-        assert_eq!(observe(&jfr, &thread(36, true), Whom::Unknown), Whom::Virtual(36));
-        assert_eq!(observe(&jfr, &thread(36, false), Whom::Unknown), Whom::Itself);
+        assert_eq!(observe(&jfr, &thread(36, true), CurrentThread::Unknown), CurrentThread::Virtual(36));
+        assert_eq!(observe(&jfr, &thread(36, false), CurrentThread::Unknown), CurrentThread::Itself);
     }
 
     #[test]
-    fn one_id_alone_decides_nothing() {
+    fn observations_of_a_single_id_do_not_decide() {
         let jfr = JfrVthread::default();
         for _ in 0..20 {
-            observe(&jfr, &thread(30, true), Whom::Virtual(30));
-            assert_eq!(observe(&jfr, &thread(30, false), Whom::Itself), Whom::Unknown);
+            observe(&jfr, &thread(30, true), CurrentThread::Virtual(30));
+            assert_eq!(observe(&jfr, &thread(30, false), CurrentThread::Itself), CurrentThread::Unknown);
         }
     }
 
     #[test]
-    fn a_look_between_the_two_writes_only_delays_the_search() {
+    fn an_observation_between_the_two_writes_only_delays_the_search() {
         let jfr = JfrVthread::default();
         for id in 30..36 {
-            observe(&jfr, &thread(id, true), Whom::Virtual(id as u64));
+            observe(&jfr, &thread(id, true), CurrentThread::Virtual(id as u64));
         }
-        observe(&jfr, &thread(36, false), Whom::Virtual(36));
-        observe(&jfr, &thread(36, true), Whom::Virtual(37));
+        observe(&jfr, &thread(36, false), CurrentThread::Virtual(36));
+        observe(&jfr, &thread(36, true), CurrentThread::Virtual(37));
         for id in 40..46 {
-            observe(&jfr, &thread(id, true), Whom::Virtual(id as u64));
+            observe(&jfr, &thread(id, true), CurrentThread::Virtual(id as u64));
         }
-        assert_eq!(observe(&jfr, &thread(46, false), Whom::Itself), Whom::Itself);
+        assert_eq!(observe(&jfr, &thread(46, false), CurrentThread::Itself), CurrentThread::Itself);
         assert_eq!(jfr.flag.load(Relaxed), FLAG);
     }
 
     #[test]
-    fn fields_that_often_contradict_the_heap_are_used_no_more() {
+    fn fields_that_often_contradict_the_heap_are_disabled() {
         let jfr = JfrVthread::default();
         for id in 30..36 {
-            observe(&jfr, &thread(id, true), Whom::Virtual(id as u64));
+            observe(&jfr, &thread(id, true), CurrentThread::Virtual(id as u64));
         }
-        assert_eq!(observe(&jfr, &thread(36, false), Whom::Itself), Whom::Itself);
+        assert_eq!(observe(&jfr, &thread(36, false), CurrentThread::Itself), CurrentThread::Itself);
         for _ in 0..CONTRADICTIONS {
-            observe(&jfr, &thread(36, true), Whom::Virtual(37));
+            observe(&jfr, &thread(36, true), CurrentThread::Virtual(37));
         }
-        assert_eq!(observe(&jfr, &thread(38, true), Whom::Unknown), Whom::Unknown);
+        assert_eq!(observe(&jfr, &thread(38, true), CurrentThread::Unknown), CurrentThread::Unknown);
     }
 }

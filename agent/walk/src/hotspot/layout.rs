@@ -1,197 +1,223 @@
-//! Where a JVM has what the walker reads: all of it from the tables that it exports, and nothing
-//! that depends on the processor.
+//! Offsets of the HotSpot fields that the walker reads. All come from the tables that the JVM
+//! exports (VMStructs), and none depends on the processor.
 
 use core::ops::Range;
 
-use crate::jvm_layout::Ground;
+use crate::jvm_layout::JvmLayout;
 use crate::memory::Memory;
 
-/// An address that a code blob's head tells: of the blob, or of what a pointer in it leads to, and
-/// so many bytes behind that as a number in it says.
+/// An address that the header of a code blob contains. It is relative to the blob, or it is a
+/// pointer in the header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct BlobAddress {
+    /// Offset of a pointer in the header. `None` means that the address is relative to the blob.
     pub pointer: Option<usize>,
-    pub behind: Option<Number>,
+    /// A field that is added to the pointer or to the blob's address.
+    pub offset: Option<BlobField>,
 }
 
-/// A number in a head, and of how many bytes it is.
+/// An unsigned integer field in the header of a code blob.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Number {
-    pub at: usize,
+pub struct BlobField {
+    /// Offset of the field in the blob, in bytes.
+    pub offset: usize,
+    /// Width of the field, in bytes.
     pub bytes: usize,
 }
 
-impl Number {
-    /// A number of four bytes.
+impl BlobField {
+    /// Describes a field of four bytes.
     #[must_use]
-    pub const fn int(at: usize) -> Self {
-        Self { at, bytes: 4 }
+    pub const fn int(offset: usize) -> Self {
+        Self { offset, bytes: 4 }
     }
 
-    /// What it is in a blob; one that is negative is none.
-    pub fn of(self, memory: &impl Memory, blob: usize) -> Option<usize> {
-        let value = memory.bytes(blob.wrapping_add(self.at), self.bytes)?;
+    /// Reads the field of a blob. The result is `None` if the value is negative: HotSpot writes -1
+    /// for a missing value.
+    pub fn read(self, memory: &impl Memory, blob: usize) -> Option<usize> {
+        let value = memory.bytes(blob.wrapping_add(self.offset), self.bytes)?;
         let negative = 1_usize << u32::try_from(self.bytes).ok()?.wrapping_mul(8).wrapping_sub(1);
         (value < negative).then_some(value)
     }
 }
 
-impl Place {
-    /// Where it is in a blob.
-    pub fn of(self, memory: &impl Memory, blob: usize) -> Option<usize> {
+impl BlobAddress {
+    /// Computes the address for a blob.
+    pub fn read(self, memory: &impl Memory, blob: usize) -> Option<usize> {
         let base = match self.pointer {
             Some(pointer) => memory.word(blob.wrapping_add(pointer))?,
             None => blob,
         };
-        Some(base.wrapping_add(match self.behind {
-            Some(number) => number.of(memory, blob)?,
+        Some(base.wrapping_add(match self.offset {
+            Some(field) => field.read(memory, blob)?,
             None => 0,
         }))
     }
 }
 
-/// Where everything is.
+/// All offsets that the walker needs.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Of a thread, and of code.
-    pub ground: Ground,
-    /// In a JavaThread: its state, and which one says that it is in Java.
+    /// Offsets in a thread, the code cache, and the interpreter's code.
+    pub jvm: JvmLayout,
+    /// Offset of `JavaThread::_thread_state`.
     pub state: usize,
+    /// The value of `_thread_in_Java`.
     pub in_java: i32,
     pub blob: BlobLayout,
     pub compiled: CompiledLayout,
     pub method: MethodLayout,
-    pub entry: EntryLayout,
+    pub call_stub: CallStubLayout,
     pub anchor: AnchorLayout,
     pub interpreter: InterpreterLayout,
+    /// `None` on a JVM without upcall stubs.
     pub upcall: Option<UpcallLayout>,
-    pub unpack: Option<UnpackLayout>,
+    /// `None` if the JVM does not export `vframeArray`.
+    pub vframe_array: Option<VframeArrayLayout>,
 }
 
-/// The interpreter.
+/// The interpreter's frames and code.
 #[derive(Debug, Clone, Default)]
 pub struct InterpreterLayout {
-    /// In its frame: how many words below the frame pointer it keeps where it is in the bytecode.
-    pub bytecode: usize,
-    /// Its code that makes the frames of methods.
-    pub entries: Range<usize>,
-    /// That which callees return to: of its own frames, and of those that it got when compiled code
-    /// was given up.
-    pub returns: [Range<usize>; 2],
+    /// The bcp is stored this many words below the frame pointer.
+    pub bcp_slot: usize,
+    /// The code of the method entry points, which builds the frames of methods.
+    pub method_entries: Range<usize>,
+    /// The code that callees return to: the return entry points, and the deoptimization entry
+    /// points.
+    pub return_entries: [Range<usize>; 2],
 }
 
 impl InterpreterLayout {
-    /// True if a callee may return there.
+    /// True if a callee may return to this address.
     #[must_use]
-    pub fn is_returned_to(&self, pc: usize) -> bool {
-        self.returns.iter().any(|piece| piece.contains(&pc))
+    pub fn is_return_entry(&self, pc: usize) -> bool {
+        self.return_entries.iter().any(|codelets| codelets.contains(&pc))
     }
 }
 
-/// Any code blob.
+/// `CodeBlob`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlobLayout {
-    /// The size of its frames, in words; from where in its code on they are whole; where that code
-    /// begins.
+    /// Offset of `_frame_size`, in words.
     pub frame_size: usize,
-    pub complete: Number,
-    pub code: Place,
+    /// `_frame_complete_offset`: from this offset in the code on, the frame is complete.
+    pub frame_complete: BlobField,
+    /// Where the code begins.
+    pub code_begin: BlobAddress,
 }
 
-/// A compiled method.
+/// `nmethod`, or `CompiledMethod` in the JDKs that have it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CompiledLayout {
+    /// Offset of `_method`.
     pub method: usize,
-    /// Where it is entered by who knows that it is the right one; behind the beginning of its code,
-    /// if that is no pointer.
-    pub verified: Verified,
-    /// In its frame: where it goes on that was given up, as far behind the stack pointer as this
-    /// number says.
-    pub original: usize,
-    /// What is known at which pc, and the end of that; and what that leads to.
-    pub pcs: Place,
-    pub pcs_end: Place,
-    pub scopes: Place,
-    pub metadata: Place,
-    /// Where the frames return to of code that was given up; the second where there are calls of
-    /// method handles.
-    pub given_up: [Option<Place>; 2],
-    /// Numbers are written without a byte that is 0.
-    pub zeroless: bool,
+    /// Where the verified entry point is.
+    pub verified_entry: VerifiedEntry,
+    /// Offset of `_orig_pc_offset`. A deoptimised frame has its original pc that far above its
+    /// stack pointer.
+    pub orig_pc_offset: usize,
+    /// Where the PcDescs begin.
+    pub scopes_pcs: BlobAddress,
+    /// Where the PcDescs end.
+    pub scopes_pcs_end: BlobAddress,
+    /// Where the scopes data begins.
+    pub scopes_data: BlobAddress,
+    /// Where the metadata begins.
+    pub metadata: BlobAddress,
+    /// The deopt handler, and the deopt handler for calls of method handles where the JDK has one.
+    /// Deoptimised frames return to them.
+    pub deopt_handlers: [Option<BlobAddress>; 2],
+    /// True if UNSIGNED5 numbers have no zero bytes, as since JDK 20.
+    pub unsigned5_excludes_zero: bool,
 }
 
-/// How a method is entered.
+/// How an nmethod stores its verified entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verified {
+pub enum VerifiedEntry {
+    /// The field at this offset is a pointer.
     Pointer(usize),
-    BehindCode(Number),
+    /// The field has the distance from the beginning of the code.
+    Offset(BlobField),
 }
 
-impl Default for Verified {
+impl Default for VerifiedEntry {
     fn default() -> Self {
         Self::Pointer(0)
     }
 }
 
-/// A method, and the way to its id.
+/// `Method`, `ConstMethod`, and the fields that lead to a jmethodID.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MethodLayout {
-    pub constant: usize,
-    pub flags: usize,
-    /// In its constant part; its bytecode begins behind that.
-    pub pool: usize,
-    pub number: usize,
+    /// Offset of `Method::_constMethod`.
+    pub const_method: usize,
+    /// Offset of `Method::_access_flags`.
+    pub access_flags: usize,
+    /// Offset of `ConstMethod::_constants`.
+    pub constants: usize,
+    /// Offset of `ConstMethod::_method_idnum`.
+    pub idnum: usize,
+    /// Offset of `ConstMethod::_code_size`.
     pub code_size: usize,
-    pub code: usize,
-    /// In the constants of a class: the class. In a class: the ids of its methods, behind their
-    /// count.
-    pub class: usize,
-    pub ids: usize,
-    /// An id leads back to its method.
-    pub leads_back: bool,
+    /// Size of a `ConstMethod`: the bytecodes begin after it.
+    pub bytecodes: usize,
+    /// Offset of `ConstantPool::_pool_holder`.
+    pub pool_holder: usize,
+    /// Offset of `InstanceKlass::_methods_jmethod_ids`, an array that begins with its length.
+    pub jmethod_ids: usize,
+    /// True if a jmethodID is a pointer to the method's address. Since JDK 26 it is a number.
+    pub ids_are_pointers: bool,
 }
 
-/// The frame that begins what the VM has called.
+/// The frame of the call stub, through which the VM calls Java.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EntryLayout {
-    /// Where Java returns to.
-    pub returns: usize,
-    /// How many words below its frame pointer there is the address of what holds the anchor, and
-    /// where in that it is.
-    pub holder: usize,
+pub struct CallStubLayout {
+    /// `_call_stub_return_address`.
+    pub return_address: usize,
+    /// The `JavaCallWrapper` is stored this many words below the frame pointer.
+    pub wrapper_slot: usize,
+    /// Offset of `JavaCallWrapper::_anchor`.
     pub anchor: usize,
 }
 
-/// What says from where a thread has left Java.
+/// `JavaFrameAnchor`: the registers with which a thread left Java.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnchorLayout {
+    /// Offset of `_last_Java_sp`.
     pub sp: usize,
+    /// Offset of `_last_Java_pc`.
     pub pc: usize,
+    /// Offset of `_last_Java_fp`.
     pub fp: usize,
 }
 
-/// The frame that begins what a foreign function has called.
+/// `UpcallStub`, through which foreign functions call Java.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UpcallLayout {
-    /// In a blob: its kind, and which one that is.
-    pub kind: usize,
-    pub upcall: u8,
-    /// In such a blob: how far behind the stack pointer the anchor is.
-    pub anchor: usize,
+    /// Offset of `CodeBlob::_kind`.
+    pub kind_offset: usize,
+    /// The value of `CodeBlobKind::Upcall`.
+    pub upcall_kind: u8,
+    /// Offset of `_frame_data_offset`. The frame's anchor is that far above its stack pointer.
+    pub frame_data_offset: usize,
 }
 
-/// What the interpreter's frames are filled in from that replace one whose code was given up.
+/// `vframeArray`, from which the JVM fills the interpreter frames that replace a deoptimised frame.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct UnpackLayout {
-    /// In a JavaThread: where that is; 0 if there are none.
+pub struct VframeArrayLayout {
+    /// Offset of `JavaThread::_vframe_array_head`, which is 0 while no frame is replaced.
     pub head: usize,
-    /// In it: how many frames there are; the stack pointer of whoever has called the frame; what
-    /// there is of the innermost one, and how large that is.
-    pub count: usize,
-    pub caller: usize,
-    pub first: usize,
-    pub size: usize,
-    /// In what there is of one: its method, and the place in that.
+    /// Offset of `_frames`, the number of elements.
+    pub frames: usize,
+    /// Offset of the stack pointer in `_caller`.
+    pub caller_sp: usize,
+    /// Offset of `_elements`. The first element is the innermost frame.
+    pub elements: usize,
+    /// Size of a `vframeArrayElement`.
+    pub element_size: usize,
+    /// Offset of `vframeArrayElement::_method`.
     pub method: usize,
+    /// Offset of `vframeArrayElement::_bci`.
     pub bci: usize,
 }

@@ -1,4 +1,4 @@
-//! A method as the JVM has it in its memory, told as an id and a place in its bytecode.
+//! Reads a `Method` from the JVM's memory: its jmethodID and its bci.
 
 use vouch_sample::{Bci, MethodId, NATIVE};
 
@@ -6,35 +6,36 @@ use super::layout::MethodLayout;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 
-/// The flag of a native method, as class files have it.
-const IS_NATIVE: u16 = 0x100;
+/// The access flag of native methods, as in class files.
+const ACC_NATIVE: u16 = 0x100;
 
-/// True if this may be a method's id: where an id leads to its method, it is one that has it.
-/// Anything may be asked about, so the memory must be one that answers whatever the address is.
+/// True if this may be a jmethodID. Where ids are pointers, the method there must have this id. The
+/// value may be anything, so the memory must accept any address.
 pub fn is_id(memory: &impl Memory, layout: &MethodLayout, id: usize) -> bool {
-    let its = || Method::at(memory, layout, memory.word(id)?)?.id(memory, layout);
-    !layout.leads_back || its() == Some(id)
+    let id_at = || Method::at(memory, layout, memory.word(id)?)?.id(memory, layout);
+    !layout.ids_are_pointers || id_at() == Some(id)
 }
 
-/// A method that was found somewhere.
+/// A `Method` and its `ConstMethod`.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
     method: usize,
-    constant: usize,
+    const_method: usize,
 }
 
 impl Method {
-    /// What lies there, if it may be one.
+    /// Reads the method at an address, if there may be one.
     pub fn at(memory: &impl Memory, layout: &MethodLayout, method: usize) -> Option<Self> {
-        let constant = memory.word(method.wrapping_add(layout.constant))?;
-        (constant != 0).then_some(Self { method, constant })
+        let const_method = memory.word(method.wrapping_add(layout.const_method))?;
+        (const_method != 0).then_some(Self { method, const_method })
     }
 
+    /// True if the method is native.
     pub fn is_native(self, memory: &impl Memory, layout: &MethodLayout) -> Option<bool> {
-        Some(memory.short(self.method.wrapping_add(layout.flags))? & IS_NATIVE != 0)
+        Some(memory.short(self.method.wrapping_add(layout.access_flags))? & ACC_NATIVE != 0)
     }
 
-    /// Its frame at this place.
+    /// Returns the method's frame at a bci.
     pub fn frame(self, memory: &impl Memory, layout: &MethodLayout, bci: Bci) -> Option<RawFrame> {
         let bci = if self.is_native(memory, layout)? { NATIVE } else { bci };
         let method = match self.id(memory, layout)? {
@@ -44,28 +45,29 @@ impl Method {
         Some(RawFrame { bci, method })
     }
 
-    /// Its id; 0 if it has none, as when its class was redefined.
+    /// Reads the jmethodID. It is 0 if the method has none, for example after its class was
+    /// redefined.
     fn id(self, memory: &impl Memory, layout: &MethodLayout) -> Option<usize> {
-        let pool = memory.word(self.constant.wrapping_add(layout.pool))?;
-        let class = memory.word(pool.wrapping_add(layout.class))?;
-        let ids = memory.word(class.wrapping_add(layout.ids))?;
+        let pool = memory.word(self.const_method.wrapping_add(layout.constants))?;
+        let class = memory.word(pool.wrapping_add(layout.pool_holder))?;
+        let ids = memory.word(class.wrapping_add(layout.jmethod_ids))?;
         if ids == 0 {
             return Some(0);
         }
-        let number = usize::from(memory.short(self.constant.wrapping_add(layout.number))?);
-        // The first is their count.
+        let number = usize::from(memory.short(self.const_method.wrapping_add(layout.idnum))?);
+        // The first word of the array is its length.
         if number >= memory.word(ids)? {
             return Some(0);
         }
         let id = memory.word(ids.wrapping_add(number.wrapping_add(1).wrapping_mul(size_of::<usize>())))?;
-        let its = id != 0
-            && (!layout.leads_back || self.is_led_back_to(memory, layout, memory.word(id)?, number)?);
-        Some(if its { id } else { 0 })
+        let is_own = id != 0
+            && (!layout.ids_are_pointers || self.is_same_method(memory, layout, memory.word(id)?, number)?);
+        Some(if is_own { id } else { 0 })
     }
 
-    /// True if that is the method itself, or what has taken its place and number: its class was
-    /// redefined, and it was not changed.
-    fn is_led_back_to(
+    /// True if `method` is this method, or the method that replaced it with the same number. The
+    /// latter happens when the class was redefined and this method was not changed.
+    fn is_same_method(
         self,
         memory: &impl Memory,
         layout: &MethodLayout,
@@ -75,18 +77,21 @@ impl Method {
         if method == self.method {
             return Some(true);
         }
-        let constant = memory.word(method.wrapping_add(layout.constant))?;
-        let class = |constant: usize| {
-            memory.word(memory.word(constant.wrapping_add(layout.pool))?.wrapping_add(layout.class))
+        let const_method = memory.word(method.wrapping_add(layout.const_method))?;
+        let class = |const_method: usize| {
+            memory.word(
+                memory.word(const_method.wrapping_add(layout.constants))?.wrapping_add(layout.pool_holder),
+            )
         };
-        let its = usize::from(memory.short(constant.wrapping_add(layout.number))?);
-        Some(its == number && class(constant)? == class(self.constant)?)
+        let other = usize::from(memory.short(const_method.wrapping_add(layout.idnum))?);
+        Some(other == number && class(const_method)? == class(self.const_method)?)
     }
 
-    /// The place in its bytecode that lies at this address.
+    /// Converts a bcp, the address of a bytecode, to a bci. The result is `None` for other
+    /// addresses.
     pub fn bci(self, memory: &impl Memory, layout: &MethodLayout, address: usize) -> Option<Bci> {
-        let bci = address.checked_sub(self.constant.wrapping_add(layout.code))?;
-        let size = memory.short(self.constant.wrapping_add(layout.code_size))?;
+        let bci = address.checked_sub(self.const_method.wrapping_add(layout.bytecodes))?;
+        let size = memory.short(self.const_method.wrapping_add(layout.code_size))?;
         Bci::try_from(bci).ok().filter(|_| bci < usize::from(size))
     }
 }

@@ -1,8 +1,8 @@
-//! Whom a thread runs as: itself, or a virtual thread that it carries, with that one's id and name.
+//! The virtual thread that a carrier runs, with its id and name.
 //!
-//! It is read where the JVM and Java have it, under the rule by which chunks are: it must never
-//! tell of an object that may have been moved meanwhile. What a thread is called may change while
-//! it is read: so a name is a claim, and no more.
+//! The id and the name are read from the Java objects, so an object that may have been moved in the
+//! meantime must never be used. The JVM or the program may change a name while it is read, so a
+//! name is only a hint.
 //!
 //! # Invariants
 //!
@@ -10,102 +10,123 @@
 //! never names another one. Held by: `agent/src/record/tests/carried.rs`,
 //! `recording/tests/apart.rs`; `java-tests/profile/VirtualNames.java`.
 
-use super::heap::{Classes, HeapLayout};
+use super::heap::{HeapLayout, KlassEncoding};
 use crate::memory::Memory;
 
-/// So much of a name is read, in words and in bytes.
+/// At most this many words of a name are read.
 pub const NAME_WORDS: usize = 16;
+/// At most this many bytes of a name are read.
 pub const NAME_BYTES: usize = NAME_WORDS * WORD;
 const WORD: usize = size_of::<usize>();
 
-/// Where it stands.
+/// Offsets that lead from a JavaThread to the id and name of its virtual thread.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CarriedLayout {
-    /// In a JavaThread: the handle of the thread that it is, and of the one that it runs as.
-    pub own: usize,
-    pub current: usize,
-    /// The class of virtual threads.
-    pub class: usize,
-    /// In a thread.
-    pub id: usize,
+pub struct MountedVthreadLayout {
+    /// Offset of `JavaThread::_threadObj`, the handle of the carrier's own thread object.
+    pub thread_obj: usize,
+    /// Offset of `JavaThread::_vthread`, the handle of the current thread object.
+    pub vthread: usize,
+    /// The klass `java.lang.VirtualThread`.
+    pub klass: usize,
+    /// Offset of `Thread.tid`.
+    pub tid: usize,
+    /// Offset of `Thread.name`.
     pub name: usize,
-    /// In a string: its array, and whether each letter has two bytes; and in the array its first
-    /// byte.
-    pub letters: usize,
-    pub wide: usize,
-    pub first: usize,
+    /// Offset of `String.value`, the array of bytes.
+    pub string_value: usize,
+    /// Offset of `String.coder`, which is 1 if each letter has two bytes.
+    pub string_coder: usize,
+    /// Offset of the first byte in an array.
+    pub array_base: usize,
 }
 
-/// A thread's name, as far as there is room for it.
+/// The name of a virtual thread, cut to [`NAME_BYTES`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Name {
+pub struct VthreadName {
     pub words: [u64; NAME_WORDS],
+    /// How many bytes of `words` are used.
     pub bytes: u8,
-    /// Each letter has two of them.
+    /// True if each letter has two bytes.
     pub wide: bool,
-    /// It could not be read.
+    /// True if the name could not be read.
     pub unread: bool,
 }
 
-/// Whom a thread runs as.
+/// The Java thread that a JavaThread runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whom {
+pub enum CurrentThread {
+    /// The JavaThread's own thread object.
     Itself,
+    /// The mounted virtual thread with this id.
     Virtual(u64),
-    /// It may be a virtual thread's carrier, and nobody can tell.
+    /// The JavaThread may be a carrier, but its fields cannot be read now.
     Unknown,
 }
 
-impl CarriedLayout {
-    /// Whom this JavaThread runs as, and what that one is called. `in_java`: nothing is moved while
-    /// it is looked at.
-    pub fn whom(
+impl MountedVthreadLayout {
+    /// Reads which Java thread this JavaThread runs, and its name. With `in_java` the JavaThread is
+    /// in Java, so no object is moved while it is read.
+    pub fn current_thread(
         &self,
         heap: &HeapLayout,
         memory: &impl Memory,
         java_thread: usize,
         in_java: bool,
-        name: &mut Name,
-    ) -> Whom {
+        name: &mut VthreadName,
+    ) -> CurrentThread {
         let handle = |at: usize| memory.word(java_thread.wrapping_add(at));
-        let (Some(own), Some(current)) = (handle(self.own), handle(self.current)) else {
-            return Whom::Unknown;
+        let (Some(own), Some(current)) = (handle(self.thread_obj), handle(self.vthread)) else {
+            return CurrentThread::Unknown;
         };
-        // A thread that is just beginning has none. Of two references to one object the one may
-        // have been renewed, and the other not yet.
+        // A new thread has no handles yet. Different words may refer to the same object: ZGC may
+        // have renewed only one of the two references.
         if own == 0 || current == 0 || memory.word(own) == memory.word(current) {
-            return Whom::Itself;
+            return CurrentThread::Itself;
         }
-        let moment = if in_java { None } else { heap.moment(memory) };
-        if !in_java && moment.is_none() {
-            return Whom::Unknown;
+        let epoch = if in_java { None } else { heap.epoch(memory) };
+        if !in_java && epoch.is_none() {
+            return CurrentThread::Unknown;
         }
-        let told = self.told(heap, memory, current, name);
-        let is_of_one_moment = in_java || heap.moment(memory) == moment;
-        told.filter(|_| is_of_one_moment).unwrap_or(Whom::Unknown)
+        let found = self.vthread_at(heap, memory, current, name);
+        let is_heap_unchanged = in_java || heap.epoch(memory) == epoch;
+        found.filter(|_| is_heap_unchanged).unwrap_or(CurrentThread::Unknown)
     }
 
-    /// What the thread says that a handle holds; `None` if that cannot be read.
-    fn told(&self, heap: &HeapLayout, memory: &impl Memory, handle: usize, name: &mut Name) -> Option<Whom> {
-        let thread = heap.held(memory, handle).filter(|thread| *thread != 0)?;
-        if heap.class(memory, thread)? != self.class {
-            return Some(Whom::Itself);
+    /// Reads the thread that a handle refers to. The result is `None` if it cannot be read.
+    fn vthread_at(
+        &self,
+        heap: &HeapLayout,
+        memory: &impl Memory,
+        handle: usize,
+        name: &mut VthreadName,
+    ) -> Option<CurrentThread> {
+        let thread = heap.resolve_handle(memory, handle).filter(|thread| *thread != 0)?;
+        if heap.klass(memory, thread)? != self.klass {
+            return Some(CurrentThread::Itself);
         }
-        let id = memory.word(thread.wrapping_add(self.id)).filter(|id| *id != 0)?;
+        let id = memory.word(thread.wrapping_add(self.tid)).filter(|id| *id != 0)?;
         if self.name(heap, memory, thread, name).is_none() {
-            *name = Name { unread: true, ..Name::default() };
+            *name = VthreadName { unread: true, ..VthreadName::default() };
         }
-        Some(Whom::Virtual(id as u64))
+        Some(CurrentThread::Virtual(id as u64))
     }
 
-    /// `None` if it cannot be read; most virtual threads have an empty one.
-    fn name(&self, heap: &HeapLayout, memory: &impl Memory, thread: usize, name: &mut Name) -> Option<()> {
-        let text = heap.follow(memory, thread.wrapping_add(self.name)).filter(|text| *text != 0)?;
-        let letters = heap.follow(memory, text.wrapping_add(self.letters)).filter(|letters| *letters != 0)?;
-        let wide = memory.byte(text.wrapping_add(self.wide))? == 1;
-        let length = memory.int(letters.wrapping_add(heap.classes.array_length()))?;
+    /// Reads the name of a thread. The result is `None` if it cannot be read. Most virtual threads
+    /// have an empty name.
+    fn name(
+        &self,
+        heap: &HeapLayout,
+        memory: &impl Memory,
+        thread: usize,
+        name: &mut VthreadName,
+    ) -> Option<()> {
+        let text = heap.load_oop(memory, thread.wrapping_add(self.name)).filter(|text| *text != 0)?;
+        let letters =
+            heap.load_oop(memory, text.wrapping_add(self.string_value)).filter(|letters| *letters != 0)?;
+        let wide = memory.byte(text.wrapping_add(self.string_coder))? == 1;
+        let length = memory.int(letters.wrapping_add(heap.klasses.array_length()))?;
         let bytes = usize::try_from(length).ok()?.min(NAME_BYTES);
-        let mut at = letters.wrapping_add(self.first);
+        let mut at = letters.wrapping_add(self.array_base);
         let mut left = bytes;
         for word in &mut name.words {
             if left == 0 {
@@ -122,13 +143,13 @@ impl CarriedLayout {
     }
 }
 
-impl Classes {
-    /// Where an array has how long it is.
+impl KlassEncoding {
+    /// Returns the offset of an array's length.
     const fn array_length(self) -> usize {
         match self {
-            Self::Whole => 16,
+            Self::Full => 16,
             Self::Narrow(_) => 12,
-            Self::Compact(_) => 8,
+            Self::CompactHeader(_) => 8,
         }
     }
 }
@@ -140,7 +161,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::hotspot::heap::{Moves, Pointers};
+    use crate::hotspot::heap::{OopEncoding, Relocation};
 
     const THREAD: usize = 0x1000;
     const OWN: usize = 0x2000;
@@ -153,23 +174,23 @@ mod tests {
     const PAUSES: usize = 0x8000;
     const PAUSE: usize = 0x8008;
 
-    const LAYOUT: CarriedLayout = CarriedLayout {
-        own: 8,
-        current: 16,
-        class: CLASS,
-        id: 16,
+    const LAYOUT: MountedVthreadLayout = MountedVthreadLayout {
+        thread_obj: 8,
+        vthread: 16,
+        klass: CLASS,
+        tid: 16,
         name: 24,
-        letters: 16,
-        wide: 24,
-        first: 20,
+        string_value: 16,
+        string_coder: 24,
+        array_base: 20,
     };
     const HEAP: HeapLayout = HeapLayout {
-        pointers: Pointers::Whole,
-        classes: Classes::Whole,
-        moves: Moves::AtStops { count: PAUSES, going_on: PAUSE },
+        oops: OopEncoding::Full,
+        klasses: KlassEncoding::Full,
+        relocation: Relocation::AtPauses { count: PAUSES, is_active: PAUSE },
     };
 
-    /// A carrier of a virtual thread whose name has these bytes.
+    /// Returns the words of a carrier. The name of its virtual thread has these bytes.
     fn carrier(name: &[u8], wide: bool) -> HashMap<usize, usize> {
         let mut words: HashMap<usize, usize> = [
             (THREAD + 8, OWN),
@@ -200,70 +221,76 @@ mod tests {
         words
     }
 
-    const UNREAD: Name = Name { words: [0; NAME_WORDS], bytes: 0, wide: false, unread: true };
+    const UNREAD: VthreadName = VthreadName { words: [0; NAME_WORDS], bytes: 0, wide: false, unread: true };
 
-    fn whom(words: &HashMap<usize, usize>, in_java: bool) -> (Whom, Name) {
-        let mut name = Name::default();
+    fn current_thread(words: &HashMap<usize, usize>, in_java: bool) -> (CurrentThread, VthreadName) {
+        let mut name = VthreadName::default();
         let memory = |at: usize| words.get(&at).copied();
-        (LAYOUT.whom(&HEAP, &memory, THREAD, in_java, &mut name), name)
+        (LAYOUT.current_thread(&HEAP, &memory, THREAD, in_java, &mut name), name)
     }
 
-    fn text(name: &Name) -> std::vec::Vec<u8> {
+    fn text(name: &VthreadName) -> std::vec::Vec<u8> {
         let bytes = name.words.iter().flat_map(|word| word.to_le_bytes());
         bytes.take(name.bytes.into()).collect()
     }
 
     #[test]
-    fn a_carrier_tells_whom_it_carries_and_how_that_one_is_called() {
+    fn the_id_and_name_of_a_mounted_virtual_thread_are_read() {
         for in_java in [true, false] {
-            let (carried, name) = whom(&carrier(b"worker-1031", false), in_java);
+            let (carried, name) = current_thread(&carrier(b"worker-1031", false), in_java);
             assert_eq!(
                 (carried, text(&name), name.wide),
-                (Whom::Virtual(77), b"worker-1031".to_vec(), false)
+                (CurrentThread::Virtual(77), b"worker-1031".to_vec(), false)
             );
         }
-        let (carried, name) = whom(&carrier(&[0xa9, 3, 0xb1, 3], true), true);
-        assert_eq!((carried, text(&name), name.wide), (Whom::Virtual(77), std::vec![0xa9, 3, 0xb1, 3], true));
-        let (carried, name) = whom(&carrier(&[b'x'; 500], false), true);
-        assert_eq!((carried, text(&name)), (Whom::Virtual(77), std::vec![b'x'; NAME_BYTES]));
+        let (carried, name) = current_thread(&carrier(&[0xa9, 3, 0xb1, 3], true), true);
+        assert_eq!(
+            (carried, text(&name), name.wide),
+            (CurrentThread::Virtual(77), std::vec![0xa9, 3, 0xb1, 3], true)
+        );
+        let (carried, name) = current_thread(&carrier(&[b'x'; 500], false), true);
+        assert_eq!((carried, text(&name)), (CurrentThread::Virtual(77), std::vec![b'x'; NAME_BYTES]));
     }
 
     #[test]
-    fn one_without_a_name_or_whose_name_cannot_be_read_has_its_id() {
-        assert_eq!(whom(&carrier(b"", false), true), (Whom::Virtual(77), Name::default()));
+    fn a_virtual_thread_without_a_readable_name_still_has_its_id() {
+        assert_eq!(
+            current_thread(&carrier(b"", false), true),
+            (CurrentThread::Virtual(77), VthreadName::default())
+        );
         for lacking in [VIRTUAL + 24, TEXT + 16, LETTERS + 24] {
             let mut words = carrier(b"worker-1031", false);
             words.remove(&lacking);
-            let (carried, name) = whom(&words, true);
-            assert_eq!((carried, name), (Whom::Virtual(77), UNREAD), "{lacking:x}");
+            let (carried, name) = current_thread(&words, true);
+            assert_eq!((carried, name), (CurrentThread::Virtual(77), UNREAD), "{lacking:x}");
         }
     }
 
     #[test]
-    fn who_runs_as_itself_carries_nobody() {
+    fn a_thread_that_runs_as_itself_has_no_virtual_thread() {
         let mut words = carrier(b"worker", false);
         words.insert(CURRENT, PLATFORM);
-        // Whatever the collector does.
+        // This holds also during a pause of the collector.
         words.insert(PAUSE, 1);
-        assert_eq!(whom(&words, false), (Whom::Itself, Name::default()));
+        assert_eq!(current_thread(&words, false), (CurrentThread::Itself, VthreadName::default()));
         words.insert(THREAD + 16, 0);
-        assert_eq!(whom(&words, false).0, Whom::Itself, "it is just beginning");
-        // The two references look different, and lead to one and the same, or to another that is no
-        // virtual thread.
+        assert_eq!(current_thread(&words, false).0, CurrentThread::Itself, "the thread is just starting");
+        // The two references differ. They refer to the same object, or the second one refers to a
+        // thread that is not virtual.
         let mut words = carrier(b"worker", false);
         words.insert(VIRTUAL + 8, CLASS + 8);
-        assert_eq!(whom(&words, true), (Whom::Itself, Name::default()));
+        assert_eq!(current_thread(&words, true), (CurrentThread::Itself, VthreadName::default()));
     }
 
     #[test]
-    fn what_a_collector_has_marked_is_read_where_it_is_not_old() {
+    fn coloured_pointers_are_read_unless_they_are_stale() {
         let heap = HeapLayout {
-            pointers: Pointers::Marked { old: PAUSES, shift: PAUSE },
-            classes: Classes::Whole,
-            moves: Moves::AnyTime,
+            oops: OopEncoding::GenerationalZ { bad_mask: PAUSES, load_shift: PAUSE },
+            klasses: KlassEncoding::Full,
+            relocation: Relocation::Concurrent,
         };
         let marked = |object: usize, mark: usize| object << 13 | mark;
-        let told = |own: usize, current: usize, text: usize, in_java: bool| {
+        let read = |own: usize, current: usize, text: usize, in_java: bool| {
             let mut words = carrier(b"worker", false);
             words.extend([
                 (OWN, own),
@@ -273,36 +300,39 @@ mod tests {
                 (PAUSES, 0b100_0000),
                 (PAUSE, 13),
             ]);
-            let mut name = Name::default();
+            let mut name = VthreadName::default();
             let memory = |at: usize| words.get(&at).copied();
-            let whom = LAYOUT.whom(&heap, &memory, THREAD, in_java, &mut name);
+            let whom = LAYOUT.current_thread(&heap, &memory, THREAD, in_java, &mut name);
             (whom, name.bytes, name.unread)
         };
         let (good, old) = (0b10_0000, 0b100_0000);
         let text = marked(TEXT, good);
         assert_eq!(
-            told(marked(PLATFORM, old), marked(VIRTUAL, good), text, true),
-            (Whom::Virtual(77), 6, false)
+            read(marked(PLATFORM, old), marked(VIRTUAL, good), text, true),
+            (CurrentThread::Virtual(77), 6, false)
         );
-        assert_eq!(told(marked(PLATFORM, old), marked(PLATFORM, good), text, true).0, Whom::Itself);
-        assert_eq!(told(marked(PLATFORM, good), marked(VIRTUAL, old), text, true).0, Whom::Unknown);
-        let unread = told(marked(PLATFORM, good), marked(VIRTUAL, good), marked(TEXT, old), true);
-        assert_eq!(unread, (Whom::Virtual(77), 0, true));
-        // Outside of Java it may be moved while it is looked at.
-        assert_eq!(told(marked(PLATFORM, good), marked(VIRTUAL, good), text, false).0, Whom::Unknown);
+        assert_eq!(read(marked(PLATFORM, old), marked(PLATFORM, good), text, true).0, CurrentThread::Itself);
+        assert_eq!(read(marked(PLATFORM, good), marked(VIRTUAL, old), text, true).0, CurrentThread::Unknown);
+        let unread = read(marked(PLATFORM, good), marked(VIRTUAL, good), marked(TEXT, old), true);
+        assert_eq!(unread, (CurrentThread::Virtual(77), 0, true));
+        // Outside of Java the object may be moved while it is read.
+        assert_eq!(
+            read(marked(PLATFORM, good), marked(VIRTUAL, good), text, false).0,
+            CurrentThread::Unknown
+        );
     }
 
     #[test]
-    fn what_may_be_moving_or_is_no_virtual_thread_is_not_told_of() {
+    fn an_object_that_may_be_moving_or_is_no_virtual_thread_is_not_reported() {
         let unknown = |at, value, in_java| {
             let mut words = carrier(b"worker", false);
             words.insert(at, value);
-            assert_eq!(whom(&words, in_java).0, Whom::Unknown);
+            assert_eq!(current_thread(&words, in_java).0, CurrentThread::Unknown);
         };
         unknown(PAUSE, 1, false);
         unknown(VIRTUAL + 16, 0, true);
         unknown(CURRENT, 7, true);
-        // A pause that begins meanwhile.
+        // A pause begins during the reads.
         let words = carrier(b"worker", false);
         let looks = Cell::new(0);
         let memory = |at: usize| {
@@ -312,8 +342,8 @@ mod tests {
             }
             words.get(&at).copied()
         };
-        let mut name = Name::default();
-        assert_eq!(LAYOUT.whom(&HEAP, &memory, THREAD, false, &mut name), Whom::Unknown);
+        let mut name = VthreadName::default();
+        assert_eq!(LAYOUT.current_thread(&HEAP, &memory, THREAD, false, &mut name), CurrentThread::Unknown);
         assert_eq!(looks.get(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What of frames depends on the processor: a file for each architecture, all with the same
+//! The parts of frames that depend on the processor. Each architecture has a file with the same
 //! functions.
 
 #[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
@@ -6,4 +6,6 @@
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "processor/other.rs")]
 mod architecture;
 
-pub use architecture::{WALKS, lacks_sender, leaves, prologue, shape, slots, stub_shape};
+pub use architecture::{
+    WALKS, body_shape, has_popped_frame, lacks_sender_sp, prologue_shape, slots, stub_shape,
+};

@@ -1,13 +1,14 @@
-//! The memory that a walk may take for a thread's stack.
+//! The memory that a walk may read frames from.
 
 use core::cell::Cell;
 use core::ops::Range;
 
-use super::continuation::{Chunk, distant};
+use super::continuation::{Chunk, words_from};
 use crate::context::Registers as Position;
 use crate::memory::Memory;
 
-/// What of the thread's stack may be read: its own, or the chunk that it goes on in.
+/// The range of memory with the current frames: the thread's stack, or the chunk that is walked
+/// now.
 #[derive(Debug)]
 pub struct Stack<'m, M> {
     memory: &'m M,
@@ -21,28 +22,29 @@ impl<'m, M: Memory> Stack<'m, M> {
         Self { memory, begin: Cell::new(range.start), end: Cell::new(range.end), chunk: Cell::new(None) }
     }
 
-    /// A word of it.
+    /// Reads a word inside of the range.
     pub fn word(&self, at: usize) -> Option<usize> {
         let inside = at >= self.begin.get() && at < self.end.get();
         if inside { self.memory.word(at) } else { None }
     }
 
-    /// What a word of an interpreter's frame means, whose distances count from there.
-    pub fn place(&self, word: usize, from: usize) -> usize {
-        if self.chunk.get().is_some() { distant(from, word) } else { word }
+    /// Converts a word of an interpreted frame to an address. In a chunk it is a distance in words
+    /// from the address `from`.
+    pub fn derelativize(&self, word: usize, from: usize) -> usize {
+        if self.chunk.get().is_some() { words_from(from, word) } else { word }
     }
 
-    /// The frame pointer of whoever called the frame that has it there.
+    /// Reads a saved frame pointer at an address.
     pub fn link(&self, at: usize) -> Option<usize> {
-        Some(self.place(self.word(at)?, at))
+        Some(self.derelativize(self.word(at)?, at))
     }
 
-    /// The chunk that it goes on in, if it does.
+    /// Returns the chunk that is walked now.
     pub(super) fn chunk(&self) -> Option<Chunk> {
         self.chunk.get()
     }
 
-    /// Goes on in a chunk.
+    /// Continues in a chunk, and returns the registers of its youngest frame.
     pub(super) fn enter(&self, chunk: Chunk) -> Option<Position> {
         let range = chunk.range();
         self.begin.set(range.start);

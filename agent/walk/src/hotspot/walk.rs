@@ -1,7 +1,7 @@
-//! From one frame to its caller, until the frame that the thread began with.
+//! Walks from one frame to its caller, up to the thread's first frame.
 //!
-//! Each caller stands further out on the thread's own stack than what it called, or in the same
-//! chunk, and of chunks there are so many at most: so a walk comes to an end.
+//! A walk terminates because each caller is further out on the thread's stack, or in the same
+//! chunk, and the number of chunks is limited.
 
 mod callers;
 mod chunks;
@@ -11,55 +11,56 @@ use core::cell::Cell;
 
 use vouch_sample::Reason;
 
-use super::call_site_cache::Again;
-use super::continuation::{ContinuationLayout, Further};
+use super::call_site_cache::CallSiteCache;
+use super::continuation::{ContinuationLayout, Lookup};
 use super::frame_state::FrameState;
 use super::frames::Frames;
 use super::layout::Layout;
 use super::stack::Stack;
-use crate::context::{Interpreting, Registers as Position};
+use crate::context::{InterpreterRegisters, Registers as Position};
 use crate::memory::Memory;
-use crate::walker::Part;
-use callers::{Left, Next};
+use crate::walker::OwnFrames;
+use callers::{LastJavaFrame, NextFrame};
 use state::Walk;
 
-/// Frames without a method between two with one are few.
-const STUBS: usize = 64;
+/// How many frames without a method may follow each other.
+const MAX_STUBS: usize = 64;
 
-/// A thread where it was interrupted.
+/// The registers at which a walk begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Interrupted {
     pub at: Position,
-    /// What the interpreter keeps, if it was that.
-    pub interpreting: Interpreting,
-    /// It was not interrupted there: it has called somebody, and the address is within the call.
-    pub calls: bool,
+    /// The interpreter's registers, if the thread was interpreting.
+    pub interpreting: InterpreterRegisters,
+    /// True if the registers are a caller's instead of the interrupted frame's. The pc is then
+    /// inside the call instruction.
+    pub is_caller: bool,
 }
 
-/// What is known of the JVM.
+/// The offsets of the JVM's fields.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'l> {
+pub struct Layouts<'l> {
     pub layout: &'l Layout,
-    /// If there are virtual threads.
+    /// `None` until a virtual thread may exist.
     pub continuations: Option<&'l ContinuationLayout>,
 }
 
-/// Walks the thread whose JNIEnv this is.
+/// Walks the thread with this JNIEnv.
 pub fn walk<M: Memory>(
     memory: &M,
-    known: Known<'_>,
+    layouts: Layouts<'_>,
     env: usize,
     interrupted: Interrupted,
     frames: &mut Frames<'_>,
 ) -> Result<(), Reason> {
-    let layout = known.layout;
-    let thread = env.wrapping_sub(layout.ground.env);
-    let Interrupted { at, interpreting, calls } = interrupted;
+    let layout = layouts.layout;
+    let thread = env.wrapping_sub(layout.jvm.env);
+    let Interrupted { at, interpreting, is_caller } = interrupted;
     let field = |offset: usize| memory.word(thread.wrapping_add(offset));
-    let ground = &layout.ground;
-    let (base, size) = (field(ground.stack_base), field(ground.stack_size));
+    let jvm = &layout.jvm;
+    let (base, size) = (field(jvm.stack_base), field(jvm.stack_size));
     let (Some(base), Some(size)) = (base, size) else { return Err(Reason::UNKNOWN_STATE) };
-    // Below where it stands there is nothing of its own any more.
+    // The memory below the stack pointer has no frames.
     if at.sp >= base || at.sp < base.saturating_sub(size) {
         return Err(Reason::UNKNOWN_JAVA);
     }
@@ -67,32 +68,37 @@ pub fn walk<M: Memory>(
     let walk = Walk {
         memory,
         layout,
-        continuations: known.continuations,
+        continuations: layouts.continuations,
         thread,
         in_java,
         stack: Stack::new(memory, at.sp..base),
         interpreting,
         whole: Cell::new(false),
-        again: Again::default(),
-        moment: Cell::new(None),
-        leaving: Cell::new(None),
-        chunks: Cell::new(0),
+        call_sites: CallSiteCache::default(),
+        epoch: Cell::new(None),
+        yielding: Cell::new(None),
+        chunks_entered: Cell::new(0),
     };
-    let (last_pc, last_fp) = (field(ground.last_pc), field(ground.last_fp));
-    let left = match walk.left(field(ground.last_sp), last_pc, last_fp) {
-        Left::No if in_java && !calls => walk.unpacked_from(last_pc, last_fp).map_or(Left::No, Left::At),
-        left => left,
+    let (last_pc, last_fp) = (field(jvm.last_pc), field(jvm.last_fp));
+    let last_java_frame = match walk.last_java_frame(field(jvm.last_sp), last_pc, last_fp) {
+        LastJavaFrame::None if in_java && !is_caller => {
+            walk.last_java_frame_of_deopt(last_pc, last_fp).map_or(LastJavaFrame::None, LastJavaFrame::At)
+        }
+        anchor => anchor,
     };
-    let (mut here, mut state) = match left {
-        Left::At(position) => (position, FrameState::LastJavaFrame),
-        Left::Unsaid => return Err(Reason::UNKNOWN_JAVA),
-        Left::No if calls => (Position { pc: at.pc.wrapping_add(1), ..at }, FrameState::UnverifiedCaller),
-        Left::No if in_java => (at, FrameState::Interrupted),
-        Left::No => return Err(Reason::NO_JAVA_FRAME),
+    let (mut here, mut state) = match last_java_frame {
+        LastJavaFrame::At(position) => (position, FrameState::LastJavaFrame),
+        LastJavaFrame::NoPc => return Err(Reason::UNKNOWN_JAVA),
+        LastJavaFrame::None if is_caller => {
+            (Position { pc: at.pc.wrapping_add(1), ..at }, FrameState::UnverifiedCaller)
+        }
+        LastJavaFrame::None if in_java => (at, FrameState::Interrupted),
+        LastJavaFrame::None => return Err(Reason::NO_JAVA_FRAME),
     };
-    // Its youngest frame has returned to the barrier, which may have called somebody.
-    if state != FrameState::LastJavaFrame && walk.goes_on_in_chunk(here) {
-        let Some(Further::Is(youngest)) = walk.in_chunk(here, true) else {
+    // The thread is in the return barrier's code. The youngest frame on the stack has returned to
+    // it.
+    if state != FrameState::LastJavaFrame && walk.continues_in_chunk(here) {
+        let Some(Lookup::Found(youngest)) = walk.enter_next_chunk(here, true) else {
             return Err(Reason::UNKNOWN_JAVA);
         };
         (here, state) = (youngest, FrameState::Caller);
@@ -100,53 +106,55 @@ pub fn walk<M: Memory>(
     let mut stubs = 0_usize;
     loop {
         let before = frames.count();
-        let Some(next) = walk.leave(here, state, frames) else {
+        let Some(next) = walk.unwind(here, state, frames) else {
             return Err(if state == FrameState::Interrupted {
                 Reason::UNKNOWN_JAVA
             } else {
                 Reason::NOT_WALKABLE_JAVA
             });
         };
-        match known.continuations.map_or(Part::All, |known| known.part_since(before, frames)) {
-            Part::All => {}
-            Part::First(count) => {
+        let all = OwnFrames::All;
+        match layouts.continuations.map_or(all, |layout| layout.own_frames_since(before, frames)) {
+            OwnFrames::All => {}
+            OwnFrames::First(count) => {
                 frames.truncate(count);
                 break;
             }
-            Part::Torn => return Err(Reason::NOT_WALKABLE_JAVA),
+            OwnFrames::Torn => return Err(Reason::NOT_WALKABLE_JAVA),
         }
-        if frames.full() {
+        if frames.is_full() {
             break;
         }
-        let (caller, left) = match next {
-            Next::Caller(caller) => (caller, false),
-            Next::Left(caller) => (caller, true),
-            Next::Nobody => break,
+        let (caller, left_java) = match next {
+            NextFrame::Caller(caller) => (caller, false),
+            NextFrame::LastJavaFrame(caller) => (caller, true),
+            NextFrame::None => break,
         };
-        let (caller, in_chunk) = match walk.found(caller, frames) {
-            Some(Further::Is(found)) => found,
-            Some(Further::Nothing) => break,
+        let (caller, in_chunk) = match walk.resolve_caller(caller, frames) {
+            Some(Lookup::Found(found)) => found,
+            Some(Lookup::End) => break,
             None => return Err(Reason::NOT_WALKABLE_JAVA),
         };
         if state == FrameState::Interrupted && !walk.whole.get() {
-            frames.set_out(caller.pc);
+            frames.set_resume_point(caller.pc);
         }
         stubs = if frames.count() == before { stubs.wrapping_add(1) } else { 0 };
-        // What is interrupted may have taken down all that was its own.
-        let further =
+        // An interrupted frame may have been removed already, so its caller has the same stack
+        // pointer.
+        let is_further_out =
             in_chunk || caller.sp > here.sp || caller.sp == here.sp && state == FrameState::Interrupted;
-        if !further || stubs > STUBS {
+        if !is_further_out || stubs > MAX_STUBS {
             return Err(Reason::NOT_WALKABLE_JAVA);
         }
-        let without = frames.count() == 0 && state == FrameState::Interrupted;
-        (here, state) = match (left, without) {
+        let is_without_method = frames.count() == 0 && state == FrameState::Interrupted;
+        (here, state) = match (left_java, is_without_method) {
             (true, _) => (caller, FrameState::LastJavaFrame),
             (false, true) => (caller, FrameState::UnverifiedCaller),
             (false, false) => (caller, FrameState::Caller),
         };
     }
     match () {
-        () if !walk.is_of_one_moment() => Err(Reason::NOT_WALKABLE_JAVA),
+        () if !walk.is_heap_unchanged() => Err(Reason::NOT_WALKABLE_JAVA),
         () if frames.count() == 0 => Err(Reason::NO_JAVA_FRAME),
         () => Ok(()),
     }

@@ -1,41 +1,42 @@
-//! The candidates of one sample, walked one after the other, each under the guard: also all that is
-//! read to find it.
+//! Walks the candidates of one sample, one after the other. Each is found and walked under the
+//! guard.
 //!
-//! There must never be more of them, or more time for them, than is said here.
+//! The limits on the number of candidates and on their time must hold for each sample.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use vouch_sample::{Answer, Reason};
 
-use super::interrupted_thread::Scene;
+use super::interrupted_thread::InterruptedThread;
 use super::strategies::{ALL, STRATEGIES};
 use super::strategy::{Step, Strategy};
-use crate::context::{link, registers, repair};
+use crate::context::{link_register, registers, repair};
 use crate::guard;
-use crate::jvm_layout::Ground;
+use crate::jvm_layout::JvmLayout;
 use crate::kernel::clock;
 use crate::walker::{Room, Subject, Walker};
 
-/// At most so many candidates are walked for a sample, and none is begun after so many nanoseconds.
-const CANDIDATES: u32 = 12;
-const PATIENCE: u64 = 500_000;
+/// How many candidates of a sample are walked at most.
+const MAX_CANDIDATES: u32 = 12;
+/// No candidate is begun after this much CPU time, in nanoseconds.
+const MAX_CPU_NANOS: u64 = 500_000;
 
-/// After so many candidates whose walk faulted nothing is recovered any more: each was left halfway
-/// through the JVM's own code.
-pub const MOST_CRASHES: u64 = 100;
+/// After this many faults in the JVM's code recovery stops. Each of them abandoned that code
+/// halfway.
+pub const MAX_CRASHES: u64 = 100;
 
-/// What recovery is to do, and has done.
+/// The configuration of recovery, and its counters.
 #[derive(Debug)]
 pub struct Recovery {
-    pub ground: Ground,
-    /// By the number of each strategy: whether it is to be tried.
+    pub jvm: JvmLayout,
+    /// Which strategies are enabled, by their index in [`ALL`].
     pub chosen: [bool; STRATEGIES],
-    /// How many candidates of each were walked.
+    /// How many candidates of each strategy were walked.
     pub tried: [AtomicU64; STRATEGIES],
-    /// How many of all faulted in the JVM's code.
+    /// How many candidates faulted in the JVM's code.
     pub crashed: AtomicU64,
-    /// Set by the agent: nothing is to be tried any more.
+    /// The agent sets it to stop recovery.
     pub stopped: AtomicBool,
 }
 
@@ -43,31 +44,32 @@ pub struct Recovery {
 #[derive(Debug)]
 pub struct Attempts<'r> {
     recovery: &'r Recovery,
-    /// The next candidate: its strategy, and its number there.
+    /// Index of the next candidate's strategy.
     strategy: usize,
+    /// Number of the next candidate in its strategy.
     number: usize,
     walked: u32,
     begun: u64,
-    /// No more is to be begun.
+    /// True if the time is used up.
     late: bool,
 }
 
-/// A stack that a candidate gave.
+/// The result of a candidate's walk.
 #[derive(Debug, Clone, Copy)]
 pub struct Recovered {
     pub answer: Answer,
-    /// The number of its strategy.
+    /// The index of the candidate's strategy.
     pub strategy: u16,
-    /// Where the walk began.
+    /// The pc at which the walk began.
     pub pc: usize,
 }
 
 impl Recovery {
-    /// What can be tried for a sample; `None` if nothing can any more.
+    /// Begins the recovery of a sample. The result is `None` if recovery is stopped.
     pub fn attempts(&self) -> Option<Attempts<'_>> {
         let stopped =
-            self.stopped.load(Ordering::Relaxed) || self.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
-        // By the CPU clock: a handler may be preempted like anything else.
+            self.stopped.load(Ordering::Relaxed) || self.crashed.load(Ordering::Relaxed) >= MAX_CRASHES;
+        // The CPU clock does not count time during which the handler is preempted.
         let begun = clock(libc::CLOCK_THREAD_CPUTIME_ID);
         let first = Attempts { recovery: self, strategy: 0, number: 0, walked: 0, begun, late: false };
         (!stopped).then_some(first)
@@ -75,7 +77,7 @@ impl Recovery {
 }
 
 impl Attempts<'_> {
-    /// The next candidate that has a stack.
+    /// Walks candidates until one has a stack.
     ///
     /// # Safety
     /// As for [`guard::walk`].
@@ -85,8 +87,8 @@ impl Attempts<'_> {
         subject: &Subject<'_>,
         room: Room,
     ) -> Option<Recovered> {
-        let Recovery { ground, chosen, tried, crashed, .. } = self.recovery;
-        while self.walked < CANDIDATES && !self.late {
+        let Recovery { jvm, chosen, tried, crashed, .. } = self.recovery;
+        while self.walked < MAX_CANDIDATES && !self.late {
             let this = self.strategy;
             let strategy = ALL.get(this)?;
             if chosen.get(this) != Some(&true) {
@@ -94,8 +96,8 @@ impl Attempts<'_> {
                 continue;
             }
             let (number, ended, pc) = (Cell::new(self.number), Cell::new(true), Cell::new(0));
-            let attempt = Attempt { walker, ground, strategy, number: &number, ended: &ended, pc: &pc };
-            // SAFETY: by the caller's promise.
+            let attempt = Attempt { walker, jvm, strategy, number: &number, ended: &ended, pc: &pc };
+            // SAFETY: the caller promised what `guard::walk` requires.
             let answer = unsafe { guard::walk(&attempt, subject, room) };
             (self.strategy, self.number) =
                 if ended.get() { (this.wrapping_add(1), 0) } else { (this, number.get()) };
@@ -107,7 +109,7 @@ impl Attempts<'_> {
                 continue;
             }
             self.walked = self.walked.wrapping_add(1);
-            self.late = clock(libc::CLOCK_THREAD_CPUTIME_ID).wrapping_sub(self.begun) > PATIENCE;
+            self.late = clock(libc::CLOCK_THREAD_CPUTIME_ID).wrapping_sub(self.begun) > MAX_CPU_NANOS;
             if let Some(tried) = tried.get(this) {
                 tried.fetch_add(1, Ordering::Relaxed);
             }
@@ -119,40 +121,40 @@ impl Attempts<'_> {
     }
 }
 
-/// The next candidate of a strategy, as a walker.
+/// A walker that finds the next candidate of a strategy and walks it.
 #[derive(Debug)]
 struct Attempt<'a> {
     walker: &'a dyn Walker,
-    ground: &'a Ground,
+    jvm: &'a JvmLayout,
     strategy: &'a Strategy,
-    /// The number to go on with.
+    /// The number of the next candidate. The walk advances it.
     number: &'a Cell<usize>,
-    /// The strategy has nothing more; also where looking for it faulted.
+    /// True if the strategy has no more candidates, or the search for one faulted.
     ended: &'a Cell<bool>,
-    /// Where the walk began; 0 if there was no candidate.
+    /// The pc at which the walk began, or 0 if there was no candidate.
     pc: &'a Cell<usize>,
 }
 
-// SAFETY: an attempt is made and dropped by one handler, on one thread, which alone uses its cells.
+// SAFETY: one handler creates and drops an attempt, so a single thread uses its cells.
 unsafe impl Sync for Attempt<'_> {}
 
-// SAFETY: the other walker keeps the promise; nothing is written but by it.
+// SAFETY: the wrapped walker keeps the promises of the trait, and only it writes frames.
 unsafe impl Walker for Attempt<'_> {
     fn runs_jvm(&self) -> bool {
         self.walker.runs_jvm()
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
-        // SAFETY: the context is a ucontext and the JNIEnv the thread's, by the caller's promise.
-        let scene = unsafe {
-            let (at, link) = (registers(subject.context), link(subject.context));
-            Scene::of(at, link, subject, self.ground, self.walker.barrier())
+        // SAFETY: the caller promised a ucontext and the thread's JNIEnv.
+        let thread = unsafe {
+            let (at, link) = (registers(subject.context), link_register(subject.context));
+            InterruptedThread::new(at, link, subject, self.jvm, self.walker.barrier())
         };
-        let scene = scene.ok_or(Reason::UNKNOWN_JAVA)?;
+        let thread = thread.ok_or(Reason::UNKNOWN_JAVA)?;
         let candidate = loop {
             let number = self.number.get();
             self.number.set(number.wrapping_add(1));
-            match (self.strategy.propose)(&scene, number) {
+            match (self.strategy.propose)(&thread, number) {
                 Step::Try(candidate) => break candidate,
                 Step::Skip => {}
                 Step::End => return Err(Reason::UNKNOWN_JAVA),
@@ -160,11 +162,11 @@ unsafe impl Walker for Attempt<'_> {
         };
         self.ended.set(false);
         self.pc.set(candidate.pc);
-        // SAFETY: as above; the copy is nobody's to return to.
+        // SAFETY: the caller promised a ucontext. No thread resumes from the copy.
         unsafe {
             let mut copy = subject.context.cast::<libc::ucontext_t>().read();
             repair((&raw mut copy).cast(), candidate);
-            let repaired = Subject { context: (&raw mut copy).cast(), calls: true, ..*subject };
+            let repaired = Subject { context: (&raw mut copy).cast(), is_caller: true, ..*subject };
             self.walker.walk(&repaired, room)
         }
     }

@@ -1,124 +1,124 @@
-//! A thread as a strategy sees it: its registers, its stack from there outwards, its JavaThread,
-//! and what is code.
+//! An interrupted thread as recovery strategies see it: its registers, the stack further out, its
+//! JavaThread, and the code cache.
 //!
-//! It must never read outside of these. To be used under the guard.
+//! Nothing else must be read. All functions must run under the guard.
 
 use core::ops::Range;
 
 use crate::calls::follows_call;
-use crate::code_cache::Blob;
+use crate::code_cache::BlobKind;
 use crate::context::Registers;
-use crate::jvm_layout::Ground;
-use crate::memory::Live;
+use crate::jvm_layout::JvmLayout;
+use crate::memory::LiveMemory;
 use crate::walker::Subject;
 
-/// A caller's place that was saved lies in so many words.
-const SAVED: usize = 64;
+/// A saved return address is among this many words of the stack.
+const MAX_SAVED_WORDS: usize = 64;
 
 /// A thread that was interrupted.
 #[derive(Debug)]
-pub struct Scene<'g> {
+pub struct InterruptedThread<'g> {
     pub at: Registers,
+    /// The link register, on processors that have one.
     link: Option<usize>,
     java_thread: usize,
-    ground: &'g Ground,
-    /// The code that frames return to whose callers lie elsewhere.
+    jvm: &'g JvmLayout,
+    /// The return barrier's code.
     barrier: Range<usize>,
-    /// What of its stack lies further out than the place where it was interrupted.
+    /// The stack from the interrupted stack pointer outwards.
     stack: Range<usize>,
 }
 
-impl<'g> Scene<'g> {
-    /// The thread that was interrupted with these registers; `None` if it does not stand on its own
-    /// stack, or no other context would change anything.
+impl<'g> InterruptedThread<'g> {
+    /// Describes the thread that was interrupted with these registers. The result is `None` if it
+    /// is not on its own stack, or if AsyncGetCallTrace would ignore the context.
     ///
     /// # Safety
-    /// The subject's JNIEnv must be of this JVM, whose ground it is.
-    pub unsafe fn of(
+    /// The subject's JNIEnv must belong to the JVM that `jvm` describes.
+    pub unsafe fn new(
         at: Registers,
         link: Option<usize>,
         subject: &Subject<'_>,
-        ground: &'g Ground,
+        jvm: &'g JvmLayout,
         barrier: Range<usize>,
     ) -> Option<Self> {
-        let java_thread = (subject.env as usize).checked_sub(ground.env)?;
-        let scene = Self { at, link, java_thread, ground, barrier, stack: 0..0 };
-        let (base, size) = (scene.field(ground.stack_base), scene.field(ground.stack_size));
+        let java_thread = (subject.env as usize).checked_sub(jvm.env)?;
+        let thread = Self { at, link, java_thread, jvm, barrier, stack: 0..0 };
+        let (base, size) = (thread.field(jvm.stack_base), thread.field(jvm.stack_size));
         let inside = at.sp < base && at.sp >= base.checked_sub(size)?;
-        // Where a thread has said from where it left Java AsyncGetCallTrace begins there, whatever
-        // the context.
-        let fixed = scene.field(ground.last_sp) != 0 && scene.field(ground.last_pc) != 0;
-        (inside && !fixed).then_some(Self { stack: at.sp..base, ..scene })
+        // With a complete JavaFrameAnchor AsyncGetCallTrace begins there and ignores the context.
+        let fixed = thread.field(jvm.last_sp) != 0 && thread.field(jvm.last_pc) != 0;
+        (inside && !fixed).then_some(Self { stack: at.sp..base, ..thread })
     }
 
-    /// Where the last call returns to, if a register tells that, the thread was interrupted in code
-    /// of the JVM's making, and that is not what has called. What has its caller on the stack has
-    /// made a frame since, and stands elsewhere.
+    /// Returns the link register if it has the interrupted code's return address. The code must be
+    /// the JVM's, and it must not be the code that made the call. If the stack has the address,
+    /// too, the code has pushed a frame since, so the stack pointer is not the caller's.
     pub fn link(&self) -> Option<usize> {
         let link = self.link?;
         let (here, _) = self.code(self.at.pc)?;
         let is_own =
             self.is_interpreter(self.at.pc) || self.code(link).is_some_and(|(caller, _)| caller == here);
-        let place = |word: usize| self.at.sp.wrapping_add(word.wrapping_mul(size_of::<usize>()));
-        let is_saved = || (0..SAVED).any(|word| self.word(place(word)) == Some(link));
+        let word_at = |word: usize| self.at.sp.wrapping_add(word.wrapping_mul(size_of::<usize>()));
+        let is_saved = || (0..MAX_SAVED_WORDS).any(|word| self.word(word_at(word)) == Some(link));
         (!is_own && !is_saved()).then_some(link)
     }
 
-    /// True if the thread was interrupted in code of the JVM's making.
+    /// True if the thread was interrupted in the code cache.
     pub fn is_in_code(&self) -> bool {
         self.code(self.at.pc).is_some()
     }
 
-    /// Whose code an address is in, and of which kind that is.
-    fn code(&self, address: usize) -> Option<(usize, Blob)> {
-        // SAFETY: a scene is to be used under the guard.
-        self.ground.blobs.find(address, &unsafe { Live::guarded() })
+    /// Finds the code blob at an address, and its kind.
+    fn code(&self, address: usize) -> Option<(usize, BlobKind)> {
+        // SAFETY: all functions of this type run under the guard.
+        self.jvm.code_cache.find(address, &unsafe { LiveMemory::guarded() })
     }
 
-    /// A word of the thread's stack; `None` if there is none.
+    /// Reads a word of the stack further out. The result is `None` for any other address.
     pub fn word(&self, address: usize) -> Option<usize> {
         let inside = self.is_stack(address) && address.is_multiple_of(size_of::<usize>());
-        // SAFETY: the thread's own stack, in which it was interrupted further in.
+        // SAFETY: the address is on the thread's own stack, at or above the interrupted stack
+        // pointer, so it is mapped.
         inside.then(|| unsafe { (address as *const usize).read_volatile() })
     }
 
-    /// True for what may be the stack pointer of a frame further out.
+    /// True if the address may be the stack pointer of a frame further out.
     pub fn is_stack(&self, address: usize) -> bool {
         self.stack.contains(&address)
     }
 
-    /// True for what lies in the code of a method that may be running. Of one that was given up for
-    /// good nothing may be asked.
+    /// True if the address is in an nmethod that may be running. AsyncGetCallTrace must not be
+    /// asked about dead ones.
     pub fn is_method(&self, address: usize) -> bool {
-        self.code(address).is_some_and(|(_, kind)| kind == Blob::Method)
+        self.code(address).is_some_and(|(_, kind)| kind == BlobKind::Nmethod)
     }
 
-    /// True if a call ends at this address of a method's code. (The interpreter's return addresses
-    /// are entries of its own, behind no call.)
+    /// True if a call instruction ends at this address. The interpreter's return addresses are
+    /// return entries, which follow no call.
     pub fn follows_call(pc: usize) -> bool {
-        // SAFETY: as above.
-        follows_call(&unsafe { Live::guarded() }, pc)
+        // SAFETY: all functions of this type run under the guard.
+        follows_call(&unsafe { LiveMemory::guarded() }, pc)
     }
 
-    /// True for the code that frames return to whose callers the walker finds elsewhere, and for
-    /// where that goes on.
+    /// True if the address is in the return barrier. The walker can continue from there.
     pub fn is_barrier(&self, address: usize) -> bool {
         self.barrier.contains(&address)
     }
 
-    /// True for what lies in the interpreter's.
+    /// True if the address is in the interpreter.
     pub fn is_interpreter(&self, address: usize) -> bool {
-        self.ground.interpreter.contains(&address)
+        self.jvm.interpreter.contains(&address)
     }
 
-    /// The stack and the frame pointer that the thread has left Java with; 0 if it has not.
-    pub fn left_java(&self) -> (usize, usize) {
-        (self.field(self.ground.last_sp), self.field(self.ground.last_fp))
+    /// Reads `_last_Java_sp` and `_last_Java_fp`, which are 0 in Java.
+    pub fn last_java_sp_and_fp(&self) -> (usize, usize) {
+        (self.field(self.jvm.last_sp), self.field(self.jvm.last_fp))
     }
 
     fn field(&self, offset: usize) -> usize {
-        // SAFETY: the thread's JavaThread lives as long as its JNIEnv, and the offset is from the
-        // JVM's own tables.
+        // SAFETY: the JavaThread contains the JNIEnv, so it is valid. The JVM's tables contain the
+        // offset of the field.
         unsafe { (self.java_thread.wrapping_add(offset) as *const usize).read_volatile() }
     }
 }

@@ -1,87 +1,89 @@
-//! Where a caller may be found that AsyncGetCallTrace did not find.
+//! Strategies to find a Java caller that AsyncGetCallTrace did not find.
 //!
-//! A call leaves its return address on the stack, or in a register whose content the callee pushes.
-//! What is called may push the frame pointer below it, and then has a frame that the frame pointer
-//! leads to; compiled Java has a frame of a fixed size and no use for a frame pointer. Where calls
-//! push nothing, C++ keeps its return address at the near end of its frame: how large that is
-//! nobody knows, and so not where its caller's begins.
+//! A call leaves its return address on the stack, or in the link register, which the callee pushes.
+//! A callee may push the frame pointer below the return address, and then the frame pointer leads
+//! to its frame. Compiled Java has frames of a fixed size and needs no frame pointer. Where calls
+//! push nothing, C++ has its return address at the low end of its frame. The size of that frame is
+//! unknown, so its caller's stack pointer is unknown, too.
 
-use super::interrupted_thread::Scene;
+use super::interrupted_thread::InterruptedThread;
 use super::strategy::{Step, Strategy};
 use crate::context::{CALL_PUSHES, Registers};
 
 const WORD: usize = size_of::<usize>();
-/// How many words of the stack are looked at, and links of a chain of frame pointers.
-const WORDS: usize = 64;
-const LINKS: usize = 16;
+/// How many words of the stack the strategy `probe` reads at most.
+const MAX_WORDS: usize = 64;
+/// How many links of a chain of frame pointers are followed at most.
+const MAX_LINKS: usize = 16;
 
-/// How many strategies there are.
+/// The number of strategies.
 pub const STRATEGIES: usize = 4;
 
 /// The strategies, in the order in which they are tried.
 pub static ALL: [Strategy; STRATEGIES] = [
     Strategy { name: "left_java", keeps_leaf: true, sure: true, propose: left_java },
-    // What a register has may be from before some words were pushed.
+    // Words may have been pushed since the link register was set.
     Strategy { name: "top", keeps_leaf: false, sure: CALL_PUSHES, propose: top },
     Strategy { name: "probe", keeps_leaf: false, sure: false, propose: probe },
     Strategy { name: "frame_pointer", keeps_leaf: false, sure: false, propose: frame_pointer },
 ];
 
-/// The thread has left Java, and said with which registers, but not yet, or no longer, from where.
-fn left_java(scene: &Scene<'_>, number: usize) -> Step {
+/// Proposes the last Java frame, if the thread's anchor has a stack pointer but no pc: it is not
+/// set yet, or it was cleared already.
+fn left_java(thread: &InterruptedThread<'_>, number: usize) -> Step {
     if !CALL_PUSHES {
         return Step::End;
     }
-    let (sp, fp) = scene.left_java();
-    let pc = sp.checked_sub(WORD).and_then(|below| scene.word(below)).and_then(|pc| calling(scene, pc));
+    let (sp, fp) = thread.last_java_sp_and_fp();
+    let pc = sp.checked_sub(WORD).and_then(|below| thread.word(below)).and_then(|pc| calling(thread, pc));
     match pc {
         Some(pc) if number == 0 => Step::Try(Registers { pc, sp, fp }),
         _ => Step::End,
     }
 }
 
-/// Nothing has been pushed since the call, or the frame pointer alone.
-fn top(scene: &Scene<'_>, number: usize) -> Step {
-    let Registers { sp, fp, .. } = scene.at;
+/// Proposes the caller of a frame that has pushed nothing, or only the frame pointer.
+fn top(thread: &InterruptedThread<'_>, number: usize) -> Step {
+    let Registers { sp, fp, .. } = thread.at;
     match number {
-        0 => match scene.link().map(|link| calling(scene, link)) {
+        0 => match thread.link().map(|link| calling(thread, link)) {
             Some(Some(pc)) => Step::Try(Registers { pc, sp, fp }),
-            None if CALL_PUSHES => returned(scene, sp, fp),
+            None if CALL_PUSHES => returned(thread, sp, fp),
             _ => Step::Skip,
         },
-        1 => match scene.word(sp) {
-            Some(pushed) => returned(scene, sp.wrapping_add(WORD), pushed),
+        1 => match thread.word(sp) {
+            Some(pushed) => returned(thread, sp.wrapping_add(WORD), pushed),
             None => Step::End,
         },
         _ => Step::End,
     }
 }
 
-/// Words of the stack, the nearest first, whatever lies between.
-fn probe(scene: &Scene<'_>, number: usize) -> Step {
-    // The first two have been looked at.
-    let place = scene.at.sp.wrapping_add(number.wrapping_add(2).wrapping_mul(WORD));
-    if number >= WORDS || !scene.is_stack(place) || !ends_frames(scene) {
+/// Proposes return addresses among the words of the stack, the nearest first.
+fn probe(thread: &InterruptedThread<'_>, number: usize) -> Step {
+    // The strategy `top` has tried the first two words.
+    let slot = thread.at.sp.wrapping_add(number.wrapping_add(2).wrapping_mul(WORD));
+    if number >= MAX_WORDS || !thread.is_stack(slot) || !ends_frames(thread) {
         return Step::End;
     }
-    // Where a frame pointer was pushed it stands below the return address, and leads further out.
+    // A pushed frame pointer is just below the return address, and it points further out.
     let pushed =
-        scene.word(place.wrapping_sub(WORD)).filter(|pushed| scene.is_stack(*pushed) && *pushed > place);
-    returned(scene, place, pushed.unwrap_or(scene.at.fp))
+        thread.word(slot.wrapping_sub(WORD)).filter(|pushed| thread.is_stack(*pushed) && *pushed > slot);
+    returned(thread, slot, pushed.unwrap_or(thread.at.fp))
 }
 
-/// The chain of frame pointers, up to the first caller that is Java: C++ has such frames.
-fn frame_pointer(scene: &Scene<'_>, number: usize) -> Step {
+/// Proposes the first Java caller in the chain of frame pointers. C++ has such frames.
+fn frame_pointer(thread: &InterruptedThread<'_>, number: usize) -> Step {
     if number > 0 {
         return Step::End;
     }
-    let mut fp = scene.at.fp;
-    for _ in 0..LINKS {
-        let (Some(next), Some(pc)) = (scene.word(fp), scene.word(fp.wrapping_add(WORD))) else { break };
+    let mut fp = thread.at.fp;
+    for _ in 0..MAX_LINKS {
+        let (Some(next), Some(pc)) = (thread.word(fp), thread.word(fp.wrapping_add(WORD))) else { break };
         let sp = fp.wrapping_add(2 * WORD);
-        if let Some(calling) = calling(scene, pc) {
-            // The interpreter needs no more than its frame pointer.
-            if !scene.is_interpreter(pc) && !ends_frames(scene) {
+        if let Some(calling) = calling(thread, pc) {
+            // An interpreted frame needs only its frame pointer.
+            if !thread.is_interpreter(pc) && !ends_frames(thread) {
                 break;
             }
             return Step::Try(Registers { pc: calling, sp, fp: next });
@@ -94,44 +96,45 @@ fn frame_pointer(scene: &Scene<'_>, number: usize) -> Step {
     Step::End
 }
 
-/// True if a return address on the stack is where its frame ends.
-fn ends_frames(scene: &Scene<'_>) -> bool {
-    CALL_PUSHES || scene.is_in_code()
+/// True if the interrupted frame ends after its return address on the stack.
+fn ends_frames(thread: &InterruptedThread<'_>) -> bool {
+    CALL_PUSHES || thread.is_in_code()
 }
 
-/// The caller, if what lies at `place` is a return address into Java.
-fn returned(scene: &Scene<'_>, place: usize, fp: usize) -> Step {
-    let pc = scene.word(place).and_then(|pc| calling(scene, pc));
-    pc.map_or(Step::Skip, |pc| Step::Try(Registers { pc, sp: place.wrapping_add(WORD), fp }))
+/// Proposes the caller if the word at `slot` is a return address into Java.
+fn returned(thread: &InterruptedThread<'_>, slot: usize, fp: usize) -> Step {
+    let pc = thread.word(slot).and_then(|pc| calling(thread, pc));
+    pc.map_or(Step::Skip, |pc| Step::Try(Registers { pc, sp: slot.wrapping_add(WORD), fp }))
 }
 
-/// Where a caller is, if this is a return address into Java.
+/// Returns the pc to walk from if this is a return address into Java.
 ///
-/// AsyncGetCallTrace takes the place where it is to begin for an instruction that was interrupted,
-/// and looks for what stands behind it. What is known of a call stands at its return address, so it
-/// must be asked for the byte before.
-fn calling(scene: &Scene<'_>, pc: usize) -> Option<usize> {
-    if scene.is_interpreter(pc) {
+/// AsyncGetCallTrace takes its first pc for an interrupted instruction, and looks for the next
+/// PcDesc after it. The PcDesc of a call is at its return address, so the walk begins one byte
+/// before.
+fn calling(thread: &InterruptedThread<'_>, pc: usize) -> Option<usize> {
+    if thread.is_interpreter(pc) {
         return Some(pc);
     }
     let within = pc.wrapping_sub(1);
-    (scene.is_barrier(pc) || scene.is_method(within) && Scene::follows_call(pc)).then_some(within)
+    (thread.is_barrier(pc) || thread.is_method(within) && InterruptedThread::follows_call(pc))
+        .then_some(within)
 }
 
 #[cfg(test)]
 mod tests {
     extern crate std;
     use super::*;
-    use crate::code_cache::Blobs;
-    use crate::jvm_layout::Ground;
+    use crate::code_cache::CodeCache;
+    use crate::jvm_layout::JvmLayout;
     use crate::walker::Subject;
     use core::cell::Cell;
     use core::sync::atomic::AtomicUsize;
     use std::boxed::Box;
     use std::vec::Vec;
 
-    /// Where in the code a call ends, by the kinds of calls that HotSpot's assemblers write; and
-    /// what is none.
+    /// Code with the kinds of calls that HotSpot's assemblers write, and with jumps. The comments
+    /// say where the calls end.
     #[cfg(target_arch = "x86_64")]
     const CODE: [u8; 64] = {
         let mut code = [0x90; 64];
@@ -140,7 +143,7 @@ mod tests {
         (code[16], code[17], code[18]) = (0x41, 0xff, 0xd2);
         (code[24], code[25]) = (0xff, 0x15);
         (code[36], code[37], code[38]) = (0xff, 0x54, 0x24);
-        // jmp rel32, to 56: no call.
+        // jmp rel32, which ends at 56, is not a call.
         code[51] = 0xe9;
         code
     };
@@ -154,30 +157,30 @@ mod tests {
         (code[16], code[17], code[18], code[19]) = (0x00, 0x01, 0x3f, 0xd6);
         (code[24], code[25], code[26], code[27]) = (0xfe, 0xff, 0xff, 0x97);
         (code[36], code[37], code[38], code[39]) = (0xc0, 0x03, 0x3f, 0xd6);
-        // b and br x8, to 52 and 48: no calls.
+        // b and br x8, which end at 52 and 48, are not calls.
         code[51] = 0x14;
         (code[44], code[45], code[46], code[47]) = (0x00, 0x01, 0x1f, 0xd6);
         code
     };
     #[cfg(target_arch = "aarch64")]
     const CALLS: [usize; 4] = [8, 20, 28, 40];
-    /// What an interrupted thread has in the other registers.
+    /// An address that is neither code nor stack.
     const NOWHERE: usize = 0x1234_5678;
-    /// The code that frames return to whose callers lie elsewhere.
+    /// Where the return barrier begins.
     const BARRIER: usize = 0x8765_4321;
 
-    /// Words of the block that the code lies in: its head, a method's head with name, size and
-    /// state, and the code.
+    /// Number of words in the heap block: its header, the blob's name, size and state, and the
+    /// code.
     const BLOCK: usize = 2 + 6 + CODE.len() / WORD;
 
-    /// A thread with a stack, and a method's code of 64 bytes whose last eight are the
-    /// interpreter's.
+    /// A thread with a stack, and an nmethod with 64 bytes of code. The last eight of them are the
+    /// interpreter.
     struct Thread {
         stack: Vec<usize>,
-        /// Base, size, and the registers that it left Java with: sp, pc, fp.
-        jvms: Box<[usize; 5]>,
+        /// The fields of the JavaThread: stack base, stack size, and the anchor's sp, pc and fp.
+        fields: Box<[usize; 5]>,
         block: Box<[usize; BLOCK]>,
-        /// The ends of a heap's memory, its map, the logarithm of a segment's size.
+        /// The fields of the code heap: low, high, segmap, log2_segment_size.
         heap: Box<[usize; 4]>,
     }
 
@@ -193,18 +196,18 @@ mod tests {
             }
             let low = block.as_ptr() as usize;
             let heap = Box::new([low, low + BLOCK * WORD, &raw const MAP as usize, 10]);
-            let mut thread = Self { stack, jvms: Box::new([0; 5]), block, heap };
+            let mut thread = Self { stack, fields: Box::new([0; 5]), block, heap };
             let size = thread.stack.len() * WORD;
-            (thread.jvms[0], thread.jvms[1]) = (thread.place(0) + size, size);
+            (thread.fields[0], thread.fields[1]) = (thread.word_at(0) + size, size);
             thread
         }
 
-        /// The address of a word of the stack.
-        fn place(&self, word: usize) -> usize {
+        /// Returns the address of a word of the stack.
+        fn word_at(&self, word: usize) -> usize {
             self.stack.as_ptr() as usize + word * WORD
         }
 
-        /// The thread, interrupted in code.
+        /// Returns registers with a pc in the interpreter.
         fn at(&self, sp: usize, fp: usize) -> Registers {
             Registers { pc: self.code(61), sp, fp }
         }
@@ -213,13 +216,13 @@ mod tests {
             self.block.as_ptr() as usize + 8 * WORD + at
         }
 
-        /// All that a strategy proposes where the thread stands there.
+        /// Returns all candidates of a strategy for these registers.
         fn proposed(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
             self.proposed_with(strategy, at, None)
         }
 
-        /// The same, where a register has where the last call returns to, and there is somebody
-        /// else's code, too.
+        /// Does the same with a link register, and with the code of another thread in a second
+        /// heap.
         fn proposed_with(
             &self,
             strategy: &str,
@@ -227,38 +230,44 @@ mod tests {
             other: Option<(usize, &Self)>,
         ) -> Option<Vec<Registers>> {
             let (link, others) = other.map(|(link, other)| (link, other.heap.as_ptr() as usize)).unzip();
-            let ground = Ground {
+            let jvm = JvmLayout {
                 env: 0,
                 stack_base: 0,
                 stack_size: WORD,
                 last_sp: 2 * WORD,
                 last_pc: 3 * WORD,
                 last_fp: 4 * WORD,
-                blobs: Blobs {
+                code_cache: CodeCache {
                     heaps: [self.heap.as_ptr() as usize, others.unwrap_or(0), 0, 0, 0, 0, 0, 0],
                     low: 0,
                     high: WORD,
-                    map: 2 * WORD,
-                    segment: 3 * WORD,
+                    segmap: 2 * WORD,
+                    log2_segment_size: 3 * WORD,
                     used: 0,
-                    head: 2 * WORD,
+                    header_size: 2 * WORD,
                     name: 0,
                     size: WORD,
                     state: 2 * WORD,
-                    dead: 3,
+                    first_dead_state: 3,
                 },
                 interpreter: self.code(56)..self.code(64),
             };
-            let (walking, told) = (AtomicUsize::new(0), Cell::default());
-            let env = self.jvms.as_ptr().cast_mut().cast();
-            let subject =
-                Subject { env, context: core::ptr::null_mut(), calls: false, told: &told, walking: &walking };
-            // SAFETY: the ground says where things lie in this thread.
-            let scene = unsafe { Scene::of(at, link, &subject, &ground, BARRIER..BARRIER + 0x10) }?;
+            let (walking, info) = (AtomicUsize::new(0), Cell::default());
+            let env = self.fields.as_ptr().cast_mut().cast();
+            let subject = Subject {
+                env,
+                context: core::ptr::null_mut(),
+                is_caller: false,
+                info: &info,
+                walking: &walking,
+            };
+            // SAFETY: `jvm` has the offsets of the fields in `fields`.
+            let thread =
+                unsafe { InterruptedThread::new(at, link, &subject, &jvm, BARRIER..BARRIER + 0x10) }?;
             let strategy = ALL.iter().find(|known| known.name == strategy).unwrap();
             let mut proposed = Vec::new();
             for number in 0..10_000 {
-                match (strategy.propose)(&scene, number) {
+                match (strategy.propose)(&thread, number) {
                     Step::Try(candidate) => proposed.push(candidate),
                     Step::Skip => {}
                     Step::End => return Some(proposed),
@@ -268,19 +277,19 @@ mod tests {
         }
     }
 
-    // Where a call leaves its return address on the stack.
+    // Only for processors that push return addresses.
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn a_caller_is_where_a_call_ends_and_in_the_interpreter_anywhere() {
+    fn return_addresses_follow_calls_or_are_in_the_interpreter() {
         let mut thread = Thread::new(std::vec![0; 8]);
         let found: Vec<usize> = (0..64)
             .filter(|end| {
                 thread.stack[2] = thread.code(*end);
-                let here = thread.at(thread.place(2), NOWHERE);
+                let here = thread.at(thread.word_at(2), NOWHERE);
                 let callers = thread.proposed("top", here).unwrap();
-                // Within the call, as the walker must be asked; the interpreter has no such.
+                // The walk begins inside the call instruction, except in the interpreter.
                 let caller = thread.code(*end) - usize::from(*end < 56);
-                let expected = Registers { pc: caller, sp: thread.place(3), fp: NOWHERE };
+                let expected = Registers { pc: caller, sp: thread.word_at(3), fp: NOWHERE };
                 assert!(callers.is_empty() || callers == [expected], "{end}: {callers:?}");
                 !callers.is_empty()
             })
@@ -288,108 +297,108 @@ mod tests {
         assert_eq!(found, CALLS.into_iter().chain(56..64).collect::<Vec<usize>>());
     }
 
-    // Where a call leaves its return address on the stack.
+    // Only for processors that push return addresses.
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn a_method_that_was_given_up_calls_nobody() {
+    fn a_dead_method_is_never_a_caller() {
         let mut thread = Thread::new(std::vec![0; 8]);
         thread.stack[2] = thread.code(CALLS[0]);
-        let here = thread.at(thread.place(2), NOWHERE);
+        let here = thread.at(thread.word_at(2), NOWHERE);
         assert_eq!(thread.proposed("top", here).unwrap().len(), 1);
         thread.block[4] = 3;
         assert_eq!(thread.proposed("top", here).unwrap(), []);
     }
 
     #[test]
-    fn a_frame_pointer_that_was_pushed_alone_is_the_callers() {
+    fn a_frame_that_has_pushed_only_the_frame_pointer_has_its_caller_found() {
         let mut thread = Thread::new(std::vec![0; 8]);
-        (thread.stack[2], thread.stack[3]) = (thread.place(7), thread.code(CALLS[0]));
-        let expected = Registers { pc: thread.code(7), sp: thread.place(4), fp: thread.place(7) };
-        assert_eq!(thread.proposed("top", thread.at(thread.place(2), NOWHERE)).unwrap(), [expected]);
+        (thread.stack[2], thread.stack[3]) = (thread.word_at(7), thread.code(CALLS[0]));
+        let expected = Registers { pc: thread.code(7), sp: thread.word_at(4), fp: thread.word_at(7) };
+        assert_eq!(thread.proposed("top", thread.at(thread.word_at(2), NOWHERE)).unwrap(), [expected]);
     }
 
     #[test]
-    fn a_register_that_has_where_a_call_returns_to_is_the_callers_unless_the_call_was_ones_own() {
+    fn the_link_register_is_the_caller_unless_the_same_code_made_the_call() {
         let mut thread = Thread::new(std::vec![0; 8]);
         let stub = Thread::new(Vec::new());
         let linked = |thread: &Thread, pc, end: usize| {
-            let here = Registers { pc, ..thread.at(thread.place(2), NOWHERE) };
+            let here = Registers { pc, ..thread.at(thread.word_at(2), NOWHERE) };
             thread.proposed_with("top", here, Some((thread.code(end), &stub))).unwrap()
         };
-        let expected = Registers { pc: thread.code(CALLS[0] - 1), sp: thread.place(2), fp: NOWHERE };
+        let expected = Registers { pc: thread.code(CALLS[0] - 1), sp: thread.word_at(2), fp: NOWHERE };
         assert_eq!(linked(&thread, stub.code(12), CALLS[0]), [expected]);
         assert_eq!(linked(&thread, stub.code(12), CALLS[0] + 4), [], "no call ends there");
-        assert_eq!(linked(&thread, NOWHERE, CALLS[0]), [], "of C++ nobody knows what it has pushed");
-        // From the same method, and from the interpreter, something else has been called, and has
-        // come back.
+        assert_eq!(linked(&thread, NOWHERE, CALLS[0]), [], "C++ may have pushed anything");
+        // The interrupted method and the interpreter have called other code, which has returned.
         assert_eq!(linked(&thread, thread.code(12), CALLS[0]), []);
         assert_eq!(linked(&thread, thread.code(60), CALLS[0]), []);
-        // It has been saved since, so the stack was another one then.
+        // The link register has been saved since, so the stack pointer is not the caller's.
         thread.stack[5] = thread.code(CALLS[0]);
         assert_eq!(linked(&thread, stub.code(12), CALLS[0]), []);
     }
 
     #[test]
-    fn words_are_looked_at_from_the_nearest_on_and_not_for_ever() {
+    fn the_nearest_words_are_probed_first_and_up_to_a_limit() {
         let mut thread = Thread::new(std::vec![0; 200]);
         for word in [0, 1, 5, 9, 65, 66] {
             thread.stack[word] = thread.code(CALLS[1]);
         }
-        // One that was pushed leads further out.
-        (thread.stack[4], thread.stack[8]) = (thread.place(2), thread.place(30));
-        let here = thread.at(thread.place(0), NOWHERE);
+        // A pushed frame pointer leads further out.
+        (thread.stack[4], thread.stack[8]) = (thread.word_at(2), thread.word_at(30));
+        let here = thread.at(thread.word_at(0), NOWHERE);
         let places: Vec<(usize, usize)> =
             thread.proposed("probe", here).unwrap().iter().map(|it| (it.sp, it.fp)).collect();
-        let behind = |word: usize| thread.place(word + 1);
-        // The nearest two are another strategy's.
-        assert_eq!(places, [(behind(5), NOWHERE), (behind(9), thread.place(30)), (behind(65), NOWHERE)]);
+        let after = |word: usize| thread.word_at(word + 1);
+        // The strategy `top` tries the nearest two words.
+        assert_eq!(places, [(after(5), NOWHERE), (after(9), thread.word_at(30)), (after(65), NOWHERE)]);
     }
 
     #[test]
-    fn a_candidate_may_be_where_frames_return_to_whose_callers_lie_elsewhere() {
+    fn a_candidate_may_be_the_return_barrier() {
         let mut thread = Thread::new(std::vec![0; 16]);
         (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 0x10);
-        let here = thread.at(thread.place(0), NOWHERE);
-        let expected = Registers { pc: BARRIER - 1, sp: thread.place(6), fp: NOWHERE };
+        let here = thread.at(thread.word_at(0), NOWHERE);
+        let expected = Registers { pc: BARRIER - 1, sp: thread.word_at(6), fp: NOWHERE };
         assert_eq!(thread.proposed("probe", here).unwrap(), [expected]);
     }
 
     #[test]
-    fn a_chain_of_frame_pointers_leads_to_the_first_java_caller() {
+    fn the_chain_of_frame_pointers_leads_to_the_first_java_caller() {
         let mut thread = Thread::new(std::vec![0; 16]);
-        // Two frames of C++, and one that Java called.
+        // Two frames of C++ are between the thread and the frame that Java called.
         for (frame, next, pc) in [(2, 5, NOWHERE), (5, 9, NOWHERE), (9, 12, thread.code(CALLS[2]))] {
-            (thread.stack[frame], thread.stack[frame + 1]) = (thread.place(next), pc);
+            (thread.stack[frame], thread.stack[frame + 1]) = (thread.word_at(next), pc);
         }
-        let here = thread.at(thread.place(0), thread.place(2));
+        let here = thread.at(thread.word_at(0), thread.word_at(2));
         let expected =
-            Registers { pc: thread.code(CALLS[2] - 1), sp: thread.place(11), fp: thread.place(12) };
+            Registers { pc: thread.code(CALLS[2] - 1), sp: thread.word_at(11), fp: thread.word_at(12) };
         assert_eq!(thread.proposed("frame_pointer", here).unwrap(), [expected]);
-        // None leads back.
-        (thread.stack[5], thread.stack[4]) = (thread.place(3), thread.code(CALLS[2]));
+        // A chain that leads back is refused.
+        (thread.stack[5], thread.stack[4]) = (thread.word_at(3), thread.code(CALLS[2]));
         assert_eq!(thread.proposed("frame_pointer", here).unwrap(), []);
     }
 
-    // Where a call leaves its return address on the stack.
+    // Only for processors that push return addresses.
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn a_thread_that_has_left_java_is_where_it_said_once_it_has_called() {
+    fn a_thread_with_an_anchor_without_pc_has_its_last_java_frame_found() {
         let mut thread = Thread::new(std::vec![0; 16]);
         thread.stack[8] = thread.code(CALLS[3]);
-        (thread.jvms[2], thread.jvms[4]) = (thread.place(9), thread.place(12));
-        let expected = Registers { pc: thread.code(CALLS[3] - 1), sp: thread.place(9), fp: thread.place(12) };
-        assert_eq!(thread.proposed("left_java", thread.at(thread.place(3), NOWHERE)).unwrap(), [expected]);
-        // It has not called yet: what lies below is from before.
-        assert_eq!(thread.proposed("left_java", thread.at(thread.place(9), NOWHERE)).unwrap(), []);
-        thread.jvms[3] = thread.code(CALLS[3]);
+        (thread.fields[2], thread.fields[4]) = (thread.word_at(9), thread.word_at(12));
+        let expected =
+            Registers { pc: thread.code(CALLS[3] - 1), sp: thread.word_at(9), fp: thread.word_at(12) };
+        assert_eq!(thread.proposed("left_java", thread.at(thread.word_at(3), NOWHERE)).unwrap(), [expected]);
+        // The thread has not called yet, so the word below is an old one.
+        assert_eq!(thread.proposed("left_java", thread.at(thread.word_at(9), NOWHERE)).unwrap(), []);
+        thread.fields[3] = thread.code(CALLS[3]);
         assert!(
-            thread.proposed("left_java", thread.at(thread.place(3), NOWHERE)).is_none(),
-            "it said from where"
+            thread.proposed("left_java", thread.at(thread.word_at(3), NOWHERE)).is_none(),
+            "the anchor has a pc"
         );
     }
 
     #[test]
-    fn whatever_the_registers_nothing_is_read_or_proposed_outside_of_the_thread() {
+    fn for_any_registers_nothing_outside_of_the_thread_is_read_or_proposed() {
         let mut random = 1_u64;
         let mut next = || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -398,8 +407,8 @@ mod tests {
         let mut proposed = 0;
         for _ in 0..100_000 {
             let mut thread = Thread::new(std::vec![0; 12]);
-            let (stack, code) = (thread.place(0), thread.code(0));
-            // Somewhere in the stack, near its ends, in the code, or anywhere at all.
+            let (stack, code) = (thread.word_at(0), thread.code(0));
+            // The values are on the stack, near its ends, in the code, or anywhere.
             let mut any = || match next() % 4 {
                 0 => stack.wrapping_add(next() % 128).wrapping_sub(16),
                 1 => code + CALLS[next() % 4],
@@ -410,7 +419,7 @@ mod tests {
                 *word = any();
             }
             for word in [2, 4] {
-                thread.jvms[word] = any();
+                thread.fields[word] = any();
             }
             let here = Registers { pc: any(), sp: any(), fp: any() };
             let own = stack..stack + 12 * WORD;
@@ -428,6 +437,6 @@ mod tests {
                 }
             }
         }
-        assert!(proposed > 10_000, "{proposed} candidates say little");
+        assert!(proposed > 10_000, "only {proposed} candidates");
     }
 }

@@ -1,26 +1,27 @@
-//! What a strategy is, and what it proposes.
+//! The type of a recovery strategy and of its proposals.
 
-use super::interrupted_thread::Scene;
+use super::interrupted_thread::InterruptedThread;
 use crate::context::Registers;
 
 /// One way to repair a context.
 #[derive(Debug)]
 pub struct Strategy {
     pub name: &'static str,
-    /// Its candidates are the interrupted thread's own topmost Java frame, and no caller's.
+    /// True if a candidate is the thread's topmost Java frame instead of one of its callers.
     pub keeps_leaf: bool,
-    /// Between the interrupted frame and the caller that it proposes no other can lie.
+    /// True if no frame can be between the interrupted frame and the proposed caller.
     pub sure: bool,
-    /// Its candidate of that number.
-    pub(super) propose: fn(&Scene<'_>, usize) -> Step,
+    /// Returns the strategy's candidate with this number.
+    pub(super) propose: fn(&InterruptedThread<'_>, usize) -> Step,
 }
 
 /// What a strategy proposes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
+    /// Walk from these registers.
     Try(Registers),
-    /// Nothing under this number.
+    /// No candidate has this number. Later numbers may have one.
     Skip,
-    /// It has nothing more.
+    /// The strategy has no more candidates.
     End,
 }

@@ -1,37 +1,42 @@
-//! Any other processor: nobody knows yet what its frames look like, so nothing is walked.
+//! Any other processor. Its frames are not supported, so the walker walks nothing.
 
 use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
 
+/// The walker does not support this processor.
 pub const WALKS: bool = false;
 
-/// As on x86-64, so that the rest can be read by a compiler; no layout is made where nothing is
-/// walked.
+/// Slots as on x86-64, so that the other modules compile. Nothing uses them, because no layout is
+/// created on this processor.
 pub mod slots {
-    pub const SENDER: usize = 1;
+    pub const SENDER_SP: usize = 1;
     pub const LAST_SP: usize = 2;
     pub const METHOD: usize = 3;
-    pub const BYTECODE: [usize; 2] = [7, 8];
-    pub const HOLDER: usize = 6;
+    pub const BCP: [usize; 2] = [7, 8];
+    pub const CALL_WRAPPER: usize = 6;
 }
 
-pub fn prologue(_: &impl Memory, _: usize, _: usize) -> Option<Shape> {
+/// Returns `None`: no frame is recognised.
+pub fn prologue_shape(_: &impl Memory, _: usize, _: usize) -> Option<Shape> {
     None
 }
 
-pub fn shape(_: &impl Memory, _: usize) -> Option<Shape> {
+/// Returns `None`: no frame is recognised.
+pub fn body_shape(_: &impl Memory, _: usize) -> Option<Shape> {
     None
 }
 
-pub fn leaves(_: &impl Memory, _: usize) -> bool {
+/// Returns false: no interpreted frame is read.
+pub fn has_popped_frame(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// Of such a frame its registers tell what it lacks.
-pub fn lacks_sender(_: &impl Memory, _: usize) -> bool {
+/// Returns false: no interpreted frame is read.
+pub fn lacks_sender_sp(_: &impl Memory, _: usize) -> bool {
     false
 }
 
+/// Returns `None`: no frame is recognised.
 pub fn stub_shape(_: &impl Memory, _: usize) -> Option<Shape> {
     None
 }

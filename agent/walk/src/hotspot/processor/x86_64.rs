@@ -1,23 +1,24 @@
-//! x86-64: frames that are just being made or taken down, told by the instructions around them, and
-//! the interpreter's.
+//! x86-64: recognises incomplete frames by the instructions around the pc, and has the layout of
+//! interpreted frames.
 
 use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
 
-/// This processor's frames are known.
+/// The walker supports this processor.
 pub const WALKS: bool = true;
 
-/// How many words below an interpreter's frame pointer there is what.
+/// Slots of an interpreted frame, in words below its frame pointer.
 pub mod slots {
-    /// The caller's stack pointer, before it made room for the callee's locals.
-    pub const SENDER: usize = 1;
-    /// Its stack pointer when it called another method; 0 when none is called.
+    /// The sender's stack pointer, before space for the callee's locals was added.
+    pub const SENDER_SP: usize = 1;
+    /// The stack pointer at a call of another method, or 0 during none.
     pub const LAST_SP: usize = 2;
+    /// The `Method`.
     pub const METHOD: usize = 3;
-    /// Where it is in the bytecode: until JDK 9, and since then.
-    pub const BYTECODE: [usize; 2] = [7, 8];
-    /// In a frame that begins what the VM has called: who holds the anchor.
-    pub const HOLDER: usize = 6;
+    /// The bcp: before JDK 9, and since JDK 9.
+    pub const BCP: [usize; 2] = [7, 8];
+    /// The `JavaCallWrapper`, in a frame of the call stub.
+    pub const CALL_WRAPPER: usize = 6;
 }
 
 const PUSH_FP: u8 = 0x55;
@@ -25,14 +26,16 @@ const POP_FP: u8 = 0x5d;
 const LEAVE: u8 = 0xc9;
 const RETURN: u8 = 0xc3;
 const JUMP: u8 = 0xe9;
-/// add rsp, of one byte and of four.
+/// add rsp, with an operand of one byte and of four.
 const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
-/// mov rbp, rsp, as two assemblers write it.
+/// mov rbp, rsp, in two encodings.
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
-/// cmp [r15 + …], 0: what looks for an exception, of one byte and of four.
+/// cmp [r15 + …], 0: the check for a pending exception, with a displacement of one byte and of
+/// four.
 const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
-/// What looks at the poll, or for an exception, behind the frame: cmp rsp, [r15 + …]; mov r10, [r15
-/// + …]; cmp [r15 + …], 0: each of one byte and of four; and how long it is.
+/// The polls and exception checks after the frame was removed, with their lengths. They are cmp
+/// rsp, [r15 + …]; mov r10, [r15 + …]; cmp [r15 + …], 0. Each has a displacement of one byte or
+/// four.
 const POLLS: [([u8; 3], usize); 6] = [
     ([0x49, 0x3b, 0x67], 4),
     ([0x49, 0x3b, 0xa7], 7),
@@ -41,70 +44,76 @@ const POLLS: [([u8; 3], usize); 6] = [
     (EXCEPTION[0], 5),
     (EXCEPTION[1], 8),
 ];
-/// And what comes behind that: ja; test [r10], eax; jne. Older code has one instruction: test eax,
-/// [rip + …].
+/// The instructions after a poll: ja; test [r10], eax; jne.
 const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
+/// test eax, [rip + …]: the poll of older code, which is a single instruction.
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
-/// The interpreter takes what it returns to from the stack: leave; pop r13.
-const LEAVES: [u8; 2] = [0x41, 0x5d];
+/// pop r13, by which the interpreter pops its return address after leave.
+const POP_RETURN_ADDRESS: [u8; 2] = [0x41, 0x5d];
 
-/// What an instruction does that makes a frame.
+/// What an instruction of a prologue does to the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Makes {
+enum PrologueStep {
     Nothing,
+    /// Pushes the frame pointer.
     Push,
-    Room,
-    Saved,
+    /// Lowers the stack pointer by the frame's size.
+    Allocate,
+    /// Saves the frame pointer in the frame.
+    Save,
 }
 
-/// The instructions that make frames: their first bytes, how long they are, what they do. None is
-/// the beginning of another one.
-const MAKING: [(&[u8], usize, Makes); 22] = [
-    // mov [rsp - …], eax: whether the stack is large enough.
-    (&[0x89, 0x84, 0x24], 7, Makes::Nothing),
-    (&[0x55], 1, Makes::Push),
-    (&SET_FP[0], 3, Makes::Nothing),
-    (&SET_FP[1], 3, Makes::Nothing),
-    // sub rsp, of one byte and of four.
-    (&[0x48, 0x83, 0xec], 4, Makes::Room),
-    (&[0x48, 0x81, 0xec], 7, Makes::Room),
-    // mov [rsp + …], rbp, likewise.
-    (&[0x48, 0x89, 0x6c, 0x24], 5, Makes::Saved),
-    (&[0x48, 0x89, 0xac, 0x24], 8, Makes::Saved),
-    // Whether the code may still be entered: cmp [r15 + …], …; a jump, of one byte and of four.
-    (&[0x41, 0x81, 0x7f], 8, Makes::Nothing),
-    (&[0x41, 0x81, 0xbf], 11, Makes::Nothing),
-    (&[0x74], 2, Makes::Nothing),
-    (&[0x75], 2, Makes::Nothing),
-    (&[0x0f, 0x84], 6, Makes::Nothing),
-    (&[0x0f, 0x85], 6, Makes::Nothing),
-    // Nothing at all, of one byte and of more.
-    (&[0x90], 1, Makes::Nothing),
-    (&[0x66, 0x90], 2, Makes::Nothing),
-    (&[0x0f, 0x1f, 0x00], 3, Makes::Nothing),
-    (&[0x0f, 0x1f, 0x40], 4, Makes::Nothing),
-    (&[0x0f, 0x1f, 0x44], 5, Makes::Nothing),
-    (&[0x66, 0x0f, 0x1f, 0x44], 6, Makes::Nothing),
-    (&[0x0f, 0x1f, 0x80], 7, Makes::Nothing),
-    (&[0x0f, 0x1f, 0x84], 8, Makes::Nothing),
+/// The instructions of prologues: their first bytes, their length and their step. No entry is a
+/// prefix of another one.
+const PROLOGUE: [(&[u8], usize, PrologueStep); 22] = [
+    // mov [rsp - …], eax: the stack bang.
+    (&[0x89, 0x84, 0x24], 7, PrologueStep::Nothing),
+    (&[0x55], 1, PrologueStep::Push),
+    (&SET_FP[0], 3, PrologueStep::Nothing),
+    (&SET_FP[1], 3, PrologueStep::Nothing),
+    // sub rsp, with an operand of one byte and of four.
+    (&[0x48, 0x83, 0xec], 4, PrologueStep::Allocate),
+    (&[0x48, 0x81, 0xec], 7, PrologueStep::Allocate),
+    // mov [rsp + …], rbp, with a displacement of one byte and of four.
+    (&[0x48, 0x89, 0x6c, 0x24], 5, PrologueStep::Save),
+    (&[0x48, 0x89, 0xac, 0x24], 8, PrologueStep::Save),
+    // The nmethod entry barrier: cmp [r15 + …], …; je or jne, with an operand of one byte and of
+    // four.
+    (&[0x41, 0x81, 0x7f], 8, PrologueStep::Nothing),
+    (&[0x41, 0x81, 0xbf], 11, PrologueStep::Nothing),
+    (&[0x74], 2, PrologueStep::Nothing),
+    (&[0x75], 2, PrologueStep::Nothing),
+    (&[0x0f, 0x84], 6, PrologueStep::Nothing),
+    (&[0x0f, 0x85], 6, PrologueStep::Nothing),
+    // nop, with one byte or more.
+    (&[0x90], 1, PrologueStep::Nothing),
+    (&[0x66, 0x90], 2, PrologueStep::Nothing),
+    (&[0x0f, 0x1f, 0x00], 3, PrologueStep::Nothing),
+    (&[0x0f, 0x1f, 0x40], 4, PrologueStep::Nothing),
+    (&[0x0f, 0x1f, 0x44], 5, PrologueStep::Nothing),
+    (&[0x66, 0x0f, 0x1f, 0x44], 6, PrologueStep::Nothing),
+    (&[0x0f, 0x1f, 0x80], 7, PrologueStep::Nothing),
+    (&[0x0f, 0x1f, 0x84], 8, PrologueStep::Nothing),
 ];
-/// More are never needed.
-const INSTRUCTIONS: usize = 32;
+/// No prologue has more instructions.
+const MAX_INSTRUCTIONS: usize = 32;
 
-/// The frame at an interrupted instruction of code that is making it: which of the instructions
-/// before have been done. `None` where one of them is not known.
-pub fn prologue(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
+/// Returns the shape of a frame at a pc in the prologue, which begins at `begin`. The result is
+/// `None` if an instruction before the pc is unknown.
+pub fn prologue_shape(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
     let (mut at, mut shape) = (begin, Shape::Returning);
-    for _ in 0..INSTRUCTIONS {
+    for _ in 0..MAX_INSTRUCTIONS {
         if at >= pc {
             break;
         }
-        let (_, length, makes) = MAKING.iter().find(|(bytes, ..)| is(memory, at, bytes))?;
-        shape = match (makes, shape) {
-            (Makes::Push, Shape::Returning) => Shape::Pushed,
-            (Makes::Room, Shape::Pushed) | (Makes::Saved, Shape::Unsaved | Shape::Whole) => Shape::Whole,
-            (Makes::Room, Shape::Returning) => Shape::Unsaved,
-            (Makes::Nothing, shape) => shape,
+        let (_, length, step) = PROLOGUE.iter().find(|(bytes, ..)| is(memory, at, bytes))?;
+        shape = match (step, shape) {
+            (PrologueStep::Push, Shape::Returning) => Shape::Pushed,
+            (PrologueStep::Allocate, Shape::Pushed) | (PrologueStep::Save, Shape::Unsaved | Shape::Whole) => {
+                Shape::Whole
+            }
+            (PrologueStep::Allocate, Shape::Returning) => Shape::Unsaved,
+            (PrologueStep::Nothing, shape) => shape,
             _ => return None,
         };
         at = at.wrapping_add(*length);
@@ -112,25 +121,26 @@ pub fn prologue(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> 
     (at == pc || pc < begin).then_some(shape)
 }
 
-/// The frame at an interrupted instruction behind that.
-pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
+/// Returns the shape of a frame at a pc after the prologue.
+pub fn body_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     let before = |back: usize, what: &[u8]| is(memory, pc.wrapping_sub(back), what);
     let at = |what: &[u8]| is(memory, pc, what);
-    let dropped =
+    let is_dropped =
         |back: usize| before(back.wrapping_add(4), &DROP[0]) || before(back.wrapping_add(7), &DROP[1]);
-    // One byte alone is the end of many an instruction: what stands around it has to be what takes
-    // a frame down.
-    let popped = |back: usize| before(back.wrapping_add(1), &[POP_FP]) && dropped(back.wrapping_add(1));
-    // Only code around native methods leaves its frame, and looks for an exception then.
-    let left = |back: usize| before(back.wrapping_add(1), &[LEAVE]);
-    let taken_down = |back: usize, poll: &[u8; 3]| popped(back) || EXCEPTION.contains(poll) && left(back);
-    let after_poll = || POLLS.iter().any(|(poll, length)| before(*length, poll) && taken_down(*length, poll));
+    // A single byte may be the end of another instruction. So the bytes around it must be the
+    // epilogue's, too.
+    let is_popped = |back: usize| before(back.wrapping_add(1), &[POP_FP]) && is_dropped(back.wrapping_add(1));
+    // Only wrappers of native methods use leave, and they check for an exception afterwards.
+    let has_left = |back: usize| before(back.wrapping_add(1), &[LEAVE]);
+    let is_removed =
+        |back: usize, poll: &[u8; 3]| is_popped(back) || EXCEPTION.contains(poll) && has_left(back);
+    let after_poll = || POLLS.iter().any(|(poll, length)| before(*length, poll) && is_removed(*length, poll));
     let returning = byte(pc)? == RETURN
-        || POLLS.iter().any(|(poll, _)| at(poll) && taken_down(0, poll))
-        || (at(&POLL_PAGE) || at(&[JUMP])) && popped(0)
+        || POLLS.iter().any(|(poll, _)| at(poll) && is_removed(0, poll))
+        || (at(&POLL_PAGE) || at(&[JUMP])) && is_popped(0)
         || AFTER_POLL.iter().any(|after| at(after)) && after_poll();
-    let pushed = byte(pc)? == POP_FP && dropped(0);
+    let pushed = byte(pc)? == POP_FP && is_dropped(0);
     Some(match (returning, pushed) {
         (true, _) => Shape::Returning,
         (false, true) => Shape::Pushed,
@@ -138,18 +148,18 @@ pub fn shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     })
 }
 
-/// True where the interpreter has taken a frame down, and what it returns to is on top.
-pub fn leaves(memory: &impl Memory, pc: usize) -> bool {
-    memory.byte(pc.wrapping_sub(1)) == Some(LEAVE) && is(memory, pc, &LEAVES)
+/// True if the interpreter has removed its frame, and the return address is on top of the stack.
+pub fn has_popped_frame(memory: &impl Memory, pc: usize) -> bool {
+    memory.byte(pc.wrapping_sub(1)) == Some(LEAVE) && is(memory, pc, &POP_RETURN_ADDRESS)
 }
 
-/// Of such a frame its registers tell what it lacks.
-pub fn lacks_sender(_: &impl Memory, _: usize) -> bool {
+/// Returns false: the registers have what a new interpreted frame lacks.
+pub fn lacks_sender_sp(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// The frame at an interrupted instruction of code of which no size of a frame is known; `None` if
-/// it does not tell.
+/// Returns the shape of a frame at a pc in code without a known frame size. The result is `None` if
+/// the instructions do not show it.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     if byte(pc)? == PUSH_FP || byte(pc)? == RETURN {

@@ -54,7 +54,7 @@ fn of_a_recursion_for_which_there_is_no_room_both_ends_are_walked() {
         let ends = [&all[..inner], &all[all.len() - outer..]].concat();
         let [kept, at_frame, frames] =
             [depth, inner, all.len() - depth].map(|count| u32::try_from(count).unwrap());
-        let (answer, walked, told) = thread.jvm.walk_within(depth.try_into().unwrap(), at);
-        assert_eq!((answer, walked, told.cut), (Ok(kept), ends, Some(Cut { at: at_frame, frames })));
+        let (answer, walked, info) = thread.jvm.walk_within(depth.try_into().unwrap(), at);
+        assert_eq!((answer, walked, info.cut), (Ok(kept), ends, Some(Cut { at: at_frame, frames })));
     }
 }

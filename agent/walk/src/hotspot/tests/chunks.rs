@@ -8,14 +8,14 @@ use std::vec::Vec;
 
 use vouch_sample::{Answer, ENTRY, NATIVE, Reason};
 
-use super::super::Own;
-use super::super::continuation::{ChunkLayout, ContinuationLayout, End};
+use super::super::HotspotWalker;
+use super::super::continuation::{ChunkEnd, ChunkLayout, ContinuationLayout};
 use super::super::frames::Frames;
-use super::super::heap::{Classes, HeapLayout, Moves, Pointers};
+use super::super::heap::{HeapLayout, KlassEncoding, OopEncoding, Relocation};
 use super::super::walk::{Interrupted, walk};
 use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, OUTER, SIZE, Thread, WORD, layout, thread};
 use crate::context::Registers;
-use crate::walker::{Outset, Part, RawFrame, Room, Walker};
+use crate::walker::{OwnFrames, RawFrame, ResumePoint, Room, Walker};
 
 /// Where the oldest frame on the stack returns to; the entry behind it; the continuation, and its
 /// class.
@@ -36,27 +36,27 @@ const NOBODY: usize = 0x1;
 
 fn continuations() -> ContinuationLayout {
     ContinuationLayout {
-        carried: None,
+        mounted: None,
         heap: HeapLayout {
-            pointers: Pointers::Whole,
-            classes: Classes::Whole,
-            moves: Moves::AtStops { count: PAUSES, going_on: PAUSE },
+            oops: OopEncoding::Full,
+            klasses: KlassEncoding::Full,
+            relocation: Relocation::AtPauses { count: PAUSES, is_active: PAUSE },
         },
         barrier: BARRIER..BARRIER + 0x10,
-        first: NOBODY,
-        enters: NOBODY,
-        carries: NOBODY,
-        leaves: NOBODY,
-        entry: 56..80,
-        continuation: 8..24,
-        class: VIRTUAL,
-        last: 24,
+        enter_id: NOBODY,
+        enter_special_id: NOBODY,
+        run_continuation_id: NOBODY,
+        do_yield_id: NOBODY,
+        entry_slots: 56..80,
+        entry_continuation: 8..24,
+        klass: VIRTUAL,
+        tail: 24,
         chunk: ChunkLayout {
-            class: CHUNK,
-            before: 16,
+            klass: CHUNK,
+            parent: 16,
             size: 24,
-            youngest: 28,
-            end: End::At(32),
+            sp: 28,
+            end: ChunkEnd::Bottom(32),
             frames: WORDS,
         },
     }
@@ -68,7 +68,7 @@ fn parked() -> Thread {
     let mut thread = thread();
     let first = thread.interpreted.id;
     let jvm = &mut thread.jvm;
-    jvm.continuations = Some(ContinuationLayout { first, ..continuations() });
+    jvm.continuations = Some(ContinuationLayout { enter_id: first, ..continuations() });
     jvm.push(OUTER - 2 * WORD, &[0x77, BARRIER]);
     jvm.push(ENV + 56, &[0, MARK, 0]);
     jvm.push(MARK, &[0, 0, CONTINUATION, 0]);
@@ -110,15 +110,15 @@ fn frames_that_have_not_come_back_are_found_in_their_chunks() {
 #[test]
 fn where_the_interrupted_frame_is_being_taken_down_its_caller_is_in_a_chunk() {
     let thread = parked();
-    let (answer, frames, outset) = thread.jvm.walk(thread.at(8, OUTER - WORD));
+    let (answer, frames, resume_point) = thread.jvm.walk(thread.at(8, OUTER - WORD));
     assert_eq!((answer, frames), (Ok(5), thread.with(thread.leaf.frame(ENTRY))));
-    assert_eq!(outset, Outset { pc: thread.outer_code + CALL - 1, before: true });
+    assert_eq!(resume_point, ResumePoint { pc: thread.outer_code + CALL - 1, has_partial_leaf: true });
 }
 
 #[test]
 fn a_walk_may_begin_at_the_barrier() {
     let thread = parked();
-    let at = Interrupted { calls: true, ..Jvm::interrupted(BARRIER - 1, MARK - 0x20, 0x99) };
+    let at = Interrupted { is_caller: true, ..Jvm::interrupted(BARRIER - 1, MARK - 0x20, 0x99) };
     assert_eq!(thread.jvm.frames(at), thread.callers());
     // Its code runs, or has called somebody.
     assert_eq!(thread.jvm.frames(Jvm::interrupted(BARRIER + 7, MARK - 0x30, 0x99)), thread.callers());
@@ -140,7 +140,7 @@ fn a_chunk_may_tell_how_many_words_there_are_behind_its_frames() {
     for (at, words) in [(CHUNKS[0], SIZE), (CHUNKS[1], 0), (CHUNKS[2], 18)] {
         thread.jvm.put_numbers(at, &[(24, YOUNGEST + words + 3), (32, 3)]);
     }
-    thread.jvm.continuations.as_mut().unwrap().chunk.end = End::Before(32);
+    thread.jvm.continuations.as_mut().unwrap().chunk.end = ChunkEnd::ArgSize(32);
     assert_eq!(answer(&thread), Ok(5));
 }
 
@@ -159,14 +159,14 @@ fn an_entry_is_found_among_other_words_that_lead_near_it() {
     // No table tells where it is, and what stands before it leads to the same stack.
     thread.jvm.push(ENV + 56, &[MARK + 0x20, MARK]);
     thread.jvm.push(MARK + 0x28, &[0, 0]);
-    thread.jvm.continuations.as_mut().unwrap().entry = 56..72;
+    thread.jvm.continuations.as_mut().unwrap().entry_slots = 56..72;
     assert_eq!(answer(&thread), Ok(5));
 }
 
 #[test]
 fn a_stack_that_does_not_end_with_a_virtual_threads_first_method_is_none() {
     let mut thread = parked();
-    thread.jvm.continuations.as_mut().unwrap().first = NOBODY;
+    thread.jvm.continuations.as_mut().unwrap().enter_id = NOBODY;
     assert_eq!(answer(&thread), UNKNOWN);
     // As where the last chunk is lacking.
     let thread = parked();
@@ -180,7 +180,7 @@ fn leaving() -> (Thread, Interrupted, Vec<RawFrame>) {
     let mut thread = parked();
     let leaves = thread.jvm.method(true);
     let code = thread.jvm.compiled(leaves, &[]);
-    thread.jvm.continuations.as_mut().unwrap().leaves = leaves.id;
+    thread.jvm.continuations.as_mut().unwrap().do_yield_id = leaves.id;
     // There is a call before each place that is returned to, and a word or two behind the chunk's
     // frames.
     thread.jvm.put_bytes(thread.leaf_code + 0x30 - 5, &[0xe8]);
@@ -243,9 +243,12 @@ fn chunks_that_lead_around_come_to_an_end() {
     thread.jvm.put(CHUNKS[0] + 16, CHUNKS[0]);
     let mut room = std::vec![RawFrame::EMPTY; 10_000];
     // SAFETY: as large as it says.
-    let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 10_000 }) };
+    let mut frames = unsafe { Frames::new(Room { frames: room.as_mut_ptr(), depth: 10_000 }) };
     let memory = |at: usize| thread.jvm.words.borrow().get(&at).copied();
-    assert_eq!(walk(&memory, thread.jvm.known(), ENV, thread.at(0x20, LEAF), &mut frames), UNKNOWN.map(drop));
+    assert_eq!(
+        walk(&memory, thread.jvm.layouts(), ENV, thread.at(0x20, LEAF), &mut frames),
+        UNKNOWN.map(drop)
+    );
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn outside_of_java_a_chunk_is_read_only_while_nothing_is_moved() {
     thread.jvm.put(PAUSE, 1);
     assert_eq!(thread.jvm.walk(outside(&thread)).0, UNKNOWN);
     let mut any_time = parked();
-    any_time.jvm.continuations.as_mut().unwrap().heap.moves = Moves::AnyTime;
+    any_time.jvm.continuations.as_mut().unwrap().heap.relocation = Relocation::Concurrent;
     assert_eq!(any_time.jvm.walk(outside(&any_time)).0, UNKNOWN);
     // In Java nothing can be moved before the thread comes to a poll, whatever is going on.
     let inside = parked();
@@ -306,8 +309,8 @@ fn what_was_moved_meanwhile_is_nobodys_stack() {
     };
     let mut room = [RawFrame::EMPTY; 64];
     // SAFETY: as large as it says.
-    let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth: 64 }) };
-    assert_eq!(walk(&memory, thread.jvm.known(), ENV, at, &mut frames), UNKNOWN.map(drop));
+    let mut frames = unsafe { Frames::new(Room { frames: room.as_mut_ptr(), depth: 64 }) };
+    assert_eq!(walk(&memory, thread.jvm.layouts(), ENV, at, &mut frames), UNKNOWN.map(drop));
     assert_eq!(looks.get(), 2, "before and after");
 }
 
@@ -316,12 +319,19 @@ fn a_virtual_thread_ends_where_its_carrier_entered_it() {
     let mut thread = thread();
     let [enters, _, carries] = thread.outer;
     let first = thread.leaf.id;
-    let ids = |enters, carries| Some(ContinuationLayout { first, enters, carries, ..continuations() });
+    let ids = |enters, carries| {
+        Some(ContinuationLayout {
+            enter_id: first,
+            enter_special_id: enters,
+            run_continuation_id: carries,
+            ..continuations()
+        })
+    };
     thread.jvm.continuations = ids(enters.id, carries.id);
     assert_eq!(thread.jvm.frames(thread.at(0x20, LEAF)), [thread.leaf.frame(70)]);
     // Frames are lacking before.
     thread.jvm.continuations =
-        Some(ContinuationLayout { first: NOBODY, ..ids(enters.id, carries.id).unwrap() });
+        Some(ContinuationLayout { enter_id: NOBODY, ..ids(enters.id, carries.id).unwrap() });
     assert_eq!(thread.jvm.walk(thread.at(0x20, LEAF)).0, UNKNOWN);
     // On top it is what the carrier does.
     thread.jvm.continuations = ids(thread.leaf.id, thread.outer[1].id);
@@ -335,34 +345,36 @@ fn a_virtual_thread_ends_where_its_carrier_entered_it() {
 
 #[test]
 fn what_another_walker_takes_for_one_stack_is_two() {
-    let known = ContinuationLayout { first: 1, enters: 2, carries: 3, ..continuations() };
+    let known =
+        ContinuationLayout { enter_id: 1, enter_special_id: 2, run_continuation_id: 3, ..continuations() };
     let part = |methods: &[usize]| {
         let frames: Vec<RawFrame> =
             methods.iter().map(|method| RawFrame { bci: 0, method: *method }).collect();
-        known.part(&frames)
+        known.own_frames(&frames)
     };
-    assert_eq!(part(&[9, 8, 1, 2, 7, 3, 6]), Part::First(3));
-    assert_eq!(part(&[9, 8, 2, 7, 3, 6]), Part::Torn, "its first frame is lacking");
-    assert_eq!(part(&[2, 7, 3, 6]), Part::All, "it is just being entered");
-    assert_eq!(part(&[9, 8, 1, 2, 7, 6]), Part::All, "no virtual thread's");
-    assert_eq!(part(&[7, 3, 6]), Part::All, "the carrier's own");
-    assert_eq!(part(&[]), Part::All);
+    assert_eq!(part(&[9, 8, 1, 2, 7, 3, 6]), OwnFrames::First(3));
+    assert_eq!(part(&[9, 8, 2, 7, 3, 6]), OwnFrames::Torn, "its first frame is lacking");
+    assert_eq!(part(&[2, 7, 3, 6]), OwnFrames::All, "it is just being entered");
+    assert_eq!(part(&[9, 8, 1, 2, 7, 6]), OwnFrames::All, "no virtual thread's");
+    assert_eq!(part(&[7, 3, 6]), OwnFrames::All, "the carrier's own");
+    assert_eq!(part(&[]), OwnFrames::All);
 }
 
 #[test]
 fn two_stacks_are_told_apart_also_by_one_that_does_not_walk() {
-    let known = ContinuationLayout { first: 1, enters: 2, carries: 3, ..continuations() };
-    let own = Own::new(layout());
+    let known =
+        ContinuationLayout { enter_id: 1, enter_special_id: 2, run_continuation_id: 3, ..continuations() };
+    let own = HotspotWalker::new(layout());
     let frames = |methods: &[usize]| -> Vec<RawFrame> {
         methods.iter().map(|method| RawFrame { bci: 0, method: *method }).collect()
     };
     let (whole, torn) = (frames(&[9, 8, 1, 2, 7, 3, 6]), frames(&[9, 8, 2, 7, 3, 6]));
-    assert_eq!([own.part(&whole), own.part(&torn)], [Part::All; 2], "nothing is known yet");
-    own.know(std::boxed::Box::leak(std::boxed::Box::new(known)));
+    assert_eq!([own.own_frames(&whole), own.own_frames(&torn)], [OwnFrames::All; 2], "nothing is known yet");
+    own.set_continuations(std::boxed::Box::leak(std::boxed::Box::new(known)));
     assert_eq!(own.barrier(), BARRIER..BARRIER + 0x10);
     for stops in [&own.unguarded, &own.wrong] {
         stops.store(true, Ordering::Relaxed);
-        assert_eq!([own.part(&whole), own.part(&torn)], [Part::First(3), Part::Torn]);
+        assert_eq!([own.own_frames(&whole), own.own_frames(&torn)], [OwnFrames::First(3), OwnFrames::Torn]);
         assert!(own.is_virtual(&whole[..3]) && !own.is_virtual(&whole));
         assert_eq!(own.barrier(), 0..0, "it cannot go on behind it");
         stops.store(false, Ordering::Relaxed);

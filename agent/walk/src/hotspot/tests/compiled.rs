@@ -4,15 +4,15 @@
 use vouch_sample::{ENTRY, Reason};
 
 use super::jvm::{BLOCK, CALL, CODE, LEAF, LOW, OUTER, SIZE, WORD, thread};
-use crate::walker::Outset;
+use crate::walker::ResumePoint;
 
 #[test]
 fn frames_that_are_one_in_compiled_code_are_told_apart() {
     let thread = thread();
-    let (answer, frames, outset) = thread.jvm.walk(thread.at(0x20, LEAF));
+    let (answer, frames, resume_point) = thread.jvm.walk(thread.at(0x20, LEAF));
     // What is described where an instruction ends is of that instruction, not of the next one.
     assert_eq!((answer, frames), (Ok(5), thread.with(thread.leaf.frame(70))));
-    assert_eq!(outset, Outset::default());
+    assert_eq!(resume_point, ResumePoint::default());
     assert_eq!(thread.jvm.frames(thread.at(0x1f, LEAF))[0], thread.leaf.frame(3));
 }
 
@@ -28,13 +28,13 @@ fn a_frame_that_is_being_made_or_taken_down_is_known_by_its_code() {
     put(0x40, &[0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 1, 2, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3]);
     let pushed = back - WORD;
     for (at, sp) in [(8, back), (9, pushed), (0x44, pushed), (0x45, back), (0x4c, back), (0x52, back)] {
-        let (answer, frames, outset) = thread.jvm.walk(thread.at(at, sp));
+        let (answer, frames, resume_point) = thread.jvm.walk(thread.at(at, sp));
         assert_eq!((answer, frames), (Ok(5), thread.with(entry)), "at {at:x}");
-        assert_eq!(outset, Outset { pc: thread.outer_code + CALL - 1, before: true });
+        assert_eq!(resume_point, ResumePoint { pc: thread.outer_code + CALL - 1, has_partial_leaf: true });
     }
     // The frame is all there while the stack pointer is not moved back.
     for at in [0xd, 0x10, 0x40] {
-        assert_eq!(thread.jvm.walk(thread.at(at, LEAF)).2, Outset::default(), "at {at:x}");
+        assert_eq!(thread.jvm.walk(thread.at(at, LEAF)).2, ResumePoint::default(), "at {at:x}");
     }
     // What is unknown may be anything.
     put(0xd, &[0xf4]);
@@ -76,9 +76,9 @@ fn a_frame_that_is_made_at_once_and_then_may_not_be_entered_is_known_by_its_code
 #[test]
 fn behind_all_that_is_described_it_is_the_compiled_method_itself() {
     let thread = thread();
-    let (answer, frames, outset) = thread.jvm.walk(thread.at(0x78, LEAF));
+    let (answer, frames, resume_point) = thread.jvm.walk(thread.at(0x78, LEAF));
     assert_eq!((answer, frames), (Ok(5), thread.with(thread.leaf.frame(ENTRY))));
-    assert_eq!(outset, Outset::default(), "its frame is whole");
+    assert_eq!(resume_point, ResumePoint::default(), "its frame is whole");
     // A call needs a description of its own.
     thread.jvm.put(OUTER - WORD, thread.outer_code + 0x78);
     assert_eq!(thread.jvm.walk(thread.at(0x20, LEAF)).0, Err(Reason::NOT_WALKABLE_JAVA));

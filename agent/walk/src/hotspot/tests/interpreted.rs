@@ -7,7 +7,7 @@ use super::jvm::{
     BACK, CALL, ENTRIES, INTERPRETER, Jvm, LEAF, METADATA, SLOTS, Thread, WORD, interpreting, thread,
 };
 use crate::context::Registers;
-use crate::walker::Outset;
+use crate::walker::ResumePoint;
 
 #[test]
 fn the_interpreter_knows_best_itself_where_it_is() {
@@ -39,8 +39,11 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
     };
     let both = [called.frame(ENTRY), interpreted.frame(12)];
     for (top, returns) in [(BACK + 8, 1), (1, BACK + 8), (1, BACK + 0x88)] {
-        let (_, frames, outset) = enter(&jvm, top, returns);
-        assert_eq!((frames, outset), (both.to_vec(), Outset { pc: top.max(returns) - 1, before: true }));
+        let (_, frames, resume_point) = enter(&jvm, top, returns);
+        assert_eq!(
+            (frames, resume_point),
+            (both.to_vec(), ResumePoint { pc: top.max(returns) - 1, has_partial_leaf: true })
+        );
     }
     assert_eq!(enter(&jvm, 1, 1).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
     assert_eq!(enter(&jvm, ENTRIES + 8, 1).0, Err(Reason::UNKNOWN_JAVA), "nobody calls from there");
@@ -59,9 +62,9 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
     let begun = sp - 2 * WORD;
     jvm.push(begun, &[SLOTS, BACK + 8]);
     let at = |sp, bytecode| {
-        let Interrupted { at, interpreting, calls } =
+        let Interrupted { at, interpreting, is_caller } =
             interpreting(INTERPRETER + 4, sp, bytecode, called.at, BACK + 8);
-        jvm.walk(Interrupted { at: Registers { fp: begun, ..at }, interpreting, calls }).1
+        jvm.walk(Interrupted { at: Registers { fp: begun, ..at }, interpreting, is_caller }).1
     };
     let sender = sp;
     assert_eq!(at(begun, sender), [called.frame(ENTRY), called.frame(9)]);
@@ -102,16 +105,16 @@ fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
     let pc = ENTRIES + 0x40;
     thread.jvm.put_bytes(pc - 1, &[0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3, 0x41, 0xff, 0xe5]);
     let expected = thread.with(thread.leaf.frame(70));
-    let outset = Outset { pc: back - 1, before: false };
+    let resume_point = ResumePoint { pc: back - 1, has_partial_leaf: false };
     let walk = |pc, sp, bytecode| thread.jvm.walk(interpreting(pc, sp, bytecode, LEAF, 5));
     // What it returns to is on top, and then in a register, which may still be read as a place in
     // its caller's bytecode.
     thread.jvm.put(LEAF - 2 * WORD, back);
     for bytecode in [1, thread.interpreted.bytecode(20)] {
-        assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), outset));
+        assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), resume_point));
     }
     for (at, sp) in [(2, LEAF - WORD), (5, LEAF)] {
-        assert_eq!(walk(pc + at, sp, back), (Ok(5), expected.clone(), outset), "at {at}");
+        assert_eq!(walk(pc + at, sp, back), (Ok(5), expected.clone(), resume_point), "at {at}");
     }
     assert_eq!(walk(pc + 5, LEAF, 0x7777_0000).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
 }

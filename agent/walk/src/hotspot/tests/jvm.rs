@@ -11,14 +11,14 @@ use vouch_sample::Answer;
 use super::super::continuation::ContinuationLayout;
 use super::super::frames::Frames;
 use super::super::layout::{
-    AnchorLayout, BlobLayout, CompiledLayout, EntryLayout, InterpreterLayout, Layout, MethodLayout, Number,
-    Place, UnpackLayout, UpcallLayout, Verified,
+    AnchorLayout, BlobAddress, BlobField, BlobLayout, CallStubLayout, CompiledLayout, InterpreterLayout,
+    Layout, MethodLayout, UpcallLayout, VerifiedEntry, VframeArrayLayout,
 };
-use super::super::walk::{Interrupted, Known, walk};
-use crate::code_cache::Blobs;
-use crate::context::{Interpreting, Registers};
-use crate::jvm_layout::Ground;
-use crate::walker::{Outset, RawFrame, Room, Told};
+use super::super::walk::{Interrupted, Layouts, walk};
+use crate::code_cache::CodeCache;
+use crate::context::{InterpreterRegisters, Registers};
+use crate::jvm_layout::JvmLayout;
+use crate::walker::{RawFrame, ResumePoint, Room, StackInfo};
 
 pub const WORD: usize = 8;
 const HEAP: usize = 0x1000;
@@ -44,69 +44,76 @@ pub const IN_JAVA: usize = 8;
 /// What leads from a method to its id, in words: four parts, one behind the other.
 pub const PART: usize = 0x100;
 /// What the frames of code that was given up are filled in from.
-pub const UNPACK: UnpackLayout =
-    UnpackLayout { head: 88, count: 8, caller: 16, first: 0x40, size: 24, method: 0, bci: 8 };
+pub const UNPACK: VframeArrayLayout = VframeArrayLayout {
+    head: 88,
+    frames: 8,
+    caller_sp: 16,
+    elements: 0x40,
+    element_size: 24,
+    method: 0,
+    bci: 8,
+};
 
 pub fn layout() -> Layout {
-    let behind = |at| Place { pointer: None, behind: Some(Number::int(at)) };
+    let offset = |at| BlobAddress { pointer: None, offset: Some(BlobField::int(at)) };
     let anchor = AnchorLayout { sp: 0, pc: 8, fp: 16 };
     Layout {
-        ground: Ground {
+        jvm: JvmLayout {
             env: 0,
             stack_base: 8,
             stack_size: 16,
             last_sp: 32,
             last_pc: 40,
             last_fp: 48,
-            blobs: Blobs {
+            code_cache: CodeCache {
                 heaps: [HEAP, 0, 0, 0, 0, 0, 0, 0],
                 low: 0,
                 high: 8,
-                map: 16,
-                segment: 24,
+                segmap: 16,
+                log2_segment_size: 24,
                 used: 4,
-                head: 8,
+                header_size: 8,
                 name: 0,
                 size: 8,
                 state: 12,
-                dead: 3,
+                first_dead_state: 3,
             },
             interpreter: INTERPRETER..INTERPRETER + 0x1000,
         },
         state: 24,
         in_java: 8,
-        blob: BlobLayout { frame_size: 16, complete: Number::int(20), code: behind(24) },
+        blob: BlobLayout { frame_size: 16, frame_complete: BlobField::int(20), code_begin: offset(24) },
         compiled: CompiledLayout {
             method: 32,
-            verified: Verified::BehindCode(Number { at: 28, bytes: 2 }),
-            original: 40,
-            pcs: behind(44),
-            pcs_end: behind(48),
-            scopes: behind(52),
-            metadata: behind(56),
-            given_up: [Some(behind(60)), None],
-            zeroless: true,
+            verified_entry: VerifiedEntry::Offset(BlobField { offset: 28, bytes: 2 }),
+            orig_pc_offset: 40,
+            scopes_pcs: offset(44),
+            scopes_pcs_end: offset(48),
+            scopes_data: offset(52),
+            metadata: offset(56),
+            deopt_handlers: [Some(offset(60)), None],
+            unsigned5_excludes_zero: true,
         },
         method: MethodLayout {
-            constant: 0,
-            flags: 8,
-            pool: 0,
-            number: 8,
+            const_method: 0,
+            access_flags: 8,
+            constants: 0,
+            idnum: 8,
             code_size: 16,
-            code: 24,
-            class: 0,
-            ids: 0,
-            leads_back: true,
+            bytecodes: 24,
+            pool_holder: 0,
+            jmethod_ids: 0,
+            ids_are_pointers: true,
         },
-        entry: EntryLayout { returns: RETURNS, holder: 6, anchor: 8 },
+        call_stub: CallStubLayout { return_address: RETURNS, wrapper_slot: 6, anchor: 8 },
         anchor,
         interpreter: InterpreterLayout {
-            bytecode: 8,
-            entries: INTERPRETER..ENTRIES,
-            returns: [BACK..BACK + 0x40, BACK + 0x80..BACK + 0xc0],
+            bcp_slot: 8,
+            method_entries: INTERPRETER..ENTRIES,
+            return_entries: [BACK..BACK + 0x40, BACK + 0x80..BACK + 0xc0],
         },
-        upcall: Some(UpcallLayout { kind: 72, upcall: 11, anchor: 76 }),
-        unpack: Some(UNPACK),
+        upcall: Some(UpcallLayout { kind_offset: 72, upcall_kind: 11, frame_data_offset: 76 }),
+        vframe_array: Some(UNPACK),
     }
 }
 
@@ -277,28 +284,28 @@ impl Jvm {
     }
 
     pub fn interrupted(pc: usize, sp: usize, fp: usize) -> Interrupted {
-        let nowhere = Interpreting { bytecode: 1, method: 3, returns: 5 };
-        Interrupted { at: Registers { pc, sp, fp }, interpreting: nowhere, calls: false }
+        let nowhere = InterpreterRegisters { bcp: 1, method: 3, return_address: 5 };
+        Interrupted { at: Registers { pc, sp, fp }, interpreting: nowhere, is_caller: false }
     }
 
-    pub fn known(&self) -> Known<'_> {
-        Known { layout: &self.layout, continuations: self.continuations.as_ref() }
+    pub fn layouts(&self) -> Layouts<'_> {
+        Layouts { layout: &self.layout, continuations: self.continuations.as_ref() }
     }
 
-    pub fn walk(&self, at: Interrupted) -> (Answer, Vec<RawFrame>, Outset) {
-        let (answer, frames, told) = self.walk_within(64, at);
-        (answer, frames, told.outset)
+    pub fn walk(&self, at: Interrupted) -> (Answer, Vec<RawFrame>, ResumePoint) {
+        let (answer, frames, info) = self.walk_within(64, at);
+        (answer, frames, info.resume_point)
     }
 
-    pub fn walk_within(&self, depth: i32, at: Interrupted) -> (Answer, Vec<RawFrame>, Told) {
+    pub fn walk_within(&self, depth: i32, at: Interrupted) -> (Answer, Vec<RawFrame>, StackInfo) {
         let mut room = std::vec![RawFrame::EMPTY; usize::try_from(depth).unwrap()];
         // SAFETY: as large as it says.
-        let mut frames = unsafe { Frames::of(Room { frames: room.as_mut_ptr(), depth }) };
+        let mut frames = unsafe { Frames::new(Room { frames: room.as_mut_ptr(), depth }) };
         let memory = |at: usize| self.words.borrow().get(&at).copied();
-        let walked = walk(&memory, self.known(), ENV, at, &mut frames);
-        let (count, told) = frames.settle();
+        let walked = walk(&memory, self.layouts(), ENV, at, &mut frames);
+        let (count, info) = frames.finish();
         room.truncate(walked.map_or(0, |()| count as usize));
-        (walked.map(|()| count), room, told)
+        (walked.map(|()| count), room, info)
     }
 
     pub fn frames(&self, at: Interrupted) -> Vec<RawFrame> {
@@ -385,6 +392,6 @@ impl Thread {
 
 /// Interrupted in the interpreter, with that in its registers.
 pub fn interpreting(pc: usize, sp: usize, bytecode: usize, method: usize, returns: usize) -> Interrupted {
-    let interpreting = Interpreting { bytecode, method, returns };
-    Interrupted { at: Registers { pc, sp, fp: SLOTS }, interpreting, calls: false }
+    let interpreting = InterpreterRegisters { bcp: bytecode, method, return_address: returns };
+    Interrupted { at: Registers { pc, sp, fp: SLOTS }, interpreting, is_caller: false }
 }

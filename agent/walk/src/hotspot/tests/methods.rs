@@ -44,5 +44,5 @@ fn what_is_no_methods_id_is_told_apart_from_what_is_one() {
     jvm.put(thread.leaf.id + 0x10_0000, thread.leaf.at);
     assert!(!is_id(thread.leaf.id + 0x10_0000));
     // Where an id is a number, the JVM finds out.
-    assert!(super::super::method::is_id(&memory, &MethodLayout { leads_back: false, ..layout }, 0x25));
+    assert!(super::super::method::is_id(&memory, &MethodLayout { ids_are_pointers: false, ..layout }, 0x25));
 }

@@ -4,7 +4,7 @@ use vouch_sample::{NATIVE, Reason};
 
 use super::super::walk::Interrupted;
 use super::jvm::{BASE, CODE, ENTRIES, ENV, IN_JAVA, Jvm, LEAF, RETURNS, SIZE, STACK, WORD, thread};
-use crate::walker::Outset;
+use crate::walker::ResumePoint;
 
 #[test]
 fn a_thread_outside_of_java_is_walked_from_where_it_has_left() {
@@ -67,26 +67,26 @@ fn code_of_the_jvms_own_has_a_frame_of_its_size_or_one_that_its_code_shows() {
     let expected = thread.with(thread.leaf.frame(70));
     let back = thread.leaf_code + 0x30;
     thread.jvm.put_bytes(back - 5, &[0xe8]);
-    let outset = Outset { pc: back - 1, before: false };
+    let resume_point = ResumePoint { pc: back - 1, has_partial_leaf: false };
     // The frame pointer that was saved is nobody's.
     thread.jvm.push(LEAF - 2 * WORD, &[0x99, back]);
     let at = |pc, sp| thread.jvm.walk(Jvm::interrupted(pc, sp, 0x99));
     thread.jvm.put_bytes(runtime, &[0x55, 0x48, 0x8b, 0xec]);
     thread.jvm.put_bytes(runtime + 0x30, &[0xc3]);
-    assert_eq!(at(runtime + 4, LEAF - 2 * WORD), (Ok(5), expected.clone(), outset));
-    assert_eq!(at(runtime + 0x30, LEAF - WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(at(runtime + 4, LEAF - 2 * WORD), (Ok(5), expected.clone(), resume_point));
+    assert_eq!(at(runtime + 0x30, LEAF - WORD), (Ok(5), expected.clone(), resume_point));
     assert_eq!(
         at(runtime + 0x20, LEAF - SIZE * WORD).0,
         Err(Reason::UNKNOWN_JAVA),
         "it moves its stack pointer"
     );
-    assert_eq!(at(runtime, LEAF - WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(at(runtime, LEAF - WORD), (Ok(5), expected.clone(), resume_point));
     thread.jvm.put_bytes(stub + 0x20, &[0x55, 0x48, 0x89, 0xe5]);
-    assert_eq!(at(stub + 0x20, LEAF - WORD), (Ok(5), expected.clone(), outset));
-    assert_eq!(at(stub + 0x21, LEAF - 2 * WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(at(stub + 0x20, LEAF - WORD), (Ok(5), expected.clone(), resume_point));
+    assert_eq!(at(stub + 0x21, LEAF - 2 * WORD), (Ok(5), expected.clone(), resume_point));
     assert_eq!(at(stub + 0x28, LEAF - WORD).0, Err(Reason::UNKNOWN_JAVA), "somewhere in the midst");
     // What links a method handle has no frame, and is nobody's.
-    assert_eq!(at(link + 0x20, LEAF - WORD), (Ok(5), expected.clone(), outset));
+    assert_eq!(at(link + 0x20, LEAF - WORD), (Ok(5), expected.clone(), resume_point));
     // Of a call of such code nothing may be described where it returns to: there it is what comes
     // next.
     let silent = thread.leaf_code + 0x28;
@@ -96,5 +96,5 @@ fn code_of_the_jvms_own_has_a_frame_of_its_size_or_one_that_its_code_shows() {
     assert_eq!(at(runtime, LEAF - WORD).1, expected);
     // So for who is told to have called.
     let called = Jvm::interrupted(silent - 1, LEAF, 0x99);
-    assert_eq!(thread.jvm.frames(Interrupted { calls: true, ..called }), expected);
+    assert_eq!(thread.jvm.frames(Interrupted { is_caller: true, ..called }), expected);
 }

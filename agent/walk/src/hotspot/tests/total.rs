@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use super::super::walk::Interrupted;
 use super::jvm::{INTERPRETER, LEAF, SLOTS, thread};
-use crate::context::{Interpreting, Registers};
+use crate::context::{InterpreterRegisters, Registers};
 
 #[test]
 fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
@@ -41,9 +41,9 @@ fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
             if next() % 2 == 0 { (LEAF, SLOTS) } else { (near(LEAF, next()), near(SLOTS, next())) };
         let at = Registers { pc, sp, fp };
         let interpreting =
-            Interpreting { bytecode: near(SLOTS, next()), method: thread.leaf.at, returns: next() };
-        let calls = next() % 4 == 0;
-        match thread.jvm.walk(Interrupted { at, interpreting, calls }) {
+            InterpreterRegisters { bcp: near(SLOTS, next()), method: thread.leaf.at, return_address: next() };
+        let is_caller = next() % 4 == 0;
+        match thread.jvm.walk(Interrupted { at, interpreting, is_caller }) {
             (Ok(count), ..) => {
                 walked += 1;
                 assert!(count > 0 && count <= 64);

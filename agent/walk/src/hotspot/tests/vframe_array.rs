@@ -19,7 +19,7 @@ const MADE: usize = OUTER - 2 * WORD;
 const ELSEWHERE: usize = 0x1234;
 
 /// The thread, with the method that was one with the leaf's, and the code that makes the frames.
-fn unpacked() -> (Thread, Made, usize) {
+fn vframe_array() -> (Thread, Made, usize) {
     let mut thread = thread();
     let inner = thread.jvm.method(false);
     let code = thread.jvm.blob(*b"Uncommon", 2, 0);
@@ -41,7 +41,7 @@ fn stopped() -> Interrupted {
 
 #[test]
 fn frames_that_are_being_made_are_known_by_what_they_are_made_of() {
-    let (thread, inner, _) = unpacked();
+    let (thread, inner, _) = vframe_array();
     let stack = [std::vec![inner.frame(30)], thread.with(thread.leaf.frame(70))].concat();
     assert_eq!(thread.jvm.frames(stopped()), stack);
     // An older JVM goes on saying where it has left Java; and one that is made already may go on
@@ -54,7 +54,7 @@ fn frames_that_are_being_made_are_known_by_what_they_are_made_of() {
 #[test]
 fn frames_that_do_not_fit_what_they_are_made_of_are_none() {
     let ends = |at, word| {
-        let (thread, ..) = unpacked();
+        let (thread, ..) = vframe_array();
         thread.jvm.put(at, word);
         thread.jvm.walk(stopped()).0
     };
@@ -81,7 +81,7 @@ fn frames_that_do_not_fit_what_they_are_made_of_are_none() {
 fn a_thread_that_is_being_given_no_frames_has_left_java_only_if_it_says_so() {
     let unknown = Err(Reason::UNKNOWN_JAVA);
     let ends = |at, word| {
-        let (thread, ..) = unpacked();
+        let (thread, ..) = vframe_array();
         thread.jvm.put(at, word);
         thread.jvm.walk(stopped()).0
     };

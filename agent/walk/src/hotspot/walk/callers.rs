@@ -1,208 +1,242 @@
-//! From one frame to its caller.
+//! Unwinds one frame: finds its methods and its caller.
 
 use super::state::Walk;
 use crate::calls::follows_call;
-use crate::code_cache::Blob;
+use crate::code_cache::BlobKind;
 use crate::context::{CALL_PUSHES, Registers as Position};
-use crate::hotspot::compiled::{Compiled, Which};
+use crate::hotspot::compiled::{Compiled, PcDescMatch};
 use crate::hotspot::frame_state::{FrameState, Shape};
 use crate::hotspot::frames::Frames;
 use crate::hotspot::interpreted::Interpreted;
-use crate::hotspot::layout::{AnchorLayout, Number};
-use crate::hotspot::processor::{prologue, shape, stub_shape};
-use crate::hotspot::vframe_array::Unpacked;
+use crate::hotspot::layout::{AnchorLayout, BlobField};
+use crate::hotspot::processor::{body_shape, prologue_shape, stub_shape};
+use crate::hotspot::vframe_array::VframeArray;
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
 
-/// Where to go on.
-pub(super) enum Next {
+/// The frame with which a walk continues.
+pub(super) enum NextFrame {
+    /// The caller of the frame.
     Caller(Position),
-    /// Where the thread has left Java, as it has said.
-    Left(Position),
-    /// There is none: the thread's first.
-    Nobody,
+    /// The last Java frame, which an anchor has recorded.
+    LastJavaFrame(Position),
+    /// The frame is the thread's first, so it has no caller.
+    None,
 }
 
-/// Whether a thread has left Java.
-pub(super) enum Left {
-    No,
+/// The content of a `JavaFrameAnchor`.
+pub(super) enum LastJavaFrame {
+    /// The anchor is clear: the thread has not left Java.
+    None,
     At(Position),
-    /// It has, and has not said from where.
-    Unsaid,
+    /// The thread has left Java, but the pc is unknown.
+    NoPc,
 }
 
 impl<M: Memory> Walk<'_, M> {
-    /// Where a thread has left Java, by what it said of it.
-    pub(super) fn left(&self, sp: Option<usize>, pc: Option<usize>, fp: Option<usize>) -> Left {
-        let (Some(sp), Some(pc), Some(fp)) = (sp, pc, fp) else { return Left::Unsaid };
+    /// Interprets the fields of an anchor.
+    pub(super) fn last_java_frame(
+        &self,
+        sp: Option<usize>,
+        pc: Option<usize>,
+        fp: Option<usize>,
+    ) -> LastJavaFrame {
+        let (Some(sp), Some(pc), Some(fp)) = (sp, pc, fp) else { return LastJavaFrame::NoPc };
         if sp == 0 {
-            return Left::No;
+            return LastJavaFrame::None;
         }
-        // Where it has not said the address, that is what the call has pushed.
+        // An anchor without a pc means that the call has pushed the pc.
         let pc = match pc {
             0 if CALL_PUSHES => self.stack.word(sp.wrapping_sub(WORD)),
             0 => None,
             pc => Some(pc),
         };
-        pc.map_or(Left::Unsaid, |pc| Left::At(Position { pc, sp, fp }))
+        pc.map_or(LastJavaFrame::NoPc, |pc| LastJavaFrame::At(Position { pc, sp, fp }))
     }
 
-    /// Adds what stands there, if it has methods, and says who called it. `None` if that cannot be
-    /// told.
-    pub(super) fn leave(&self, here: Position, state: FrameState, frames: &mut Frames<'_>) -> Option<Next> {
+    /// Adds the methods of a frame, if it has any, and finds its caller. The result is `None` if
+    /// the frame cannot be unwound.
+    pub(super) fn unwind(
+        &self,
+        here: Position,
+        state: FrameState,
+        frames: &mut Frames<'_>,
+    ) -> Option<NextFrame> {
         let Self { memory, layout, stack, .. } = self;
-        if let Some(size) = if state == FrameState::Caller { self.again.add(here.pc, frames) } else { None } {
-            return self.sized(size, here);
+        if let Some(size) =
+            if state == FrameState::Caller { self.call_sites.add(here.pc, frames) } else { None }
+        {
+            return self.sender_by_size(size, here);
         }
-        if layout.ground.interpreter.contains(&here.pc) {
+        if layout.jvm.interpreter.contains(&here.pc) {
             let frame = Interpreted { memory: *memory, layout, stack, here };
-            let left = frame.leave(state, self.interpreting, frames)?;
-            self.whole.set(left.whole);
-            return Some(Next::Caller(left.caller));
+            let unwound = frame.unwind(state, self.interpreting, frames)?;
+            self.whole.set(unwound.whole);
+            return Some(NextFrame::Caller(unwound.caller));
         }
         if matches!(state, FrameState::Caller | FrameState::UnverifiedCaller)
-            && here.pc == layout.entry.returns
+            && here.pc == layout.call_stub.return_address
         {
-            let holder = stack.word(here.fp.wrapping_sub(layout.entry.holder.wrapping_mul(WORD)))?;
-            return self.anchor(holder.wrapping_add(layout.entry.anchor), &layout.anchor);
+            let holder =
+                stack.word(here.fp.wrapping_sub(layout.call_stub.wrapper_slot.wrapping_mul(WORD)))?;
+            return self.caller_from_anchor(holder.wrapping_add(layout.call_stub.anchor), &layout.anchor);
         }
-        match layout.ground.blobs.find(here.pc, *memory)? {
-            (_, Blob::Dead) => None,
-            (blob, Blob::Method) => self.method(Compiled::at(*memory, layout, blob)?, here, state, frames),
-            (blob, Blob::Other) => self.stub(blob, here, state, frames),
+        match layout.jvm.code_cache.find(here.pc, *memory)? {
+            (_, BlobKind::Dead) => None,
+            (blob, BlobKind::Nmethod) => {
+                self.unwind_nmethod(Compiled::at(*memory, layout, blob)?, here, state, frames)
+            }
+            (blob, BlobKind::Other) => self.unwind_stub(blob, here, state, frames),
         }
     }
 
-    /// Who called what began there.
-    fn anchor(&self, anchor: usize, layout: &AnchorLayout) -> Option<Next> {
+    /// Finds the Java caller of a frame that the VM or a foreign function called, by an anchor.
+    fn caller_from_anchor(&self, anchor: usize, layout: &AnchorLayout) -> Option<NextFrame> {
         let field = |offset: usize| self.stack.word(anchor.wrapping_add(offset));
-        match self.left(field(layout.sp), field(layout.pc), field(layout.fp)) {
-            Left::No => Some(Next::Nobody),
-            Left::At(position) => Some(Next::Left(position)),
-            Left::Unsaid => None,
+        match self.last_java_frame(field(layout.sp), field(layout.pc), field(layout.fp)) {
+            LastJavaFrame::None => Some(NextFrame::None),
+            LastJavaFrame::At(position) => Some(NextFrame::LastJavaFrame(position)),
+            LastJavaFrame::NoPc => None,
         }
     }
 
-    fn method(
+    /// Unwinds a frame of an nmethod.
+    fn unwind_nmethod(
         &self,
         method: Compiled,
         here: Position,
         state: FrameState,
         frames: &mut Frames<'_>,
-    ) -> Option<Next> {
+    ) -> Option<NextFrame> {
         let Self { memory, layout, .. } = self;
         let memory = *memory;
         let shape = match state {
-            FrameState::Interrupted => self.shape(method.blob, method.verified(memory, layout)?, here.pc)?,
+            FrameState::Interrupted => {
+                self.frame_shape(method.blob, method.verified_entry_point(memory, layout)?, here.pc)?
+            }
             FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller => Shape::Whole,
         };
         let is_native = method.is_native(memory, layout)?;
-        if is_native && Number::int(layout.blob.frame_size).of(memory, method.blob)? == 0 {
-            // What links a method handle to its method goes on there, and is nobody's frame.
+        if is_native && BlobField::int(layout.blob.frame_size).read(memory, method.blob)? == 0 {
+            // Intrinsics that link a method handle jump to the method and have no frame.
             return self.sender(method.blob, here, Shape::Returning, state);
         }
         if is_native || shape != Shape::Whole {
-            let sure = match state {
-                // Before it is only compared with what was meant to be called.
-                FrameState::Interrupted => here.pc >= method.verified(memory, layout)?,
+            let is_this_method = match state {
+                // Before the verified entry point the method may be the wrong one.
+                FrameState::Interrupted => here.pc >= method.verified_entry_point(memory, layout)?,
                 FrameState::LastJavaFrame => true,
                 FrameState::Caller | FrameState::UnverifiedCaller => follows_call(memory, here.pc),
             };
-            if !sure {
+            if !is_this_method {
                 return None;
             }
-            method.add_itself(memory, layout, frames)?;
+            method.push_method(memory, layout, frames)?;
         } else {
             let (pc, which) = match state {
-                // What is described there is what ends there: the instruction that is about to be
-                // done ends later.
-                FrameState::Interrupted => (here.pc.wrapping_add(1), Which::Next),
+                // A PcDesc describes the instruction that ends at its pc. The interrupted
+                // instruction ends later.
+                FrameState::Interrupted => (here.pc.wrapping_add(1), PcDescMatch::Next),
                 FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller
-                    if method.given_up(memory, &layout.compiled, here.pc) =>
+                    if method.is_deopt_handler(memory, &layout.compiled, here.pc) =>
                 {
-                    let original = Number::int(layout.compiled.original).of(memory, method.blob)?;
-                    (self.stack.word(here.sp.wrapping_add(original))?, Which::Exact)
+                    let original =
+                        BlobField::int(layout.compiled.orig_pc_offset).read(memory, method.blob)?;
+                    (self.stack.word(here.sp.wrapping_add(original))?, PcDescMatch::Exact)
                 }
-                FrameState::UnverifiedCaller if follows_call(memory, here.pc) => (here.pc, Which::Next),
+                FrameState::UnverifiedCaller if follows_call(memory, here.pc) => (here.pc, PcDescMatch::Next),
                 FrameState::UnverifiedCaller => return None,
-                FrameState::LastJavaFrame | FrameState::Caller => (here.pc, Which::Exact),
+                FrameState::LastJavaFrame | FrameState::Caller => (here.pc, PcDescMatch::Exact),
             };
             let first = frames.count();
-            match method.scope(memory, &layout.compiled, pc, which)? {
-                // Out of line, behind all that is described, such as a barrier's slow path. Where
-                // it goes back to is found later.
-                0 if which == Which::Next => method.add_itself(memory, layout, frames)?,
+            match method.find_scope(memory, &layout.compiled, pc, which)? {
+                // The pc is out of line, after all PcDescs, such as in a barrier's slow path. A
+                // later stage finds the bci that it returns to.
+                0 if which == PcDescMatch::Next => method.push_method(memory, layout, frames)?,
                 0 => return None,
-                scope => method.add(memory, layout, scope, frames)?,
+                scope => method.push_scope(memory, layout, scope, frames)?,
             }
             self.whole.set(true);
             if state == FrameState::Caller {
-                let size = Number::int(layout.blob.frame_size).of(memory, method.blob)?;
-                self.again.remember(pc, size, first, frames);
-                return self.sized(size, here);
+                let size = BlobField::int(layout.blob.frame_size).read(memory, method.blob)?;
+                self.call_sites.remember(pc, size, first, frames);
+                return self.sender_by_size(size, here);
             }
         }
         self.sender(method.blob, here, shape, state)
     }
 
-    /// Where the thread has left Java that is being given other frames, and does not say so.
-    pub(super) fn unpacked_from(&self, pc: Option<usize>, fp: Option<usize>) -> Option<Position> {
-        let unpacked = Unpacked::of(self.memory, self.layout, &self.stack, self.thread)?;
-        unpacked.left(pc?, fp?)
+    /// Finds the last Java frame of a thread with a clear anchor, while its deoptimised frame is
+    /// being replaced.
+    pub(super) fn last_java_frame_of_deopt(&self, pc: Option<usize>, fp: Option<usize>) -> Option<Position> {
+        let vframe_array = VframeArray::from_thread(self.memory, self.layout, &self.stack, self.thread)?;
+        vframe_array.unpacker_frame(pc?, fp?)
     }
 
-    /// Code of the JVM's own.
-    fn stub(&self, blob: usize, here: Position, state: FrameState, frames: &mut Frames<'_>) -> Option<Next> {
+    /// Unwinds a frame of a stub or another blob of the JVM.
+    fn unwind_stub(
+        &self,
+        blob: usize,
+        here: Position,
+        state: FrameState,
+        frames: &mut Frames<'_>,
+    ) -> Option<NextFrame> {
         let Self { memory, layout, .. } = self;
-        let upcall =
-            layout.upcall.filter(|upcall| memory.byte(blob.wrapping_add(upcall.kind)) == Some(upcall.upcall));
+        let upcall = layout
+            .upcall
+            .filter(|upcall| memory.byte(blob.wrapping_add(upcall.kind_offset)) == Some(upcall.upcall_kind));
         if let Some(upcall) = upcall {
-            let anchor = Number::int(upcall.anchor).of(*memory, blob)?;
+            let anchor = BlobField::int(upcall.frame_data_offset).read(*memory, blob)?;
             return if state == FrameState::Caller {
-                self.anchor(here.sp.wrapping_add(anchor), &layout.anchor)
+                self.caller_from_anchor(here.sp.wrapping_add(anchor), &layout.anchor)
             } else {
                 None
             };
         }
-        let sized = Number::int(layout.blob.frame_size).of(*memory, blob)? > 0;
+        let has_size = BlobField::int(layout.blob.frame_size).read(*memory, blob)? > 0;
         let shape = match state {
-            FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller if sized => {
+            FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller if has_size => {
                 Shape::Whole
             }
-            FrameState::Interrupted if sized => {
-                let shape = self.shape(blob, layout.blob.code.of(*memory, blob)?, here.pc)?;
-                // Its stack pointer moves while it saves registers, and while it takes them back.
+            FrameState::Interrupted if has_size => {
+                let shape = self.frame_shape(blob, layout.blob.code_begin.read(*memory, blob)?, here.pc)?;
+                // Inside its body a stub moves its stack pointer while it saves and restores
+                // registers.
                 (shape != Shape::Whole).then_some(shape)?
             }
             FrameState::Interrupted => stub_shape(*memory, here.pc)?,
             FrameState::LastJavaFrame | FrameState::Caller | FrameState::UnverifiedCaller => return None,
         };
         let next = self.sender(blob, here, shape, state)?;
-        if let (FrameState::LastJavaFrame, Next::Caller(caller)) = (state, &next)
-            && let Some(unpacked) = Unpacked::of(*memory, layout, &self.stack, self.thread)
-            && unpacked.is_made(caller.pc)
+        if let (FrameState::LastJavaFrame, NextFrame::Caller(caller)) = (state, &next)
+            && let Some(vframe_array) = VframeArray::from_thread(*memory, layout, &self.stack, self.thread)
+            && vframe_array.is_skeleton_frame(caller.pc)
         {
-            return unpacked.add(*caller, frames).map(Next::Caller);
+            return vframe_array.push_frames(*caller, frames).map(NextFrame::Caller);
         }
         Some(next)
     }
 
-    /// How much of the frame there is that is made from `begin` on.
-    fn shape(&self, blob: usize, begin: usize, pc: usize) -> Option<Shape> {
+    /// Finds how much of the interrupted frame exists. The code that builds it begins at `begin`.
+    fn frame_shape(&self, blob: usize, begin: usize, pc: usize) -> Option<Shape> {
         let Self { memory, layout, .. } = self;
-        let code = layout.blob.code.of(*memory, blob)?;
-        let complete = layout.blob.complete.of(*memory, blob)?;
-        if pc.checked_sub(code)? >= complete { shape(*memory, pc) } else { prologue(*memory, begin, pc) }
+        let code = layout.blob.code_begin.read(*memory, blob)?;
+        let complete = layout.blob.frame_complete.read(*memory, blob)?;
+        if pc.checked_sub(code)? >= complete {
+            body_shape(*memory, pc)
+        } else {
+            prologue_shape(*memory, begin, pc)
+        }
     }
 
-    /// Who has called the frame of this blob.
-    fn sender(&self, blob: usize, here: Position, shape: Shape, state: FrameState) -> Option<Next> {
+    /// Finds the caller of a frame of this blob.
+    fn sender(&self, blob: usize, here: Position, shape: Shape, state: FrameState) -> Option<NextFrame> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
-        let size = || Number::int(layout.blob.frame_size).of(*memory, blob);
+        let size = || BlobField::int(layout.blob.frame_size).read(*memory, blob);
         let (end, fp) = match shape {
-            Shape::Whole => return self.sized(size()?, here),
+            Shape::Whole => return self.sender_by_size(size()?, here),
             Shape::Unsaved => (words(size()?), here.fp),
             Shape::Returning => (words(usize::from(CALL_PUSHES)), here.fp),
             Shape::Pushed => (words(2), stack.word(here.sp)?),
@@ -210,18 +244,18 @@ impl<M: Memory> Walk<'_, M> {
         let pc = if CALL_PUSHES || shape == Shape::Pushed {
             stack.word(end.wrapping_sub(WORD))?
         } else {
-            // The register is the interrupted frame's alone.
-            (state == FrameState::Interrupted).then_some(self.interpreting.returns)?
+            // Only the interrupted frame has its return address in the link register.
+            (state == FrameState::Interrupted).then_some(self.interpreting.return_address)?
         };
-        Some(Next::Caller(Position { pc, sp: end, fp }))
+        Some(NextFrame::Caller(Position { pc, sp: end, fp }))
     }
 
-    /// Who has called a whole frame of so many words.
-    fn sized(&self, size: usize, here: Position) -> Option<Next> {
+    /// Finds the caller of a complete frame with this many words.
+    fn sender_by_size(&self, size: usize, here: Position) -> Option<NextFrame> {
         let sp = here.sp.wrapping_add(size.wrapping_mul(WORD));
         let word = |back: usize| self.stack.word(sp.wrapping_sub(back.wrapping_mul(WORD)));
         size.checked_sub(2)?;
         let fp = self.stack.link(sp.wrapping_sub(2_usize.wrapping_mul(WORD)))?;
-        Some(Next::Caller(Position { pc: word(1)?, sp, fp }))
+        Some(NextFrame::Caller(Position { pc: word(1)?, sp, fp }))
     }
 }

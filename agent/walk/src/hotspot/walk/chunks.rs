@@ -1,115 +1,123 @@
-//! How a walk goes on where a virtual thread's frames lie in chunks.
+//! Continues a walk in the chunks of a virtual thread.
 //!
-//! It must never go on in a chunk that may have been moved or changed while it was read: where that
-//! cannot be told there is no stack.
+//! A walk must not use a chunk that may have been moved or changed while it was read. If it cannot
+//! be sure, there is no stack.
 
 use super::state::Walk;
 use crate::calls::follows_call;
-use crate::code_cache::Blob;
+use crate::code_cache::BlobKind;
 use crate::context::Registers as Position;
 use crate::hotspot::compiled::Compiled;
-use crate::hotspot::continuation::{CHUNKS, Chunk, ContinuationLayout, Further};
+use crate::hotspot::continuation::{Chunk, ContinuationLayout, Lookup, MAX_CHUNKS};
 use crate::hotspot::frames::Frames;
 use crate::memory::Memory;
 
 impl<M: Memory> Walk<'_, M> {
-    /// True if the caller of what was left is to be found in a chunk, or nowhere any more.
-    pub(super) fn goes_on_in_chunk(&self, caller: Position) -> bool {
+    /// True if the next frame is in another chunk, or the stack ends. `caller` has the registers
+    /// that the last frame leads to.
+    pub(super) fn continues_in_chunk(&self, caller: Position) -> bool {
         match self.stack.chunk() {
-            Some(chunk) => chunk.ends(caller.sp),
+            Some(chunk) => chunk.is_oldest_frame(caller.sp),
             None => self.continuations.is_some_and(|known| known.barrier.contains(&caller.pc)),
         }
     }
 
-    /// Where the caller of the frames is that were added last: there, or in a chunk, which is told
-    /// with it. `None` if that is not known.
-    pub(super) fn found(&self, caller: Position, frames: &Frames<'_>) -> Option<Further<(Position, bool)>> {
-        if let (1, None, Some(known)) = (frames.count(), self.leaving.get(), self.continuations)
-            && frames.last().is_some_and(|only| only.method == known.leaves)
+    /// Finds the caller of the last frame: at `caller`, or in a chunk. The flag is true for a
+    /// chunk. The result is `None` if the caller is unknown.
+    pub(super) fn resolve_caller(
+        &self,
+        caller: Position,
+        frames: &Frames<'_>,
+    ) -> Option<Lookup<(Position, bool)>> {
+        if let (1, None, Some(known)) = (frames.count(), self.yielding.get(), self.continuations)
+            && frames.last().is_some_and(|only| only.method == known.do_yield_id)
         {
-            self.leaving.set(Some(caller));
+            self.yielding.set(Some(caller));
         }
-        if !self.goes_on_in_chunk(caller) {
-            return Some(Further::Is((caller, false)));
+        if !self.continues_in_chunk(caller) {
+            return Some(Lookup::Found((caller, false)));
         }
-        match self.in_chunk(caller, false)? {
-            Further::Is(youngest) => Some(Further::Is((youngest, true))),
-            // There a virtual thread's stack ends with the first of its methods.
-            Further::Nothing => self.continuations?.is_first(frames.last()).then_some(Further::Nothing),
+        match self.enter_next_chunk(caller, false)? {
+            Lookup::Found(youngest) => Some(Lookup::Found((youngest, true))),
+            // The stack of a virtual thread must end with its first method.
+            Lookup::End => self.continuations?.is_first(frames.last()).then_some(Lookup::End),
         }
     }
 
-    /// Goes on in the next chunk: that caller's place in it. `None` if that cannot be told.
-    pub(super) fn in_chunk(&self, caller: Position, returned: bool) -> Option<Further<Position>> {
+    /// Enters the next chunk, and returns the registers of its youngest frame. The result is `None`
+    /// if the chunk cannot be read.
+    pub(super) fn enter_next_chunk(&self, caller: Position, returned: bool) -> Option<Lookup<Position>> {
         let Self { memory, stack, .. } = self;
         let known = self.continuations?;
-        self.chunks.set(self.chunks.get().wrapping_add(1));
-        if self.chunks.get() > CHUNKS {
+        self.chunks_entered.set(self.chunks_entered.get().wrapping_add(1));
+        if self.chunks_entered.get() > MAX_CHUNKS {
             return None;
         }
         let chunk = if let Some(chunk) = stack.chunk() {
             known.older_chunk(*memory, chunk)?
         } else {
             if !self.in_java {
-                self.moment.set(Some(known.heap.moment(*memory)?));
+                self.epoch.set(Some(known.heap.epoch(*memory)?));
             }
             let youngest = known.youngest_chunk(*memory, self.thread, caller.sp, returned)?;
-            match self.leaving.get() {
-                Some(leaving) => self.before_leaving(known, youngest, leaving, caller.sp)?,
-                None => Further::Is(youngest),
+            match self.yielding.get() {
+                Some(yielding) => self.chunk_before_yield(known, youngest, yielding, caller.sp)?,
+                None => Lookup::Found(youngest),
             }
         };
         match chunk {
-            Further::Is(chunk) => stack.enter(chunk).map(Further::Is),
-            Further::Nothing => Some(Further::Nothing),
+            Lookup::Found(chunk) => stack.enter(chunk).map(Lookup::Found),
+            Lookup::End => Some(Lookup::End),
         }
     }
 
-    /// The chunk as it was before the thread began to leave its carrier, while its frames from
-    /// there to the end go into it: they are counted in it already, or not yet. `None` if that
-    /// cannot be told.
-    fn before_leaving(
+    /// Returns the chunk as it was before the thread began to yield. The frames from `yielding` to
+    /// `end` are being frozen into it. The chunk's `sp` may include them already. The result is
+    /// `None` if that is uncertain.
+    fn chunk_before_yield(
         &self,
         known: &ContinuationLayout,
         chunk: Chunk,
-        leaving: Position,
+        yielding: Position,
         end: usize,
-    ) -> Option<Further<Chunk>> {
+    ) -> Option<Lookup<Chunk>> {
         let Self { memory, layout, .. } = self;
         let pc = |chunk: Chunk| chunk.youngest(*memory).map(|youngest| youngest.pc);
-        let goes_on = |chunk: Chunk| {
+        let is_return_address = |chunk: Chunk| {
             pc(chunk).is_some_and(|pc| {
-                layout.interpreter.is_returned_to(pc)
-                    || layout.ground.blobs.at(pc, *memory) == Some(Blob::Method) && follows_call(*memory, pc)
+                layout.interpreter.is_return_entry(pc)
+                    || layout.jvm.code_cache.kind_at(pc, *memory) == Some(BlobKind::Nmethod)
+                        && follows_call(*memory, pc)
             })
         };
-        let without = chunk.without(end.wrapping_sub(leaving.sp));
-        if pc(chunk) == Some(leaving.pc) {
-            // They are, and so large are they there, too: else somebody else's frames would be
-            // taken for the next.
+        let without = chunk.skip_bytes(end.wrapping_sub(yielding.sp));
+        if pc(chunk) == Some(yielding.pc) {
+            // The chunk includes the frames. Their size there must be the same, because otherwise
+            // other frames would be taken for the next ones.
             let without = without?;
             return match () {
                 () if without.is_empty() => known.older_chunk(*memory, without),
-                () if goes_on(without) => Some(Further::Is(without)),
+                () if is_return_address(without) => Some(Lookup::Found(without)),
                 () => None,
             };
         }
-        // They are counted once they are there, so they are not; unless the frame that leads on
-        // first does not say itself where it goes on.
-        (!self.is_given_up(leaving.pc) && goes_on(chunk)).then_some(Further::Is(chunk))
+        // The chunk's sp is set after the frames were copied, so it does not include them. The
+        // exception is a deoptimised frame, which has its real return address elsewhere.
+        (!self.returns_to_deopt_handler(yielding.pc) && is_return_address(chunk))
+            .then_some(Lookup::Found(chunk))
     }
 
-    /// True if a frame that returns there says elsewhere where it goes on: its code was given up.
-    fn is_given_up(&self, pc: usize) -> bool {
+    /// True if the pc is a deopt handler, so that the frame has its original pc elsewhere.
+    fn returns_to_deopt_handler(&self, pc: usize) -> bool {
         let Self { memory, layout, .. } = self;
-        let Some((blob, Blob::Method)) = layout.ground.blobs.find(pc, *memory) else { return false };
+        let Some((blob, BlobKind::Nmethod)) = layout.jvm.code_cache.find(pc, *memory) else { return false };
         Compiled::at(*memory, layout, blob)
-            .is_none_or(|method| method.given_up(*memory, &layout.compiled, pc))
+            .is_none_or(|method| method.is_deopt_handler(*memory, &layout.compiled, pc))
     }
 
-    /// True if what was read of chunks was not moved meanwhile.
-    pub(super) fn is_of_one_moment(&self) -> bool {
-        let Some(first) = self.moment.get() else { return true };
-        self.continuations.and_then(|known| known.heap.moment(self.memory)) == Some(first)
+    /// True if no object was moved since the first chunk was read.
+    pub(super) fn is_heap_unchanged(&self) -> bool {
+        let Some(first) = self.epoch.get() else { return true };
+        self.continuations.and_then(|known| known.heap.epoch(self.memory)) == Some(first)
     }
 }

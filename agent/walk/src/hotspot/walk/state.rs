@@ -2,30 +2,32 @@
 
 use core::cell::Cell;
 
-use crate::context::{Interpreting, Registers as Position};
-use crate::hotspot::call_site_cache::Again;
+use crate::context::{InterpreterRegisters, Registers as Position};
+use crate::hotspot::call_site_cache::CallSiteCache;
 use crate::hotspot::continuation::ContinuationLayout;
-use crate::hotspot::heap::Moment;
+use crate::hotspot::heap::HeapEpoch;
 use crate::hotspot::layout::Layout;
 use crate::hotspot::stack::Stack;
 
-/// A walk.
+/// The inputs of a walk, and what the walk has found so far.
 pub(super) struct Walk<'w, M> {
     pub(super) memory: &'w M,
     pub(super) layout: &'w Layout,
     pub(super) continuations: Option<&'w ContinuationLayout>,
-    /// The thread's JavaThread, and whether it is in Java.
+    /// Address of the JavaThread.
     pub(super) thread: usize,
+    /// True if the thread is in Java.
     pub(super) in_java: bool,
     pub(super) stack: Stack<'w, M>,
-    pub(super) interpreting: Interpreting,
-    /// The frame that was met last is a method's, and whole.
+    pub(super) interpreting: InterpreterRegisters,
+    /// True if the last frame is complete and has a method.
     pub(super) whole: Cell<bool>,
-    pub(super) again: Again,
-    /// When the first chunk was found, of a thread that is outside of Java.
-    pub(super) moment: Cell<Option<Moment>>,
-    /// The thread is just leaving its carrier, and its frames from there on go into a chunk.
-    pub(super) leaving: Cell<Option<Position>>,
-    /// How many chunks it has been in.
-    pub(super) chunks: Cell<usize>,
+    pub(super) call_sites: CallSiteCache,
+    /// The heap's epoch when the first chunk was found. It is set only for threads outside of Java.
+    pub(super) epoch: Cell<Option<HeapEpoch>>,
+    /// The caller of `Continuation.doYield`, if that is the topmost frame. The frames from there on
+    /// are being frozen into a chunk.
+    pub(super) yielding: Cell<Option<Position>>,
+    /// How many chunks the walk has entered.
+    pub(super) chunks_entered: Cell<usize>,
 }
