@@ -1,4 +1,5 @@
-//! The walker on a JVM that a test wrote, word by word: a thread's stack, a heap of code, methods.
+//! Tests of the walker on a JVM that they build word by word: a thread's stack, a code heap,
+//! methods.
 
 mod call_site_cache;
 mod chunks;

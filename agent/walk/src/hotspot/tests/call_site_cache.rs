@@ -1,16 +1,17 @@
-//! Recursions: who calls itself is met again, and both ends are walked where there is no room.
+//! Recursive calls: their call sites are cached, and deep stacks keep both ends.
 
 use vouch_sample::Cut;
 
 use super::jvm::{CALL, LEAF, OUTER, RETURNS, SIZE, STACK, Thread, WORD, thread};
 
-/// A recursion in compiled code through so many more frames than there are: the outer one, again
-/// and again.
+/// Returns a thread with this many additional frames of the outer method, and the address of the
+/// last one.
 fn recursion(rounds: usize) -> (Thread, usize) {
     let thread = thread();
     let begin = STACK + 0x400;
     let end = begin + rounds * SIZE * WORD;
-    // The leaf's caller returns into itself, and the last round to where the outer one did.
+    // The leaf's caller returns into itself. The last round returns to the caller of the outer
+    // method.
     thread.jvm.push(OUTER, &[0; SIZE]);
     thread.jvm.put(LEAF + 4 * WORD, 0);
     let mut at = OUTER;
@@ -26,18 +27,20 @@ fn recursion(rounds: usize) -> (Thread, usize) {
 }
 
 #[test]
-fn who_calls_itself_is_met_again_and_what_its_frame_says_is_read_each_time() {
+fn recursive_calls_are_cached_and_deoptimised_frames_are_read_each_time() {
     let rounds = 5;
     let (thread, last) = recursion(rounds);
     let at = thread.at(0x20, LEAF);
     let round = thread.callers()[..3].to_vec();
     let all = [[thread.leaf.frame(70)].to_vec(), round.repeat(rounds + 1)].concat();
     assert_eq!(thread.jvm.frames(at), all);
-    // Its code is given up, in one frame after the other: each says itself where it goes on.
+    // The frames are deoptimised one after the other. Each has its own original pc.
     let original = thread.outer_code + 0x18;
-    for given_up in (OUTER..=last).step_by(SIZE * WORD) {
-        thread.jvm.put(given_up - WORD, thread.outer_code + 0x70);
-        thread.jvm.put(given_up + WORD, if given_up == last { original } else { thread.outer_code + CALL });
+    for deoptimised in (OUTER..=last).step_by(SIZE * WORD) {
+        thread.jvm.put(deoptimised - WORD, thread.outer_code + 0x70);
+        thread
+            .jvm
+            .put(deoptimised + WORD, if deoptimised == last { original } else { thread.outer_code + CALL });
     }
     let [.., outer] = thread.outer;
     let all = [[thread.leaf.frame(70)].to_vec(), round.repeat(rounds), [outer.frame(1)].to_vec()].concat();
@@ -45,7 +48,7 @@ fn who_calls_itself_is_met_again_and_what_its_frame_says_is_read_each_time() {
 }
 
 #[test]
-fn of_a_recursion_for_which_there_is_no_room_both_ends_are_walked() {
+fn a_recursion_deeper_than_the_buffer_keeps_both_ends() {
     let (thread, _) = recursion(5);
     let at = thread.at(0x20, LEAF);
     let all = thread.jvm.frames(at);

@@ -1,4 +1,4 @@
-//! The interpreter: where it is, whom it has called, and what it is just entering or leaving.
+//! Interpreted frames: their bcp, their calls, and methods that are being entered or left.
 
 use vouch_sample::{ENTRY, NATIVE, Reason};
 
@@ -10,16 +10,15 @@ use crate::context::Registers;
 use crate::walker::ResumePoint;
 
 #[test]
-fn the_interpreter_knows_best_itself_where_it_is() {
+fn the_bcp_register_is_used_if_it_points_into_the_method() {
     let Thread { jvm, interpreted, .. } = thread().interpreting();
     let at = |pc, bytecode, sp| jvm.frames(interpreting(pc, sp, bytecode, 3, 5));
     let sp = SLOTS - 0x80;
     assert_eq!(at(ENTRIES + 4, interpreted.bytecode(55), sp), [interpreted.frame(55)]);
-    // In between it has something else there: it has just come back.
+    // The register has another value just after a return.
     assert_eq!(at(ENTRIES + 4, interpreted.bytecode(100), sp), [interpreted.frame(12)]);
     assert_eq!(at(ENTRIES + 4, sp, sp), [interpreted.frame(12)]);
-    // It is about to call somebody, or is called back: the slot that says so is written before, and
-    // emptied afterwards.
+    // The slot of the last stack pointer is written before a call and cleared after the return.
     jvm.put(SLOTS - 2 * WORD, sp);
     assert_eq!(at(ENTRIES + 4, sp, sp - WORD), [interpreted.frame(12)]);
     assert_eq!(at(BACK + 4, 1, sp), [interpreted.frame(12)]);
@@ -29,7 +28,7 @@ fn the_interpreter_knows_best_itself_where_it_is() {
 }
 
 #[test]
-fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
+fn the_caller_of_a_method_that_is_being_entered_is_found_without_a_frame() {
     let Thread { mut jvm, interpreted, outer_code, .. } = thread();
     let called = jvm.method(false);
     let sp = SLOTS - 0x80;
@@ -45,20 +44,19 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
             (both.to_vec(), ResumePoint { pc: top.max(returns) - 1, has_partial_leaf: true })
         );
     }
-    assert_eq!(enter(&jvm, 1, 1).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
-    assert_eq!(enter(&jvm, ENTRIES + 8, 1).0, Err(Reason::UNKNOWN_JAVA), "nobody calls from there");
-    // What is on top is an argument, and is never taken for an address of code.
-    let seeming = METADATA + 0x8000;
-    jvm.push(seeming - WORD, &[0xe8 << 24, 0]);
-    for argument in [0x7777_0000, seeming, outer_code + CALL] {
+    assert_eq!(enter(&jvm, 1, 1).0, Err(Reason::UNKNOWN_JAVA), "the return address is no code");
+    assert_eq!(enter(&jvm, ENTRIES + 8, 1).0, Err(Reason::UNKNOWN_JAVA), "no call returns there");
+    // The word on top is an argument, which must not be taken for a return address.
+    let looks_like_code = METADATA + 0x8000;
+    jvm.push(looks_like_code - WORD, &[0xe8 << 24, 0]);
+    for argument in [0x7777_0000, looks_like_code, outer_code + CALL] {
         assert_eq!(enter(&jvm, argument, BACK + 8).1, both, "{argument:x}");
     }
-    // So if the method calls itself.
+    // The same holds if the method calls itself.
     jvm.put(SLOTS - 3 * WORD, called.at);
     jvm.put(SLOTS - 8 * WORD, called.bytecode(9));
     assert_eq!(enter(&jvm, BACK + 8, 1).1, [called.frame(ENTRY), called.frame(9)]);
-    // Its own frame is begun: first with its frame pointer, then with what is kept of its caller's
-    // stack.
+    // The new frame has its frame pointer first, and then the sender's stack pointer.
     let begun = sp - 2 * WORD;
     jvm.push(begun, &[SLOTS, BACK + 8]);
     let at = |sp, bytecode| {
@@ -70,14 +68,14 @@ fn a_method_that_the_interpreter_enters_has_its_caller_before_it_has_a_frame() {
     assert_eq!(at(begun, sender), [called.frame(ENTRY), called.frame(9)]);
     jvm.push(begun - 2 * WORD, &[0, sender]);
     assert_eq!(at(begun - 2 * WORD, called.bytecode(0)), [called.frame(ENTRY), called.frame(9)]);
-    // Once the method is kept there it is the frame's.
+    // Once the method slot is written, the frame is complete.
     jvm.put(begun - 3 * WORD, called.at);
     assert_eq!(at(begun - 3 * WORD, called.bytecode(0)), [called.frame(0), called.frame(9)]);
 }
 
 #[test]
-fn a_method_that_is_entered_where_its_caller_was_called_from_leaves_nobody_out() {
-    // As in any recursion: all of them return to the same place of the interpreter.
+fn entering_a_method_with_the_return_address_of_its_caller_skips_no_frame() {
+    // In a recursion all frames return to the same return entry.
     let Thread { mut jvm, interpreted, .. } = thread();
     let (called, outer) = (jvm.method(false), jvm.method(false));
     let further = SLOTS + 0x100;
@@ -96,9 +94,8 @@ fn a_method_that_is_entered_where_its_caller_was_called_from_leaves_nobody_out()
 }
 
 #[test]
-fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
-    // It was called by compiled code, which keeps the frame pointer of the interpreted method
-    // behind it.
+fn leaving_an_interpreted_method_skips_no_caller() {
+    // The caller is compiled, and it keeps the frame pointer of the next interpreted frame.
     let thread = thread();
     let back = thread.leaf_code + 0x30;
     thread.jvm.put_bytes(back - 5, &[0xe8]);
@@ -107,8 +104,8 @@ fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
     let expected = thread.with(thread.leaf.frame(70));
     let resume_point = ResumePoint { pc: back - 1, has_partial_leaf: false };
     let walk = |pc, sp, bytecode| thread.jvm.walk(interpreting(pc, sp, bytecode, LEAF, 5));
-    // What it returns to is on top, and then in a register, which may still be read as a place in
-    // its caller's bytecode.
+    // The return address is on top of the stack first, and then in the bcp register. That register
+    // may still have a bcp of an interpreted caller.
     thread.jvm.put(LEAF - 2 * WORD, back);
     for bytecode in [1, thread.interpreted.bytecode(20)] {
         assert_eq!(walk(pc, LEAF - 2 * WORD, bytecode), (Ok(5), expected.clone(), resume_point));
@@ -116,11 +113,11 @@ fn a_method_that_the_interpreter_leaves_takes_no_caller_along() {
     for (at, sp) in [(2, LEAF - WORD), (5, LEAF)] {
         assert_eq!(walk(pc + at, sp, back), (Ok(5), expected.clone(), resume_point), "at {at}");
     }
-    assert_eq!(walk(pc + 5, LEAF, 0x7777_0000).0, Err(Reason::UNKNOWN_JAVA), "it returns nowhere");
+    assert_eq!(walk(pc + 5, LEAF, 0x7777_0000).0, Err(Reason::UNKNOWN_JAVA), "the return address is no code");
 }
 
 #[test]
-fn a_frame_of_the_interpreter_is_a_caller_only_where_it_has_called_from() {
+fn an_interpreted_caller_needs_a_return_entry_and_a_last_sp() {
     let thread = thread();
     let walk = |pc, last| {
         thread.jvm.put(SLOTS - 0x80 - WORD, pc);
@@ -129,7 +126,7 @@ fn a_frame_of_the_interpreter_is_a_caller_only_where_it_has_called_from() {
     };
     let sp = SLOTS - 0x80;
     assert_eq!(walk(BACK + 8, sp), Ok(5));
-    // Arguments lie in between, and newer versions count in words.
+    // Arguments are between the two stack pointers, and newer versions store a distance in words.
     assert_eq!(walk(BACK + 0x88, sp + 5 * WORD), Ok(5));
     assert_eq!(walk(BACK + 8, (-16_isize).cast_unsigned()), Ok(5));
     for (pc, last) in [(BACK + 8, 0), (ENTRIES + 8, sp), (BACK + 8, SLOTS + 8), (BACK + 8, sp - 0x2000)] {

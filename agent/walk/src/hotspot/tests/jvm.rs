@@ -1,4 +1,4 @@
-//! The JVM, its heap of code and its methods, and a thread of it with its stack.
+//! A JVM in memory: its code heap, its methods, and a thread with its stack.
 
 extern crate std;
 
@@ -24,26 +24,27 @@ pub const WORD: usize = 8;
 const HEAP: usize = 0x1000;
 const MAP: usize = 0x2000;
 pub const LOW: usize = 0x10_0000;
-/// Each blob has a block of as many bytes, its code this far behind its beginning, and a frame of
-/// so many words.
+/// Size of a heap block, in bytes.
 pub const BLOCK: usize = 0x400;
+/// Offset of the code in a blob.
 pub const CODE: usize = 0x100;
+/// Size of a compiled frame, in words.
 pub const SIZE: usize = 6;
 pub const METADATA: usize = 0x20_0000;
 pub const ENV: usize = 0x30_0000;
 pub const STACK: usize = 0x40_0000;
 pub const BASE: usize = STACK + 0x1000;
 pub const INTERPRETER: usize = 0x50_0000;
-/// Its first code makes frames.
+/// The method entry points are before this address.
 pub const ENTRIES: usize = INTERPRETER + 0x100;
-/// And further on it is returned to.
+/// The first return entry.
 pub const BACK: usize = INTERPRETER + 0x200;
-/// Where Java returns to that the VM has called.
+/// The return address of the call stub.
 pub const RETURNS: usize = 0x60_0000;
 pub const IN_JAVA: usize = 8;
-/// What leads from a method to its id, in words: four parts, one behind the other.
+/// Distance between the Method, the ConstMethod, and the other structures that lead to an id.
 pub const PART: usize = 0x100;
-/// What the frames of code that was given up are filled in from.
+/// The layout of the vframeArray.
 pub const UNPACK: VframeArrayLayout = VframeArrayLayout {
     head: 88,
     frames: 8,
@@ -126,7 +127,7 @@ pub struct Jvm {
     methods: usize,
 }
 
-/// A method that was made: where it lies, and its id.
+/// A method of the JVM: its address and its jmethodID.
 #[derive(Clone, Copy)]
 pub struct Made {
     pub at: usize,
@@ -138,13 +139,13 @@ impl Made {
         RawFrame { bci, method: self.id }
     }
 
-    /// Where this place in its bytecode lies.
+    /// Returns the bcp of a bci.
     pub fn bytecode(self, bci: usize) -> usize {
         self.at + PART + 24 + bci
     }
 }
 
-/// What a compiled method has: where in its code which scope is described.
+/// The PcDescs of a compiled method: pc offsets, each with its frames, innermost first.
 type Scopes<'s> = &'s [(usize, &'s [(Made, i32)])];
 
 impl Jvm {
@@ -154,7 +155,7 @@ impl Jvm {
         for (at, word) in [(0, LOW), (8, LOW + 16 * BLOCK), (16, MAP), (24, 10)] {
             jvm.put(HEAP + at, word);
         }
-        // Nothing lies anywhere.
+        // All segments are free.
         jvm.put(MAP, usize::MAX);
         jvm.put(MAP + 8, usize::MAX);
         for (at, word) in [(8, BASE), (16, 0x1000), (24, IN_JAVA), (32, 0), (40, 0), (48, 0), (88, 0)] {
@@ -180,14 +181,14 @@ impl Jvm {
         }
     }
 
-    /// Numbers of four bytes.
+    /// Writes u32 fields of a blob or object.
     pub fn put_numbers(&self, blob: usize, numbers: &[(usize, usize)]) {
         for (at, number) in numbers {
             self.put_bytes(blob + at, &u32::try_from(*number).unwrap().to_le_bytes());
         }
     }
 
-    /// So many words of the stack from there on.
+    /// Writes words from an address on.
     pub fn push(&self, at: usize, words: &[usize]) {
         for (index, word) in words.iter().enumerate() {
             self.put(at + index * WORD, *word);
@@ -217,7 +218,7 @@ impl Jvm {
         Made { at, id }
     }
 
-    /// A blob of this name; where its code begins.
+    /// Creates a blob with this name, and returns the address of its code.
     pub fn blob(&mut self, name: [u8; 8], size: usize, complete: usize) -> usize {
         let block = LOW + self.blobs * BLOCK;
         self.put_bytes(MAP + self.blobs, &[0]);
@@ -233,8 +234,8 @@ impl Jvm {
         blob + CODE
     }
 
-    /// A compiled method: its frame is made at 16, its code was given up to 0x70, the original pc
-    /// in the second word of its frame.
+    /// Creates a compiled method. Its frame is complete at offset 16, its deopt handler is at 0x70,
+    /// and its original pc is in the second word of the frame.
     pub fn compiled(&mut self, method: Made, scopes: Scopes<'_>) -> usize {
         let code = self.blob(*b"nmethod\0", SIZE, 16);
         let blob = code - CODE;
@@ -244,15 +245,15 @@ impl Jvm {
         let mut rows = std::vec![(-1, 0)];
         let mut known: Vec<usize> = Vec::new();
         for (pc, frames) in scopes {
-            // The callers are written first, since those that they call lead there.
+            // The callers are written first, because each scope refers to its caller.
             let mut caller = 0;
             for (method, bci) in frames.iter().rev() {
-                let place = known.iter().position(|at| *at == method.at).unwrap_or_else(|| {
+                let index = known.iter().position(|at| *at == method.at).unwrap_or_else(|| {
                     known.push(method.at);
                     known.len() - 1
                 });
                 let at = text.len();
-                for number in [caller, place + 1, usize::try_from(bci + 1).unwrap()] {
+                for number in [caller, index + 1, usize::try_from(bci + 1).unwrap()] {
                     write_number(&mut text, number);
                 }
                 caller = at;
@@ -274,8 +275,8 @@ impl Jvm {
         code
     }
 
-    /// The frame that begins the thread, whose frame pointer is given: from there the VM has
-    /// called, and there was no Java before.
+    /// Writes the frame of the call stub with this frame pointer. Its anchor is clear, so it is the
+    /// thread's first frame.
     pub fn begin(&self, fp: usize) -> [usize; 2] {
         let holder = BASE - 0x100;
         self.put(fp - 6 * WORD, holder);
@@ -299,7 +300,7 @@ impl Jvm {
 
     pub fn walk_within(&self, depth: i32, at: Interrupted) -> (Answer, Vec<RawFrame>, StackInfo) {
         let mut room = std::vec![RawFrame::EMPTY; usize::try_from(depth).unwrap()];
-        // SAFETY: as large as it says.
+        // SAFETY: the buffer is as large as `depth` says.
         let mut frames = unsafe { Frames::new(Room { frames: room.as_mut_ptr(), depth }) };
         let memory = |at: usize| self.words.borrow().get(&at).copied();
         let walked = walk(&memory, self.layouts(), ENV, at, &mut frames);
@@ -315,7 +316,7 @@ impl Jvm {
     }
 }
 
-/// As a compiler without zeros writes it.
+/// Writes an UNSIGNED5 number without zero bytes.
 fn write_number(text: &mut Vec<u8>, number: usize) {
     let mut rest = number;
     loop {
@@ -328,25 +329,27 @@ fn write_number(text: &mut Vec<u8>, number: usize) {
     }
 }
 
-/// A thread of two compiled frames, of which the outer one has three methods in one, called by an
-/// interpreted one.
+/// A thread with two compiled frames and an interpreted one, which called them. The outer compiled
+/// frame has two inlined methods.
 pub struct Thread {
     pub jvm: Jvm,
     pub leaf: Made,
     pub outer: [Made; 3],
     pub interpreted: Made,
-    /// Their code.
+    /// The code of the compiled methods.
     pub leaf_code: usize,
     pub outer_code: usize,
 }
 
-/// Where the frame of the leaf begins, and those of its callers.
+/// The stack pointer of the leaf's frame.
 pub const LEAF: usize = STACK + 0x100;
+/// The stack pointer of the outer compiled frame.
 pub const OUTER: usize = LEAF + SIZE * WORD;
+/// The frame pointer of the interpreted frame.
 pub const SLOTS: usize = OUTER + SIZE * WORD + 0x80;
-/// Where in the outer one's code the leaf returns to, and where in the interpreted one's bytecode
-/// that does.
+/// Offset of the leaf's return address in the outer method's code.
 pub const CALL: usize = 0x31;
+/// The bci of the middle method at that call.
 const BCI: i32 = 400;
 
 pub fn thread() -> Thread {
@@ -356,7 +359,7 @@ pub fn thread() -> Thread {
     let leaf_code = jvm.compiled(leaf, &[(0x20, &[(leaf, 3)]), (0x30, &[(leaf, 70)])]);
     let chain = [(outer[0], 7), (outer[1], BCI), (outer[2], 20_000)];
     let outer_code = jvm.compiled(outer[2], &[(0x18, &[(outer[2], 1)]), (CALL, &chain)]);
-    // Frame pointers that were saved: nobody's, and the interpreted frame's.
+    // The saved frame pointers: one leads to no frame, and one to the interpreted frame.
     jvm.push(OUTER - 2 * WORD, &[0x77, outer_code + CALL]);
     jvm.push(SLOTS - 0x80 - 2 * WORD, &[SLOTS, BACK + 8]);
     jvm.put(SLOTS - 8 * WORD, interpreted.bytecode(12));
@@ -369,7 +372,7 @@ pub fn thread() -> Thread {
 }
 
 impl Thread {
-    /// What the leaf's callers are.
+    /// Returns the frames of the leaf's callers.
     pub fn callers(&self) -> Vec<RawFrame> {
         let [a, b, c] = self.outer;
         [a.frame(7), b.frame(BCI), c.frame(20_000), self.interpreted.frame(12)].to_vec()
@@ -383,14 +386,14 @@ impl Thread {
         Jvm::interrupted(self.leaf_code + offset, sp, 0x99)
     }
 
-    /// The interpreted one is on top: it has called nobody.
+    /// Clears the last stack pointer of the interpreted frame, so that it is on top.
     pub fn interpreting(self) -> Self {
         self.jvm.put(SLOTS - 2 * WORD, 0);
         self
     }
 }
 
-/// Interrupted in the interpreter, with that in its registers.
+/// Returns an interruption in the interpreter with these registers.
 pub fn interpreting(pc: usize, sp: usize, bytecode: usize, method: usize, returns: usize) -> Interrupted {
     let interpreting = InterpreterRegisters { bcp: bytecode, method, return_address: returns };
     Interrupted { at: Registers { pc, sp, fp: SLOTS }, interpreting, is_caller: false }

@@ -1,4 +1,4 @@
-//! By which id a method is told.
+//! The jmethodIDs of methods.
 
 use vouch_sample::MethodId;
 
@@ -6,16 +6,16 @@ use super::super::layout::MethodLayout;
 use super::jvm::{LEAF, PART, thread};
 
 #[test]
-fn a_method_whose_class_was_redefined_has_no_id_and_never_another_ones() {
+fn a_redefined_method_has_no_id_and_never_the_id_of_another_method() {
     let thread = thread();
     let id = |word: usize, value| {
         thread.jvm.put(thread.leaf.at + word, value);
         thread.jvm.frames(thread.at(0x20, LEAF))[0].method
     };
     let own = thread.leaf.id;
-    // Another method has it; its number is beyond the ids; there are none.
+    // The id refers to another method. Below, the number is too large, and the class has no ids.
     assert_eq!(id(5 * PART, thread.interpreted.at), MethodId::UNNUMBERED.0);
-    // One of its own class, and with its number, has taken its place.
+    // A method of the same class and with the same number has replaced it.
     let class = thread.jvm.words.borrow()[&(thread.interpreted.at + 2 * PART)];
     thread.jvm.put(thread.interpreted.at + 2 * PART, thread.leaf.at + 3 * PART);
     assert_eq!(id(5 * PART, thread.interpreted.at), own);
@@ -30,19 +30,19 @@ fn a_method_whose_class_was_redefined_has_no_id_and_never_another_ones() {
 }
 
 #[test]
-fn what_is_no_methods_id_is_told_apart_from_what_is_one() {
+fn values_that_are_not_a_methods_id_are_recognised() {
     let thread = thread();
     let (jvm, layout) = (&thread.jvm, thread.jvm.layout.method);
     let memory = |at: usize| jvm.words.borrow().get(&at).copied();
     let is_id = |id| super::super::method::is_id(&memory, &layout, id);
     assert!(is_id(thread.leaf.id) && is_id(thread.interpreted.id));
-    // What an id leads to, a piece of it, what is no address, nothing.
+    // The values are a Method, a ConstMethod, a small number, an unused slot, and 0.
     for none in [thread.leaf.at, thread.leaf.at + PART, 0x25, thread.leaf.id + 8, 0] {
         assert!(!is_id(none), "{none:#x}");
     }
-    // Another method's, which has one of its own.
+    // The value refers to a method that has another id.
     jvm.put(thread.leaf.id + 0x10_0000, thread.leaf.at);
     assert!(!is_id(thread.leaf.id + 0x10_0000));
-    // Where an id is a number, the JVM finds out.
+    // If ids are numbers only the JVM can check them.
     assert!(super::super::method::is_id(&memory, &MethodLayout { ids_are_pointers: false, ..layout }, 0x25));
 }

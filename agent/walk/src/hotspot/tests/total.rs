@@ -1,4 +1,4 @@
-//! Whatever words stand there, a walk comes to an end.
+//! Walks over damaged memory.
 
 extern crate std;
 
@@ -9,15 +9,15 @@ use super::jvm::{INTERPRETER, LEAF, SLOTS, thread};
 use crate::context::{InterpreterRegisters, Registers};
 
 #[test]
-fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
-    let mut random: u64 = told("VOUCH_WALK_SEED").unwrap_or(7);
+fn a_walk_over_damaged_memory_ends_and_stays_within_its_buffer() {
+    let mut random: u64 = from_environment("VOUCH_WALK_SEED").unwrap_or(7);
     let mut next = move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(random >> 20).unwrap()
     };
     let (mut ended, mut walked) = (0, 0);
-    // As many as the environment says, for a run at night.
-    for _ in 0..told("VOUCH_WALK_ROUNDS").unwrap_or(4_000) {
+    // The environment sets the number of rounds for long runs.
+    for _ in 0..from_environment("VOUCH_WALK_ROUNDS").unwrap_or(4_000) {
         let thread = thread();
         let places: Vec<usize> = thread.jvm.words.borrow().keys().copied().collect();
         for _ in 0..next() % 12 {
@@ -51,9 +51,9 @@ fn whatever_stands_there_it_comes_to_an_end_and_stays_within_its_room() {
             (Err(_), ..) => ended += 1,
         }
     }
-    assert!(walked > 100 && ended > 100, "{walked} stacks and {ended} ends say little");
+    assert!(walked > 100 && ended > 100, "only {walked} stacks and {ended} refused walks");
 }
 
-fn told<T: std::str::FromStr>(name: &str) -> Option<T> {
+fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -1,5 +1,4 @@
-//! Frames that are being made of one whose code was given up: the leaf's, which had another method
-//! in it.
+//! Skeleton frames that replace a deoptimised frame: the leaf's, with an inlined method.
 
 extern crate std;
 
@@ -8,86 +7,86 @@ use vouch_sample::Reason;
 use super::super::walk::Interrupted;
 use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, Made, OUTER, Thread, WORD, thread};
 
-/// What the frames are filled in from, and where in that is what.
-const FROM: usize = 0xb0_0000;
-/// The frame pointers: of the frame of the code that makes them, of the inner one, of the outer
-/// one.
-const MAKES: usize = LEAF - 0x80;
+/// Address of the vframeArray.
+const ARRAY: usize = 0xb0_0000;
+/// Frame pointer of the blob that unpacks the array.
+const UNPACKER: usize = LEAF - 0x80;
+/// Frame pointer of the inner skeleton frame.
 const INNER: usize = LEAF - 0x40;
-const MADE: usize = OUTER - 2 * WORD;
-/// Who makes them has called somebody, who is interrupted.
+/// Frame pointer of the outer skeleton frame.
+const OUTER_SKELETON: usize = OUTER - 2 * WORD;
+/// The interrupted pc, in a function that the unpacker has called.
 const ELSEWHERE: usize = 0x1234;
 
-/// The thread, with the method that was one with the leaf's, and the code that makes the frames.
-fn vframe_array() -> (Thread, Made, usize) {
+/// Returns the thread, the inlined method, and the code of the unpacker.
+fn deoptimised() -> (Thread, Made, usize) {
     let mut thread = thread();
     let inner = thread.jvm.method(false);
     let code = thread.jvm.blob(*b"Uncommon", 2, 0);
     let jvm = &thread.jvm;
-    jvm.push(MAKES, &[INNER, BACK + 0x88]);
-    jvm.push(INNER - WORD, &[MADE - 0x10, MADE, BACK + 0x88]);
-    jvm.push(MADE - WORD, &[OUTER, 0x77, thread.outer_code + CALL]);
-    jvm.push(FROM, &[0, 2, OUTER]);
-    jvm.push(FROM + 0x40, &[inner.at, 30, 0, thread.leaf.at, 70, 0]);
-    jvm.put(ENV + 88, FROM);
-    // It has said where it left Java, and then taken back that it has.
-    jvm.push(ENV + 32, &[0, code + 0x20, MAKES]);
+    jvm.push(UNPACKER, &[INNER, BACK + 0x88]);
+    jvm.push(INNER - WORD, &[OUTER_SKELETON - 0x10, OUTER_SKELETON, BACK + 0x88]);
+    jvm.push(OUTER_SKELETON - WORD, &[OUTER, 0x77, thread.outer_code + CALL]);
+    jvm.push(ARRAY, &[0, 2, OUTER]);
+    jvm.push(ARRAY + 0x40, &[inner.at, 30, 0, thread.leaf.at, 70, 0]);
+    jvm.put(ENV + 88, ARRAY);
+    // The anchor's stack pointer was cleared, and its other fields were not.
+    jvm.push(ENV + 32, &[0, code + 0x20, UNPACKER]);
     (thread, inner, code)
 }
 
-fn stopped() -> Interrupted {
-    Jvm::interrupted(ELSEWHERE, MAKES - 0x40, 0x99)
+fn interrupted() -> Interrupted {
+    Jvm::interrupted(ELSEWHERE, UNPACKER - 0x40, 0x99)
 }
 
 #[test]
-fn frames_that_are_being_made_are_known_by_what_they_are_made_of() {
-    let (thread, inner, _) = vframe_array();
+fn skeleton_frames_have_the_methods_of_the_vframe_array() {
+    let (thread, inner, _) = deoptimised();
     let stack = [std::vec![inner.frame(30)], thread.with(thread.leaf.frame(70))].concat();
-    assert_eq!(thread.jvm.frames(stopped()), stack);
-    // An older JVM goes on saying where it has left Java; and one that is made already may go on
-    // anywhere in the interpreter.
-    thread.jvm.put(ENV + 32, MAKES);
+    assert_eq!(thread.jvm.frames(interrupted()), stack);
+    // Older JVMs keep the anchor. A filled frame may continue anywhere in the interpreter.
+    thread.jvm.put(ENV + 32, UNPACKER);
     thread.jvm.put(INNER + WORD, BACK + 8);
-    assert_eq!(thread.jvm.frames(stopped()), stack);
+    assert_eq!(thread.jvm.frames(interrupted()), stack);
 }
 
 #[test]
-fn frames_that_do_not_fit_what_they_are_made_of_are_none() {
+fn frames_that_do_not_match_the_vframe_array_are_refused() {
     let ends = |at, word| {
-        let (thread, ..) = vframe_array();
+        let (thread, ..) = deoptimised();
         thread.jvm.put(at, word);
-        thread.jvm.walk(stopped()).0
+        thread.jvm.walk(interrupted()).0
     };
     let not_walkable = Err(Reason::NOT_WALKABLE_JAVA);
-    // There are more or fewer of them, none, or far too many; their caller stands elsewhere; there
-    // is no such method.
+    // The number of frames is wrong, zero or too large. The caller's stack pointer is wrong. The
+    // method does not exist.
     for (at, word) in [
-        (FROM + 8, 3),
-        (FROM + 8, 1),
-        (FROM + 8, 0),
-        (FROM + 8, 1 << 20),
-        (FROM + 16, OUTER + 8),
-        (FROM + 0x40, 8),
+        (ARRAY + 8, 3),
+        (ARRAY + 8, 1),
+        (ARRAY + 8, 0),
+        (ARRAY + 8, 1 << 20),
+        (ARRAY + 16, OUTER + 8),
+        (ARRAY + 0x40, 8),
     ] {
         assert_eq!(ends(at, word), not_walkable, "{word:#x} at {at:#x}");
     }
-    // The frames lead back, or out of the interpreter.
+    // The links lead back, or out of the interpreter.
     for (at, word) in [(INNER - WORD, INNER), (INNER + WORD, ELSEWHERE)] {
         assert_eq!(ends(at, word), not_walkable, "{word:#x} at {at:#x}");
     }
 }
 
 #[test]
-fn a_thread_that_is_being_given_no_frames_has_left_java_only_if_it_says_so() {
+fn without_a_vframe_array_a_cleared_anchor_is_ignored() {
     let unknown = Err(Reason::UNKNOWN_JAVA);
     let ends = |at, word| {
-        let (thread, ..) = vframe_array();
+        let (thread, ..) = deoptimised();
         thread.jvm.put(at, word);
-        thread.jvm.walk(stopped()).0
+        thread.jvm.walk(interrupted()).0
     };
-    assert_eq!(ends(ENV + 88, 0), unknown, "what it said before is left over");
+    assert_eq!(ends(ENV + 88, 0), unknown, "the anchor is outdated");
     assert_eq!(ends(ENV + 40, 0), unknown);
     assert_eq!(ends(ENV + 40, ELSEWHERE), unknown);
-    assert_eq!(ends(ENV + 48, MAKES - 0x200), unknown, "it lies below where the thread stands");
-    assert_eq!(ends(MAKES + WORD, ELSEWHERE), unknown, "nothing is interpreted there");
+    assert_eq!(ends(ENV + 48, UNPACKER - 0x200), unknown, "the frame is below the stack pointer");
+    assert_eq!(ends(UNPACKER + WORD, ELSEWHERE), unknown, "the return address is not in the interpreter");
 }
