@@ -130,12 +130,12 @@ impl HotspotWalker {
     /// Returns which frames of another walker belong to the thread itself. The result depends only
     /// on the frames' methods, so it is right even if this walker is stopped.
     pub fn own_frames(&self, frames: &[RawFrame]) -> OwnFrames {
-        self.layouts().continuations.map_or(OwnFrames::All, |known| known.own_frames(frames))
+        self.layouts().continuations.map_or(OwnFrames::All, |layout| layout.own_frames(frames))
     }
 
     /// True if the frames end with a virtual thread's first method.
     pub fn is_virtual(&self, frames: &[RawFrame]) -> bool {
-        self.layouts().continuations.is_some_and(|known| known.is_first(frames.last().copied()))
+        self.layouts().continuations.is_some_and(|layout| layout.is_first(frames.last().copied()))
     }
 
     /// Reads which Java thread a JavaThread runs, and its name. The result is `Itself` if no layout
@@ -145,8 +145,9 @@ impl HotspotWalker {
     /// As for [`crate::guard::walk`], with the subject as the calling thread.
     pub unsafe fn current_thread(&self, subject: &Subject<'_>, name: &mut VthreadName) -> CurrentThread {
         let unguarded = self.unguarded.load(Ordering::Relaxed);
-        let known = self.layouts().continuations.filter(|_| !unguarded);
-        let Some((known, mounted)) = known.and_then(|known| Some((known, known.mounted?))) else {
+        let continuations = self.layouts().continuations.filter(|_| !unguarded);
+        let layouts = continuations.and_then(|layout| Some((&layout.heap, layout.mounted?)));
+        let Some((heap, mounted)) = layouts else {
             return CurrentThread::Itself;
         };
         let thread = (subject.env as usize).wrapping_sub(self.layout.jvm.env);
@@ -158,7 +159,7 @@ impl HotspotWalker {
                 let memory = LiveMemory::guarded();
                 let state = memory.int(thread.wrapping_add(self.layout.state));
                 let in_java = state == Some(self.layout.in_java);
-                current = mounted.current_thread(&known.heap, &memory, thread, in_java, name);
+                current = mounted.current_thread(heap, &memory, thread, in_java, name);
                 // The fields that a JavaThread adds to a Thread begin before `_threadObj`.
                 self.jfr_vthread.observe(&memory, thread, mounted.thread_obj, current);
                 if current == CurrentThread::Unknown {
@@ -186,8 +187,8 @@ unsafe impl Walker for HotspotWalker {
     }
 
     fn barrier(&self) -> Range<usize> {
-        let known = self.layouts().continuations.filter(|_| !self.is_stopped());
-        known.map_or(0..0, |known| known.barrier.clone())
+        let continuations = self.layouts().continuations.filter(|_| !self.is_stopped());
+        continuations.map_or(0..0, |layout| layout.barrier.clone())
     }
 
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {

@@ -97,13 +97,13 @@ impl JfrVthread {
             let at = word.wrapping_mul(WORD);
             at < end && has_id(memory, thread.wrapping_add(at), id)
         };
-        let left = self.words.keep(has);
+        let remaining = self.words.keep(has);
         let observed = self.observed.fetch_add(1, Relaxed).wrapping_add(1);
         let last = self.last_id.swap(id, Relaxed);
         if last != 0 && last != id {
             self.differed.store(true, Relaxed);
         }
-        match left {
+        match remaining {
             Remaining::None => self.restart(),
             Remaining::One(word) if observed >= OBSERVATIONS && self.differed.load(Relaxed) => {
                 self.observed.store(0, Relaxed);
@@ -116,10 +116,10 @@ impl JfrVthread {
     fn narrow_flags(&self, memory: &impl Memory, thread: usize, id: usize, wanted: u8) {
         let begin = id.saturating_sub(NEAR);
         let has = |byte: usize| memory.byte(thread.wrapping_add(begin).wrapping_add(byte)) == Some(wanted);
-        let left = self.flags.keep(has);
+        let remaining = self.flags.keep(has);
         let counter = if wanted == 1 { &self.observed } else { &self.itself };
         counter.fetch_add(1, Relaxed);
-        match left {
+        match remaining {
             Remaining::None => self.restart(),
             Remaining::One(byte)
                 if self.observed.load(Relaxed) >= OBSERVATIONS && self.itself.load(Relaxed) > 0 =>
@@ -176,7 +176,7 @@ impl<const N: usize> Default for Bits<N> {
 impl<const N: usize> Bits<N> {
     /// Excludes all numbers for which `has` is false.
     fn keep(&self, has: impl Fn(usize) -> bool) -> Remaining {
-        let mut left = Remaining::None;
+        let mut remaining = Remaining::None;
         for (row, bits) in self.0.iter().enumerate() {
             let before = bits.load(Relaxed);
             let mut out = 0_u64;
@@ -187,7 +187,7 @@ impl<const N: usize> Bits<N> {
                     continue;
                 }
                 if has(number) {
-                    left = if matches!(left, Remaining::None) {
+                    remaining = if matches!(remaining, Remaining::None) {
                         Remaining::One(number)
                     } else {
                         Remaining::Several
@@ -198,7 +198,7 @@ impl<const N: usize> Bits<N> {
             }
             bits.fetch_or(out, Relaxed);
         }
-        left
+        remaining
     }
 
     fn clear(&self) {

@@ -75,19 +75,19 @@ impl MountedVthreadLayout {
         name: &mut VthreadName,
     ) -> CurrentThread {
         let handle = |at: usize| memory.word(java_thread.wrapping_add(at));
-        let (Some(own), Some(current)) = (handle(self.thread_obj), handle(self.vthread)) else {
+        let (Some(thread_obj), Some(vthread)) = (handle(self.thread_obj), handle(self.vthread)) else {
             return CurrentThread::Unknown;
         };
         // A new thread has no handles yet. Different words may refer to the same object: ZGC may
         // have renewed only one of the two references.
-        if own == 0 || current == 0 || memory.word(own) == memory.word(current) {
+        if thread_obj == 0 || vthread == 0 || memory.word(thread_obj) == memory.word(vthread) {
             return CurrentThread::Itself;
         }
         let epoch = if in_java { None } else { heap.epoch(memory) };
         if !in_java && epoch.is_none() {
             return CurrentThread::Unknown;
         }
-        let found = self.vthread_at(heap, memory, current, name);
+        let found = self.vthread_at(heap, memory, vthread, name);
         let is_heap_unchanged = in_java || heap.epoch(memory) == epoch;
         found.filter(|_| is_heap_unchanged).unwrap_or(CurrentThread::Unknown)
     }
@@ -127,15 +127,15 @@ impl MountedVthreadLayout {
         let length = memory.int(letters.wrapping_add(heap.klasses.array_length()))?;
         let bytes = usize::try_from(length).ok()?.min(NAME_BYTES);
         let mut at = letters.wrapping_add(self.array_base);
-        let mut left = bytes;
+        let mut remaining = bytes;
         for word in &mut name.words {
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
-            let count = left.min(WORD);
+            let count = remaining.min(WORD);
             *word = memory.bytes(at, count)? as u64;
             at = at.wrapping_add(count);
-            left = left.wrapping_sub(count);
+            remaining = remaining.wrapping_sub(count);
         }
         name.bytes = u8::try_from(bytes).ok()?;
         name.wide = wide;

@@ -18,7 +18,9 @@ impl<M: Memory> Walk<'_, M> {
     pub(super) fn continues_in_chunk(&self, caller: Position) -> bool {
         match self.stack.chunk() {
             Some(chunk) => chunk.is_oldest_frame(caller.sp),
-            None => self.continuations.is_some_and(|known| known.barrier.contains(&caller.pc)),
+            None => {
+                self.continuations.is_some_and(|continuations| continuations.barrier.contains(&caller.pc))
+            }
         }
     }
 
@@ -29,8 +31,8 @@ impl<M: Memory> Walk<'_, M> {
         caller: Position,
         frames: &Frames<'_>,
     ) -> Option<Lookup<(Position, bool)>> {
-        if let (1, None, Some(known)) = (frames.count(), self.yielding.get(), self.continuations)
-            && frames.last().is_some_and(|only| only.method == known.do_yield_id)
+        if let (1, None, Some(continuations)) = (frames.count(), self.yielding.get(), self.continuations)
+            && frames.last().is_some_and(|only| only.method == continuations.do_yield_id)
         {
             self.yielding.set(Some(caller));
         }
@@ -48,20 +50,20 @@ impl<M: Memory> Walk<'_, M> {
     /// if the chunk cannot be read.
     pub(super) fn enter_next_chunk(&self, caller: Position, returned: bool) -> Option<Lookup<Position>> {
         let Self { memory, stack, .. } = self;
-        let known = self.continuations?;
+        let continuations = self.continuations?;
         self.chunks_entered.set(self.chunks_entered.get().wrapping_add(1));
         if self.chunks_entered.get() > MAX_CHUNKS {
             return None;
         }
         let chunk = if let Some(chunk) = stack.chunk() {
-            known.older_chunk(*memory, chunk)?
+            continuations.older_chunk(*memory, chunk)?
         } else {
             if !self.in_java {
-                self.epoch.set(Some(known.heap.epoch(*memory)?));
+                self.epoch.set(Some(continuations.heap.epoch(*memory)?));
             }
-            let youngest = known.youngest_chunk(*memory, self.thread, caller.sp, returned)?;
+            let youngest = continuations.youngest_chunk(*memory, self.thread, caller.sp, returned)?;
             match self.yielding.get() {
-                Some(yielding) => self.chunk_before_yield(known, youngest, yielding, caller.sp)?,
+                Some(yielding) => self.chunk_before_yield(continuations, youngest, yielding, caller.sp)?,
                 None => Lookup::Found(youngest),
             }
         };
@@ -76,7 +78,7 @@ impl<M: Memory> Walk<'_, M> {
     /// `None` if that is uncertain.
     fn chunk_before_yield(
         &self,
-        known: &ContinuationLayout,
+        continuations: &ContinuationLayout,
         chunk: Chunk,
         yielding: Position,
         end: usize,
@@ -96,7 +98,7 @@ impl<M: Memory> Walk<'_, M> {
             // other frames would be taken for the next ones.
             let without = without?;
             return match () {
-                () if without.is_empty() => known.older_chunk(*memory, without),
+                () if without.is_empty() => continuations.older_chunk(*memory, without),
                 () if is_return_address(without) => Some(Lookup::Found(without)),
                 () => None,
             };
@@ -118,6 +120,6 @@ impl<M: Memory> Walk<'_, M> {
     /// True if no object was moved since the first chunk was read.
     pub(super) fn is_heap_unchanged(&self) -> bool {
         let Some(first) = self.epoch.get() else { return true };
-        self.continuations.and_then(|known| known.heap.epoch(self.memory)) == Some(first)
+        self.continuations.and_then(|continuations| continuations.heap.epoch(self.memory)) == Some(first)
     }
 }
