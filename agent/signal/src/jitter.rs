@@ -1,18 +1,23 @@
 //! Moves the period of a perf event now and then, so that no program stays in step with it.
 //!
 //! A program that repeats itself in exactly the sampling period would always be seen at the same
-//! points. So each group of signals has its own period, a little longer or shorter than the regular
-//! one. Over one group the signals pass through all points of such a program about once.
+//! points. So each group of signals has its own period, some hundredths longer or shorter than the
+//! regular one. Over one group the signals pass through all points of such a program about once.
 //!
-//! Each signal still weighs one period. The sum of all differences stays below three periods, since
-//! a group has the opposite sign when the sum is above one. Settling a thread takes the sum back.
+//! Each signal still weighs one period. Groups with longer and with shorter periods take turns, so
+//! the sum of all differences stays below two thirds of a period. Settling a thread subtracts the
+//! sum again.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 /// Signals of one period.
 const GROUP: u32 = 16;
-/// A period differs from the regular one by at most this part of it, and by half of that at least.
-const PART: u64 = 12;
+/// The sum of all differences at the end of a group, in tenths of a regular period. Its sign changes
+/// from group to group.
+const LEAST_SUM: u64 = 4;
+const MOST_SUM: u64 = 6;
+/// A period differs from the regular one by at most this part of it.
+const LIMIT: u64 = 12;
 
 /// Only the thread's own handler changes it, or the agent while no handler can run.
 #[derive(Debug, Default)]
@@ -60,17 +65,19 @@ impl Jitter {
     pub fn next(&self, random: u64, regular: u64, floor: u64) -> Option<u64> {
         let signals = self.signals.load(Ordering::Relaxed).wrapping_add(1);
         self.signals.store(signals, Ordering::Relaxed);
-        let most = regular.checked_div(PART).unwrap_or(0);
-        // Shorter ones have to make up for longer ones.
-        if signals < GROUP || regular.saturating_sub(most) < floor {
+        // Shorter periods have to make up for longer ones: where they are too short there are none.
+        let limit = regular / LIMIT;
+        if signals < GROUP || regular.saturating_sub(limit) < floor {
             return None;
         }
-        let least = most / 2;
+        let sum = self.sum.load(Ordering::Relaxed);
+        let (least, most) = (regular / 10 * LEAST_SUM, regular / 10 * MOST_SUM);
         let drawn = random.checked_rem(most.saturating_sub(least).saturating_add(1)).unwrap_or(0);
-        let drawn = least.saturating_add(drawn).cast_signed();
-        let (sum, bound) = (self.sum.load(Ordering::Relaxed), regular.cast_signed());
-        let is_shorter = if sum.saturating_abs() > bound { sum > 0 } else { random.rotate_left(32) & 1 == 0 };
-        let difference = if is_shorter { drawn.saturating_neg() } else { drawn };
+        let size = least.saturating_add(drawn).cast_signed();
+        let is_shorter = sum > 0 || sum == 0 && random.rotate_left(32) & 1 == 0;
+        let next = if is_shorter { size.saturating_neg() } else { size };
+        let limit = limit.cast_signed();
+        let difference = (next.saturating_sub(sum) / i64::from(GROUP)).min(limit).max(limit.saturating_neg());
         self.difference.store(difference, Ordering::Relaxed);
         self.signals.store(0, Ordering::Relaxed);
         Some(regular.saturating_add_signed(difference))
@@ -93,14 +100,28 @@ mod tests {
             let next = jitter.next(random >> 7, regular, 250_000);
             assert_eq!(next.is_some(), signal % GROUP == 0);
             if let Some(period) = next {
-                let difference = period.abs_diff(regular);
-                assert!((regular / PART / 2..=regular / PART).contains(&difference), "{period}");
+                // The first group passes through half of the points.
+                let least = if signal == GROUP { 40 } else { 20 };
+                assert!((regular / least..=regular / 13).contains(&period.abs_diff(regular)), "{period}");
                 longer += u32::from(period > regular);
             }
-            assert!(sum.abs() <= 3 * regular.cast_signed(), "{sum}");
+            assert!(sum.abs() <= regular.cast_signed() * 2 / 3, "{sum}");
         }
-        assert!((5_000..7_500).contains(&longer), "{longer} of 12,500 groups are longer");
+        assert!((6_000..6_500).contains(&longer), "{longer} of 12,500 groups are longer");
         assert_eq!((jitter.take_sum(), jitter.take_sum()), (sum, 0));
+    }
+
+    #[test]
+    fn a_delay_is_made_up_for_in_small_parts() {
+        let (regular, jitter) = (1_000_000_u64, Jitter::default());
+        jitter.add(5 * regular.cast_signed());
+        let mut periods = (0..10 * GROUP).filter_map(|signal| {
+            jitter.add(jitter.difference());
+            jitter.next(signal.into(), regular, 250_000)
+        });
+        assert!(periods.all(|period| period.abs_diff(regular) <= regular / LIMIT));
+        let sum = jitter.take_sum();
+        assert!(sum.abs() < regular.cast_signed(), "{sum}");
     }
 
     #[test]
