@@ -179,10 +179,10 @@ fn why_unseen(why: Reason, engine: Engine) -> String {
     let (cause, remedy) = match (why, engine) {
         (Reason::PASSED_OVER, _) => (
             "signals were skipped to keep sampling cheap",
-            "a smaller depth= or a longer interval= skips fewer",
+            "a longer interval= or a smaller depth= skips fewer",
         ),
-        (_, Engine::Perf { .. }) => (THREADS_ENDED, "engine=poll loses less of this time"),
-        _ => (THREADS_ENDED, "engine=perf loses less of this time, where it is allowed (vouch doctor)"),
+        (_, Engine::Poll) => (THREADS_ENDED, "no other engine loses less of this time"),
+        _ => (THREADS_ENDED, "engine=poll loses less of this time"),
     };
     format!("{cause} ({}): {remedy}", why.name())
 }
