@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use vouch_recording::UNKNOWN;
 use vouch_report::{Weighed, grouped, percent, plain, share};
 
+use crate::measure::Measure;
 use crate::profile::{Field, Profile, Sample};
 
 /// Which samples.
@@ -22,6 +23,9 @@ pub struct Wanted {
     /// Count only threads with a name that contains a match
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
+    /// What to count
+    #[arg(long, value_enum, default_value_t)]
+    pub measure: Measure,
 }
 
 /// A field must say this.

@@ -16,6 +16,7 @@ use serde_json::json;
 use vouch_report::{float, grouped, percent, plain, shortened};
 
 use crate::flame;
+use crate::measure::Measure;
 use crate::top::width;
 use compare::{Change, Comparison};
 use run::Run;
@@ -32,7 +33,10 @@ pub struct How {
     #[arg(long, value_name = "PROFILE")]
     after: Vec<PathBuf>,
     #[command(flatten)]
-    pub measure: Measure,
+    pub compared: Compared,
+    /// What to count
+    #[arg(long, value_enum, default_value_t)]
+    measure: Measure,
     /// Count only threads with a name that contains a match
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
@@ -52,7 +56,7 @@ pub struct How {
 
 /// What of a method is compared.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct Measure {
+pub struct Compared {
     /// Compare times and not shares, for runs that do the same work
     #[arg(long)]
     time: bool,
@@ -64,7 +68,7 @@ pub struct Measure {
 /// What there is to print.
 pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
-    if how.measure.time && how.before.is_empty() && how.after.is_empty() {
+    if how.compared.time && how.before.is_empty() && how.after.is_empty() {
         return Err(
             "--time needs more than one run (--before, --after): one run of each side does not show how fast the machine was".to_owned()
         );
@@ -72,7 +76,9 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     let read = |first: &Path, more: &[PathBuf]| {
         let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
         paths
-            .map(|path| Run::read(path, how.measure.total, how.thread.as_ref(), how.picture.is_some()))
+            .map(|path| {
+                Run::read(path, (how.measure, how.compared.total), how.thread.as_ref(), how.picture.is_some())
+            })
             .collect::<Result<Vec<_>, _>>()
     };
     let sides = [read(before, &how.before)?, read(after, &how.after)?];
@@ -85,19 +91,20 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
     let counted: Vec<&&Run> = runs.iter().filter(|run| !run.counted.is_time()).collect();
     let whole = match counted[..] {
         [] => "time",
-        [run, ..] if how.measure.time => {
+        [run, ..] if how.compared.time => {
             return Err(format!("--time compares times, and {} has {}", run.path(), run.counted.what));
         }
+        _ if how.measure == Measure::Alloc => "bytes",
         _ if counted.len() == runs.len() => "samples",
         _ => "weight",
     };
-    let comparison = Comparison::of(&sides, how.measure.time);
+    let comparison = Comparison::of(&sides, how.compared.time);
     let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
     let warnings = warnings(&sides, how.thread.is_none(), whole);
     if how.json {
         let changes: Vec<_> = comparison.changes.iter().map(|change| change.json(&comparison)).collect();
         let told = json!({
-            "unit": if how.measure.time { "ms" } else { "share" }, "of": if how.measure.total { "total" } else { "self" },
+            "unit": if how.compared.time { "ms" } else { "share" }, "of": if how.compared.total { "total" } else { "self" },
             "methods": changes, "warnings": warnings,
         });
         return Ok(format!("{told:#}\n"));
@@ -126,9 +133,9 @@ fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
 }
 
 fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
-    let unit = Unit { time: how.measure.time };
+    let unit = Unit { time: how.compared.time };
     let widest = width(62);
-    let what = if how.measure.total { "total" } else { "self" };
+    let what = if how.compared.total { "total" } else { "self" };
     let mut text = format!("\n      change           95 % sure      before       after  {what} {whole} of\n");
     let told = |change: &&Change| how.all || comparison.is_sure(change);
     let (gained, lost): (Vec<_>, Vec<_>) =

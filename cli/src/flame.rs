@@ -18,6 +18,7 @@ use vouch_recording::LEFT_OUT;
 use vouch_report::plain;
 
 use crate::chosen::{By, Says, VM, Wanted};
+use crate::measure::Unit;
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
 
@@ -44,7 +45,7 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
     let text = out.extension().is_some_and(|ending| ending == "folded");
     if text { vouch_log::output::check(&out) } else { check(&out, ".svg or .folded") }?;
-    let read = Profile::read(profile)?;
+    let read = Profile::read(profile, how.wanted.measure)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
     let by = by.map_err(about)?;
@@ -54,11 +55,15 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
     }
-    let (part, report) = (how.wanted.is_part(), read.report());
+    let (part, report) = (how.wanted.is_part(), read.report_of_samples());
+    let counted = read.counted(report.as_ref());
     let mut options = flame::options(
         if part { format!("{name}: {}", how.wanted.words()) } else { name },
-        read.counted(report.as_ref()).each_ms,
+        counted.each_ms(),
     );
+    if counted.unit == Unit::Bytes {
+        "bytes".clone_into(&mut options.count_name);
+    }
     let whole = if part { "of the whole: " } else { "" };
     let fates = report.map(|report| format!("{whole}{}", report.fates()));
     let subtitle: Vec<String> = fates.into_iter().chain(biases).collect();
@@ -168,7 +173,7 @@ impl<'p> Stacks<'p> {
             }
         }
         let node = self.node(top, sample.stack);
-        self.nodes[node].own += u64::from(sample.weight) * unit;
+        self.nodes[node].own += sample.weight * unit;
     }
 
     fn node(&mut self, top: Option<usize>, stack: usize) -> usize {

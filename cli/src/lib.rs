@@ -31,6 +31,7 @@ mod join;
 mod jvm;
 mod left;
 mod list;
+mod measure;
 mod merge;
 mod outputs;
 mod profile;
@@ -163,7 +164,7 @@ enum Verb {
         #[command(flatten)]
         how: flame::How,
     },
-    /// List where the time went: by method, line, thread or context
+    /// List where the time went, or what was allocated: by method, line, thread or context
     Top {
         /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,

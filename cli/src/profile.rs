@@ -4,7 +4,6 @@
 //! References that point nowhere must be told, once, when the file is read: nobody who counts has
 //! to ask.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -15,9 +14,10 @@ use serde_json::Value;
 use vouch_formats::TOP_METHOD_UNCERTAIN;
 use vouch_profile::join::is_overlapping;
 use vouch_recording::VIRTUAL_THREAD;
-use vouch_report::{CPU_TIME, TrustReport, float, grouped};
+use vouch_report::{CPU_TIME, TrustReport};
 
 use crate::document;
+use crate::measure::{Allocations, ClassStacks, Counted, Measure, Unit};
 
 /// A profile of Vouch's.
 #[derive(Deserialize)]
@@ -25,6 +25,9 @@ pub struct Profile {
     pub meta: Meta,
     pub shared: Shared,
     pub threads: Vec<Thread>,
+    /// What its samples count.
+    #[serde(skip)]
+    measure: Measure,
 }
 
 #[derive(Deserialize)]
@@ -139,65 +142,80 @@ pub struct Thread {
     /// All of its threads, where a track is of several.
     vouch_tids: Option<IgnoredAny>,
     samples: Samples,
+    js_allocations: Option<Allocations>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Samples {
     stack: Vec<Option<usize>>,
-    weight: Option<Vec<u32>>,
+    weight: Option<Vec<u64>>,
     vouch_context: Option<Vec<Option<usize>>>,
     /// From one to the next, in milliseconds.
     time_deltas: Option<Vec<f64>>,
 }
 
-/// A sample: its stack, its weight in intervals, its context, its thread, and when it was.
+/// A sample: its stack, its weight in intervals or bytes, its context, its thread, and its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     pub stack: usize,
-    pub weight: u32,
+    pub weight: u64,
     pub context: Option<usize>,
     pub thread: usize,
     pub time_ms: f64,
 }
 
-/// What the weights of a profile's samples count.
-#[derive(Debug)]
-pub struct Counted {
-    /// In words.
-    pub what: Cow<'static, str>,
-    /// For so many milliseconds a weight of one stands; `None`: for no time.
-    pub each_ms: Option<f64>,
-}
-
-impl Counted {
-    pub fn is_time(&self) -> bool {
-        self.each_ms.is_some()
-    }
-
-    pub fn millis(&self, weight: u64) -> Option<f64> {
-        self.each_ms.map(|each| float(weight) * each)
-    }
-
-    /// A weight with its unit; what is no time is told by its number.
-    pub fn amount(&self, weight: u64) -> String {
-        self.millis(weight).map_or_else(|| grouped(weight), |ms| format!("{ms:.1} ms"))
-    }
-}
-
 impl Profile {
-    pub fn read(file: &Path) -> Result<Self, String> {
+    /// Reads a profile whose samples are to count this.
+    pub fn read(file: &Path, measure: Measure) -> Result<Self, String> {
         let name = file.display();
-        let profile: Self = document::read(file, document::no_profile)?;
-        if profile.is_whole() {
-            Ok(profile)
-        } else {
-            Err(format!("{name} refers to what is not in it: it was damaged, or written by another tool"))
+        let mut profile: Self = document::read(file, document::no_profile)?;
+        if !profile.is_whole() {
+            return Err(format!(
+                "{name} refers to what is not in it: it was damaged, or written by another tool"
+            ));
         }
+        profile.take_measure(measure).map_err(|why| format!("{name} {why}"))?;
+        Ok(profile)
+    }
+
+    /// Has the samples count this: if it is what was allocated, the class is the frame on top.
+    fn take_measure(&mut self, measure: Measure) -> Result<(), &'static str> {
+        self.measure = measure;
+        if measure == Measure::Cpu {
+            return Ok(());
+        }
+        let Self { shared, threads, .. } = self;
+        let mut known = ClassStacks::default();
+        for thread in threads.iter_mut() {
+            let allocations = thread.js_allocations.take();
+            let (mut stacks, mut weights, mut deltas, mut last_ms) = (vec![], vec![], vec![], 0.0);
+            if let Some(Allocations { class_name, weight, stack, time }) = allocations {
+                for (class, below) in class_name.into_iter().zip(stack) {
+                    let function = known.function(class, |class| shared.add_function(class));
+                    stacks.push(Some(known.stack(below, function, || shared.add_stack(below, function))));
+                }
+                weights = weight;
+                for time_ms in time {
+                    deltas.push(time_ms - last_ms);
+                    last_ms = time_ms;
+                }
+            }
+            thread.samples = Samples {
+                stack: stacks,
+                weight: Some(weights),
+                vouch_context: None,
+                time_deltas: Some(deltas),
+            };
+        }
+        if self.samples().next().is_none() {
+            return Err("has no allocations: record them with events=alloc, on JDK 11 or newer");
+        }
+        Ok(())
     }
 
     fn is_whole(&self) -> bool {
-        let Self { meta, shared, threads } = self;
+        let Self { meta, shared, threads, .. } = self;
         let Shared { string_array, func_table, frame_table, stack_table } = shared;
         let within = |rows: &[usize], length: usize| rows.iter().all(|row| *row < length);
         let stacks = stack_table.frame.len();
@@ -205,6 +223,7 @@ impl Profile {
             let Samples { stack, weight, vouch_context, time_deltas } = &thread.samples;
             let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
             stack.iter().flatten().all(|stack| *stack < stacks)
+                && thread.js_allocations.as_ref().is_none_or(|allocations| allocations.is_whole(stacks))
                 && weight.as_ref().is_none_or(|weight| weight.len() == stack.len())
                 && time_deltas.as_ref().is_none_or(|times| times.len() == stack.len())
                 && vouch_context.as_ref().is_none_or(|column| {
@@ -293,10 +312,18 @@ impl Profile {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
+    /// That report, if its fates are of the samples that are counted.
+    pub fn report_of_samples(&self) -> Option<TrustReport> {
+        self.report().filter(|_| self.measure == Measure::Cpu)
+    }
+
     /// What its samples count, by its report as it was read. Of one that another version wrote, and
     /// that cannot be read, it is still known whether the samples are another profiler's, and
     /// whether they count time.
     pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
+        if self.measure == Measure::Alloc {
+            return Counted::ALLOCATED;
+        }
         let says = |key: &str| self.meta.report.get(key).is_some_and(Value::is_string);
         let is_time = !says("event");
         let what = match report {
@@ -305,7 +332,7 @@ impl Profile {
             None if says("recorder") => "time".into(),
             None => CPU_TIME.into(),
         };
-        Counted { what, each_ms: is_time.then_some(self.meta.interval) }
+        Counted { what, unit: if is_time { Unit::Millis(self.meta.interval) } else { Unit::One } }
     }
 
     /// How many stacks there are.
@@ -398,6 +425,28 @@ impl Profile {
         } else {
             format!("no context has a field {wanted}: there are {}", known.join(", "))
         })
+    }
+}
+
+impl Shared {
+    /// Adds a function that is no method, and gives its row.
+    fn add_function(&mut self, name: &str) -> usize {
+        self.string_array.push(name.to_owned());
+        self.func_table.name.push(self.string_array.len() - 1);
+        self.func_table.name.len() - 1
+    }
+
+    /// Adds a stack with a function on top of another stack, and gives its row.
+    fn add_stack(&mut self, below: Option<usize>, function: usize) -> usize {
+        self.frame_table.func.push(function);
+        self.frame_table.category.push(None);
+        if !self.frame_table.line.is_empty() {
+            self.frame_table.line.push(None);
+        }
+        let row = self.stack_table.frame.len();
+        self.stack_table.frame.push(self.frame_table.func.len() - 1);
+        self.stack_table.prefix_offset.push(below.map_or(0, |below| row - below));
+        row
     }
 }
 

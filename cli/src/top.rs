@@ -17,7 +17,8 @@ use vouch_report::{
 };
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::profile::{Counted, Profile, Sample};
+use crate::measure::{Counted, Unit};
+use crate::profile::{Profile, Sample};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no
@@ -38,13 +39,13 @@ pub struct Question {
     /// List the lines of methods
     #[arg(long)]
     lines: bool,
-    /// Sort by the time of methods themselves, or with all that they called
+    /// Sort by what methods have themselves, or with all that they called
     #[arg(long, value_enum, default_value_t = Order::Own)]
     sort: Order,
     /// List at most this many rows
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
-    /// Print the rows as JSON, in milliseconds and as shares
+    /// Print the rows as JSON, in milliseconds (or bytes) and as shares
     #[arg(long)]
     json: bool,
 }
@@ -58,21 +59,21 @@ enum Order {
 
 /// What there is to print.
 pub fn top(file: &Path, question: &Question) -> Result<String, String> {
-    let profile = Profile::read(file)?;
+    let profile = Profile::read(file, question.wanted.measure)?;
     let about = |mistake| format!("{}: {mistake}", file.display());
     let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;
     let all = sum(samples.iter());
     let rows = question.rows;
-    let report = profile.report();
+    let report = profile.report_of_samples();
     let counted = profile.counted(report.as_ref());
     let whole = report.as_ref().filter(|_| !question.wanted.is_part() && counted.what == CPU_TIME);
-    let process = whole.zip(counted.millis(all.weight)).and_then(|(report, ms)| report.process_time(ms));
+    let process = whole.zip(counted.value(all.weight)).and_then(|(report, ms)| report.process_time(ms));
     if question.json {
         // Whoever asks for CPU time must not get another for it.
-        let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { "ms" };
+        let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { counted.key() };
         let mut told =
-            json!({ in_all: counted.millis(all.weight), "samples": all.samples, "time": counted.what });
+            json!({ in_all: counted.value(all.weight), "samples": all.samples, "time": counted.what });
         if let Some(by) = &by {
             shares(&profile, &samples, by).json(&mut told, &counted, all, rows);
             if let Some(note) = by.bias(&profile, &samples) {
@@ -81,11 +82,12 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         } else {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
-                let [own, total] = [time.own, time.total].map(|weight| (counted.millis(weight), float(weight) / float(all.weight)));
-                let uncertain = counted.millis(time.uncertain);
+                let [own, total] = [time.own, time.total].map(|weight| (counted.value(weight), float(weight) / float(all.weight)));
+                let uncertain = counted.value(time.uncertain);
+                let [own_key, total_key, uncertain_key] = ["self", "total", "self_uncertain"].map(|of| format!("{of}_{}", counted.key()));
                 json!({
-                    "name": name, "self_ms": own.0, "self_share": own.1, "total_ms": total.0, "total_share": total.1,
-                    "self_uncertain_ms": uncertain,
+                    "name": name, own_key: own.0, "self_share": own.1, total_key: total.0, "total_share": total.1,
+                    uncertain_key: uncertain,
                 })
             }).collect();
             told["rows_left_out"] = methods.len().saturating_sub(rows).into();
@@ -95,12 +97,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
         }
         return Ok(format!("{told:#}\n"));
     }
-    let (what, number) = (&counted.what, grouped(all.samples));
-    let mut text = if counted.is_time() {
-        format!("{} of {what} in {number} samples\n", counted.amount(all.weight))
-    } else {
-        format!("{number} {what}, and of no time\n")
-    };
+    let mut text = counted.total(all.weight, all.samples) + "\n";
     if let Some(report) = &report {
         let what =
             if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
@@ -172,7 +169,7 @@ impl Shares<'_> {
         let row = |(name, sum): &(&str, Weighed)| {
             let (part, (least, most)) = share(*sum, all);
             json!({
-                "name": name, "ms": counted.millis(sum.weight), "samples": sum.samples,
+                "name": name, counted.key(): counted.value(sum.weight), "samples": sum.samples,
                 "share": part, "interval": [least, most],
             })
         };
@@ -181,7 +178,7 @@ impl Shares<'_> {
         told["rows_left_out"] = others.len().into();
         // Those that have no name of their own.
         for (key, sum) in [("left_out", self.others(rows)), ("in_none", self.none), ("of_the_vm", self.vm)] {
-            told[key] = json!({ "ms": counted.millis(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
+            told[key] = json!({ counted.key(): counted.value(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
         }
     }
 
@@ -194,10 +191,11 @@ impl Shares<'_> {
         let widest = width(51);
         // The column has no room for which other time it is, or for what was counted, which stands
         // above.
-        let time = match counted.each_ms {
-            Some(_) if counted.what == CPU_TIME => CPU_TIME,
-            Some(_) => "time",
-            None => "counted",
+        let time = match counted.unit {
+            Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
+            Unit::Millis(_) => "time",
+            Unit::Bytes => "allocated",
+            Unit::One => "counted",
         };
         let _ = writeln!(text, "{time:>11}    share    95 % interval  samples  {}", plain(by.name()));
         let mut row = |name: &str, sum: Weighed, sure: bool| {
@@ -226,7 +224,7 @@ impl Shares<'_> {
 fn methods(profile: &Profile, samples: &[Sample], question: &Question) -> Vec<(String, Time)> {
     let mut of_stack = vec![0_u64; profile.stacks()];
     for sample in samples {
-        of_stack[sample.stack] += u64::from(sample.weight);
+        of_stack[sample.stack] += sample.weight;
     }
     let rows = if question.lines { Rows::lines(profile) } else { Rows::methods(profile) };
     let times = rows.count(profile, of_stack);

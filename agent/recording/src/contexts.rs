@@ -52,8 +52,7 @@ pub struct Weighed {
 
 impl Weighed {
     /// One sample more.
-    pub fn add(&mut self, weight: u32) {
-        let weight = u64::from(weight);
+    pub fn add(&mut self, weight: u64) {
         self.samples += 1;
         self.weight += weight;
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
@@ -123,8 +122,8 @@ impl Contexts {
 
     pub(crate) fn weigh(&mut self, context: Option<ContextId>, java: bool, weight: u32) {
         match context {
-            Some(context) => self.weighed[context.row()].add(weight),
-            None if java => self.without.add(weight),
+            Some(context) => self.weighed[context.row()].add(weight.into()),
+            None if java => self.without.add(weight.into()),
             None => {}
         }
     }

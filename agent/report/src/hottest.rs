@@ -26,7 +26,7 @@ impl Hottest {
     pub(crate) fn from_recording(recording: &Recording) -> Self {
         let (mut all, mut by_func) = (Weighed::default(), HashMap::<_, u64>::new());
         for sample in recording.threads().iter().flat_map(Thread::samples) {
-            all.add(sample.weight);
+            all.add(sample.weight.into());
             let func = recording.frames().get(recording.stacks().get(sample.stack).frame).func;
             *by_func.entry(func).or_default() += u64::from(sample.weight);
         }

@@ -10,7 +10,8 @@ use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
 use crate::flame;
-use crate::profile::{Counted, Profile, Recorded, Sample};
+use crate::measure::{Counted, Measure, Unit};
+use crate::profile::{Profile, Recorded, Sample};
 use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
@@ -54,9 +55,15 @@ pub const CIRCUMSTANCES: [Circumstance; 7] = [
 ];
 
 impl Run {
-    /// Reads it; `total`: with what a method called; `drawn`: with its stacks.
-    pub fn read(path: &Path, total: bool, thread: Option<&Regex>, drawn: bool) -> Result<Self, String> {
-        let profile = Profile::read(path)?;
+    /// Reads it, and counts this measure. `total`: with what a method called. `drawn`: with its
+    /// stacks.
+    pub fn read(
+        path: &Path,
+        (measure, total): (Measure, bool),
+        thread: Option<&Regex>,
+        drawn: bool,
+    ) -> Result<Self, String> {
+        let profile = Profile::read(path, measure)?;
         let samples: Vec<Sample> = profile.samples_of(thread).filter(|sample| sample.weight > 0).collect();
         if samples.is_empty() {
             return Err(format!("{}: there is no such sample in it, so nothing to compare", path.display()));
@@ -70,7 +77,7 @@ impl Run {
         for block in 0..blocks {
             let mut of_stack = vec![0; profile.stacks()];
             for (sample, _) in samples.iter().zip(&block_of).filter(|(_, of)| **of == block) {
-                of_stack[sample.stack] += u64::from(sample.weight);
+                of_stack[sample.stack] += sample.weight;
             }
             all.push(float(of_stack.iter().sum()) * profile.meta.interval);
             let times = rows.count(&profile, of_stack);
@@ -88,7 +95,7 @@ impl Run {
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
             folded: if drawn {
-                flame::folded(&profile, &samples, counted.each_ms.map_or(1, micros), unnumbered)
+                flame::folded(&profile, &samples, counted.each_ms().map_or(1, micros), unnumbered)
             } else {
                 Vec::new()
             },
@@ -120,13 +127,18 @@ impl Run {
         Path::new(&self.name).file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// The report, if its fates are of what the run counts.
+    fn fates(&self) -> Option<&TrustReport> {
+        self.report.as_ref().filter(|_| self.counted.unit != Unit::Bytes)
+    }
+
     fn of_report(&self, of: impl Fn(&TrustReport) -> String) -> String {
         self.report.as_ref().map(of).unwrap_or_default()
     }
 
     /// Of all time of Java code, or of its samples, in percent, what has no stack that holds.
     pub fn without_stack(&self) -> f64 {
-        self.report.as_ref().map_or(0.0, |report| {
+        self.fates().map_or(0.0, |report| {
             let fates = report.weights();
             100.0 * (fates.refuted + fates.unwalked + fates.dropped) / (fates.sum() - fates.outside).max(1e-9)
         })
@@ -147,12 +159,19 @@ pub fn line(runs: &[Run], whole: bool) -> String {
     let time = times.next().filter(|first| times.all(|time| time == *first));
     let all = if runs.iter().all(|run| run.counted.is_time()) {
         format!("{millis:.0} ms of {} in {samples} samples", time.unwrap_or("time"))
+    } else if let [Run { counted, .. }, ..] = runs
+        && counted.unit == Unit::Bytes
+    {
+        format!("{time} in {samples} samples", time = counted.what)
     } else {
         format!("{samples} {}", time.unwrap_or("samples"))
     };
     let (more, fates) = match runs {
         [_] if !whole => (String::new(), String::new()),
-        [run] => (String::new(), run.of_report(|report| format!("; {}", report.fates()))),
+        [run] => {
+            let fates = run.fates().map(|report| format!("; {}", report.fates()));
+            (String::new(), fates.unwrap_or_default())
+        }
         _ => (format!(" and {} more", runs.len() - 1), String::new()),
     };
     format!("{name}{more}: {all}{fates}")

@@ -5,6 +5,7 @@ mod diff;
 mod events;
 mod explain;
 mod flame;
+mod measures;
 mod recover;
 mod top;
 mod view;

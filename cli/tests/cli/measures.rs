@@ -1,0 +1,119 @@
+//! What `vouch top`, `flame` and `diff` count besides CPU time: the real binary on profiles whose
+//! allocations are known.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::common;
+
+/// `main` calls `make`, which allocates arrays, and `main` allocates strings itself. Another
+/// thread allocates nothing.
+fn profile(arrays: u64) -> Value {
+    let samples = json!({ "length": 1, "stack": [1], "weight": [7], "timeDeltas": [1.0] });
+    json!({
+        "meta": { "interval": 1.0, "vouch": {}, "categories": [{ "name": "Application" }] },
+        "shared": {
+            "stringArray": ["main", "make"],
+            "funcTable": { "name": [0, 1] },
+            "frameTable": { "func": [0, 1], "category": [0, 0], "line": [3, null] },
+            "stackTable": { "frame": [0, 1], "prefixOffset": [0, 1] },
+        },
+        "threads": [
+            { "name": "worker", "samples": samples, "jsAllocations": {
+                "className": ["byte[]", "java.lang.String", "byte[]", "int[]"],
+                "weight": [arrays, 3 << 20, 1 << 20, 1 << 20],
+                "stack": [1, 0, 1, null],
+                "time": [1.0, 2.0, 4.0, 5.0],
+            } },
+            { "name": "idle", "samples": samples },
+        ],
+    })
+}
+
+fn file(name: &str, profile: &Value) -> PathBuf {
+    common::file("measures", name, profile.to_string())
+}
+
+fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {
+    let verb = Command::new(env!("CARGO_BIN_EXE_vouch"))
+        .arg(arguments[0])
+        .args(files)
+        .args(&arguments[1..])
+        .output();
+    verb.unwrap()
+}
+
+fn good(arguments: &[&str], files: &[&PathBuf]) -> String {
+    let output = vouch(arguments, files);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str], files: &[&PathBuf]) -> String {
+    let output = vouch(arguments, files);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn top_lists_allocated_bytes_by_class_and_by_method() {
+    let path = file("top.json", &profile(5 << 20));
+    let text = good(&["top", "--measure", "alloc"], &[&path]);
+    let rows: Vec<String> =
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(rows[0], "10.0 MB of allocated objects in 4 samples");
+    assert!(rows.contains(&"6.0 MB 60.0 % 6.0 MB 60.0 % byte[]".to_owned()), "{text}");
+    assert!(!text.contains("CPU time") && !text.contains("how far it holds"), "{text}");
+    let told: Value =
+        serde_json::from_str(&good(&["top", "--measure", "alloc", "--sort", "total", "--json"], &[&path]))
+            .unwrap();
+    assert_eq!((&told["bytes"], &told["samples"]), (&json!(10_485_760.0), &json!(4)));
+    let main = told["rows"].as_array().unwrap().iter().find(|row| row["name"] == "main").unwrap();
+    assert_eq!((&main["total_bytes"], &main["self_bytes"]), (&json!(9_437_184.0), &json!(0.0)));
+    let by_thread = good(&["top", "--measure", "alloc", "--by", "thread"], &[&path]);
+    assert!(by_thread.contains("10.0 MB") && !by_thread.contains("idle"), "{by_thread}");
+}
+
+#[test]
+fn flame_graphs_have_the_class_on_top() {
+    let path = file("flame.json", &profile(5 << 20));
+    let out = path.with_extension("folded");
+    good(&["flame", "--measure", "alloc", "--out", out.to_str().unwrap()], &[&path]);
+    let mut lines: Vec<String> = fs::read_to_string(&out).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["int[] 1048576", "main;java.lang.String 3145728", "main;make;byte[] 6291456"]);
+    let picture = path.with_extension("svg");
+    good(&["flame", "--measure", "alloc", "--out", picture.to_str().unwrap()], &[&path]);
+    assert!(fs::read_to_string(&picture).unwrap().contains("byte[] (6,291,456 bytes, 60.00%)"));
+}
+
+#[test]
+fn diff_compares_what_was_allocated() {
+    let [before, after] = [5, 90].map(|arrays| file(&format!("diff-{arrays}.json"), &profile(arrays << 20)));
+    let told: Value =
+        serde_json::from_str(&good(&["diff", "--measure", "alloc", "--json"], &[&before, &after])).unwrap();
+    let arrays = told["methods"].as_array().unwrap().iter().find(|row| row["name"] == "byte[]").unwrap();
+    let change = arrays["change"].as_f64().unwrap();
+    assert!((change - (91.0 / 95.0 - 0.6)).abs() < 1e-6, "{arrays}");
+    let third = file("diff-third.json", &profile(7 << 20));
+    let error = refused(
+        &["diff", "--measure", "alloc", "--time", "--before", third.to_str().unwrap()],
+        &[&before, &after],
+    );
+    assert!(error.contains("--time compares times, and") && error.contains("has allocated bytes"), "{error}");
+}
+
+#[test]
+fn a_profile_without_allocations_says_how_to_record_them() {
+    let mut none = profile(1);
+    none["threads"][0].as_object_mut().unwrap().remove("jsAllocations");
+    let error = refused(&["top", "--measure", "alloc"], &[&file("none.json", &none)]);
+    assert!(error.contains("has no allocations: record them with events=alloc"), "{error}");
+    let mut damaged = profile(1);
+    damaged["threads"][0]["jsAllocations"]["stack"][0] = json!(2);
+    let error = refused(&["top", "--measure", "alloc"], &[&file("damaged.json", &damaged)]);
+    assert!(error.contains("refers to what is not in it"), "{error}");
+}
