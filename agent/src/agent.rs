@@ -31,7 +31,7 @@ use crate::hotspot::owner::Owner;
 use crate::hotspot::perf_data::PerfData;
 use crate::hotspot::places::Places;
 use crate::hotspot::vmstructs::{ThreadLayout, flag};
-use crate::hotspot::{HotSpot, continuations, virtual_threads};
+use crate::hotspot::{HotSpot, continuations, fields, virtual_threads};
 use crate::java;
 use crate::library;
 use crate::options::choices::{Verb, WalkerWish};
@@ -179,7 +179,7 @@ impl Agent {
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot));
         if let Some(data) = PerfData::of(&self.hotspot) {
-            let is_g1 = flag(&self.hotspot, "UseG1GC").unwrap_or(false);
+            let is_g1 = flag(&self.hotspot, &fields::USE_G1_GC).unwrap_or(false);
             events::told_by(&data, is_g1);
         }
         let jni = env.get_raw() as usize;
@@ -224,7 +224,8 @@ impl Agent {
     fn check(&self, late: bool) {
         let nowhere = Places::default();
         let places = self.places.get().unwrap_or(&nowhere);
-        say(&check::lines(&self.hotspot, places, &self.program().jdk, late).join("\n"));
+        let jdk = (self.program().jdk.as_str(), self.jvmti.jdk().unwrap_or(0));
+        say(&check::lines(&self.hotspot, places, jdk, late).join("\n"));
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.

@@ -13,8 +13,8 @@ use jni::signature::{Primitive, ReturnType};
 use jni::{JNIEnv, errors};
 
 use crate::clock;
-use crate::hotspot::HotSpot;
-use crate::hotspot::vmstructs::Flag;
+use crate::hotspot::vmstructs::FlagValue;
+use crate::hotspot::{HotSpot, fields};
 use crate::java;
 
 /// JFR's own settings tell of what takes 20 ms.
@@ -30,7 +30,7 @@ const MOST: usize = 2_000;
 #[derive(Debug)]
 pub struct Anchors {
     /// On from when a recording of JFR's has begun in this JVM.
-    jfr: Option<Flag>,
+    jfr: Option<FlagValue>,
     next: Instant,
     pause: Duration,
     usual: Duration,
@@ -40,13 +40,13 @@ pub struct Anchors {
 impl Anchors {
     /// A recording begins.
     pub fn of(hotspot: &HotSpot) -> Self {
-        let jfr = Flag::of(hotspot, "FlightRecorder");
+        let jfr = FlagValue::find(hotspot, &fields::FLIGHT_RECORDER);
         Self { jfr, next: Instant::now() + FIRST, pause: FIRST, usual: USUAL, kept: Vec::new() }
     }
 
     /// Whether there should be one now, by one who would rest for so long anyway.
     pub fn are_due(&self, rest: Duration) -> bool {
-        rest >= LASTS && self.jfr.is_some_and(Flag::is_on) && self.next <= Instant::now()
+        rest >= LASTS && self.jfr.is_some_and(FlagValue::is_on) && self.next <= Instant::now()
     }
 
     /// There was one, from when to when by CLOCK_MONOTONIC; `None`: the JVM would not.

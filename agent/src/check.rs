@@ -10,16 +10,17 @@ use crate::engine::choose::choose;
 use crate::governor::policy;
 use crate::guard;
 use crate::hotspot::places::Places;
-use crate::hotspot::vmstructs::flag;
-use crate::hotspot::{HotSpot, virtual_threads};
+use crate::hotspot::vmstructs::{flag, missing};
+use crate::hotspot::{HotSpot, fields, virtual_threads};
 use crate::options::choices::EngineWish;
 use crate::options::fields::Options;
 use crate::options::signal::Signal;
 use crate::recovery;
 use crate::walkers;
 
-/// Sentences, the most important first; `late`: the JVM ran before the agent came.
-pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<String> {
+/// Sentences, the most important first. The JDK has a name and a number; `late`: the JVM ran before
+/// the agent came.
+pub fn lines(hotspot: &HotSpot, places: &Places, (jdk, version): (&str, u32), late: bool) -> Vec<String> {
     let mut lines = vec![jdk.to_owned()];
     lines.extend(engines());
     lines.push(
@@ -44,7 +45,8 @@ pub fn lines(hotspot: &HotSpot, places: &Places, jdk: &str, late: bool) -> Vec<S
         guard::unguarded()
             .unwrap_or_else(|| "walks are guarded: a fault ends the walk and nothing else".to_owned()),
     );
-    if late && flag(hotspot, "DebugNonSafepoints") == Some(false) {
+    lines.extend(missing(hotspot, version));
+    if late && flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS) == Some(false) {
         lines.push(
             "without -XX:+DebugNonSafepoints, in methods that were compiled before the agent came a sample has the line of the nearest \
              safepoint"

@@ -13,8 +13,8 @@ use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
 use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
 
-use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::flag;
+use crate::hotspot::{HotSpot, fields};
 
 /// Why walks are not guarded; or the handlers that the guard's are in front of.
 static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
@@ -91,7 +91,7 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
     if !CAN_GUARD {
         return Err("Vouch has no guard for this processor".to_owned());
     }
-    if flag(hotspot, "CheckJNICalls").unwrap_or(false) {
+    if flag(hotspot, &fields::CHECK_JNI_CALLS).unwrap_or(false) {
         return Err("under -Xcheck:jni the JVM warns of every handler that is not its own".to_owned());
     }
     let mut before = [Action::default(); FAULTS.len()];

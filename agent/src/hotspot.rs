@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod continuations;
+pub mod fields;
 pub mod layout;
 pub mod monitors;
 mod natives;
@@ -50,14 +51,14 @@ impl HotSpot {
         let inside = unsafe { (**vm).GetEnv }.map_or(std::ptr::null(), |f| f as *const c_void);
         let library = Library::around(inside)
             .ok_or("this JVM's library cannot be found, so the program runs unprofiled")?;
-        let walker = library.symbol(c"AsyncGetCallTrace").ok_or_else(|| {
+        let walker = library.function(&fields::ASYNC_GET_CALL_TRACE).ok_or_else(|| {
             format!(
                 "this JVM ({}) has no AsyncGetCallTrace, so the program runs unprofiled: Vouch needs HotSpot, \
                  as in OpenJDK",
                 library.path.to_string_lossy()
             )
         })?;
-        let set_name = library.symbol(c"JVM_SetNativeThreadName");
+        let set_name = library.function(&fields::JVM_SET_NATIVE_THREAD_NAME);
         Ok(Self {
             // SAFETY: HotSpot has declared AsyncGetCallTrace like this since JDK 5.
             asgct: Asgct(unsafe { transmute::<*mut c_void, AsyncGetCallTrace>(walker) }),
@@ -117,6 +118,11 @@ impl Library {
         // SAFETY: RTLD_NOLOAD only takes a reference on what is there.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then_some(Self { handle, path })
+    }
+
+    fn function(&self, function: &fields::Function) -> Option<*mut c_void> {
+        let names = function.0.names.iter();
+        names.filter_map(|name| CString::new(name.name).ok()).find_map(|name| self.symbol(&name))
     }
 
     fn symbol(&self, name: &CStr) -> Option<*mut c_void> {

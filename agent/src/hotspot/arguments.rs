@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_char};
 
 use super::HotSpot;
+use super::fields::{self, StaticField};
 use super::vmstructs::{Table, read, read_half};
 
 /// So many nobody gives a JVM.
@@ -15,15 +16,15 @@ const MOST: u32 = 10_000;
 /// JVM's are not where they are expected.
 pub fn of(hotspot: &HotSpot) -> Option<Vec<String>> {
     let table = Table::of(hotspot)?;
-    let flags = list(&table, "_jvm_flags_array", "_num_jvm_flags")?;
+    let flags = list(&table, &fields::JVM_FLAGS_ARRAY, &fields::NUM_JVM_FLAGS)?;
     let mut all: Vec<String> = flags.iter().map(|flag| format!("-XX:{flag}")).collect();
-    all.extend(list(&table, "_jvm_args_array", "_num_jvm_args")?);
+    all.extend(list(&table, &fields::JVM_ARGS_ARRAY, &fields::NUM_JVM_ARGS)?);
     Some(all)
 }
 
-fn list(table: &Table, array: &str, count: &str) -> Option<Vec<String>> {
-    let count = read_half(table.address("Arguments", count)?).filter(|count| *count <= MOST)?;
-    let array = read(table.address("Arguments", array)?)?;
+fn list(table: &Table, array: &StaticField, count: &StaticField) -> Option<Vec<String>> {
+    let count = read_half(table.address(count)?).filter(|count| *count <= MOST)?;
+    let array = read(table.address(array)?)?;
     (0..count as usize).map(|index| text(read(array.checked_add(index * size_of::<usize>())?)?)).collect()
 }
 

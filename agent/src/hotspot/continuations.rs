@@ -19,8 +19,9 @@ use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
 use vouch_walk::kernel::peek;
 
 use super::HotSpot;
+use super::fields::{self, Field, Flag, StaticField};
 use super::layout::Tables;
-use super::vmstructs::{flag, read, read_half, size_of_type};
+use super::vmstructs::{flag, read, read_half};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
 use crate::fault::guard;
 use crate::java;
@@ -107,9 +108,9 @@ pub fn of(
         enter_special_id: id(&continuation, "enterSpecial")?,
         run_continuation_id: id(&carrier, "runContinuation")?,
         do_yield_id: id(&continuation, "doYield")?,
-        entry_slots: entry(hotspot, &tables)?,
+        entry_slots: entry(&tables)?,
         // Behind the entry before it, which is the first in it, or the second.
-        entry_continuation: match tables.offset("ContinuationEntry", "_parent") {
+        entry_continuation: match tables.offset(&fields::CONTINUATION_ENTRY_PARENT) {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
             Err(_) => WORD..3 * WORD,
         },
@@ -132,7 +133,7 @@ pub fn of(
 
 /// Where it stands whom a carrier carries.
 fn carriers(
-    tables: &Tables<'_>,
+    tables: &Tables,
     klasses: &Klasses,
     offsets: &Offsets<'_>,
     env: &mut JNIEnv<'_>,
@@ -145,8 +146,8 @@ fn carriers(
         offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
     Ok(MountedVthreadLayout {
-        thread_obj: tables.offset("JavaThread", "_threadObj")?,
-        vthread: tables.offset("JavaThread", "_vthread")?,
+        thread_obj: tables.offset(&fields::JAVA_THREAD_OBJ)?,
+        vthread: tables.offset(&fields::JAVA_THREAD_VTHREAD)?,
         klass: virtual_klass,
         tid: offset(&thread, "tid")?,
         name: offset(&thread, "name")?,
@@ -157,23 +158,22 @@ fn carriers(
 }
 
 /// Where in a JavaThread the entry's address may stand.
-fn entry(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<Range<usize>, String> {
-    if let Ok(place) = tables.offset("JavaThread", "_cont_entry") {
+fn entry(tables: &Tables) -> Result<Range<usize>, String> {
+    if let Ok(place) = tables.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
         return Ok(place..place + WORD);
     }
     // It is somewhere behind what all of them begin with.
-    let size =
-        size_of_type(hotspot, "JavaThread").ok_or("this JVM does not publish how large a JavaThread is")?;
-    Ok(tables.offset("JavaThread", "_threadObj")?.next_multiple_of(WORD)..size)
+    let size = tables.size(&fields::JAVA_THREAD)?;
+    Ok(tables.offset(&fields::JAVA_THREAD_OBJ)?.next_multiple_of(WORD)..size)
 }
 
 /// Where the barrier is. Some tables tell where it begins, and none how long it is.
-fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
+fn barrier(tables: &Tables, jvmti: Jvmti) -> Result<Range<usize>, String> {
     let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
     let _ = jvmti.disable(STUBS.event);
     told.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
     let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
-    let other = tables.still("StubRoutines", "_cont_returnBarrier").is_ok_and(|barrier| barrier != begin);
+    let other = tables.still(&fields::CONT_RETURN_BARRIER).is_ok_and(|barrier| barrier != begin);
     if begin == 0 || length == 0 || other {
         return Err(
             "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
@@ -186,61 +186,52 @@ fn barrier(tables: &Tables<'_>, jvmti: Jvmti) -> Result<Range<usize>, String> {
     })
 }
 
-fn heap(hotspot: &HotSpot, tables: &Tables<'_>) -> Result<HeapLayout, String> {
-    let is = |name: &str| flag(hotspot, name) == Some(true);
-    let (z, shenandoah) = (is("UseZGC"), is("UseShenandoahGC"));
+fn heap(hotspot: &HotSpot, tables: &Tables) -> Result<HeapLayout, String> {
+    let is = |wanted: &Flag| flag(hotspot, wanted) == Some(true);
+    let (z, shenandoah) = (is(&fields::USE_Z_GC), is(&fields::USE_SHENANDOAH_GC));
     // The collector's own tables say where a number of its is.
-    let place = |of: &str, name: &str| {
-        let at = tables.still(of, "_instance_p")? + tables.offset(of, name)?;
-        read(at).ok_or_else(|| format!("this JVM does not publish where {name} is"))
+    let place = |instance: &StaticField, field: &Field| {
+        let at = tables.still(instance)? + tables.offset(field)?;
+        read(at).ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     };
-    let narrow = |of: &str, names: [[&str; 2]; 2]| {
-        let of = |[base, shift]: [&str; 2]| {
-            Some(Narrow {
-                base: tables.still(of, base).ok()?,
-                shift: read_half(tables.address(of, shift).ok()?)?,
-            })
-        };
-        names.into_iter().find_map(of)
+    let narrow = |base: &StaticField, shift: &StaticField| {
+        Some(Narrow { base: tables.still(base).ok()?, shift: read_half(tables.address(shift).ok()?)? })
     };
-    let classes = narrow(
-        "CompressedKlassPointers",
-        [["_base", "_shift"], ["_narrow_klass._base", "_narrow_klass._shift"]],
-    )
-    .ok_or("this JVM does not publish how an object refers to its class");
+    let classes = narrow(&fields::COMPRESSED_KLASS_BASE, &fields::COMPRESSED_KLASS_SHIFT)
+        .ok_or("this JVM does not publish how an object refers to its class");
     Ok(HeapLayout {
         oops: match () {
             // Until JDK 23 there is one that knows no generations, by another name.
-            () if z && flag(hotspot, "ZGenerational") == Some(false) => OopEncoding::SingleGenerationZ {
-                bad_mask: place("XGlobalsForVMStructs", "_XAddressBadMask")?,
-            },
-            () if z => {
-                let place = |name| place("ZGlobalsForVMStructs", name);
-                OopEncoding::GenerationalZ {
-                    bad_mask: place("_ZPointerLoadBadMask")?,
-                    load_shift: place("_ZPointerLoadShift")?,
+            () if z && flag(hotspot, &fields::Z_GENERATIONAL) == Some(false) => {
+                OopEncoding::SingleGenerationZ {
+                    bad_mask: place(&fields::X_GLOBALS_INSTANCE, &fields::X_ADDRESS_BAD_MASK)?,
                 }
             }
-            () if is("UseCompressedOops") => OopEncoding::Narrow(
-                narrow("CompressedOops", [["_base", "_shift"], ["_narrow_oop._base", "_narrow_oop._shift"]])
+            () if z => {
+                let place = |field| place(&fields::Z_GLOBALS_INSTANCE, field);
+                OopEncoding::GenerationalZ {
+                    bad_mask: place(&fields::Z_POINTER_LOAD_BAD_MASK)?,
+                    load_shift: place(&fields::Z_POINTER_LOAD_SHIFT)?,
+                }
+            }
+            () if is(&fields::USE_COMPRESSED_OOPS) => OopEncoding::Narrow(
+                narrow(&fields::COMPRESSED_OOPS_BASE, &fields::COMPRESSED_OOPS_SHIFT)
                     .ok_or("this JVM does not publish how an object refers to another")?,
             ),
             () => OopEncoding::Full,
         },
         klasses: match () {
-            () if is("UseCompactObjectHeaders") => KlassEncoding::CompactHeader(classes?),
-            () if flag(hotspot, "UseCompressedClassPointers") == Some(false) => KlassEncoding::Full,
+            () if is(&fields::USE_COMPACT_OBJECT_HEADERS) => KlassEncoding::CompactHeader(classes?),
+            () if flag(hotspot, &fields::USE_COMPRESSED_CLASS_POINTERS) == Some(false) => KlassEncoding::Full,
             () => KlassEncoding::Narrow(classes?),
         },
         relocation: if z || shenandoah {
             Relocation::Concurrent
         } else {
-            let heap = tables.still("Universe", "_collectedHeap")?;
-            let going_on = ["_is_stw_gc_active", "_is_gc_active"];
-            let going_on = going_on.into_iter().find_map(|name| tables.offset("CollectedHeap", name).ok());
+            let heap = tables.still(&fields::UNIVERSE_COLLECTED_HEAP)?;
             Relocation::AtPauses {
-                count: heap + tables.offset("CollectedHeap", "_total_collections")?,
-                is_active: heap + going_on.ok_or("this JVM does not publish when it collects garbage")?,
+                count: heap + tables.offset(&fields::COLLECTED_HEAP_TOTAL_COLLECTIONS)?,
+                is_active: heap + tables.offset(&fields::COLLECTED_HEAP_IS_STW_GC_ACTIVE)?,
             }
         },
     })
@@ -333,25 +324,25 @@ impl Klasses {
     /// A name has less than so many words.
     const NAME: usize = 8;
 
-    fn of(tables: &Tables<'_>) -> Result<Self, String> {
+    fn of(tables: &Tables) -> Result<Self, String> {
         const NONE: &str = "this JVM does not publish which classes it has";
-        let (next, first) =
-            (tables.offset("ClassLoaderData", "_next")?, tables.offset("ClassLoaderData", "_klasses")?);
-        let loader = if let Ok(loader) = tables.still("ClassLoaderData", "_the_null_class_loader_data") {
+        let next = tables.offset(&fields::CLASS_LOADER_DATA_NEXT)?;
+        let first = tables.offset(&fields::CLASS_LOADER_DATA_KLASSES)?;
+        let loader = if let Ok(loader) = tables.still(&fields::NULL_CLASS_LOADER_DATA) {
             loader
         } else {
             // It came first, and those that came later stand before it.
-            let head = tables.still("ClassLoaderDataGraph", "_head")?;
+            let head = tables.still(&fields::CLASS_LOADER_DATA_GRAPH_HEAD)?;
             let after = |loader: &usize| read(loader.wrapping_add(next)).filter(|next| *next != 0);
             std::iter::successors(Some(head), after).take(Self::LOADERS).last().ok_or(NONE)?
         };
         Ok(Self {
             first: read(loader.wrapping_add(first)).ok_or(NONE)?,
-            next: tables.offset("Klass", "_next_link")?,
-            name: tables.offset("Klass", "_name")?,
-            length: tables.offset("Symbol", "_length")?,
-            body: tables.offset("Symbol", "_body")?,
-            size: tables.offset("Klass", "_layout_helper")?,
+            next: tables.offset(&fields::KLASS_NEXT_LINK)?,
+            name: tables.offset(&fields::KLASS_NAME)?,
+            length: tables.offset(&fields::SYMBOL_LENGTH)?,
+            body: tables.offset(&fields::SYMBOL_BODY)?,
+            size: tables.offset(&fields::KLASS_LAYOUT_HELPER)?,
         })
     }
 

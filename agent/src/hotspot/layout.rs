@@ -16,86 +16,94 @@ use vouch_walk::hotspot::{WALKS, slots};
 use vouch_walk::jvm_layout::JvmLayout;
 
 use super::HotSpot;
-use super::vmstructs::{CodeLayout, Table, constant, read, read_half, size_of_type, text_of};
+use super::fields::{self, Constant, Field, StaticField, Type};
+use super::vmstructs::{CodeLayout, Table, read, read_half, text_of};
 
 /// Reads the tables, or says what is missing.
 pub fn of(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
         return Err("the layout of frames on this processor is not known yet".to_owned());
     }
-    let tables = Tables::of(hotspot)?;
-    let version = tables.version()?;
-    Ok(Layout {
-        jvm: jvm.clone(),
-        state: code.state,
-        in_java: tables.constant("_thread_in_Java")?,
-        blob: tables.blob()?,
-        compiled: tables.compiled(version)?,
-        method: tables.method(version)?,
-        call_stub: CallStubLayout {
-            return_address: tables.still("StubRoutines", "_call_stub_return_address")?,
-            wrapper_slot: slots::CALL_WRAPPER,
-            anchor: tables.offset("JavaCallWrapper", "_anchor")?,
-        },
-        anchor: AnchorLayout {
-            sp: tables.offset("JavaFrameAnchor", "_last_Java_sp")?,
-            pc: tables.offset("JavaFrameAnchor", "_last_Java_pc")?,
-            fp: tables.offset("JavaFrameAnchor", "_last_Java_fp")?,
-        },
-        interpreter: tables.interpreter(version, code)?,
-        upcall: tables.upcall(),
-        vframe_array: tables.vframe_array().ok(),
-    })
+    Tables::of(hotspot)?.layout(jvm, code)
 }
 
 /// The pieces of the interpreter that callees return to.
 const RETURNS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
 /// The tables, and what is said where something is not in them.
-pub(super) struct Tables<'h> {
-    hotspot: &'h HotSpot,
-    table: Table,
-}
+pub(super) struct Tables(pub(super) Table);
 
-impl<'h> Tables<'h> {
-    pub(super) fn of(hotspot: &'h HotSpot) -> Result<Self, String> {
+impl Tables {
+    pub(super) fn of(hotspot: &HotSpot) -> Result<Self, String> {
         let table = Table::of(hotspot).ok_or("this JVM does not export its VMStructs")?;
-        Ok(Self { hotspot, table })
+        Ok(Self(table))
     }
 
-    pub(super) fn offset(&self, of: &str, name: &str) -> Result<usize, String> {
-        self.table.offset(of, name).ok_or_else(|| format!("this JVM does not publish where {of}::{name} is"))
+    pub(super) fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
+        let version = self.version()?;
+        Ok(Layout {
+            jvm: jvm.clone(),
+            state: code.state,
+            in_java: self.constant(&fields::THREAD_IN_JAVA)?,
+            blob: self.blob()?,
+            compiled: self.compiled(version)?,
+            method: self.method(version)?,
+            call_stub: CallStubLayout {
+                return_address: self.still(&fields::CALL_STUB_RETURN_ADDRESS)?,
+                wrapper_slot: slots::CALL_WRAPPER,
+                anchor: self.offset(&fields::JAVA_CALL_WRAPPER_ANCHOR)?,
+            },
+            anchor: AnchorLayout {
+                sp: self.offset(&fields::LAST_JAVA_SP)?,
+                pc: self.offset(&fields::LAST_JAVA_PC)?,
+                fp: self.offset(&fields::LAST_JAVA_FP)?,
+            },
+            interpreter: self.interpreter(version, code)?,
+            upcall: self.upcall(),
+            vframe_array: self.vframe_array().ok(),
+        })
+    }
+
+    pub(super) fn has(&self, field: &Field) -> bool {
+        self.0.has(field)
+    }
+
+    pub(super) fn offset(&self, field: &Field) -> Result<usize, String> {
+        let offset = self.0.offset(field);
+        offset.ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     }
 
     /// The value of a static field that is set once.
-    pub(super) fn still(&self, of: &str, name: &str) -> Result<usize, String> {
-        let value = self.address(of, name).ok().and_then(read);
-        value.ok_or_else(|| format!("this JVM does not publish what {of}::{name} is"))
+    pub(super) fn still(&self, field: &StaticField) -> Result<usize, String> {
+        let value = self.address(field).ok().and_then(read);
+        value.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    /// Where a static field lies.
-    pub(super) fn address(&self, of: &str, name: &str) -> Result<usize, String> {
-        self.table.address(of, name).ok_or_else(|| format!("this JVM does not publish what {of}::{name} is"))
+    /// The address of a static field.
+    pub(super) fn address(&self, field: &StaticField) -> Result<usize, String> {
+        let address = self.0.address(field);
+        address.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    fn constant(&self, name: &str) -> Result<i32, String> {
-        constant(self.hotspot, name).ok_or_else(|| format!("this JVM does not publish what {name} is"))
+    pub(super) fn size(&self, of: &Type) -> Result<usize, String> {
+        self.0.size(of).ok_or_else(|| format!("this JVM does not publish how large a {} is", of.0))
     }
 
-    fn size(&self, of: &str) -> Result<usize, String> {
-        size_of_type(self.hotspot, of).ok_or_else(|| format!("this JVM does not publish how large a {of} is"))
+    fn constant(&self, constant: &Constant) -> Result<i32, String> {
+        let value = self.0.constant(constant);
+        value.ok_or_else(|| format!("this JVM does not publish what {} is", constant.0))
     }
 
     /// Of the JDK. Those that counted from 1.0 on say 25 of HotSpot and 8 of Java.
     fn version(&self) -> Result<u32, String> {
-        let major = self.table.address("Abstract_VM_Version", "_vm_major_version").and_then(read_half);
+        let major = self.0.address(&fields::VM_MAJOR_VERSION).and_then(read_half);
         let major = major.ok_or("this JVM does not publish its version")?;
-        if self.table.offset("nmethod", "_deoptimize_offset").is_none() {
+        if !self.has(&fields::DEOPTIMIZE_OFFSET) {
             return Ok(major);
         }
         // JDK-8068945: before, who called a method handle kept the stack pointer in the frame
         // pointer.
-        let update = self.table.address("Abstract_VM_Version", "_vm_minor_version").and_then(read_half);
+        let update = self.0.address(&fields::VM_MINOR_VERSION).and_then(read_half);
         match update {
             Some(60..) => Ok(8),
             _ => Err("this was not tried on a JDK 8 before its update 60".to_owned()),
@@ -104,40 +112,39 @@ impl<'h> Tables<'h> {
 
     fn address_in_blob(
         &self,
-        of: &str,
-        pointer: Option<&str>,
-        offset_field: Option<&str>,
+        pointer: Option<&Field>,
+        offset_field: Option<&Field>,
     ) -> Result<BlobAddress, String> {
-        let offset = |name: Option<&str>| name.map(|name| self.offset(of, name)).transpose();
+        let offset = |field: Option<&Field>| field.map(|field| self.offset(field)).transpose();
         Ok(BlobAddress { pointer: offset(pointer)?, offset: offset(offset_field)?.map(BlobField::int) })
     }
 
     fn blob(&self) -> Result<BlobLayout, String> {
-        let complete = self.offset("CodeBlob", "_frame_complete_offset")?;
-        let in_numbers = self.table.offset("CodeBlob", "_code_offset").is_some();
+        let complete = self.offset(&fields::CODE_BLOB_FRAME_COMPLETE_OFFSET)?;
+        let in_numbers = self.has(&fields::CODE_BLOB_CODE_OFFSET);
         // The number shrank together with the others around it.
-        let short = self.table.offset("CodeBlob", "_mutable_data").is_some();
+        let short = self.has(&fields::CODE_BLOB_MUTABLE_DATA);
         Ok(BlobLayout {
-            frame_size: self.offset("CodeBlob", "_frame_size")?,
+            frame_size: self.offset(&fields::CODE_BLOB_FRAME_SIZE)?,
             frame_complete: BlobField { offset: complete, bytes: if short { 2 } else { 4 } },
             code_begin: if in_numbers {
-                self.address_in_blob("CodeBlob", None, Some("_code_offset"))?
+                self.address_in_blob(None, Some(&fields::CODE_BLOB_CODE_OFFSET))?
             } else {
-                self.address_in_blob("CodeBlob", Some("_code_begin"), None)?
+                self.address_in_blob(Some(&fields::CODE_BLOB_CODE_BEGIN), None)?
             },
         })
     }
 
     fn compiled(&self, version: u32) -> Result<CompiledLayout, String> {
         let common = CompiledLayout {
-            orig_pc_offset: self.offset("nmethod", "_orig_pc_offset")?,
+            orig_pc_offset: self.offset(&fields::NMETHOD_ORIG_PC_OFFSET)?,
             // JDK-8292758.
             unsigned5_excludes_zero: version >= 20,
             ..CompiledLayout::default()
         };
-        if self.table.offset("nmethod", "_immutable_data").is_some() {
+        if self.has(&fields::NMETHOD_IMMUTABLE_DATA) {
             self.with_memory_of_its_own(&common)
-        } else if self.table.offset("CompiledMethod", "_scopes_data_begin").is_some() {
+        } else if self.has(&fields::SCOPES_DATA_BEGIN) {
             self.with_pointers(&common)
         } else {
             self.with_numbers(&common)
@@ -145,67 +152,70 @@ impl<'h> Tables<'h> {
     }
 
     fn with_memory_of_its_own(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let in_it = |name| self.address_in_blob("nmethod", Some("_immutable_data"), Some(name));
-        let mutable = self.offset("CodeBlob", "_mutable_data")?;
-        let relocations = self.offset("CodeBlob", "_relocation_size")?;
-        let verified = BlobField { offset: self.offset("nmethod", "_verified_entry_offset")?, bytes: 2 };
-        let handler = ["_deopt_handler_offset", "_deopt_handler_entry_offset"]
-            .into_iter()
-            .find_map(|name| self.address_in_blob("nmethod", None, Some(name)).ok());
+        let in_it = |field| self.address_in_blob(Some(&fields::NMETHOD_IMMUTABLE_DATA), Some(field));
+        let mutable = self.offset(&fields::CODE_BLOB_MUTABLE_DATA)?;
+        let relocations = self.offset(&fields::CODE_BLOB_RELOCATION_SIZE)?;
+        let verified = BlobField { offset: self.offset(&fields::NMETHOD_VERIFIED_ENTRY_OFFSET)?, bytes: 2 };
         Ok(CompiledLayout {
-            method: self.offset("nmethod", "_method")?,
+            method: self.offset(&fields::NMETHOD_METHOD)?,
             verified_entry: VerifiedEntry::Offset(verified),
-            scopes_pcs: in_it("_scopes_pcs_offset")?,
-            scopes_pcs_end: in_it("_scopes_data_offset")?,
-            scopes_data: in_it("_scopes_data_offset")?,
+            scopes_pcs: in_it(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: in_it(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
+            scopes_data: in_it(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
             metadata: BlobAddress { pointer: Some(mutable), offset: Some(BlobField::int(relocations)) },
             deopt_handlers: [
-                Some(handler.ok_or("this JVM does not publish where the deoptimisation handler is")?),
-                self.address_in_blob("nmethod", None, Some("_deopt_mh_handler_offset")).ok(),
+                Some(self.address_in_blob(None, Some(&fields::DEOPT_HANDLER_OFFSET))?),
+                self.address_in_blob(None, Some(&fields::DEOPT_MH_HANDLER_OFFSET)).ok(),
             ],
             ..*common
         })
     }
 
     fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let pointer = |name| self.address_in_blob("CompiledMethod", Some(name), None);
-        let number = |name| self.address_in_blob("nmethod", None, Some(name));
+        let pointer = |field| self.address_in_blob(Some(field), None);
+        let number = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
-            method: self.offset("CompiledMethod", "_method")?,
-            verified_entry: VerifiedEntry::Pointer(self.offset("nmethod", "_verified_entry_point")?),
-            scopes_pcs: number("_scopes_pcs_offset")?,
-            scopes_pcs_end: number("_dependencies_offset")?,
-            scopes_data: pointer("_scopes_data_begin")?,
-            metadata: number("_metadata_offset")?,
-            deopt_handlers: [Some(pointer("_deopt_handler_begin")?), pointer("_deopt_mh_handler_begin").ok()],
+            method: self.offset(&fields::NMETHOD_METHOD)?,
+            verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
+            scopes_pcs: number(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: number(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
+            scopes_data: pointer(&fields::SCOPES_DATA_BEGIN)?,
+            metadata: number(&fields::NMETHOD_METADATA_OFFSET)?,
+            deopt_handlers: [
+                Some(pointer(&fields::DEOPT_HANDLER_BEGIN)?),
+                pointer(&fields::DEOPT_MH_HANDLER_BEGIN).ok(),
+            ],
             ..*common
         })
     }
 
     fn with_numbers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let number = |name| self.address_in_blob("nmethod", None, Some(name));
+        let number = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
-            method: self.offset("nmethod", "_method")?,
-            verified_entry: VerifiedEntry::Pointer(self.offset("nmethod", "_verified_entry_point")?),
-            scopes_pcs: number("_scopes_pcs_offset")?,
-            scopes_pcs_end: number("_dependencies_offset")?,
-            scopes_data: number("_scopes_data_offset")?,
-            metadata: number("_metadata_offset")?,
-            deopt_handlers: [Some(number("_deoptimize_offset")?), number("_deoptimize_mh_offset").ok()],
+            method: self.offset(&fields::NMETHOD_METHOD)?,
+            verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
+            scopes_pcs: number(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: number(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
+            scopes_data: number(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
+            metadata: number(&fields::NMETHOD_METADATA_OFFSET)?,
+            deopt_handlers: [
+                Some(number(&fields::DEOPTIMIZE_OFFSET)?),
+                number(&fields::DEOPTIMIZE_MH_OFFSET).ok(),
+            ],
             ..*common
         })
     }
 
     fn method(&self, version: u32) -> Result<MethodLayout, String> {
         Ok(MethodLayout {
-            const_method: self.offset("Method", "_constMethod")?,
-            access_flags: self.offset("Method", "_access_flags")?,
-            constants: self.offset("ConstMethod", "_constants")?,
-            idnum: self.offset("ConstMethod", "_method_idnum")?,
-            code_size: self.offset("ConstMethod", "_code_size")?,
-            bytecodes: self.size("ConstMethod")?,
-            pool_holder: self.offset("ConstantPool", "_pool_holder")?,
-            jmethod_ids: self.offset("InstanceKlass", "_methods_jmethod_ids")?,
+            const_method: self.offset(&fields::METHOD_CONST_METHOD)?,
+            access_flags: self.offset(&fields::METHOD_ACCESS_FLAGS)?,
+            constants: self.offset(&fields::CONST_METHOD_CONSTANTS)?,
+            idnum: self.offset(&fields::CONST_METHOD_IDNUM)?,
+            code_size: self.offset(&fields::CONST_METHOD_CODE_SIZE)?,
+            bytecodes: self.size(&fields::CONST_METHOD)?,
+            pool_holder: self.offset(&fields::CONSTANT_POOL_HOLDER)?,
+            jmethod_ids: self.offset(&fields::INSTANCE_KLASS_METHODS_JMETHOD_IDS)?,
             // Since JDK 26 a jmethodID is a number.
             ids_are_pointers: version < 26,
         })
@@ -227,8 +237,8 @@ impl<'h> Tables<'h> {
     /// The pieces of the interpreter's code that have a name of HotSpot's.
     fn pieces(&self, code: &CodeLayout) -> Result<Vec<Piece>, String> {
         const PIECES: usize = 10_000;
-        let (size, name) =
-            (self.offset("InterpreterCodelet", "_size")?, self.offset("InterpreterCodelet", "_description")?);
+        let size = self.offset(&fields::INTERPRETER_CODELET_SIZE)?;
+        let name = self.offset(&fields::INTERPRETER_CODELET_DESCRIPTION)?;
         let (mut at, end) = code.interpreter;
         let mut pieces = Vec::new();
         for _ in 0..PIECES {
@@ -246,25 +256,28 @@ impl<'h> Tables<'h> {
     }
 
     fn vframe_array(&self) -> Result<VframeArrayLayout, String> {
-        let size = self.size("vframeArrayElement")?;
+        let size = self.size(&fields::VFRAME_ARRAY_ELEMENT)?;
         Ok(VframeArrayLayout {
-            head: self.offset("JavaThread", "_vframe_array_head")?,
-            frames: self.offset("vframeArray", "_frames")?,
+            head: self.offset(&fields::VFRAME_ARRAY_HEAD)?,
+            frames: self.offset(&fields::VFRAME_ARRAY_FRAMES)?,
             // A frame begins with its stack pointer.
-            caller_sp: self.offset("vframeArray", "_caller")?,
+            caller_sp: self.offset(&fields::VFRAME_ARRAY_CALLER)?,
             // The first is declared last, since there is room for all of them.
-            elements: self.size("vframeArray")?.checked_sub(size).ok_or("a vframeArray is too small")?,
+            elements: self
+                .size(&fields::VFRAME_ARRAY)?
+                .checked_sub(size)
+                .ok_or("a vframeArray is too small")?,
             element_size: size,
-            method: self.offset("vframeArrayElement", "_method")?,
-            bci: self.offset("vframeArrayElement", "_bci")?,
+            method: self.offset(&fields::VFRAME_ARRAY_ELEMENT_METHOD)?,
+            bci: self.offset(&fields::VFRAME_ARRAY_ELEMENT_BCI)?,
         })
     }
 
     fn upcall(&self) -> Option<UpcallLayout> {
         Some(UpcallLayout {
-            kind_offset: self.table.offset("CodeBlob", "_kind")?,
-            upcall_kind: u8::try_from(constant(self.hotspot, "CodeBlobKind::Upcall")?).ok()?,
-            frame_data_offset: self.table.offset("UpcallStub", "_frame_data_offset")?,
+            kind_offset: self.0.offset(&fields::CODE_BLOB_KIND)?,
+            upcall_kind: u8::try_from(self.0.constant(&fields::CODE_BLOB_KIND_UPCALL)?).ok()?,
+            frame_data_offset: self.0.offset(&fields::UPCALL_STUB_FRAME_DATA_OFFSET)?,
         })
     }
 }

@@ -5,7 +5,8 @@
 //! written down anywhere is not told.
 
 use super::HotSpot;
-use super::vmstructs::Table;
+use super::fields;
+use super::vmstructs::{Table, stack};
 use crate::threads::certain::Side;
 
 /// The first JDK whose threads say what they want before they tell of it.
@@ -50,17 +51,17 @@ impl Monitors {
     /// Reads the exported tables; in each JavaThread its JNIEnv lies at `env`.
     pub fn of(hotspot: &HotSpot, jdk: u32, env: usize) -> Option<Self> {
         let table = Table::of(hotspot).filter(|_| jdk >= SINCE)?;
-        let thread = |name| ["JavaThread", "Thread"].into_iter().find_map(|kind| table.offset(kind, name));
         let list = || {
-            let list = table.offset("JavaThread", "_lock_stack")?;
-            Some((list + table.offset("LockStack", "_top")?, list + table.offset("LockStack", "_base[0]")?))
+            let list = table.offset(&fields::JAVA_THREAD_LOCK_STACK)?;
+            let (top, base) = (&fields::LOCK_STACK_TOP, &fields::LOCK_STACK_BASE);
+            Some((list + table.offset(top)?, list + table.offset(base)?))
         };
         Some(Self {
             env,
-            wanted: thread("_current_pending_monitor")?,
-            stack: (thread("_stack_base")?, thread("_stack_size")?),
+            wanted: table.offset(&fields::JAVA_THREAD_CURRENT_PENDING_MONITOR)?,
+            stack: stack(&table)?,
             list: list(),
-            owner: table.offset("ObjectMonitor", "_owner")?,
+            owner: table.offset(&fields::OBJECT_MONITOR_OWNER)?,
             by_id: jdk >= BY_ID_SINCE,
         })
     }

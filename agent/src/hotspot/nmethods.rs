@@ -19,6 +19,7 @@ use vouch_walk::kernel::peek;
 use vouch_walk::memory::Memory;
 
 use super::HotSpot;
+use super::fields;
 use super::vmstructs::{CodeLayout, Table, read};
 
 /// Memory that is asked for many words close to each other: each block is read once. For one
@@ -137,8 +138,11 @@ impl Nmethods {
     /// `None` if this JVM does not publish it.
     pub fn of(hotspot: &HotSpot, code: &CodeLayout) -> Option<Self> {
         let table = Table::of(hotspot)?;
-        let of = |name| table.offset("nmethod", name);
-        Some(Self { blobs: code.blobs?, level: of("_comp_level")?, entry: of("_entry_bci")? })
+        Some(Self {
+            blobs: code.blobs?,
+            level: table.offset(&fields::NMETHOD_COMP_LEVEL)?,
+            entry: table.offset(&fields::NMETHOD_ENTRY_BCI)?,
+        })
     }
 
     /// The code around an address, by the code cache's memory; `None` if there is none now.

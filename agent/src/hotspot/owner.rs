@@ -8,7 +8,8 @@
 //! What is not certain is not found.
 
 use super::HotSpot;
-use super::vmstructs::{Table, size_of_type};
+use super::fields;
+use super::vmstructs::Table;
 
 const WORD: usize = size_of::<usize>();
 
@@ -28,8 +29,9 @@ impl Owner {
     /// # Safety
     /// `own` must be the calling thread's JavaThread.
     pub unsafe fn of(hotspot: &HotSpot, own: usize, env: usize, id: u64) -> Option<Self> {
-        let begin = Table::of(hotspot)?.offset("JavaThread", "_threadObj")?;
-        let size = size_of_type(hotspot, "JavaThread")?;
+        let table = Table::of(hotspot)?;
+        let begin = table.offset(&fields::JAVA_THREAD_OBJ)?;
+        let size = table.size(&fields::JAVA_THREAD)?;
         let mut owner =
             Self { env, places: (begin / WORD + 1..size / WORD).map(|word| word * WORD).collect() };
         // SAFETY: by the caller's promise.

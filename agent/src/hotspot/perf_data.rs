@@ -9,6 +9,7 @@ use std::ops::Range;
 use vouch_walk::kernel::peek;
 
 use super::HotSpot;
+use super::fields::{self, StaticField};
 use super::vmstructs::{Table, read};
 
 /// What a collection is for, as text that the JVM writes at its beginning.
@@ -32,8 +33,8 @@ impl PerfData {
     /// `None`: it has none.
     pub fn of(hotspot: &HotSpot) -> Option<Self> {
         let table = Table::of(hotspot)?;
-        let at = |name| read(table.address("PerfMemory", name)?).filter(|address| *address != 0);
-        Some(Self(at("_start")?..at("_end")?))
+        let at = |field: &StaticField| read(table.address(field)?).filter(|address| *address != 0);
+        Some(Self(at(&fields::PERF_MEMORY_START)?..at(&fields::PERF_MEMORY_END)?))
     }
 
     /// Where the values of these counters lie; `None` if one is lacking. All of them are looked for

@@ -11,7 +11,8 @@ use std::thread::available_parallelism;
 use vouch_signal::stay::{Polls, QUEUES};
 
 use super::HotSpot;
-use super::vmstructs::size_of_type;
+use super::fields;
+use super::vmstructs::Table;
 
 /// What a poll word is that is not armed.
 const AT_REST: usize = !1;
@@ -25,7 +26,7 @@ const WORD: usize = size_of::<usize>();
 /// # Safety
 /// `own` must be the calling thread's JavaThread.
 pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<Polls> {
-    let size = size_of_type(hotspot, "JavaThread")?;
+    let size = Table::of(hotspot)?.size(&fields::JAVA_THREAD)?;
     let offset = env.checked_sub(own).filter(|offset| *offset < size)?;
     // SAFETY: a JavaThread is so large, by the JVM's own word, and aligned; what other threads
     // write in it is whole words.

@@ -13,6 +13,7 @@ use vouch_walk::kernel::peek;
 use vouch_walk::code_cache::{CodeCache, MAX_HEAPS};
 
 use super::HotSpot;
+use super::fields::{self, Constant, Field, Flag, JdkName, Kind, Row, StaticField, Type};
 
 /// Where a JavaThread keeps the kernel's id of its thread.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +26,8 @@ impl ThreadLayout {
     /// Reads the exported tables; `None` if this JVM's are not as expected.
     pub fn of(hotspot: &HotSpot) -> Option<Self> {
         let table = Table::of(hotspot)?;
-        let os_thread = table.offset("Thread", "_osthread").or(table.offset("JavaThread", "_osthread"))?;
-        Some(Self { os_thread, thread_id: table.offset("OSThread", "_thread_id")? })
+        let os_thread = table.offset(&fields::THREAD_OSTHREAD)?;
+        Some(Self { os_thread, thread_id: table.offset(&fields::OSTHREAD_THREAD_ID)? })
     }
 
     /// The kernel's id of the thread whose JavaThread lies at `java_thread`.
@@ -50,8 +51,10 @@ impl JavaThreadHandles {
     /// Reads the exported tables; `None` where there are no virtual threads.
     pub fn new(hotspot: &HotSpot) -> Option<Self> {
         let table = Table::of(hotspot)?;
-        let offset = |field| table.offset("JavaThread", field);
-        Some(Self { own: offset("_threadObj")?, current: offset("_vthread")? })
+        Some(Self {
+            own: table.offset(&fields::JAVA_THREAD_OBJ)?,
+            current: table.offset(&fields::JAVA_THREAD_VTHREAD)?,
+        })
     }
 }
 
@@ -75,57 +78,58 @@ pub struct CodeLayout {
 impl CodeLayout {
     /// Reads the exported tables, once the JVM has its interpreter.
     pub fn of(hotspot: &HotSpot) -> Option<Self> {
-        let table = Table::of(hotspot)?;
-        let queue = still(table.address("AbstractInterpreter", "_code")?);
-        let begin = read(queue.checked_add(table.offset("StubQueue", "_stub_buffer")?)?)?;
-        let size = read_half(queue.checked_add(table.offset("StubQueue", "_buffer_limit")?)?)?;
-        let anchor = table.offset("JavaThread", "_anchor")?;
+        Self::new(&Table::of(hotspot)?)
+    }
+
+    pub(super) fn new(table: &Table) -> Option<Self> {
+        let queue = still(table.address(&fields::ABSTRACT_INTERPRETER_CODE)?);
+        let begin = read(queue.checked_add(table.offset(&fields::STUB_QUEUE_STUB_BUFFER)?)?)?;
+        let size = read_half(queue.checked_add(table.offset(&fields::STUB_QUEUE_BUFFER_LIMIT)?)?)?;
+        let anchor = table.offset(&fields::JAVA_THREAD_ANCHOR)?;
         Some(Self {
             interpreter: (begin, begin.checked_add(usize::try_from(size).ok()?)?),
-            blobs: blobs(hotspot, &table),
-            stack: stack(&table),
-            state: table.offset("JavaThread", "_thread_state")?,
-            last_sp: anchor + table.offset("JavaFrameAnchor", "_last_Java_sp")?,
-            last_pc: anchor + table.offset("JavaFrameAnchor", "_last_Java_pc")?,
-            last_fp: table.offset("JavaFrameAnchor", "_last_Java_fp").map(|offset| anchor + offset),
+            blobs: blobs(table),
+            stack: stack(table),
+            state: table.offset(&fields::JAVA_THREAD_STATE)?,
+            last_sp: anchor + table.offset(&fields::LAST_JAVA_SP)?,
+            last_pc: anchor + table.offset(&fields::LAST_JAVA_PC)?,
+            last_fp: table.offset(&fields::LAST_JAVA_FP).map(|offset| anchor + offset),
         })
     }
 }
 
 /// The heaps of the code cache, and what lies where in them.
-fn blobs(hotspot: &HotSpot, table: &Table) -> Option<CodeCache> {
-    let (heaps, dead) = if let Some(heaps) = table.address("CodeCache", "_heaps") {
+fn blobs(table: &Table) -> Option<CodeCache> {
+    let (heaps, dead) = if let Some(heaps) = table.address(&fields::CODE_CACHE_HEAPS) {
         (several(table, still(heaps))?, 3)
     } else {
         // Until JDK 9 there was one, and a method had a state less.
         let mut heaps = [0; MAX_HEAPS];
-        heaps[0] = still(table.address("CodeCache", "_heap")?);
+        heaps[0] = still(table.address(&fields::CODE_CACHE_HEAP)?);
         (heaps, 2)
     };
-    let memory = table.offset("CodeHeap", "_memory")?;
-    let (low, high) = (table.offset("VirtualSpace", "_low")?, table.offset("VirtualSpace", "_high")?);
+    let memory = table.offset(&fields::CODE_HEAP_MEMORY)?;
+    let (low, high) = (table.offset(&fields::VIRTUAL_SPACE_LOW)?, table.offset(&fields::VIRTUAL_SPACE_HIGH)?);
     Some(CodeCache {
         heaps,
         low: memory + low,
         high: memory + high,
-        segmap: table.offset("CodeHeap", "_segmap")? + low,
-        log2_segment_size: table.offset("CodeHeap", "_log2_segment_size")?,
-        used: table.offset("HeapBlock::Header", "_used")?,
-        header_size: size_of_type(hotspot, "HeapBlock")?,
-        name: table.offset("CodeBlob", "_name")?,
-        size: table.offset("CodeBlob", "_size")?,
-        state: table.offset("nmethod", "_state")?,
+        segmap: table.offset(&fields::CODE_HEAP_SEGMAP)? + low,
+        log2_segment_size: table.offset(&fields::CODE_HEAP_LOG2_SEGMENT_SIZE)?,
+        used: table.offset(&fields::HEAP_BLOCK_HEADER_USED)?,
+        header_size: table.size(&fields::HEAP_BLOCK)?,
+        name: table.offset(&fields::CODE_BLOB_NAME)?,
+        size: table.offset(&fields::CODE_BLOB_SIZE)?,
+        state: table.offset(&fields::NMETHOD_STATE)?,
         first_dead_state: dead,
     })
 }
 
 /// The pointers in a growable array of the JVM's, if they are not too many.
 fn several(table: &Table, array: usize) -> Option<[usize; MAX_HEAPS]> {
-    // The type that has its length got another name.
-    let length = ["GrowableArrayBase", "GenericGrowableArray"];
-    let length = length.into_iter().find_map(|kind| table.offset(kind, "_len"))?;
+    let length = table.offset(&fields::GROWABLE_ARRAY_LEN)?;
     let length = usize::try_from(read_half(array.checked_add(length)?)?).ok()?;
-    let data = read(array.checked_add(table.offset("GrowableArray<int>", "_data")?)?)?;
+    let data = read(array.checked_add(table.offset(&fields::GROWABLE_ARRAY_DATA)?)?)?;
     let mut found = [0; MAX_HEAPS];
     for (place, heap) in found.get_mut(..length)?.iter_mut().enumerate() {
         *heap = read(data.checked_add(place * size_of::<usize>())?)?;
@@ -133,26 +137,24 @@ fn several(table: &Table, array: usize) -> Option<[usize; MAX_HEAPS]> {
     Some(found)
 }
 
-/// Where a JavaThread keeps the end of its stack and the stack's size. The fields are those of its
-/// base in newer versions.
-fn stack(table: &Table) -> Option<(usize, usize)> {
-    let of = |name| ["JavaThread", "Thread"].into_iter().find_map(|kind| table.offset(kind, name));
-    Some((of("_stack_base")?, of("_stack_size")?))
+/// Where a JavaThread keeps the end of its stack and the stack's size.
+pub(super) fn stack(table: &Table) -> Option<(usize, usize)> {
+    Some((table.offset(&fields::JAVA_THREAD_STACK_BASE)?, table.offset(&fields::JAVA_THREAD_STACK_SIZE)?))
 }
 
-/// The value of a flag of the JVM's that is on or off; `None` if it has none of this name.
-pub fn flag(hotspot: &HotSpot, name: &str) -> Option<bool> {
-    Flag::of(hotspot, name).map(Flag::is_on)
+/// The value of a flag; `None` if this JVM does not have it.
+pub fn flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
+    FlagValue::find(hotspot, flag).map(FlagValue::is_on)
 }
 
 /// A flag that the JVM may turn on or off while it runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Flag(usize);
+pub struct FlagValue(usize);
 
-impl Flag {
-    /// `None` if it has none of this name.
-    pub fn of(hotspot: &HotSpot, name: &str) -> Option<Self> {
-        place_of_flag(hotspot, name).map(Self)
+impl FlagValue {
+    /// `None` if this JVM does not have the flag.
+    pub fn find(hotspot: &HotSpot, flag: &Flag) -> Option<Self> {
+        Table::of(hotspot)?.flag(flag).map(Self)
     }
 
     pub fn is_on(self) -> bool {
@@ -161,100 +163,162 @@ impl Flag {
     }
 }
 
-fn place_of_flag(hotspot: &HotSpot, name: &str) -> Option<usize> {
-    let table = Table::of(hotspot)?;
-    // Until JDK 9 the type had another name.
-    let kind = ["JVMFlag", "Flag"].into_iter().find(|kind| table.address(kind, "flags").is_some())?;
-    let (flags, count) = (still(table.address(kind, "flags")?), still(table.address(kind, "numFlags")?));
-    let (text, value) = (table.offset(kind, "_name")?, table.offset(kind, "_addr")?);
-    let size = size_of_type(hotspot, kind)?;
-    let place = |index: usize| flags + index * size;
-    // The last of them is a sentinel without a name.
-    let found = (0..count).find(|index| is_text(still(place(*index) + text), name))?;
-    Some(still(place(found) + value))
+/// What this JVM lacks of the names that its JDK has, and what is lost without: a sentence for each
+/// loss.
+pub fn missing(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
+    Table::of(hotspot).map_or_else(Vec::new, |table| table.missing(jdk))
 }
 
-/// The table of fields, with the layout of its own entries.
+/// HotSpot's tables of fields, types and constants, with the layout of their own entries.
 pub(super) struct Table {
-    rows: Rows,
+    fields: Rows,
     field_name: usize,
     offset: usize,
     address: usize,
+    types: Rows,
+    size: usize,
+    constants: Rows,
+    value: usize,
 }
 
 impl Table {
     pub(super) fn of(hotspot: &HotSpot) -> Option<Self> {
-        let word = |name| exported(hotspot, name);
+        Self::new(|name| hotspot.symbol(name).map(|address| address as usize))
+    }
+
+    /// Finds the tables by the address of each exported symbol.
+    pub(super) fn new(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
+        let word = |name| symbol(name).map(still);
         Some(Self {
-            rows: Rows {
+            fields: Rows {
                 entry: word(c"gHotSpotVMStructs")?,
                 stride: word(c"gHotSpotVMStructEntryArrayStride")?,
-                type_name: word(c"gHotSpotVMStructEntryTypeNameOffset")?,
+                name: word(c"gHotSpotVMStructEntryTypeNameOffset")?,
             },
             field_name: word(c"gHotSpotVMStructEntryFieldNameOffset")?,
             offset: word(c"gHotSpotVMStructEntryOffsetOffset")?,
             address: word(c"gHotSpotVMStructEntryAddressOffset")?,
+            types: Rows {
+                entry: word(c"gHotSpotVMTypes")?,
+                stride: word(c"gHotSpotVMTypeEntryArrayStride")?,
+                name: word(c"gHotSpotVMTypeEntryTypeNameOffset")?,
+            },
+            size: word(c"gHotSpotVMTypeEntrySizeOffset")?,
+            constants: Rows {
+                entry: word(c"gHotSpotVMIntConstants")?,
+                stride: word(c"gHotSpotVMIntConstantEntryArrayStride")?,
+                name: word(c"gHotSpotVMIntConstantEntryNameOffset")?,
+            },
+            value: word(c"gHotSpotVMIntConstantEntryValueOffset")?,
         })
     }
 
-    /// The offset of a field, by the names that the VM's sources give it.
-    pub(super) fn offset(&self, type_name: &str, field_name: &str) -> Option<usize> {
-        Some(still(self.entry(type_name, field_name)? + self.offset))
+    /// The offset of a field.
+    pub(super) fn offset(&self, field: &Field) -> Option<usize> {
+        field.0.names.iter().find_map(|name| self.offset_by_name(name))
+    }
+
+    /// True if this JVM has the field.
+    pub(super) fn has(&self, field: &Field) -> bool {
+        self.offset(field).is_some()
     }
 
     /// The address of a static field.
-    pub(super) fn address(&self, type_name: &str, field_name: &str) -> Option<usize> {
-        Some(still(self.entry(type_name, field_name)? + self.address)).filter(|address| *address != 0)
+    pub(super) fn address(&self, field: &StaticField) -> Option<usize> {
+        field.0.names.iter().find_map(|name| self.address_by_name(name))
     }
 
-    fn entry(&self, type_name: &str, field_name: &str) -> Option<usize> {
-        self.rows.of_type(type_name).find(|entry| is_text(still(entry + self.field_name), field_name))
+    /// The size of a type.
+    pub(super) fn size(&self, of: &Type) -> Option<usize> {
+        of.0.names.iter().find_map(|name| self.size_by_name(name))
+    }
+
+    /// The value of a constant.
+    pub(super) fn constant(&self, constant: &Constant) -> Option<i32> {
+        constant.0.names.iter().find_map(|name| self.constant_by_name(name))
+    }
+
+    /// The address of a flag's value.
+    fn flag(&self, flag: &Flag) -> Option<usize> {
+        let (flags, count) = (
+            still(self.address(&fields::JVM_FLAG_FLAGS)?),
+            still(self.address(&fields::JVM_FLAG_NUM_FLAGS)?),
+        );
+        let (text, value) = (self.offset(&fields::JVM_FLAG_NAME)?, self.offset(&fields::JVM_FLAG_ADDR)?);
+        let size = self.size(&fields::JVM_FLAG)?;
+        let address = |index: usize| flags + index * size;
+        // The last of them is a sentinel without a name.
+        let by_name = |name: &JdkName| {
+            (0..count).find(|index| is_text(still(address(*index) + text), name.name)).map(address)
+        };
+        Some(still(flag.0.names.iter().find_map(by_name)? + value))
+    }
+
+    pub(super) fn missing(&self, jdk: u32) -> Vec<String> {
+        let mut lost: Vec<&Row> = Vec::new();
+        for (kind, row) in fields::ALL {
+            let is_expected = row.names.iter().any(|name| name.is_in(jdk));
+            let is_missing = is_expected && !row.names.iter().any(|name| self.has_name(*kind, name));
+            if is_missing && lost.iter().all(|other| other.lost != row.lost) {
+                lost.push(row);
+            }
+        }
+        lost.iter().map(|row| format!("this JVM does not publish {row}: {}", row.lost)).collect()
+    }
+
+    /// True if the tables have this name. A flag may be lacking, because a JVM is built without
+    /// what it turns on. An exported function is in no table.
+    fn has_name(&self, kind: Kind, name: &JdkName) -> bool {
+        match kind {
+            Kind::Field => self.offset_by_name(name).is_some(),
+            Kind::StaticField => self.address_by_name(name).is_some(),
+            Kind::Type => self.size_by_name(name).is_some(),
+            Kind::Constant => self.constant_by_name(name).is_some(),
+            Kind::Flag | Kind::Function => true,
+        }
+    }
+
+    fn offset_by_name(&self, name: &JdkName) -> Option<usize> {
+        Some(still(self.entry(name)? + self.offset))
+    }
+
+    fn address_by_name(&self, name: &JdkName) -> Option<usize> {
+        Some(still(self.entry(name)? + self.address)).filter(|address| *address != 0)
+    }
+
+    fn size_by_name(&self, name: &JdkName) -> Option<usize> {
+        let entry = self.types.named(name.name).next()?;
+        Some(still(entry + self.size)).filter(|size| *size > 0)
+    }
+
+    fn constant_by_name(&self, name: &JdkName) -> Option<i32> {
+        read_half(self.constants.named(name.name).next()? + self.value).map(u32::cast_signed)
+    }
+
+    /// The entry of a field.
+    fn entry(&self, name: &JdkName) -> Option<usize> {
+        let mut fields = self.fields.named(name.type_name?);
+        fields.find(|entry| is_text(still(entry + self.field_name), name.name))
     }
 }
 
-/// The size of a type, from the table of types.
-pub(super) fn size_of_type(hotspot: &HotSpot, name: &str) -> Option<usize> {
-    let word = |name| exported(hotspot, name);
-    let rows = Rows {
-        entry: word(c"gHotSpotVMTypes")?,
-        stride: word(c"gHotSpotVMTypeEntryArrayStride")?,
-        type_name: word(c"gHotSpotVMTypeEntryTypeNameOffset")?,
-    };
-    let size = word(c"gHotSpotVMTypeEntrySizeOffset")?;
-    let found = rows.of_type(name).next()?;
-    Some(still(found + size)).filter(|size| *size > 0)
-}
-
-/// The value of a constant, from the table of those.
-pub(super) fn constant(hotspot: &HotSpot, name: &str) -> Option<i32> {
-    let word = |name| exported(hotspot, name);
-    let rows = Rows {
-        entry: word(c"gHotSpotVMIntConstants")?,
-        stride: word(c"gHotSpotVMIntConstantEntryArrayStride")?,
-        type_name: word(c"gHotSpotVMIntConstantEntryNameOffset")?,
-    };
-    let found = rows.of_type(name).next()?;
-    read_half(found + word(c"gHotSpotVMIntConstantEntryValueOffset")?).map(u32::cast_signed)
-}
-
-/// An exported table: where its first entry is, how far apart they are, and where in each is the
-/// name of a type.
+/// An exported table: where its first entry is, how far apart they are, and where in each is its
+/// name, or the name of its type.
 #[derive(Clone, Copy)]
 struct Rows {
     entry: usize,
     stride: usize,
-    type_name: usize,
+    name: usize,
 }
 
 impl Rows {
-    /// The entries that are of this type.
-    fn of_type(self, name: &str) -> impl Iterator<Item = usize> {
+    /// The entries with this name, or of the type with this name.
+    fn named(self, name: &str) -> impl Iterator<Item = usize> {
         // The tables have some 3,000 entries; the bound is against one that never ends.
         let entries = (0..100_000_usize).map(move |index| self.entry + index * self.stride);
         // The last entry has no type name.
-        let named = entries
-            .map(move |entry| (entry, still(entry + self.type_name)))
-            .take_while(|(_, text)| *text != 0);
+        let named =
+            entries.map(move |entry| (entry, still(entry + self.name))).take_while(|(_, text)| *text != 0);
         named.filter(move |(_, text)| is_text(*text, name)).map(|(entry, _)| entry)
     }
 }
@@ -273,11 +337,6 @@ pub(super) fn text_of(pointer: usize) -> Option<&'static str> {
     // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's
     // parts, are string constants of the JVM's library, which is never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
-}
-
-/// The value of an exported word.
-fn exported(hotspot: &HotSpot, name: &CStr) -> Option<usize> {
-    hotspot.symbol(name).map(|address| still(address as usize))
 }
 
 /// A word of an exported table's, or of what it leads to in the JVM's library.

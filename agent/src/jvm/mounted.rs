@@ -12,8 +12,8 @@ use jni::objects::JObject;
 use jni_sys::jobject;
 
 use crate::facade::Jvmti;
-use crate::hotspot::HotSpot;
 use crate::hotspot::vmstructs::{JavaThreadHandles, flag, read};
+use crate::hotspot::{HotSpot, fields};
 use crate::java;
 use crate::threads::Registry;
 
@@ -30,7 +30,7 @@ impl Mounted {
     pub fn new(hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) -> Option<Self> {
         const TAGS: usize = size_of::<usize>() - 1;
         // A JVM that checks references would end the process over this one.
-        if jvmti.jdk()? < 21 || flag(hotspot, "CheckJNICalls") != Some(false) {
+        if jvmti.jdk()? < 21 || flag(hotspot, &fields::CHECK_JNI_CALLS) != Some(false) {
             return None;
         }
         let handles = JavaThreadHandles::new(hotspot)?;
