@@ -13,6 +13,8 @@ pub mod owner;
 pub mod perf_data;
 pub mod places;
 pub mod polls;
+#[cfg(test)]
+mod snapshots;
 pub mod virtual_threads;
 pub mod vmstructs;
 
