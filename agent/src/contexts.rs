@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::purpose::Purpose;
+use vouch_signal::thread_context::Purpose;
 
 /// So many contexts, each within whatever it is nested in, are told apart.
 const MOST: usize = 1 << 16;

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
+use vouch_signal::handler_cost::SPENT;
 use vouch_signal::sampler::STRIDE;
-use vouch_signal::spent::SPENT;
 
 use crate::clock::{self, seconds};
 use crate::engine::Engine;

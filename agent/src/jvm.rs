@@ -15,7 +15,7 @@ mod top_frames;
 
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
-use vouch_signal::stay::Post;
+use vouch_signal::witness_rendezvous::Post;
 use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::resolve::Method;

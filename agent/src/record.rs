@@ -47,9 +47,9 @@ use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, Thr
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{Cut, Frame, Head, Meaning, Meant, NATIVE, Reason, Stack, Walk};
 use vouch_signal::lane::{Entry, Lane};
-use vouch_signal::record::{head, name};
+use vouch_signal::sample_layout::{head, name};
 use vouch_signal::sampler::Counters;
-use vouch_signal::stay::DEEPEST;
+use vouch_signal::witness_rendezvous::DEEPEST;
 use vouch_verify::proof::Verdict;
 use vouch_walk::hotspot::mounted_vthread::NAME_BYTES;
 use vouch_walk::recover::Recovery;

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
-use vouch_signal::ask::{ASK, Ask};
 use vouch_signal::slots::Slot;
+use vouch_signal::walk_request::{ASK, Ask};
 use vouch_verify::witness::rules;
 use vouch_walk::context::{current_registers, repair};
 use vouch_walk::guard::walk;

@@ -2,12 +2,12 @@
 //! profiling.
 //!
 //! The agent says when; the next walk that succeeds is marked by its handler, which wakes the
-//! agent's thread and stays until that asks GetStackTrace (`vouch_signal::stay`). So the thread
-//! goes on to its next safepoint poll at most, and everything must agree but the frames of its
-//! topmost compiled frame, as far as it is known which those are; every frame, if it provably did
-//! not run. Otherwise only the roots can be compared, and it is counted apart. The walk has always
-//! been taken before. It must never cost more than it was allowed, nor call a walk wrong that may
-//! be right.
+//! agent's thread and stays until that asks GetStackTrace (`vouch_signal::witness_rendezvous`). So
+//! the thread goes on to its next safepoint poll at most, and everything must agree but the frames
+//! of its topmost compiled frame, as far as it is known which those are; every frame, if it
+//! provably did not run. Otherwise only the roots can be compared, and it is counted apart. The
+//! walk has always been taken before. It must never cost more than it was allowed, nor call a walk
+//! wrong that may be right.
 //!
 //! # Invariants
 //!
@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use vouch_recording::Fate;
 use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
-use vouch_signal::stay::{Post, Stay};
-use vouch_signal::usual::Usual;
+use vouch_signal::smoothed_cost::Usual;
+use vouch_signal::witness_rendezvous::{Post, Stay};
 use vouch_verify::witness::{Difference, agrees_outside, compare, outside, root_side, rules};
 
 use crate::clock;

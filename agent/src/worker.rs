@@ -11,7 +11,7 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
 use vouch_report::options::{RECORDING, RESTING};
-use vouch_signal::usual::Usual;
+use vouch_signal::smoothed_cost::Usual;
 
 use crate::facade::{Jvmti, Result};
 use crate::fault::guard;

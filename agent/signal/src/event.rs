@@ -21,7 +21,7 @@ use vouch_sample::{Event, Frame, MethodId, VALUES};
 use crate::gate::Gate;
 use crate::lane::{Claim, Entry};
 use crate::outlet::Outlet;
-use crate::record::{pair, split};
+use crate::sample_layout::{pair, split};
 
 /// The gate through which events come.
 pub static EVENT_GATE: Gate<EventLanes> = Gate::new();

@@ -3,7 +3,7 @@
 //! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account
 //! there, has what failed walked again from repaired contexts, and publishes. Whatever it cannot do
 //! it counts. It must never wait (but for a witness, see
-//! [`crate::stay`]), allocate, lock, panic or change errno.
+//! [`crate::witness_rendezvous`]), allocate, lock, panic or change errno.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -16,20 +16,20 @@ use vouch_walk::kernel::{Errno, clock, own_tid};
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
 
-use crate::ask;
 use crate::cause::Cause;
-use crate::published::PUBLISHED;
-use crate::purpose::{Purpose, Trace};
-use crate::record::{Origin, RECOVERED, Sample};
+use crate::frame_owner::{Mounted, carried, cure, is_virtual, own_part};
+use crate::handler_cost::SPENT;
+use crate::otel_thread_context::PUBLISHED;
+use crate::sample_layout::{Origin, RECOVERED, Sample};
 use crate::sampler::{GATE, Sampler};
 use crate::slots::Slot;
-use crate::spent::SPENT;
-use crate::stay::{DEEPEST, Post};
 use crate::subject::subject;
-use crate::unread::UNREAD;
-use crate::virtuals::VIRTUALS;
+use crate::thread_context::{Purpose, Trace};
+use crate::unread_names::UNREAD;
+use crate::vthread_contexts::VIRTUALS;
+use crate::walk_request;
 use crate::weight::{Weight, by_signals, pass_over, weight};
-use crate::whose::{Mounted, carried, cure, is_virtual, own_part};
+use crate::witness_rendezvous::{DEEPEST, Post};
 
 /// A thread does not rest for what the drain takes for so many words of a sample: most stacks are
 /// no longer.
@@ -45,7 +45,7 @@ pub const MOST_CRASHES: u64 = 1_000;
 /// To be called by the kernel alone, as a signal handler; `context` is the interrupted thread's.
 pub unsafe extern "C" fn on_sigprof(_signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let _errno = Errno::save();
-    ask::answer(own_tid, context);
+    walk_request::answer(own_tid, context);
     let Some(entered) = GATE.enter() else { return };
     // SAFETY: the agent keeps a published sampler alive until the gate is closed and empty.
     let sampler = unsafe { &*entered.value() };

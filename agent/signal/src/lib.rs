@@ -8,16 +8,16 @@
 //!
 //! * [`handler`] is the way in: one signal, one sample; [`sampler`] is what it samples with.
 //! * [`phase`] says when a thread's first signals come.
-//! * [`dues`] is what of a thread is due, and what was answered.
+//! * [`pending_intervals`] is what of a thread is due, and what was answered.
 //! * [`slots`] tells it who the interrupted thread is.
-//! * [`purpose`] is for whom a thread works, as the program says, and [`published`] what a tracer
-//!   says of it.
-//! * [`record`] is the shape in which a sample leaves, [`lane`] the ring that carries it to the
-//!   drain, [`outlet`] the way to one of them.
+//! * [`thread_context`] is for whom a thread works, as the program says, and
+//!   [`otel_thread_context`] what a tracer says of it.
+//! * [`sample_layout`] is the shape in which a sample leaves, [`lane`] the ring that carries it to
+//!   the drain, [`outlet`] the way to one of them.
 //! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
-//! * [`stay`] keeps a thread in its handler until the JVM is told to stop it.
-//! * [`usual`] is how long walks usually take.
-//! * [`ask`] is a single question, outside of a recording.
+//! * [`witness_rendezvous`] keeps a thread in its handler until the JVM is told to stop it.
+//! * [`smoothed_cost`] is how long walks usually take.
+//! * [`walk_request`] is a single question, outside of a recording.
 //! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
 //!
 //! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a
@@ -39,46 +39,46 @@
 #![cfg_attr(not(loom), no_std)]
 
 #[cfg(not(loom))]
-pub mod ask;
-#[cfg(not(loom))]
 pub mod cause;
 #[cfg(not(loom))]
-pub mod dues;
-#[cfg(not(loom))]
 pub mod event;
+#[cfg(not(loom))]
+mod frame_owner;
 pub mod gate;
 #[cfg(not(loom))]
 pub mod handler;
+pub mod handler_cost;
 #[cfg(not(loom))]
 mod jitter;
 pub mod lane;
 #[cfg(not(loom))]
+pub mod otel_thread_context;
+#[cfg(not(loom))]
 pub mod outlet;
+#[cfg(not(loom))]
+pub mod pending_intervals;
 #[cfg(not(loom))]
 pub mod phase;
 #[cfg(not(loom))]
-pub mod published;
-pub mod purpose;
-#[cfg(not(loom))]
-pub mod record;
+pub mod sample_layout;
 #[cfg(not(loom))]
 pub mod sampler;
 #[cfg(not(loom))]
 pub mod signal_number;
 #[cfg(not(loom))]
 pub mod slots;
-pub mod spent;
 #[cfg(not(loom))]
-pub mod stay;
+pub mod smoothed_cost;
 #[cfg(not(loom))]
 mod subject;
 mod sync;
+pub mod thread_context;
 #[cfg(not(loom))]
-pub mod unread;
+pub mod unread_names;
+pub mod vthread_contexts;
 #[cfg(not(loom))]
-pub mod usual;
-pub mod virtuals;
+pub mod walk_request;
 #[cfg(not(loom))]
 mod weight;
 #[cfg(not(loom))]
-mod whose;
+pub mod witness_rendezvous;

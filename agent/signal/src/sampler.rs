@@ -8,9 +8,9 @@ use vouch_walk::walker::Walker;
 
 use crate::gate::Gate;
 use crate::outlet::Outlet;
-use crate::record::{RECOVERED, longest};
+use crate::sample_layout::{RECOVERED, longest};
 use crate::slots::Slots;
-use crate::stay::Stay;
+use crate::witness_rendezvous::Stay;
 
 /// The gate through which every handler comes. There is one handler for the process, so there is
 /// one gate.

@@ -13,9 +13,9 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use vouch_walk::guard;
 use vouch_walk::kernel::own_tid;
 
-use crate::dues::Dues;
-use crate::purpose::Purpose;
-use crate::usual::Usual;
+use crate::pending_intervals::Dues;
+use crate::smoothed_cost::Usual;
+use crate::thread_context::Purpose;
 
 /// The key of a slot that was never used: a search ends here.
 const EMPTY: u32 = 0;

@@ -8,7 +8,7 @@ use vouch_sample::Reason;
 use vouch_walk::kernel::clock;
 
 use crate::cause::Cause;
-use crate::dues::Dues;
+use crate::pending_intervals::Dues;
 use crate::sampler::{STRIDE, Sampler};
 use crate::slots::Slot;
 

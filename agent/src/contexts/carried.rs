@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_signal::virtuals::{Entry, VIRTUALS};
+use vouch_signal::vthread_contexts::{Entry, VIRTUALS};
 
 use crate::guard;
 use crate::hotspot::owner::Owner;

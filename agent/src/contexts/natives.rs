@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
-use vouch_signal::purpose::Purpose;
+use vouch_signal::thread_context::Purpose;
 
 use super::{Cell, Context, Kind, Refusal, carried, contexts};
 use crate::clock;

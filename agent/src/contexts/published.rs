@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 
 use once_cell::sync::OnceCell;
-use vouch_signal::published::{PUBLISHED, Place};
+use vouch_signal::otel_thread_context::{PUBLISHED, Place};
 use vouch_walk::context::thread_pointer;
 use vouch_walk::memory::PeekedMemory;
 

@@ -2,7 +2,7 @@
 //!
 //! What is not found is not looked for again, and never guessed: whoever needs it does without.
 
-use vouch_signal::stay::Polls;
+use vouch_signal::witness_rendezvous::Polls;
 use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::jvm_layout::JvmLayout;
 

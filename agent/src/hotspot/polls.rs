@@ -4,11 +4,11 @@
 //! No table of HotSpot's tells these places, so they are found in the calling thread's own
 //! JavaThread by what stands there. Nothing rests on their being right: a handler that does not see
 //! its own arming there, with the asker's operation in the queue, takes nothing for granted (see
-//! `vouch_signal::stay`).
+//! `vouch_signal::witness_rendezvous`).
 
 use std::thread::available_parallelism;
 
-use vouch_signal::stay::{Polls, QUEUES};
+use vouch_signal::witness_rendezvous::{Polls, QUEUES};
 
 use super::HotSpot;
 use super::fields;

@@ -12,7 +12,7 @@ use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
-use vouch_signal::stay::Post;
+use vouch_signal::witness_rendezvous::Post;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::hotspot::HotspotWalker;
 

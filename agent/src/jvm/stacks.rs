@@ -9,15 +9,15 @@
 //! # Invariants
 //!
 //! **Invariant 22.** GetStackTrace is asked for some 4,000 frames at most. Its thread is stopped
-//! meanwhile, and the JVM takes memory for each frame. (`signal/src/stay.rs` and this module.) Held
-//! by: `java-tests/profile/DeepWitness.java`.
+//! meanwhile, and the JVM takes memory for each frame. (`signal/src/witness_rendezvous.rs` and this
+//! module.) Held by: `java-tests/profile/DeepWitness.java`.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
-use vouch_signal::stay::DEEPEST;
+use vouch_signal::witness_rendezvous::DEEPEST;
 
 use super::{Wanted, Witnessed};
 use crate::clock;

@@ -8,7 +8,7 @@ use std::mem::{swap, take};
 use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
-use vouch_signal::record::{Account, Origin, accounts};
+use vouch_signal::sample_layout::{Account, Origin, accounts};
 use vouch_verify::proof::Verdict;
 use vouch_walk::recover::ALL;
 

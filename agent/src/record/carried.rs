@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use vouch_recording::{ContextId, OTHERS, Recording, UNKNOWN, UNNAMED, VIRTUAL_THREAD};
 use vouch_sample::Head;
-use vouch_signal::unread::UNREAD;
+use vouch_signal::unread_names::UNREAD;
 
 use super::own_kind::OwnKind;
 

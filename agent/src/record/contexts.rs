@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 use vouch_sample::Head;
-use vouch_signal::unread::UNREAD;
+use vouch_signal::unread_names::UNREAD;
 
 use super::carried::Carried;
 use super::traces::Traces;

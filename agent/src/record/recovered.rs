@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use vouch_recording::Fate;
 use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
-use vouch_signal::record::Account;
+use vouch_signal::sample_layout::Account;
 use vouch_verify::proof::Body;
 use vouch_walk::recover::ALL;
 

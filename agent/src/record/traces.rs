@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use vouch_recording::{ContextId, OTHERS, Recording, TRACE};
-use vouch_signal::purpose::Trace;
+use vouch_signal::thread_context::Trace;
 
 use super::own_kind::OwnKind;
 

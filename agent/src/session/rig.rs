@@ -11,7 +11,7 @@ use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
 use vouch_signal::sampler::{Counters, GATE, Sampler};
-use vouch_signal::stay::{Polls, Stay};
+use vouch_signal::witness_rendezvous::{Polls, Stay};
 use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;

@@ -2,7 +2,7 @@
 
 use vouch_report::AgreementReport;
 use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_of};
-use vouch_signal::record::Origin;
+use vouch_signal::sample_layout::Origin;
 
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;

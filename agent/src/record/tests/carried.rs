@@ -4,7 +4,7 @@ use super::WHOLE;
 use super::bench::Bench;
 use super::contexts::{named, told};
 use vouch_sample::Head;
-use vouch_signal::record::Origin;
+use vouch_signal::sample_layout::Origin;
 use vouch_walk::hotspot::mounted_vthread::VthreadName;
 
 /// A name as a handler has read it.

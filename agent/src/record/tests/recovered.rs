@@ -6,7 +6,7 @@ use std::time::Duration;
 use vouch_recording::Fate;
 use vouch_report::{Power, RecoveryReport};
 use vouch_sample::{Certainty, Head, NATIVE};
-use vouch_signal::record::Origin;
+use vouch_signal::sample_layout::Origin;
 use vouch_walk::recover::ALL;
 
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};

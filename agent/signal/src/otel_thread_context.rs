@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use vouch_walk::context::{DTV_OFFSET, thread_pointer};
 use vouch_walk::kernel::peek;
 
-use crate::purpose::Trace;
+use crate::thread_context::Trace;
 
 /// Where a thread has the variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::hotspot::mounted_vthread::{CurrentThread, VthreadName};
 use vouch_walk::walker::{OwnFrames, Subject, Walker};
 
-use crate::record::Sample;
+use crate::sample_layout::Sample;
 
 /// The virtual thread that a thread runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

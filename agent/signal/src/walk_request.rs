@@ -14,7 +14,7 @@ use vouch_walk::guard;
 use vouch_walk::walker::{Room, Subject, Walker};
 
 use crate::gate::Gate;
-use crate::record::{cut_of, word_of};
+use crate::sample_layout::{cut_of, word_of};
 use crate::slots::Slot;
 
 /// The gate of the one question that may be open.

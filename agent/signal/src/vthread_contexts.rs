@@ -11,7 +11,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use crate::purpose::Purpose;
+use crate::thread_context::Purpose;
 
 /// So many entries an id may lie in.
 const BUCKET: usize = 16;
