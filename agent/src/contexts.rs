@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::thread_context::Purpose;
+use vouch_signal::thread_context::ThreadContext;
 
 /// So many contexts, each within whatever it is nested in, are told apart.
 const MOST: usize = 1 << 16;
@@ -45,10 +45,10 @@ pub fn contexts() -> &'static Contexts {
 /// change of that.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Cell(Purpose);
+pub struct Cell(ThreadContext);
 
 impl Cell {
-    pub fn purpose(&self) -> &Purpose {
+    pub fn purpose(&self) -> &ThreadContext {
         &self.0
     }
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use vouch_report::float;
-use vouch_signal::handler_cost::SPENT;
+use vouch_signal::handler_cost::HANDLER_COST;
 use vouch_signal::sampler::STRIDE;
 
 use crate::clock::{self, seconds};
@@ -377,7 +377,7 @@ impl Look {
             process_cpu: clock::process_cpu(),
             system: nanos(usage.ru_stime),
             switches: (usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned(),
-            sampling: SPENT.so_far(),
+            sampling: HANDLER_COST.totals(),
             interrupts: timer_interrupts(&fs::read_to_string("/proc/interrupts").unwrap_or_default()),
         }
     }

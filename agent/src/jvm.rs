@@ -15,7 +15,7 @@ mod top_frames;
 
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
-use vouch_signal::witness_rendezvous::Post;
+use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::resolve::Method;
@@ -91,7 +91,7 @@ pub trait Jvm {
     fn neighbouring_runs(&self) -> Power;
 
     /// What stands on top of the stack of a thread that stays in its handler.
-    fn top(&mut self, post: &Post) -> Top;
+    fn top(&mut self, post: &PostedThread) -> Top;
 }
 
 /// Where in compiled code the innermost frames of a walk were found.

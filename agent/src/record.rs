@@ -49,7 +49,7 @@ use vouch_sample::{Cut, Frame, Head, Meaning, Meant, NATIVE, Reason, Stack, Walk
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::sample_layout::{head, name};
 use vouch_signal::sampler::Counters;
-use vouch_signal::witness_rendezvous::DEEPEST;
+use vouch_signal::witness_rendezvous::MAX_WITNESSED_DEPTH;
 use vouch_verify::proof::Verdict;
 use vouch_walk::hotspot::mounted_vthread::NAME_BYTES;
 use vouch_walk::recover::Recovery;
@@ -93,7 +93,7 @@ fn asking_root<'a>(
     head: &'a Head,
     walk: Stack<'_, Meaning>,
 ) -> Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning> + use<'a>> {
-    let is_shallow = walk.cut.is_none() && walk.frames.len() <= DEEPEST;
+    let is_shallow = walk.cut.is_none() && walk.frames.len() <= MAX_WITNESSED_DEPTH;
     is_shallow.then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm))
 }
 
@@ -308,10 +308,10 @@ impl Recorder {
 
     fn take(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
         let Some(head) = head(entry) else { return };
-        self.handler_ns.saturating_record(head.took.into());
-        self.handler_total_ns += u64::from(head.took);
-        if head.carried != 0 {
-            self.contexts.named(head.carried, name(entry), &mut self.recording);
+        self.handler_ns.saturating_record(head.handler_ns.into());
+        self.handler_total_ns += u64::from(head.handler_ns);
+        if head.mounted_vthread != 0 {
+            self.contexts.named(head.mounted_vthread, name(entry), &mut self.recording);
             self.ask_name(&head, jvm);
         }
         let mut frames = take(&mut self.frames);
@@ -330,7 +330,7 @@ impl Recorder {
             }
             Err((why, interrupted)) => {
                 if !self.any_recovered(&head, entry, (interrupted, &[]), &mut frames, jvm) {
-                    if head.witnessed {
+                    if head.wants_witness {
                         self.witness.forgo();
                     }
                     self.take_none(&head, why);
@@ -343,7 +343,9 @@ impl Recorder {
     /// The sample's virtual thread has no name yet: asks which one its carrier runs, once for each
     /// carrier in a drain. It may be another one by now, and then that has a name at least.
     fn ask_name(&mut self, head: &Head, jvm: &mut dyn Jvm) {
-        if !self.contexts.lacks_name(head.carried, &self.recording) || !self.names_asked.insert(head.serial) {
+        if !self.contexts.lacks_name(head.mounted_vthread, &self.recording)
+            || !self.names_asked.insert(head.serial)
+        {
             return;
         }
         if let Some((id, name)) = jvm.mounted(head.tid, head.serial) {
@@ -395,8 +397,8 @@ impl Recorder {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         let walk = Stack { frames, cut };
         // Before all else: the thread runs on.
-        let account = head.witnessed.then(|| self.witness.take(head, walk, began, jvm));
-        if !head.witnessed && walk.frames.iter().any(|frame| frame.method().is_none()) {
+        let account = head.wants_witness.then(|| self.witness.take(head, walk, began, jvm));
+        if !head.wants_witness && walk.frames.iter().any(|frame| frame.method().is_none()) {
             self.witness.make_ids(head, jvm);
         }
         let mut account = account.flatten();

@@ -22,7 +22,7 @@ use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
-use vouch_signal::handler::MOST_CRASHES;
+use vouch_signal::handler::MAX_CRASHES;
 
 use crate::anchors::Anchors;
 use crate::clock;
@@ -151,7 +151,7 @@ impl Session {
             self.rig.counters().count_unsignalled(stacks, stacks);
         }
         // Before all else: a thread stays in its handler for it.
-        self.recorder.witness.answer(self.rig.stay(), &mut self.questions.on(resolver, env));
+        self.recorder.witness.answer(self.rig.rendezvous(), &mut self.questions.on(resolver, env));
         if self.disk.state_is_due(clock::monotonic()) {
             // What a thread ran until now has its samples in this round: read later, its clock
             // would have what no sample on disk stands for.
@@ -161,14 +161,14 @@ impl Session {
         self.courses.look(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
             // Whoever came too late to be seen must not stand in the next one's place.
-            self.rig.stay().end();
+            self.rig.rendezvous().end_round();
             self.rig.want_witness();
         }
         self.watch_signal();
-        if !self.said_stopped && self.rig.counters().crashed.load(Relaxed) >= MOST_CRASHES {
+        if !self.said_stopped && self.rig.counters().jvm_faults.load(Relaxed) >= MAX_CRASHES {
             self.said_stopped = true;
             say(&format!(
-                "walking is stopped: {MOST_CRASHES} walks of this JVM's AsyncGetCallTrace faulted; sampling goes on without \
+                "walking is stopped: {MAX_CRASHES} walks of this JVM's AsyncGetCallTrace faulted; sampling goes on without \
                  stacks"
             ));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_signal::slots::Slot;
-use vouch_signal::walk_request::{ASK, Ask};
+use vouch_signal::walk_request::{WALK_REQUEST, WalkRequest};
 use vouch_verify::witness::rules;
 use vouch_walk::context::{current_registers, repair};
 use vouch_walk::guard::walk;
@@ -83,15 +83,15 @@ impl SingleWalk {
         let posted = &raw mut answered;
         // SAFETY: neither `room` nor the semaphore is touched until the gate is closed and empty;
         // the rest is the caller's promise.
-        let ask = unsafe { Ask::new(tid, slot, walker, env, room_of(room), posted) };
+        let ask = unsafe { WalkRequest::new(tid, slot, walker, env, room_of(room), posted) };
         let ask = Box::into_raw(Box::new(ask));
-        ASK.open(ask);
+        WALK_REQUEST.open(ask);
         signal(tid);
         wait(&mut answered);
-        ASK.close();
+        WALK_REQUEST.close();
         // A handler that came late may still be writing. One that never leaves would be the end of
         // the thread anyway.
-        while !ASK.empty() {
+        while !WALK_REQUEST.is_empty() {
             std::thread::yield_now();
         }
         // SAFETY: made by `Box::into_raw` above; the gate is closed and empty, so nobody has it any

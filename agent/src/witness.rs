@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use vouch_recording::Fate;
 use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
-use vouch_signal::smoothed_cost::Usual;
-use vouch_signal::witness_rendezvous::{Post, Stay};
+use vouch_signal::smoothed_cost::SmoothedCost;
+use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
 use vouch_verify::witness::{Difference, agrees_outside, compare, outside, root_side, rules};
 
 use crate::clock;
@@ -61,7 +61,7 @@ pub struct Witness {
     carriers: Carriers,
     /// When a thread may be asked about for ids alone, and how long that usually takes.
     next_ids: Instant,
-    usual: Usual,
+    smoothed_cost: SmoothedCost,
 }
 
 /// The JVM's own account of the same moment as a walk.
@@ -175,7 +175,7 @@ impl Witness {
             spent: Duration::ZERO,
             carriers: Carriers::default(),
             next_ids: Instant::now(),
-            usual: Usual::default(),
+            smoothed_cost: SmoothedCost::default(),
         }
     }
 
@@ -203,20 +203,20 @@ impl Witness {
 
     /// Asks about the thread that stays in its handler, if one does: before all else, since it must
     /// not stay long.
-    pub fn answer(&mut self, stay: &Stay, jvm: &mut dyn Jvm) {
-        if let Some(post) = stay.posted() {
+    pub fn answer(&mut self, rendezvous: &WitnessRendezvous, jvm: &mut dyn Jvm) {
+        if let Some(post) = rendezvous.posted() {
             let begun = clock::own_cpu();
-            stay.set_asker(&own_stack());
+            rendezvous.set_requester_stack(&own_stack());
             let top = jvm.top(&post);
             let witnessed = jvm.stack(post.tid, post.serial, &mut || {
-                stay.ask();
+                rendezvous.announce_request();
             });
-            let stopped = stay.end();
+            let stopped = rendezvous.end_round();
             self.answered(&post, witnessed, Some(top).filter(|_| stopped));
             self.spent += cost(begun);
         }
         // Also of one that has gone before it was asked about.
-        let stayed = Duration::from_nanos(stay.stayed());
+        let stayed = Duration::from_nanos(rendezvous.take_waited_ns());
         self.spent += stayed;
         self.counts.stayed_ms += millis(stayed);
         self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(stayed));
@@ -224,7 +224,7 @@ impl Witness {
 
     /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it
     /// was to stop at its next poll.
-    pub fn answered(&mut self, post: &Post, witnessed: Option<Witnessed>, top: Option<Top>) {
+    pub fn answered(&mut self, post: &PostedThread, witnessed: Option<Witnessed>, top: Option<Top>) {
         let top = top.filter(|_| witnessed.is_some());
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
     }
@@ -354,7 +354,7 @@ impl Witness {
         jvm.make_ids();
         let took = cost(begun);
         self.counts.took_ms += millis(took);
-        let lasts = self.usual.lasting(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        let lasts = self.smoothed_cost.update(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         self.next_ids = Instant::now() + Duration::from_nanos(lasts) * IDS_SPARING;
     }
 }

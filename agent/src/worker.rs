@@ -11,7 +11,7 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
 use vouch_report::options::{RECORDING, RESTING};
-use vouch_signal::smoothed_cost::Usual;
+use vouch_signal::smoothed_cost::SmoothedCost;
 
 use crate::facade::{Jvmti, Result};
 use crate::fault::guard;
@@ -90,7 +90,7 @@ pub fn end() -> bool {
 }
 
 fn run(duties: &Duties, mut env: JNIEnv<'_>) {
-    let (mut next_look, usual) = (Instant::now(), Usual::default());
+    let (mut next_look, look_cost) = (Instant::now(), SmoothedCost::default());
     loop {
         let pause = (duties.tend)(&mut env);
         (duties.rest)(&mut env, pause);
@@ -101,7 +101,7 @@ fn run(duties: &Duties, mut env: JNIEnv<'_>) {
         if now >= next_look {
             let before = cpu();
             (duties.look)(&mut env);
-            let lasts = usual.lasting(cpu().saturating_sub(before));
+            let lasts = look_cost.update(cpu().saturating_sub(before));
             next_look = now + LOOK.max(Duration::from_nanos(lasts) * LOOK_SHARE);
         }
     }

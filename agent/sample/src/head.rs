@@ -1,6 +1,6 @@
-//! All of a sample but its walks.
+//! Everything that a sample has besides its stacks.
 
-/// Who was met, when, and what it stands for.
+/// The thread, time and weight of a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// CLOCK_MONOTONIC, in nanoseconds.
@@ -9,25 +9,26 @@ pub struct Head {
     pub cpu: u64,
     /// The kernel's id of the thread.
     pub tid: u32,
-    /// The agent's own number of the thread, never used twice; 0 if it knows none.
+    /// The agent's own number of the thread, never used twice. It is 0 if the agent does not have
+    /// the thread.
     pub serial: u32,
     /// How many intervals the sample stands for.
     pub weight: u32,
-    /// What the handler took, in nanoseconds of CPU time.
-    pub took: u32,
-    /// The number of the context that the thread worked for, as the program has told; 0: none.
+    /// The handler's CPU time, in nanoseconds.
+    pub handler_ns: u32,
+    /// The number of the context that the program has set, or 0.
     pub context: u32,
-    /// The id of the virtual thread that it carried; 0: none, [`Head::UNKNOWN`]: it may have, and
-    /// nobody could tell.
-    pub carried: u64,
-    /// The trace that it worked in, as the program has told, or a tracer publishes: both halves of
-    /// its id, and its span's; all zero: in none.
+    /// The id of the mounted virtual thread, or 0 without one. It is [`Head::UNKNOWN_VTHREAD`] if
+    /// there may be one whose id could not be read.
+    pub mounted_vthread: u64,
+    /// The trace that the program has set or a tracer has published: both halves of its id, and the
+    /// id of its span. All zero means that there is none.
     pub trace: [u64; 3],
-    /// The agent is to witness it.
-    pub witnessed: bool,
+    /// True if the agent is to witness the sample.
+    pub wants_witness: bool,
 }
 
 impl Head {
-    /// No thread's id.
-    pub const UNKNOWN: u64 = u64::MAX;
+    /// The id of a virtual thread that could not be read. No thread has this id.
+    pub const UNKNOWN_VTHREAD: u64 = u64::MAX;
 }

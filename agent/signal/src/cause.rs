@@ -1,80 +1,87 @@
-//! Why a signal came: whose it is is told by what the kernel says of it, and it must never be taken
-//! for more than that.
+//! The cause of a signal, as far as the kernel reports it.
+//!
+//! The weight of a sample follows from the cause, so a cause must state no more than the siginfo
+//! does.
 
 use core::sync::atomic::Ordering;
 
 use crate::sampler::{GATE, STRIDE};
 
-/// `si_code` of a POSIX timer; `libc` has no name for it.
+/// The `si_code` of a POSIX timer, for which `libc` has no name.
 const SI_TIMER: i32 = -2;
 
-/// Where a siginfo of SI_QUEUE has its value, in words.
-pub const VALUE_AT: usize = 3;
-/// Where a siginfo of SI_QUEUE has the sender's user, counted in `u32`: the agent's own signals
-/// have their weight there.
-pub const WEIGHT_AT: usize = 5;
+/// The index of the value in a siginfo of SI_QUEUE, counted in words.
+pub const SIGINFO_VALUE_WORD: usize = 3;
+/// The index of the sender's uid in a siginfo of SI_QUEUE, counted in `u32`. The agent's own
+/// signals have their weight there.
+pub const SIGINFO_WEIGHT_U32: usize = 5;
 
-/// The value by which the agent's own signals are known: no program has it by accident.
-pub fn mark() -> usize {
+/// Returns the value that marks the agent's own signals. It is an address of this library, so no
+/// program sends it by accident.
+pub fn marker() -> usize {
     (&raw const GATE).addr()
 }
 
-/// Why the signal came, as far as its weight depends on it.
+/// The cause of a signal, as far as the sample's weight depends on it.
 #[derive(Debug)]
 pub enum Cause {
-    /// A perf event.
+    /// A perf event of the thread.
     Perf,
-    /// A thread's own POSIX timer, and how many intervals it overran.
+    /// A POSIX timer of the thread, and how many intervals it overran.
     Timer { overrun: u32 },
-    /// ITIMER_PROF, which met this thread.
-    Process,
-    /// The agent, which saw that this thread ran. The sample weighs that many intervals; 0: as many
-    /// as it ran for.
-    Seen { weight: u32 },
-    /// The thread itself, at its end: what the agent said that it owes.
-    Own,
-    /// Somebody else's SIGPROF: no sample.
+    /// ITIMER_PROF of the process, whose signal the kernel delivered to this thread.
+    ProcessTimer,
+    /// The agent, which found this thread running. The sample weighs `weight` intervals; 0 stands
+    /// for all intervals that the thread ran.
+    AgentSignal { weight: u32 },
+    /// The thread itself, at its end. The weight is in its slot.
+    ThreadEnd,
+    /// A SIGPROF that another program or library sent. It is no sample.
     Foreign,
 }
 
 impl Cause {
+    /// Reads the cause of the signal that is being handled.
+    ///
     /// # Safety
-    /// `info` must be the siginfo of the signal that is being handled.
+    /// `info` must be the siginfo of that signal.
     pub unsafe fn read(info: *const libc::siginfo_t) -> Self {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller promised that this is the siginfo of the signal at hand.
         let code = unsafe { (*info).si_code };
         match code {
             SI_TIMER => {
-                // Behind the three leading ints and one of padding: the timer's id, then its
-                // overrun. SAFETY: a siginfo is 128 bytes, and SI_TIMER says that this member of
+                // The timer's id and then its overrun follow the three leading ints and one int of
+                // padding. SAFETY: a siginfo is 128 bytes, and SI_TIMER means that this member of
                 // its union is set.
                 let overrun = unsafe { info.cast::<i32>().add(5).read() };
                 Self::Timer { overrun: overrun.max(0).cast_unsigned() }
             }
-            libc::SI_KERNEL => Self::Process,
-            libc::SI_TKILL => Self::Own,
-            // SAFETY: as above; SI_QUEUE says that the value is set.
-            libc::SI_QUEUE if unsafe { info.cast::<usize>().add(VALUE_AT).read() } == mark() => {
-                // SAFETY: as above.
-                Self::Seen { weight: unsafe { info.cast::<u32>().add(WEIGHT_AT).read() } }
+            libc::SI_KERNEL => Self::ProcessTimer,
+            libc::SI_TKILL => Self::ThreadEnd,
+            // SAFETY: a siginfo is 128 bytes, and SI_QUEUE means that its value is set.
+            libc::SI_QUEUE if unsafe { info.cast::<usize>().add(SIGINFO_VALUE_WORD).read() } == marker() => {
+                // SAFETY: a siginfo is 128 bytes, and SI_QUEUE means that its uid is set.
+                Self::AgentSignal { weight: unsafe { info.cast::<u32>().add(SIGINFO_WEIGHT_U32).read() } }
             }
-            // perf signals through the descriptor's owner: POLL_IN and its like, all positive.
+            // A perf event signals the owner of its descriptor with POLL_IN and similar codes,
+            // which are all positive.
             code if code > 0 => Self::Perf,
-            // The kernel had no room for the rest of what it had to say: then the sender's pid is 0
-            // as well. SAFETY: as above; SI_USER has the pid where a timer has its id.
+            // The kernel had no memory for the rest of the siginfo. Then the sender's pid is 0 as
+            // well. SAFETY: a siginfo is 128 bytes, and SI_USER has the pid where a timer has its
+            // id.
             libc::SI_USER if unsafe { info.cast::<i32>().add(4).read() } == 0 => Self::Perf,
             _ => Self::Foreign,
         }
     }
 
-    /// What a signal tells by itself, of a thread that has no slot: one that is about to begin or
-    /// has just ended, or that there was no room for.
-    pub fn weight_of_a_stranger(&self) -> Option<u32> {
+    /// Returns the weight from the signal alone, for a thread without a slot. Such a thread is
+    /// beginning, has just ended, or found the table full.
+    pub fn weight_without_slot(&self) -> Option<u32> {
         match self {
             Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),
             Self::Timer { overrun } => Some(overrun.saturating_add(1)),
-            Self::Seen { weight } => Some(*weight).filter(|weight| *weight > 0),
-            Self::Process | Self::Own | Self::Foreign => None,
+            Self::AgentSignal { weight } => Some(*weight).filter(|weight| *weight > 0),
+            Self::ProcessTimer | Self::ThreadEnd | Self::Foreign => None,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Whose the frames of a walk are: the thread's own, or the virtual thread's that it carries.
+//! Separates the frames of a mounted virtual thread from those of its carrier.
 //!
-//! Our own walker knows, also where another one has walked: it tells whom the thread carries, takes
-//! off what is the carrier's, and says of a stack that lacks frames that it is torn. It must never
-//! give frames to a virtual thread that its carrier has, nor take a torn stack for a whole one.
+//! Vouch's own walker decides, also about the stacks of other walkers. It finds the mounted virtual
+//! thread, removes the carrier's frames, and marks a stack that lacks frames as torn. A carrier's
+//! frame must never be shown as the virtual thread's, nor a torn stack as a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
 use vouch_walk::hotspot::HotspotWalker;
@@ -11,72 +11,80 @@ use vouch_walk::walker::{OwnFrames, Subject, Walker};
 
 use crate::sample_layout::Sample;
 
-/// The virtual thread that a thread runs.
+/// The virtual thread that a carrier has mounted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mounted {
-    /// As a head has it.
+pub struct MountedVthread {
+    /// The id, in the encoding of [`Head::mounted_vthread`].
     pub id: u64,
-    /// The id is known, and the name could not be read.
+    /// True if the id is known and the name could not be read.
     pub is_unread: bool,
 }
 
-/// The virtual thread that the thread carries; what it is called is written into the sample.
-pub fn carried(own: Option<&HotspotWalker>, subject: &Subject<'_>, sample: &mut Sample<'_, '_>) -> Mounted {
-    let Some(own) = own else { return Mounted::default() };
+/// Returns the mounted virtual thread, and writes its name into the sample.
+pub fn mounted_vthread(
+    reader: Option<&HotspotWalker>,
+    subject: &Subject<'_>,
+    sample: &mut Sample<'_, '_>,
+) -> MountedVthread {
+    let Some(reader) = reader else { return MountedVthread::default() };
     let mut name = VthreadName::default();
-    // SAFETY: the subject is the calling thread, as its signal's handler was given it.
-    match unsafe { own.current_thread(subject, &mut name) } {
-        CurrentThread::Itself => Mounted::default(),
-        CurrentThread::Unknown => Mounted { id: Head::UNKNOWN, ..Mounted::default() },
+    // SAFETY: the subject is the calling thread, with the context of its signal's handler.
+    match unsafe { reader.current_thread(subject, &mut name) } {
+        CurrentThread::Itself => MountedVthread::default(),
+        CurrentThread::Unknown => MountedVthread { id: Head::UNKNOWN_VTHREAD, ..MountedVthread::default() },
         CurrentThread::Virtual(id) => {
-            sample.name(&name);
-            Mounted { id, is_unread: name.unread }
+            sample.set_name(&name);
+            MountedVthread { id, is_unread: name.unread }
         }
     }
 }
 
-/// True if the stack that was written is a virtual thread's. While the JDK does something as the
-/// carrier in the midst of it the thread runs as that, and nobody can tell whose the frames are.
-pub fn is_virtual(own: Option<&HotspotWalker>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
-    let (Some(own), Ok(count)) = (own, answer) else { return false };
-    // SAFETY: the walker has written so many, where there was room for them.
-    own.is_virtual(unsafe { sample.written(count) })
+/// True if the written stack belongs to a virtual thread. While one is mounted, the JDK sometimes
+/// makes the carrier the current thread. Then the id of the virtual thread is unknown.
+pub fn is_virtual(reader: Option<&HotspotWalker>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
+    let (Some(reader), Ok(count)) = (reader, answer) else { return false };
+    // SAFETY: the walker has written that many frames into the sample's buffer.
+    reader.is_virtual(unsafe { sample.written_frames(count) })
 }
 
-/// A walker's answer without what is a virtual thread's carrier's, as far as our own walker knows,
-/// which leaves that out itself. One that lacks frames before that is none, but torn, unless
-/// another one has been taken already, with which it is to be compared; and then it is our own that
-/// may find them, though it may have taken the thread for one that runs no Java.
-pub fn own_part(
-    parts: Option<&HotspotWalker>,
+/// Removes the frames of a carrier from another walker's stack. Vouch's own walker omits them
+/// itself.
+///
+/// A stack that lacks frames before the carrier's is torn, and the answer is then an error. Vouch's
+/// own walker may find the missing frames, even if it took the thread for one without Java. After
+/// another walker has succeeded, a torn stack is kept for comparison.
+pub fn strip_carrier_frames(
+    carrier_filter: Option<&HotspotWalker>,
     walker: &dyn Walker,
     sample: &Sample<'_, '_>,
     (answer, cut): (Answer, Option<Cut>),
     walked: bool,
 ) -> (Answer, Option<Cut>, bool) {
     let Ok(count) = answer else { return (answer, None, false) };
-    let Some(own) = parts.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
+    let Some(own) = carrier_filter.filter(|own| !core::ptr::addr_eq(walker, *own)) else {
         return (answer, cut, false);
     };
-    // SAFETY: the walker has written so many, where there was room for them.
-    match own.own_frames(unsafe { sample.written(count) }) {
+    // SAFETY: the walker has written that many frames into the sample's buffer.
+    match own.own_frames(unsafe { sample.written_frames(count) }) {
         OwnFrames::First(count) => (Ok(count), None, false),
         OwnFrames::Torn if !walked => (Err(Reason::NOT_WALKABLE_JAVA), None, true),
         OwnFrames::All | OwnFrames::Torn => (answer, cut, false),
     }
 }
 
-/// Who may find a stack where this walker has none: itself, or the first of all, if that is our
-/// own. A torn one AsyncGetCallTrace would only tear again, or take the carrier's for it; and of a
-/// thread outside of Java it does not look at the context, so that there is nothing to repair.
-pub fn cure(
-    (first, parts): (Option<&'static dyn Walker>, Option<&HotspotWalker>),
+/// Returns the walker that may find a stack after a failed walk: the same walker, or Vouch's own
+/// one if that is the first.
+///
+/// After a torn stack, AsyncGetCallTrace would only tear the stack again, or return the carrier's.
+/// Outside of Java it does not use the context, so a repaired context would not help.
+pub fn fallback_walker(
+    (first, carrier_filter): (Option<&'static dyn Walker>, Option<&HotspotWalker>),
     walker: &'static dyn Walker,
     answer: Answer,
     torn: bool,
 ) -> Option<&'static dyn Walker> {
     if torn {
-        let own = parts.filter(|own| !own.is_stopped())?;
+        let own = carrier_filter.filter(|own| !own.is_stopped())?;
         return first.filter(|first| core::ptr::addr_eq(*first, own));
     }
     answer.err().filter(|why| why.is_in_java()).map(|_| walker)

@@ -1,8 +1,8 @@
-//! One signal, one sample: the SIGPROF handler.
+//! The SIGPROF handler, which takes one sample for each signal.
 //!
-//! It counts the signal, finds the thread's slot, claims a lane, lets each walker write its account
-//! there, has what failed walked again from repaired contexts, and publishes. Whatever it cannot do
-//! it counts. It must never wait (but for a witness, see
+//! It counts the signal, finds the thread's slot and claims a lane. Each walker writes its
+//! candidate stack there. If they fail, a walker walks again from repaired contexts. The sample is
+//! then published. Failures are counted. The handler must never wait (except in
 //! [`crate::witness_rendezvous`]), allocate, lock, panic or change errno.
 
 use core::cell::Cell;
@@ -17,35 +17,37 @@ use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
 
 use crate::cause::Cause;
-use crate::frame_owner::{Mounted, carried, cure, is_virtual, own_part};
-use crate::handler_cost::SPENT;
-use crate::otel_thread_context::PUBLISHED;
-use crate::sample_layout::{Origin, RECOVERED, Sample};
+use crate::frame_owner::{
+    MountedVthread, fallback_walker, is_virtual, mounted_vthread, strip_carrier_frames,
+};
+use crate::handler_cost::HANDLER_COST;
+use crate::otel_thread_context::OTEL_THREAD_CONTEXT;
+use crate::sample_layout::{MAX_RECOVERED, Origin, Sample};
 use crate::sampler::{GATE, Sampler};
 use crate::slots::Slot;
 use crate::subject::subject;
-use crate::thread_context::{Purpose, Trace};
-use crate::unread_names::UNREAD;
-use crate::vthread_contexts::VIRTUALS;
+use crate::thread_context::{ThreadContext, Trace};
+use crate::unread_names::UNREAD_NAMES;
+use crate::vthread_contexts::VTHREAD_CONTEXTS;
 use crate::walk_request;
-use crate::weight::{Weight, by_signals, pass_over, weight};
-use crate::witness_rendezvous::{DEEPEST, Post};
+use crate::weight::{Weight, skip_signal, weighs_by_signals, weight};
+use crate::witness_rendezvous::{MAX_WITNESSED_DEPTH, PostedThread};
 
-/// A thread does not rest for what the drain takes for so many words of a sample: most stacks are
+/// Samples of up to this many words cost the thread no rest for the drain's time. Most samples are
 /// no longer.
 const FREE_WORDS: usize = 2_048;
 
-/// After so many walks that faulted in one recording there are no more: each was left halfway
-/// through the JVM's own code.
-pub const MOST_CRASHES: u64 = 1_000;
+/// How many walks in the JVM's code may fault in one recording. Each fault abandons that code
+/// halfway, so walking in it then stops.
+pub const MAX_CRASHES: u64 = 1_000;
 
-/// The handler itself, for `sigaction` with SA_SIGINFO.
+/// The handler for `sigaction` with SA_SIGINFO.
 ///
 /// # Safety
-/// To be called by the kernel alone, as a signal handler; `context` is the interrupted thread's.
+/// Only the kernel may call this, as a signal handler, with the interrupted thread's `context`.
 pub unsafe extern "C" fn on_sigprof(_signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let _errno = Errno::save();
-    walk_request::answer(own_tid, context);
+    walk_request::serve(own_tid, context);
     let Some(entered) = GATE.enter() else { return };
     // SAFETY: the agent keeps a published sampler alive until the gate is closed and empty.
     let sampler = unsafe { &*entered.value() };
@@ -62,255 +64,273 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         return;
     }
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-    if !asks_for_sample(sampler, slot, cause, cpu) {
+    if !wants_sample(sampler, slot, cause, cpu) {
         return;
     }
-    // Before what is due is taken: what finds no room stays due.
+    // The lane is claimed before the pending intervals are taken. If no lane has space, they stay
+    // pending.
     let sample = begin(sampler, tid, cause);
     if let (None, Some(slot)) = (&sample, slot) {
-        sampler.counters.crowded.fetch_add(1, Ordering::Relaxed);
-        pass_over(sampler, slot, cause, cpu);
+        sampler.counters.skipped_no_lane.fetch_add(1, Ordering::Relaxed);
+        skip_signal(sampler, slot, cause, cpu);
         return;
     }
-    let Some(Weight { intervals: weight, why, earlier }) = weight(sampler, slot, cause, cpu) else { return };
+    let Some(Weight { intervals: weight, no_stack, earlier }) = weight(sampler, slot, cause, cpu) else {
+        return;
+    };
     let number = sampler.counters.count(weight);
     let Some(mut sample) = sample else {
         sampler.counters.count_dropped(weight);
         return;
     };
-    // SAFETY: the context is the kernel's, of this thread.
+    // SAFETY: the kernel passed this context to the handler of this thread.
     let at = unsafe { registers(context) };
-    let (walked, Mounted { id: carried, is_unread }) =
-        walk(sampler, slot, &mut sample, number, (why, at.pc, context));
+    let (walked, MountedVthread { id: mounted, is_unread }) =
+        walk(sampler, slot, &mut sample, number, (no_stack, at.pc, context));
     let serial = slot.map_or(0, Slot::serial);
-    let (context, trace) = slot.map_or((0, [0; 3]), |slot| purpose_of(slot, carried));
-    // By the CPU clock: a handler may be preempted like anything else.
+    let (context, trace) = slot.map_or((0, [0; 3]), |slot| thread_context_of(slot, mounted));
+    // The CPU clock is used because a handler may be preempted.
     let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-    let took = now.saturating_sub(cpu);
+    let handler_ns = now.saturating_sub(cpu);
     if matches!(cause, Cause::Perf) {
-        SPENT.took(took);
+        HANDLER_COST.add_nanos(handler_ns);
     }
     if let Some(slot) = slot {
-        rest(sampler, slot, now, (took, sample.words()));
+        rest(sampler, slot, now, (handler_ns, sample.words()));
     }
-    let took = u32::try_from(took).unwrap_or(u32::MAX);
-    let asked = walked && sample.words() <= DEEPEST.saturating_mul(FRAME_WORDS);
-    let witnessed = slot.filter(|_| asked && take_wish(sampler));
+    let handler_ns = u32::try_from(handler_ns).unwrap_or(u32::MAX);
+    let is_shallow = walked && sample.words() <= MAX_WITNESSED_DEPTH.saturating_mul(FRAME_WORDS);
+    let witnessed = slot.filter(|_| is_shallow && take_witness_request(sampler));
     let head = Head {
         time,
         cpu,
         tid,
         serial,
         weight,
-        took,
+        handler_ns,
         context,
         trace,
-        carried,
-        witnessed: witnessed.is_some(),
+        mounted_vthread: mounted,
+        wants_witness: witnessed.is_some(),
     };
     let Some(slot) = witnessed else {
         sample.publish(&head);
         publish_earlier(sampler, earlier, &head, at.pc);
-        if is_unread && UNREAD.is_wanted(carried, time) {
+        if is_unread && UNREAD_NAMES.is_wanted(mounted, time) {
             sampler.outlet.wake();
         }
         return;
     };
-    slot.enter_witnessed();
-    // Before it is published: then the agent wants the next one, and the place must be this
-    // thread's or free.
-    let round = sampler.stay.post(&Post { tid, serial, time, at });
+    slot.begin_witnessed_handler();
+    // The thread is posted before the sample is published. Publishing makes the agent want the next
+    // witness, and the rendezvous must then have this thread or be free.
+    let round = sampler.rendezvous.post(&PostedThread { tid, serial, time, at });
     sample.publish(&head);
     publish_earlier(sampler, earlier, &head, at.pc);
     sampler.outlet.wake();
     if let Some(round) = round {
-        // SAFETY: its slot has this thread's own JNIEnv, which only this thread takes away.
-        unsafe { sampler.stay.stay(round, slot.env()) };
+        // SAFETY: the slot has this thread's own JNIEnv, which only this thread removes.
+        unsafe { sampler.rendezvous.wait(round, slot.env()) };
     }
-    slot.leave_witnessed(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+    slot.end_witnessed_handler(clock(libc::CLOCK_THREAD_CPUTIME_ID));
 }
 
-/// The context and the trace that the thread works in: its own, or those of the virtual thread that
-/// it carries; or the trace that is published for it.
-fn purpose_of(slot: &Slot, carried: u64) -> (u32, Trace) {
-    let purpose = slot.purpose().or_else(|| match carried {
-        // SAFETY: its slot has the thread's own JNIEnv, or null.
-        0 | Head::UNKNOWN => unsafe { VIRTUALS.purpose_by_owner(slot.env()) },
-        id => VIRTUALS.purpose(id),
+/// Returns the context and the trace of the thread, or of the virtual thread that it has mounted. A
+/// trace that a tracer has published comes last.
+fn thread_context_of(slot: &Slot, mounted: u64) -> (u32, Trace) {
+    let thread_context = slot.thread_context().or_else(|| match mounted {
+        // SAFETY: the slot has the thread's own JNIEnv, or null.
+        0 | Head::UNKNOWN_VTHREAD => unsafe { VTHREAD_CONTEXTS.get_current(slot.env()) },
+        id => VTHREAD_CONTEXTS.get(id),
     });
-    let (context, trace) = purpose.map_or((0, None), Purpose::read);
-    // What the program itself says of its traces comes first, also that it is in none.
-    (context, trace.or_else(|| PUBLISHED.read()).unwrap_or_default())
+    let (context, trace) = thread_context.map_or((0, None), ThreadContext::read);
+    // The program's own call decides about the trace, even if it says that there is none.
+    (context, trace.or_else(|| OTEL_THREAD_CONTEXT.read()).unwrap_or_default())
 }
 
 /// True for the one walk that the agent wants to witness.
-fn take_wish(sampler: &Sampler) -> bool {
-    let wish = &sampler.witness_wanted;
-    wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::AcqRel)
+fn take_witness_request(sampler: &Sampler) -> bool {
+    let wanted = &sampler.witness_wanted;
+    wanted.load(Ordering::Relaxed) && wanted.swap(false, Ordering::AcqRel)
 }
 
-/// Counts the signal; false if it is none of ours, or comes while its thread rests.
-fn asks_for_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
+/// Counts the signal. The result is false if another program sent it, or if the thread rests.
+fn wants_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
     if matches!(cause, Cause::Perf) {
-        SPENT.signal();
+        HANDLER_COST.count_signal();
     }
-    // What was answered while it was paused is to be seen by whoever finds that it is so no more.
+    // The acquire pairs with the end of a pause: the intervals that were counted during the pause
+    // must be visible then.
     let paused = sampler.paused.load(Ordering::Acquire);
-    let Some(slot) = slot else { return !paused && cause.weight_of_a_stranger().is_some() };
-    if by_signals(sampler, cause) {
+    let Some(slot) = slot else { return !paused && cause.weight_without_slot().is_some() };
+    if weighs_by_signals(sampler, cause) {
         slot.count_signal();
     }
     match cause {
         _ if paused => false,
         Cause::Foreign => false,
-        Cause::Own => true,
+        Cause::ThreadEnd => true,
         _ if slot.resting(cpu) => {
-            sampler.counters.rested.fetch_add(1, Ordering::Relaxed);
-            pass_over(sampler, slot, cause, cpu);
+            sampler.counters.skipped_resting.fetch_add(1, Ordering::Relaxed);
+            skip_signal(sampler, slot, cause, cpu);
             false
         }
         _ => true,
     }
 }
 
-/// A sample to be written. One that a thread owes at its end has no stack and cannot come later: it
-/// claims no room for frames.
+/// Claims a lane for the sample. The sample at a thread's end has no stack, so it needs no space
+/// for frames.
 fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, 'static>> {
-    let depth = if matches!(cause, Cause::Own) { 0 } else { sampler.depth };
-    Some(Sample::new(sampler.outlet.claim(tid, sampler.longest(depth))?, depth))
+    let depth = if matches!(cause, Cause::ThreadEnd) { 0 } else { sampler.depth };
+    Some(Sample::new(sampler.outlet.claim(tid, sampler.max_words(depth))?, depth))
 }
 
-/// Publishes the time before a sample that its stack does not cover, as a sample without a stack.
-/// That sample is in no context: the thread may have worked for another one then.
+/// Publishes a sample without a stack for the time before a sample that its stack does not cover.
+/// It has no context, because the thread may have had another one then.
 fn publish_earlier(sampler: &Sampler, earlier: Option<(Reason, u32)>, head: &Head, pc: usize) {
-    let Some((why, weight)) = earlier else { return };
+    let Some((no_stack, weight)) = earlier else { return };
     sampler.counters.count(weight);
-    let Some(claim) = sampler.outlet.claim(head.tid, sampler.longest(0)) else {
+    let Some(claim) = sampler.outlet.claim(head.tid, sampler.max_words(0)) else {
         sampler.counters.count_dropped(weight);
         return;
     };
     let mut sample = Sample::new(claim, 0);
-    sample.add(Err(why), None, Origin::FIRST, pc);
-    let carried = if head.carried == 0 { 0 } else { Head::UNKNOWN };
+    sample.add_candidate(Err(no_stack), None, Origin::FIRST, pc);
+    let mounted_vthread = if head.mounted_vthread == 0 { 0 } else { Head::UNKNOWN_VTHREAD };
     let Head { time, cpu, tid, serial, .. } = *head;
-    sample.publish(&Head { time, cpu, tid, serial, weight, carried, ..Head::default() });
+    sample.publish(&Head { time, cpu, tid, serial, weight, mounted_vthread, ..Head::default() });
 }
 
-/// A walk that is long against the period would leave the program no time: the next signal would be
-/// due when the handler returns. And what it has written has to be read: the drain would not be
-/// done with many deep stacks before the next ones come. So the thread rests until both are a tenth
-/// of its time. The next sample's stack does not stand for the rest: see [`Weight`].
+/// Makes the thread rest after a slow walk or a long sample.
+///
+/// If a walk takes most of the period, the next signal is due when the handler returns, and the
+/// program makes no progress. The drain must also have time to read deep stacks before the next
+/// ones come. So the thread rests until both are a tenth of its time. The next sample's stack does
+/// not stand for the rest, see [`Weight`].
 fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     const SHARE: u64 = 10;
-    if !sampler.rests {
-        // A signal that came meanwhile would find the thread where this one did.
+    if !sampler.rests_after_slow_walks {
+        // An earlier signal would find the thread at the same place.
         slot.rest(now.saturating_add(sampler.interval));
         return;
     }
-    let period = sampler.interval.saturating_mul(slot.dues.stride().into());
+    let period = sampler.interval.saturating_mul(slot.pending.stride().into());
     let read = words.saturating_sub(FREE_WORDS) as u64;
-    let lasts =
-        slot.usual.lasting(took.saturating_add(sampler.price.load(Ordering::Relaxed).saturating_mul(read)));
-    if lasts.saturating_mul(SHARE) > period {
-        slot.rest(now.saturating_add(lasts.saturating_mul(SHARE - 1)));
+    let cost = slot
+        .walk_cost
+        .update(took.saturating_add(sampler.drain_ns_per_word.load(Ordering::Relaxed).saturating_mul(read)));
+    if cost.saturating_mul(SHARE) > period {
+        slot.rest(now.saturating_add(cost.saturating_mul(SHARE - 1)));
     }
 }
 
-/// Has the walkers write their stacks, unless there is a reason for none. Where the first of them
-/// has no stack, or none has, the stack is recovered. True if there is one now; and the virtual
-/// thread that is mounted.
+/// Calls the walkers, unless there is a reason for no stack, and recovers a stack if the first
+/// walker fails. The result is whether there is a stack, and the mounted virtual thread.
 fn walk(
     sampler: &Sampler,
     slot: Option<&Slot>,
     sample: &mut Sample<'_, '_>,
     number: u64,
-    (why, pc, context): (Option<Reason>, usize, *mut c_void),
-) -> (bool, Mounted) {
-    if let Some(why) = why {
-        sample.add(Err(why), None, Origin::FIRST, pc);
-        return (false, Mounted::default());
+    (no_stack, pc, context): (Option<Reason>, usize, *mut c_void),
+) -> (bool, MountedVthread) {
+    if let Some(no_stack) = no_stack {
+        sample.add_candidate(Err(no_stack), None, Origin::FIRST, pc);
+        return (false, MountedVthread::default());
     }
-    let told = Cell::default();
-    // SAFETY: the context is the kernel's.
-    let subject = match unsafe { subject(slot, context, &told) } {
+    let info = Cell::default();
+    // SAFETY: the kernel passed this context to this handler.
+    let subject = match unsafe { subject(slot, context, &info) } {
         Ok(subject) => subject,
-        Err(why) => {
-            sample.add(Err(why), None, Origin::FIRST, pc);
-            return (false, Mounted::default());
+        Err(no_stack) => {
+            sample.add_candidate(Err(no_stack), None, Origin::FIRST, pc);
+            return (false, MountedVthread::default());
         }
     };
-    let mut carried = carried(sampler.own, &subject, sample);
-    let compared = number.checked_rem(sampler.compare.into()) == Some(0);
-    let (mut walked, mut curable) = (false, None);
+    let mut mounted = mounted_vthread(sampler.vthread_reader, &subject, sample);
+    let compared = number.checked_rem(sampler.compare_every.into()) == Some(0);
+    let (mut walked, mut fallback) = (false, None);
     let mut origin = Origin { compared, ..Origin::FIRST };
     for walker in sampler.walkers {
         if walked && !compared {
             break;
         }
-        told.set(StackInfo::default());
-        // Each of those was left halfway.
-        let stopped = walker.runs_jvm() && sampler.counters.crashed.load(Ordering::Relaxed) >= MOST_CRASHES;
+        info.set(StackInfo::default());
+        // Each crash abandoned the JVM's code halfway, so their number is limited.
+        let stopped = walker.runs_jvm() && sampler.counters.jvm_faults.load(Ordering::Relaxed) >= MAX_CRASHES;
         let answer = if stopped {
             Err(Reason::STOPPED)
         } else {
-            // SAFETY: its JNIEnv is this thread's own, taken from its slot at ThreadEnd before it
-            // dies; the claim has room for depth + 1 frames in each account; the context is the
-            // kernel's.
-            unsafe { guard::walk(*walker, &subject, sample.room()) }
+            // SAFETY: the JNIEnv is this thread's own, and is removed from the slot at ThreadEnd
+            // before it dies. The claim has space for depth + 1 frames in each candidate. The
+            // context is the kernel's.
+            unsafe { guard::walk(*walker, &subject, sample.buffer()) }
         };
-        let (answer, cut, torn) = own_part(sampler.parts, *walker, sample, (answer, told.get().cut), walked);
-        let ResumePoint { pc: called, has_partial_leaf: before } = told.get().resume_point;
-        let (begun, at) = if called == 0 || answer.is_err() { (None, pc) } else { (Some(before), called) };
-        // A torn stack has a virtual thread's frames, too, though none of it is kept.
-        if carried.id == 0 && (torn || is_virtual(sampler.own, sample, answer)) {
-            carried.id = Head::UNKNOWN;
+        let (answer, cut, torn) =
+            strip_carrier_frames(sampler.carrier_filter, *walker, sample, (answer, info.get().cut), walked);
+        let ResumePoint { pc: called, has_partial_leaf } = info.get().resume_point;
+        let (resumed, at) =
+            if called == 0 || answer.is_err() { (None, pc) } else { (Some(has_partial_leaf), called) };
+        // A torn stack also has frames of a virtual thread, though none of it is kept.
+        if mounted.id == 0 && (torn || is_virtual(sampler.vthread_reader, sample, answer)) {
+            mounted.id = Head::UNKNOWN_VTHREAD;
         }
-        sample.add(answer, cut, Origin { begun, ..origin }, at);
+        sample.add_candidate(answer, cut, Origin { resumed, ..origin }, at);
         if answer == Err(Reason::CRASHED) {
             let counters = &sampler.counters;
-            let crashed = if walker.runs_jvm() { &counters.crashed } else { &counters.astray };
-            crashed.fetch_add(1, Ordering::Relaxed);
+            let faults = if walker.runs_jvm() { &counters.jvm_faults } else { &counters.own_faults };
+            faults.fetch_add(1, Ordering::Relaxed);
         }
         walked |= answer.is_ok();
         if !walked {
-            curable =
-                curable.or(cure((sampler.walkers.first().copied(), sampler.parts), *walker, answer, torn));
+            fallback = fallback.or(fallback_walker(
+                (sampler.walkers.first().copied(), sampler.carrier_filter),
+                *walker,
+                answer,
+                torn,
+            ));
         }
         origin.walker = origin.walker.wrapping_add(1);
     }
-    // Another walker's word is not taken for it alone: it may have ended too early, and says
-    // nothing of that.
-    let most = if walked { RECOVERED - 1 } else { RECOVERED };
-    // SAFETY: as above; and there is room for as many accounts of all frames as may be recovered.
-    let recovered = unsafe { recover(sampler, &subject, sample, curable, most) };
-    (walked || recovered, carried)
+    // The stack of another walker is no proof, because it may have ended too early. So recovery
+    // runs even if there is one.
+    let limit = if walked { MAX_RECOVERED - 1 } else { MAX_RECOVERED };
+    // SAFETY: the subject is this thread, as for the walks above. The claim has space for as many
+    // candidates with all frames as may be recovered.
+    let recovered = unsafe { recover(sampler, &subject, sample, fallback, limit) };
+    (walked || recovered, mounted)
 }
 
-/// Has the first walker whose reason can be cured walk from repaired contexts, for so many stacks;
-/// true if that gave one.
+/// Recovers up to `limit` stacks: the walker walks again from repaired contexts. True if there is
+/// one.
 ///
 /// # Safety
-/// The subject must be the calling thread, as its signal's handler was given it; and the claim must
-/// have room for so many more stacks.
+/// The subject must be the calling thread, with the context of its signal's handler. The claim must
+/// have space for `limit` more stacks.
 unsafe fn recover(
     sampler: &Sampler,
     subject: &Subject<'_>,
     sample: &mut Sample<'_, '_>,
-    curable: Option<&dyn Walker>,
-    most: usize,
+    fallback: Option<&dyn Walker>,
+    limit: usize,
 ) -> bool {
-    let Some(walker) = curable else { return false };
+    let Some(walker) = fallback else { return false };
     let Some(mut attempts) = sampler.recovery.as_ref().and_then(Recovery::attempts) else { return false };
     let mut recovered = 0;
-    while recovered < most {
-        // SAFETY: as of its walk; the claim has room for so many more accounts.
-        let Some(it) = (unsafe { attempts.next(walker, subject, sample.room()) }) else { break };
-        let (answer, cut, torn) =
-            own_part(sampler.parts, walker, sample, (it.answer, subject.info.get().cut), false);
+    while recovered < limit {
+        // SAFETY: the caller promised the subject, and space for `limit` candidates in the claim.
+        let Some(it) = (unsafe { attempts.next(walker, subject, sample.buffer()) }) else { break };
+        let (answer, cut, torn) = strip_carrier_frames(
+            sampler.carrier_filter,
+            walker,
+            sample,
+            (it.answer, subject.info.get().cut),
+            false,
+        );
         if torn {
             continue;
         }
-        sample.add(answer, cut, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
+        sample.add_candidate(answer, cut, Origin { strategy: Some(it.strategy), ..Origin::FIRST }, it.pc);
         recovered = recovered.wrapping_add(1);
     }
     recovered > 0

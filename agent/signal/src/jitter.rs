@@ -1,16 +1,15 @@
-//! Moves the period of a perf event now and then, so that no program stays in step with it.
+//! Changes the period of a perf event now and then, so that no program stays in step with it.
 //!
 //! A program that repeats itself in exactly the sampling period would always be seen at the same
 //! points. So each group of signals has its own period, some hundredths longer or shorter than the
 //! regular one. Over one group the signals pass through all points of such a program about once.
 //!
 //! Each signal still weighs one period. Groups with longer and with shorter periods take turns, so
-//! the sum of all differences stays below two thirds of a period. Settling a thread subtracts the
-//! sum again.
+//! the sum of all differences stays below two thirds of a period. Flushing a thread resets it.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-/// Signals of one period.
+/// How many signals have the same period.
 const GROUP: u32 = 16;
 /// The sum of all differences at the end of a group, in tenths of a regular period. Its sign changes
 /// from group to group.
@@ -19,7 +18,8 @@ const MOST_SUM: u64 = 6;
 /// A period differs from the regular one by at most this part of it.
 const LIMIT: u64 = 12;
 
-/// Only the thread's own handler changes it, or the agent while no handler can run.
+/// The jitter of one thread's perf event. Only the thread's handler changes it, or the agent while
+/// no handler can run.
 #[derive(Debug, Default)]
 pub struct Jitter {
     /// Nanoseconds by which the event's period is longer than the regular one.
@@ -31,25 +31,25 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Another thread begins.
+    /// Resets the jitter for another thread.
     pub fn begin(&self) {
         self.regular();
         self.sum.store(0, Ordering::Relaxed);
     }
 
-    /// From here on the event has its regular period.
+    /// Notes that the event has its regular period again.
     pub fn regular(&self) {
         self.difference.store(0, Ordering::Relaxed);
         self.signals.store(0, Ordering::Relaxed);
     }
 
-    /// Nanoseconds by which the event's period is longer than the regular one.
+    /// Returns the nanoseconds by which the event's period is longer than the regular one.
     #[inline]
     pub fn difference(&self) -> i64 {
         self.difference.load(Ordering::Relaxed)
     }
 
-    /// A period was this many nanoseconds longer than the regular one.
+    /// Adds a period that was this many nanoseconds longer than the regular one.
     pub fn add(&self, nanos: i64) {
         self.sum.store(self.sum.load(Ordering::Relaxed).wrapping_add(nanos), Ordering::Relaxed);
     }
@@ -59,13 +59,13 @@ impl Jitter {
         self.sum.swap(0, Ordering::Relaxed)
     }
 
-    /// The period from this signal on, if it changes here. No period is shorter than `floor`, and
-    /// `random` is any number, evenly drawn.
+    /// Returns the period from this signal on, if it changes here. No period is shorter than
+    /// `floor`. `random` is any evenly drawn number.
     #[inline]
     pub fn next(&self, random: u64, regular: u64, floor: u64) -> Option<u64> {
         let signals = self.signals.load(Ordering::Relaxed).wrapping_add(1);
         self.signals.store(signals, Ordering::Relaxed);
-        // Shorter periods have to make up for longer ones: where they are too short there are none.
+        // Shorter periods have to balance longer ones, so the floor rules out both.
         let limit = regular / LIMIT;
         if signals < GROUP || regular.saturating_sub(limit) < floor {
             return None;

@@ -1,24 +1,25 @@
-//! A lane: a ring of words that carries samples from a handler to the drain, or events from
-//! wherever they happen, single producer, single consumer.
+//! A lane: a ring of words with one writer at a time and one reader. It carries samples from
+//! handlers to the drain, or events from other code.
 //!
-//! Several threads may be interrupted at once, so there are several lanes; a handler claims one
-//! that is free (a flag, tried once, never waited for), and is its only writer until it lets go.
-//! The one reader is the drain. A claim reserves room for the longest sample at once, so that the
-//! walker writes its frames in place: nothing is copied, and no big array ever lies on the
-//! interrupted thread's stack. What was written becomes visible when it is published; a claim that
-//! is dropped unpublished leaves no trace.
+//! Several threads may be interrupted at once, so there are several lanes. A handler claims a free
+//! lane by a flag, which it tries once and never waits for. It is then the lane's only writer until
+//! it drops the claim. The one reader is the drain.
 //!
-//! A sample is contiguous. Where the longest one might not fit before the end of the ring, the rest
-//! of the ring is skipped. When the reader has taken everything, and nobody is writing, it takes
-//! the lane back to its beginning: one that is drained in time uses only its first pages, again and
-//! again, and has all of its room each time.
+//! A claim reserves space for the longest sample, so that the walker writes its frames in place.
+//! Nothing is copied, and no large array is on the interrupted thread's stack. An entry becomes
+//! visible when it is published. A claim that is dropped unpublished leaves no trace.
 //!
-//! This file must never wait, and must know nothing of what the words mean, except that the first
+//! A sample is contiguous. If the longest one might not fit before the end of the ring, the rest of
+//! the ring is skipped. When the reader has taken everything and no handler writes, it moves the
+//! lane back to its beginning. So a lane that is drained in time uses only its first pages, and has
+//! all of its space each time.
+//!
+//! This file must never wait. It must not depend on the meaning of the words, except that the first
 //! word of an entry is its length.
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 
-/// The length word of an entry that fills the ring up to its end and carries nothing.
+/// The length word of an entry that only fills the ring up to its end.
 const SKIP: u64 = u64::MAX;
 
 /// One word of a lane's memory. All zero is a valid value.
@@ -26,21 +27,23 @@ const SKIP: u64 = u64::MAX;
 #[repr(transparent)]
 pub struct Word(UnsafeCell<u64>);
 
-// SAFETY: a word is written only by the claim that reserved it and read only once it has been
-// published and before the reader has passed it; `head` and `tail` (release, acquire) order the
-// two. Loom checks it.
+// SAFETY: only the claim that reserved a word writes it. The reader reads the word after it was
+// published and before `tail` has passed it. `head` and `tail` order the two by release and
+// acquire, which loom checks.
 unsafe impl Sync for Word {}
 
 impl Word {
     #[inline]
     fn get(&self) -> u64 {
-        // SAFETY: see `Sync` above; a plain load of an integer.
+        // SAFETY: `Sync` above says why no thread writes the word now. This is a plain load of an
+        // integer.
         self.0.with(|word| unsafe { *word })
     }
 
     #[inline]
     fn set(&self, value: u64) {
-        // SAFETY: see `Sync` above; a plain store of an integer.
+        // SAFETY: `Sync` above says why no other thread uses the word now. This is a plain store of
+        // an integer.
         self.0.with_mut(|word| unsafe { *word = value });
     }
 }
@@ -49,10 +52,10 @@ impl Word {
 #[derive(Debug)]
 pub struct Lane<'m> {
     words: &'m [Word],
-    /// True while a handler owns the writing side. Taken with acquire and given back with release,
-    /// so that one writer sees the `head` that the last one left.
+    /// True while a handler owns the writing side. It is taken with acquire and released with
+    /// release, so that a writer sees the `head` that the last writer stored.
     claimed: AtomicBool,
-    /// Words published since the lane began; grows for ever, its remainder is the place in the
+    /// Words published since the lane began. It grows forever; its remainder is the index in the
     /// ring.
     head: AtomicUsize,
     /// Words taken by the reader since the lane began. `head - tail` words are in the ring.
@@ -63,20 +66,20 @@ pub struct Lane<'m> {
 #[derive(Debug)]
 pub struct Claim<'l, 'm> {
     lane: &'l Lane<'m>,
-    /// Where the entry begins, counted as `head` is.
+    /// The position of the entry's first word, counted like `head`.
     start: usize,
     room: &'m [Word],
 }
 
 impl<'m> Lane<'m> {
-    /// A lane over `words`, which must be at least two entries long to be of use.
+    /// Makes a lane over `words`, which should have space for at least two entries.
     #[must_use]
     pub fn new(words: &'m [Word]) -> Self {
         Self { words, claimed: AtomicBool::new(false), head: AtomicUsize::new(0), tail: AtomicUsize::new(0) }
     }
 
-    /// Reserves room for an entry of up to `longest` words; `None` if another handler is writing or
-    /// the reader is too far behind.
+    /// Reserves space for an entry of up to `longest` words. The result is `None` if another
+    /// handler is writing, or if the ring is too full.
     #[inline]
     pub fn claim(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         if self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -89,8 +92,8 @@ impl<'m> Lane<'m> {
         claim
     }
 
-    /// How much of the ring's end is to be skipped for an entry of up to `longest` words, which
-    /// begins at `head`; `None` if there is no room.
+    /// Returns how many words at the ring's end to skip for an entry of up to `longest` words at
+    /// `head`. The result is `None` if there is no space.
     #[inline]
     fn skip(&self, head: usize, longest: usize) -> Option<usize> {
         let size = self.words.len();
@@ -100,7 +103,7 @@ impl<'m> Lane<'m> {
         (size.saturating_sub(used) >= skip.saturating_add(longest)).then_some(skip)
     }
 
-    /// The writer's side of `claim`: finds a contiguous place.
+    /// Finds contiguous space for a claim, as the lane's one writer.
     #[inline]
     fn reserve(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         let size = self.words.len();
@@ -116,7 +119,7 @@ impl<'m> Lane<'m> {
         Some(Claim { lane: self, start, room })
     }
 
-    /// Hands every published entry, whole and in order, to `take`. Only the one reader may call
+    /// Passes every published entry, whole and in order, to `take`. Only the one reader may call
     /// this.
     pub fn drain(&self, mut take: impl FnMut(&Entry<'_>)) {
         let head = self.head.load(Ordering::Acquire);
@@ -133,12 +136,12 @@ impl<'m> Lane<'m> {
             }
             self.tail.store(tail, Ordering::Release);
         }
-        self.restart(tail);
+        self.rewind(tail);
     }
 
-    /// Takes an empty lane back to the beginning of its ring, as its one writer for that moment;
-    /// who wants to write meanwhile takes another lane.
-    fn restart(&self, tail: usize) {
+    /// Moves an empty lane back to the beginning of its ring. The reader is the lane's one writer
+    /// meanwhile, so that handlers take other lanes.
+    fn rewind(&self, tail: usize) {
         let size = self.words.len();
         let over = tail.checked_rem(size).unwrap_or(0);
         if over == 0
@@ -154,21 +157,21 @@ impl<'m> Lane<'m> {
         self.claimed.store(false, Ordering::Release);
     }
 
-    /// Words that wait for the reader, at this moment.
+    /// Returns how many words wait for the reader at this moment.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.head.load(Ordering::Relaxed).wrapping_sub(self.tail.load(Ordering::Relaxed))
     }
 
-    /// How many words the ring holds.
+    /// Returns how many words the ring has.
     #[inline]
     pub fn size(&self) -> usize {
         self.words.len()
     }
 }
 
-/// Room in one of several lanes: in that which is chosen first, so that threads spread, or else in
-/// any other.
+/// Claims space in one of several lanes. `choice` selects the first lane to try, so that threads
+/// spread over the lanes.
 pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -> Option<Claim<'l, 'm>> {
     let first = choice.checked_rem(lanes.len())?;
     let (before, from) = lanes.split_at_checked(first)?;
@@ -176,14 +179,14 @@ pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -
 }
 
 impl Claim<'_, '_> {
-    /// True if the lane is more than a quarter full: there must be room for some more of the
-    /// longest until the reader has come.
+    /// True if the lane is more than a quarter full. The rest must have space for some more long
+    /// entries until the reader comes.
     #[inline]
-    pub fn presses(&self) -> bool {
+    pub fn is_filling_up(&self) -> bool {
         self.lane.waiting() > self.lane.size() / 4
     }
 
-    /// Writes one word of the entry; word 0 is its length and is written by `publish`.
+    /// Writes one word of the entry. Word 0 is its length, which `publish` writes.
     #[inline]
     pub fn set(&self, index: usize, value: u64) {
         if let Some(word) = self.room.get(index) {
@@ -191,7 +194,7 @@ impl Claim<'_, '_> {
         }
     }
 
-    /// Where the entry's words from `index` on lie, for a walker that fills them itself.
+    /// Returns the address of the entry's word at `index`, for a walker that writes frames itself.
     #[cfg(not(loom))]
     #[inline]
     pub fn pointer(&self, index: usize) -> *mut u64 {
@@ -201,7 +204,8 @@ impl Claim<'_, '_> {
         }
     }
 
-    /// Makes the first `length` words (itself included) visible to the reader as one entry.
+    /// Makes the first `length` words, including the length itself, visible to the reader as one
+    /// entry.
     #[inline]
     pub fn publish(self, length: usize) {
         let length = length.min(self.room.len()).max(1);
@@ -217,26 +221,26 @@ impl Drop for Claim<'_, '_> {
     }
 }
 
-/// One published entry, as its reader sees it.
+/// A published entry, as its reader sees it.
 #[derive(Debug)]
 pub struct Entry<'l> {
     words: &'l [Word],
 }
 
 impl Entry<'_> {
-    /// The word at `index`, if the entry is that long.
+    /// Returns the word at `index`, if the entry is that long.
     #[inline]
     pub fn word(&self, index: usize) -> Option<u64> {
         self.words.get(index).map(Word::get)
     }
 
-    /// How many words there are, the length itself included.
+    /// Returns the number of words, including the length itself.
     #[inline]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Never: an entry has its length word at least.
+    /// Always false, because an entry has at least its length word.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
@@ -250,7 +254,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn a_lane_that_is_drained_begins_anew_with_all_of_its_room() {
+    fn a_drained_lane_starts_again_with_all_of_its_space() {
         let words: Vec<Word> = (0..100).map(|_| Word::default()).collect();
         let lane = Lane::new(&words);
         for round in 0..20 {
@@ -261,7 +265,7 @@ mod tests {
             lane.drain(|_| drained += 1);
             assert_eq!(drained, 8);
         }
-        // What is being written stays where it is.
+        // An entry that is being written keeps the lane where it is.
         lane.claim(30).unwrap().publish(10);
         let claim = lane.claim(30).unwrap();
         lane.drain(|_| {});

@@ -1,28 +1,28 @@
-//! What runs inside the SIGPROF handler, and what a handler could interrupt in the midst of the
-//! same.
+//! Everything that runs inside the SIGPROF handler.
 //!
-//! A signal can stop a thread anywhere: inside malloc, with a lock held, with a page of stack left.
-//! So this crate allocates nothing, locks nothing, cannot panic, calls no libc function that is not
-//! async-signal-safe, touches no thread-local, and leaves errno as it found it. It is `no_std` and
-//! depends on `libc` and on its own kind alone.
+//! A signal can stop a thread anywhere: inside malloc, with a lock held, or with one page of stack
+//! left. So this crate allocates nothing, locks nothing, cannot panic and touches no thread-local.
+//! It calls only libc functions that are async-signal-safe, and restores errno. It is `no_std`, and
+//! depends only on `libc` and on crates under the same rules.
 //!
-//! * [`handler`] is the way in: one signal, one sample; [`sampler`] is what it samples with.
-//! * [`phase`] says when a thread's first signals come.
-//! * [`pending_intervals`] is what of a thread is due, and what was answered.
-//! * [`slots`] tells it who the interrupted thread is.
-//! * [`thread_context`] is for whom a thread works, as the program says, and
-//!   [`otel_thread_context`] what a tracer says of it.
-//! * [`sample_layout`] is the shape in which a sample leaves, [`lane`] the ring that carries it to
-//!   the drain, [`outlet`] the way to one of them.
-//! * [`event`] is how what happened meanwhile goes the same way, from outside of a signal, too.
-//! * [`witness_rendezvous`] keeps a thread in its handler until the JVM is told to stop it.
-//! * [`smoothed_cost`] is how long walks usually take.
-//! * [`walk_request`] is a single question, outside of a recording.
-//! * [`gate`] lets the rest of the agent stop the handler and know that none is still running.
+//! * [`handler`] is the entry point, and takes one sample for each signal. [`sampler`] has what the
+//!   handler needs.
+//! * [`phase`] computes when the first signals of a thread come.
+//! * [`pending_intervals`] counts the intervals of a thread that no sample stands for yet.
+//! * [`slots`] is the table of threads.
+//! * [`thread_context`] is the context that the program has set for a thread.
+//!   [`otel_thread_context`] reads the trace that a tracer has published.
+//! * [`sample_layout`] is the layout of a sample in a lane. [`lane`] is the ring that carries
+//!   samples to the drain, and [`outlet`] chooses a lane.
+//! * [`event`] is the layout of an event in a lane. Events are also published outside of signals.
+//! * [`witness_rendezvous`] keeps a thread in its handler until the JVM will stop the thread.
+//! * [`smoothed_cost`] is the smoothed cost of walks.
+//! * [`walk_request`] walks one thread on request, also without a recording.
+//! * [`gate`] shuts handlers out, and reports when none is running any more.
 //!
-//! Duties of the caller (the agent): thread slots are filled before a thread's engine is armed, a
-//! [`Sampler`] outlives its publication in the gate, and each lane has one reader. The same holds
-//! for the lanes of events and their own gate.
+//! The agent must fill a thread's slot before it arms the thread's engine. A [`Sampler`] must
+//! outlive its publication in the gate, and each lane has one reader. The same holds for the lanes
+//! of events and their separate gate.
 //!
 //! [`Sampler`]: sampler::Sampler
 //!

@@ -1,9 +1,10 @@
-//! The trace that a thread works in, as a tracer publishes it for whichever profiler there is:
-//! OpenTelemetry's thread context record (OTEP 4947).
+//! Reads the trace of a thread that a tracer has published as OpenTelemetry's thread context record
+//! (OTEP 4947).
 //!
-//! A variable of a library's, which each thread has for itself, leads to the record; its own thread
-//! writes both, so a handler of that thread reads what is whole, or that it is not. It must never
-//! be read but by the kernel: whoever publishes may have gone.
+//! A thread-local variable of a library points to the record. Only the thread itself writes the
+//! variable and the record, so its handler sees either a whole record or its marker for an
+//! unfinished one. They must only be read through the kernel, because the library may have been
+//! unloaded.
 
 use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
@@ -12,90 +13,92 @@ use vouch_walk::kernel::peek;
 
 use crate::thread_context::Trace;
 
-/// Where a thread has the variable.
+/// The location of the thread-local variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In each thread so far from its thread pointer.
-    Fixed(isize),
-    /// In the memory that each thread has for a library of this number, once it has used it, so far
-    /// in. (glibc alone.)
-    Within { module: usize, offset: isize },
+pub enum TlsVariable {
+    /// The variable has this offset from each thread's thread pointer (static TLS).
+    Static(isize),
+    /// The variable has this offset in the TLS block of a module, which a thread has once it has
+    /// used the module. Only glibc's layout is supported.
+    Dynamic { module: usize, offset: isize },
 }
 
-/// Where the process's threads have it.
+/// The location of the variable in the threads of the process.
 #[derive(Debug)]
-pub struct Published {
-    /// 0: nobody publishes; 1: it is fixed; or the module's number and one.
-    way: AtomicUsize,
+pub struct OtelThreadContext {
+    /// The access model: 0 if no library publishes, 1 for static TLS, otherwise one more than the
+    /// module's number.
+    access: AtomicUsize,
     offset: AtomicIsize,
 }
 
-/// That of the process.
-pub static PUBLISHED: Published = Published::new();
+/// The location of the variable in this process.
+pub static OTEL_THREAD_CONTEXT: OtelThreadContext = OtelThreadContext::new();
 
-const NOBODY: usize = 0;
-const FIXED: usize = 1;
-/// What glibc has in its table for what a thread has not used yet.
-const UNUSED: usize = usize::MAX;
-/// An entry of that table.
-const ENTRY: usize = 16;
+const NONE: usize = 0;
+const STATIC: usize = 1;
+/// The entry in glibc's dynamic thread vector (DTV) for a module that the thread has not used yet.
+const UNUSED_ENTRY: usize = usize::MAX;
+/// The size of an entry of the DTV, in bytes.
+const ENTRY_SIZE: usize = 16;
 
-impl Published {
-    /// Nobody publishes.
+impl OtelThreadContext {
+    /// Makes a value for a process in which no library publishes.
     #[must_use]
     pub const fn new() -> Self {
-        Self { way: AtomicUsize::new(NOBODY), offset: AtomicIsize::new(0) }
+        Self { access: AtomicUsize::new(NONE), offset: AtomicIsize::new(0) }
     }
 
-    /// From now on handlers look there. Once: it is no lock.
-    pub fn watch(&self, place: Place) {
-        let (way, offset) = match place {
-            Place::Fixed(offset) => (FIXED, offset),
-            Place::Within { module, offset } => (module.saturating_add(FIXED), offset),
+    /// Sets the location from which handlers read the variable. It must be called only once,
+    /// because two calls could mix their values.
+    pub fn set_location(&self, variable: TlsVariable) {
+        let (access, offset) = match variable {
+            TlsVariable::Static(offset) => (STATIC, offset),
+            TlsVariable::Dynamic { module, offset } => (module.saturating_add(STATIC), offset),
         };
         self.offset.store(offset, Ordering::Relaxed);
-        self.way.store(way, Ordering::Release);
+        self.access.store(access, Ordering::Release);
     }
 
-    /// The trace that is published for the calling thread.
+    /// Returns the trace that is published for the calling thread.
     #[inline]
     pub fn read(&self) -> Option<Trace> {
-        match self.way.load(Ordering::Acquire) {
-            NOBODY => None,
-            way => self.of_this_thread(way),
+        match self.access.load(Ordering::Acquire) {
+            NONE => None,
+            access => self.read_with(access),
         }
     }
 
-    fn of_this_thread(&self, way: usize) -> Option<Trace> {
-        let begin = if way == FIXED { thread_pointer() } else { memory_of(way.checked_sub(FIXED)?)? };
+    fn read_with(&self, access: usize) -> Option<Trace> {
+        let begin = if access == STATIC { thread_pointer() } else { tls_block(access.checked_sub(STATIC)?)? };
         let [record] = peek(begin.checked_add_signed(self.offset.load(Ordering::Relaxed))?)?;
         if record == 0 {
             return None;
         }
-        told(peek(record)?)
+        decode(peek(record)?)
     }
 }
 
-impl Default for Published {
+impl Default for OtelThreadContext {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// What the calling thread has for a module.
-fn memory_of(module: usize) -> Option<usize> {
+/// Returns the address of the calling thread's TLS block of a module.
+fn tls_block(module: usize) -> Option<usize> {
     let [table] = peek(thread_pointer().checked_add(DTV_OFFSET)?)?;
-    // In front of it stands how many entries it has.
-    let [length] = peek(table.checked_sub(ENTRY)?)?;
-    let [memory] = peek(table.checked_add(module.checked_mul(ENTRY)?)?)?;
-    (module <= length && memory != UNUSED && memory != 0).then_some(memory)
+    // The entry before the first one has the number of entries.
+    let [length] = peek(table.checked_sub(ENTRY_SIZE)?)?;
+    let [memory] = peek(table.checked_add(module.checked_mul(ENTRY_SIZE)?)?)?;
+    (module <= length && memory != UNUSED_ENTRY && memory != 0).then_some(memory)
 }
 
-/// What a record says: 16 bytes of a trace's id, 8 of a span's, and a byte that is 1 while these
+/// Decodes a record: 16 bytes of trace id, 8 bytes of span id, and a byte that is 1 while the ids
 /// are whole.
-fn told([high, low, span, valid]: [usize; 4]) -> Option<Trace> {
+fn decode([high, low, span, valid]: [usize; 4]) -> Option<Trace> {
     let is_whole = valid.to_ne_bytes().first() == Some(&1);
-    // Ids are written as they are read aloud.
+    // The record has its ids in big-endian order.
     let trace = [high, low, span].map(|word| (word as u64).to_be());
     (is_whole && trace != [0; 3]).then_some(trace)
 }
@@ -122,7 +125,7 @@ mod tests {
 
     const ID: [u8; 16] =
         [0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd, 0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c];
-    const TOLD: Trace = [0x0af7_6519_16cd_43dd, 0x8448_eb21_1c80_319c, 0xb7ad_6b71_6920_3331];
+    const TRACE: Trace = [0x0af7_6519_16cd_43dd, 0x8448_eb21_1c80_319c, 0xb7ad_6b71_6920_3331];
 
     fn record(valid: u8) -> Record {
         let span = 0xb7ad_6b71_6920_3331_u64.to_be_bytes();
@@ -130,36 +133,36 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_has_its_own_and_only_what_is_whole() {
-        let published = Published::new();
-        assert_eq!(published.read(), None, "nobody publishes");
+    fn each_thread_reads_its_own_whole_record() {
+        let otel_context = OtelThreadContext::new();
+        assert_eq!(otel_context.read(), None, "no library publishes");
         let offset = RECORD.with(|slot| slot.as_ptr().addr().wrapping_sub(thread_pointer()).cast_signed());
-        published.watch(Place::Fixed(offset));
-        assert_eq!(published.read(), None, "it has none");
+        otel_context.set_location(TlsVariable::Static(offset));
+        assert_eq!(otel_context.read(), None, "the thread has no record");
         let (whole, half) = (record(1), record(0));
         RECORD.set((&raw const whole).addr());
-        assert_eq!(published.read(), Some(TOLD));
+        assert_eq!(otel_context.read(), Some(TRACE));
         RECORD.set((&raw const half).addr());
-        assert_eq!(published.read(), None, "it is being written");
+        assert_eq!(otel_context.read(), None, "the record is being written");
         RECORD.set(0x10);
-        assert_eq!(published.read(), None, "there is no memory");
+        assert_eq!(otel_context.read(), None, "the record is unmapped");
         let none = Record { trace: [0; 16], span: [0; 8], ..record(1) };
         RECORD.set((&raw const none).addr());
-        assert_eq!(published.read(), None, "it is in no trace");
+        assert_eq!(otel_context.read(), None, "the thread is in no trace");
         RECORD.set((&raw const whole).addr());
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(published.read(), None, "another thread has none"));
+            scope.spawn(|| assert_eq!(otel_context.read(), None, "another thread has none"));
         });
-        assert_eq!(published.read(), Some(TOLD));
+        assert_eq!(otel_context.read(), Some(TRACE));
         RECORD.set(0);
     }
 
     #[test]
-    fn what_no_thread_has_is_not_there() {
-        let published = Published::new();
+    fn a_module_without_a_tls_block_has_no_record() {
+        let otel_context = OtelThreadContext::new();
         for module in [1 << 20, usize::MAX / 2, usize::MAX - 1] {
-            published.watch(Place::Within { module, offset: 0 });
-            assert_eq!(published.read(), None);
+            otel_context.set_location(TlsVariable::Dynamic { module, offset: 0 });
+            assert_eq!(otel_context.read(), None);
         }
     }
 }

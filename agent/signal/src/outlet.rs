@@ -1,35 +1,33 @@
-//! A way out: room in one of several lanes, and a word to the drain when there is little left of
-//! it.
+//! A set of lanes, and the semaphore that wakes their drain when space gets short.
 
 use crate::lane::{Claim, Lane, claim_any};
 
-/// Lanes, and whom to wake when one of them gets full, so that the drain need not wait for its
-/// time.
+/// Lanes, and the semaphore that wakes their drain before its next regular round.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlet {
     pub lanes: &'static [Lane<'static>],
     pub wake: *mut libc::sem_t,
 }
 
-// SAFETY: lanes are for all threads, and so is the semaphore.
+// SAFETY: lanes may be used by all threads, and so may a semaphore.
 unsafe impl Send for Outlet {}
-// SAFETY: as above.
+// SAFETY: lanes may be used by all threads, and so may a semaphore.
 unsafe impl Sync for Outlet {}
 
 impl Outlet {
-    /// Room for an entry of up to so many words.
+    /// Claims space for an entry of up to `longest` words. `choice` selects the first lane to try.
     #[inline]
     pub fn claim(&self, choice: u32, longest: usize) -> Option<Claim<'static, 'static>> {
         let claim = claim_any(self.lanes, choice as usize, longest);
-        if claim.as_ref().is_none_or(Claim::presses) {
+        if claim.as_ref().is_none_or(Claim::is_filling_up) {
             self.wake();
         }
         claim
     }
 
-    /// Has the drain look at once.
+    /// Wakes the drain.
     pub fn wake(&self) {
-        // SAFETY: the semaphore is never destroyed; sem_post is async-signal-safe.
+        // SAFETY: the semaphore is never destroyed. sem_post is async-signal-safe.
         unsafe { libc::sem_post(self.wake) };
     }
 }

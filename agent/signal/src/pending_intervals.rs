@@ -1,9 +1,9 @@
-//! What is due of one thread, and what of it has been answered, in intervals of its CPU time.
+//! Counts the intervals of one thread's CPU time that are due and that no sample stands for yet.
 //!
-//! A sample is due once in a *stride*, which is one interval, or several where the machine cannot
-//! afford a signal for each: then it stands for all of them. So weights keep their unit through a
-//! change of the stride; and since the first due time after the change is drawn evenly, they keep
-//! their mean. It must never count a time twice.
+//! A sample is due once in a *stride*. A stride is one interval, or several if the machine cannot
+//! afford a signal for each, and then a sample stands for all of them. So weights keep their unit
+//! when the stride changes. The first due time after a change is drawn evenly, so weights also keep
+//! their mean. No time may be counted twice.
 //!
 //! # Invariants
 //!
@@ -16,188 +16,191 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::jitter::Jitter;
 use crate::phase::{floor, to_next_due};
 
-/// A signal that is late moves the time at which the next one is expected by this part of its
-/// lateness.
+/// A late signal moves the expected end of the next period by this fraction of its lateness.
 const LATE_SHARE: u64 = 16;
 
-/// A thread that was found running by chance may be this many samples ahead of its CPU clock, or
+/// How many samples a thread that is found running by chance may be ahead of its CPU clock, or
 /// behind it.
 const SLACK: i64 = 4;
 
-/// All zero: nothing is due until `begin`.
+/// The due and counted intervals of one thread. All zero is valid: nothing is due until `begin`.
 #[derive(Debug, Default)]
-pub struct Dues {
-    /// One stride before the first sample is due, by the thread's CPU clock: see [`crate::phase`].
+pub struct PendingIntervals {
+    /// The reading of the thread's CPU clock one stride before the first due time. [`crate::phase`]
+    /// draws it.
     base: AtomicU64,
-    /// The weight of all samples since then.
-    answered: AtomicU64,
+    /// The weight of all samples since `base`, in intervals.
+    counted: AtomicU64,
     /// Intervals from one due time to the next.
     stride: AtomicU32,
-    /// When a perf event's last period was over, by the thread's CPU clock; 0 if that is not known.
-    fired: AtomicU64,
-    /// Moves a perf event's period. The base moves with it, so that each period is due once.
+    /// The end of a perf event's last period by the thread's CPU clock, or 0 if it is unknown.
+    last_period_end: AtomicU64,
+    /// Varies a perf event's period. `base` moves with it, so that each period is due once.
     jitter: Jitter,
-    /// Of what is due, the intervals of skipped signals.
-    passed_over: AtomicU32,
+    /// The pending intervals of signals that were skipped.
+    skipped: AtomicU32,
 }
 
-impl Dues {
-    /// From here on the thread's intervals are counted.
+impl PendingIntervals {
+    /// Starts to count the thread's intervals.
     pub fn begin(&self, base: u64, stride: u32) {
         self.base.store(base, Ordering::Relaxed);
-        self.answered.store(0, Ordering::Relaxed);
+        self.counted.store(0, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
-        self.fired.store(0, Ordering::Relaxed);
-        self.passed_over.store(0, Ordering::Relaxed);
+        self.last_period_end.store(0, Ordering::Relaxed);
+        self.skipped.store(0, Ordering::Relaxed);
         self.jitter.begin();
     }
 
-    /// Intervals from one due time to the next.
+    /// Returns the intervals from one due time to the next.
     #[inline]
     pub fn stride(&self) -> u32 {
         self.stride.load(Ordering::Relaxed).max(1)
     }
 
-    /// How many intervals were due until the thread's CPU clock was at `cpu`, and are not answered.
+    /// Returns the intervals that are due when the thread's CPU clock is at `cpu` and that no
+    /// sample stands for.
     #[inline]
     pub fn due(&self, cpu: u64, interval: u64) -> u32 {
-        let due = self.passed(cpu, interval).saturating_mul(self.stride().into());
-        u32::try_from(due.saturating_sub(self.answered.load(Ordering::Relaxed))).unwrap_or(0)
+        let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
+        u32::try_from(due.saturating_sub(self.counted.load(Ordering::Relaxed))).unwrap_or(0)
     }
 
-    /// A sample of this weight has been taken.
+    /// Counts a sample of this weight.
     #[inline]
-    pub fn answer(&self, weight: u32) {
-        self.answered.fetch_add(u64::from(weight), Ordering::Relaxed);
+    pub fn count(&self, weight: u32) {
+        self.counted.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
-    /// Notes how many intervals are due at a signal that is skipped. They do not belong to the next
+    /// Notes how many intervals are pending at a skipped signal. They do not belong to the next
     /// sample's stack.
-    pub fn pass_over(&self, due: u32) {
-        self.passed_over.store(due, Ordering::Relaxed);
+    pub fn skip(&self, due: u32) {
+        self.skipped.store(due, Ordering::Relaxed);
     }
 
-    /// The intervals that were passed over since the last sample.
-    pub fn take_passed_over(&self) -> u32 {
-        // Only the thread's own handler comes here.
-        let passed_over = self.passed_over.load(Ordering::Relaxed);
-        if passed_over > 0 {
-            self.passed_over.store(0, Ordering::Relaxed);
+    /// Takes the intervals that were skipped since the last sample.
+    pub fn take_skipped(&self) -> u32 {
+        // Only the thread's own handler calls this, so a load and a store suffice.
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        if skipped > 0 {
+            self.skipped.store(0, Ordering::Relaxed);
         }
-        passed_over
+        skipped
     }
 
-    /// The period after a first signal that was late, and has been answered.
-    pub fn to_next(&self, cpu: u64, interval: u64) -> u64 {
+    /// Returns the period that follows a late first signal, once a sample stands for all due times
+    /// before it.
+    pub fn period_after_late_signal(&self, cpu: u64, interval: u64) -> u64 {
         let stride = u64::from(self.stride());
-        let answered = self.answered.load(Ordering::Relaxed).checked_div(stride).unwrap_or(0);
-        to_next_due(self.base.load(Ordering::Relaxed), answered, cpu, interval.saturating_mul(stride))
+        let counted = self.counted.load(Ordering::Relaxed).checked_div(stride).unwrap_or(0);
+        to_next_due(self.base.load(Ordering::Relaxed), counted, cpu, interval.saturating_mul(stride))
     }
 
-    /// From here on the stride is this one, a multiple of what it was; what was due has been
-    /// answered. To be called on the thread itself.
-    pub fn lengthen(&self, cpu: u64, interval: u64, stride: u32) {
+    /// Changes the stride to a multiple of the old one. All pending intervals must be counted
+    /// before. Only the thread itself may call this.
+    pub fn lengthen_stride(&self, cpu: u64, interval: u64, stride: u32) {
         let before = self.stride();
         let (old, new) = (interval.saturating_mul(before.into()), interval.saturating_mul(stride.into()));
-        let passed = self.passed(cpu, interval);
+        let passed = self.passed_due_times(cpu, interval);
         let last = self.base.load(Ordering::Relaxed).wrapping_add(passed.saturating_mul(old));
-        // The next one was to come one old stride later; now it comes that much later, or any more
-        // of them that fit.
+        // The next due time was one old stride away. A random number of further old strides, up to
+        // one new stride in all, keeps the mean.
         let more = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let more = more.checked_rem(u64::from(stride.checked_div(before).unwrap_or(1))).unwrap_or(0);
         let next = last.wrapping_add(old.saturating_mul(more + 1));
-        // More may have been answered than was due.
+        // Samples may stand for more than was due.
         let due = passed.saturating_mul(before.into());
-        let ahead = self.answered.load(Ordering::Relaxed).saturating_sub(due);
+        let ahead = self.counted.load(Ordering::Relaxed).saturating_sub(due);
         self.base.store(next.wrapping_sub(new), Ordering::Relaxed);
-        self.answered.store(ahead, Ordering::Relaxed);
+        self.counted.store(ahead, Ordering::Relaxed);
         self.stride.store(stride, Ordering::Relaxed);
-        self.fired.store(0, Ordering::Relaxed);
+        self.last_period_end.store(0, Ordering::Relaxed);
         self.jitter.regular();
     }
 
-    /// What is due is given to a sample that the handler does not take. A perf event's periods
-    /// until now are over with it.
-    pub fn settle(&self, cpu: u64, interval: u64) -> u32 {
-        self.move_base(self.jitter.take_sum().wrapping_neg());
+    /// Takes all pending intervals for a sample that the handler does not take. The current period
+    /// of a perf event is forgotten with it.
+    pub fn flush(&self, cpu: u64, interval: u64) -> u32 {
+        self.shift_base(self.jitter.take_sum().wrapping_neg());
         let due = self.due(cpu, interval);
-        self.answer(due);
-        self.fired.store(0, Ordering::Relaxed);
-        self.passed_over.store(0, Ordering::Relaxed);
+        self.count(due);
+        self.last_period_end.store(0, Ordering::Relaxed);
+        self.skipped.store(0, Ordering::Relaxed);
         due
     }
 
-    /// The weight of a sample by a perf event's signal: how many periods were over since the last
-    /// signal.
+    /// Returns the weight of a sample by a perf event's signal: the periods that ended since the
+    /// last signal.
     ///
-    /// Not how many due times have passed. A signal that finds the thread in the kernel is
-    /// delivered when the kernel has finished, and that much later than its period was over. If a
-    /// due time passed meanwhile the kernel's work would have the weight of what the thread does
-    /// next. The event's timer and the thread's clock drift apart, though. So the due times correct
-    /// the weight where the ends of periods are far from them.
+    /// Due times alone would not do. The kernel delivers a signal only when it returns to user
+    /// mode, late by the rest of its work. If a due time passed meanwhile, the thread's next code
+    /// would get the weight of the kernel's work. But the event's timer and the thread's clock
+    /// drift apart. So the due times correct the weight if the ends of periods are far from them.
     #[inline]
-    pub fn fired(&self, cpu: u64, interval: u64) -> u32 {
+    pub fn perf_weight(&self, cpu: u64, interval: u64) -> u32 {
         let regular = interval.saturating_mul(self.stride().into());
         let difference = self.jitter.difference();
         let period = regular.saturating_add_signed(difference);
-        let last = self.fired.load(Ordering::Relaxed);
+        let last = self.last_period_end.load(Ordering::Relaxed);
         if last == 0 || period == 0 {
-            self.fired.store(cpu, Ordering::Relaxed);
+            self.last_period_end.store(cpu, Ordering::Relaxed);
             return self.due(cpu, interval);
         }
         let periods = cpu.saturating_sub(last).checked_div(period).unwrap_or(0).max(1);
         let over = last.saturating_add(periods.saturating_mul(period));
-        self.move_base(difference.saturating_mul(periods.cast_signed()));
+        self.shift_base(difference.saturating_mul(periods.cast_signed()));
         self.jitter.add(difference.saturating_mul(periods.cast_signed()));
-        // A signal is never too early. If it seems so, the last one was late, or the clock is slow.
+        // A signal is never early. If it seems early, the last one was late, or the clock is slow.
         let late = cpu.saturating_sub(over);
-        self.fired.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
-        // By the period's end and not by the signal: a late one would be corrected more often than
-        // others.
+        self.last_period_end.store(cpu.min(over.saturating_add(late / LATE_SHARE)), Ordering::Relaxed);
+        // The period's end decides instead of the signal's time. Otherwise late signals would be
+        // corrected more often than others.
         let drift = self.drift(cpu.min(over), interval, (periods, regular));
         let periods = periods.saturating_add_signed(drift);
         u32::try_from(periods.saturating_mul(self.stride().into())).unwrap_or(u32::MAX)
     }
 
-    /// The period that a perf event is to have after the signal at hand, if it changes here.
+    /// Returns the next period of a perf event after the signal at hand, if the period changes
+    /// here.
     pub fn next_period(&self, cpu: u64, interval: u64) -> Option<u64> {
-        if self.fired.load(Ordering::Relaxed) == 0 {
-            // Signals are counted, and not the clock.
+        if self.last_period_end.load(Ordering::Relaxed) == 0 {
+            // Without an end of a period, signals are counted instead of the clock.
             self.jitter.add(self.jitter.difference());
         }
         let random = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
         self.jitter.next(random, interval.saturating_mul(self.stride().into()), floor(interval))
     }
 
-    /// That period begins here.
+    /// Notes that the changed period begins when the thread's CPU clock is at `cpu`.
     pub fn begin_period(&self, cpu: u64) {
-        let last = self.fired.load(Ordering::Relaxed);
+        let last = self.last_period_end.load(Ordering::Relaxed);
         if last != 0 {
             let since = cpu.wrapping_sub(last).cast_signed();
-            self.move_base(since);
+            self.shift_base(since);
             self.jitter.add(since);
-            self.fired.store(cpu, Ordering::Relaxed);
+            self.last_period_end.store(cpu, Ordering::Relaxed);
         }
     }
 
-    /// The event could not be given that period.
+    /// Notes that the event keeps its regular period, because the change failed.
     pub fn keep_regular_period(&self) {
         self.jitter.regular();
     }
 
-    fn move_base(&self, nanos: i64) {
+    fn shift_base(&self, nanos: i64) {
         let base = self.base.load(Ordering::Relaxed).wrapping_add_signed(nanos);
         self.base.store(base, Ordering::Relaxed);
     }
 
-    /// How many more of these periods have to be answered for the end of the last of them to be
-    /// near its due time.
+    /// Returns how many more of these periods to count, so that the last of them ends near its due
+    /// time.
     fn drift(&self, over: u64, interval: u64, (periods, period): (u64, u64)) -> i64 {
         let ran = over.wrapping_sub(self.base.load(Ordering::Relaxed)).cast_signed();
-        let answered = self.answered.load(Ordering::Relaxed).saturating_mul(interval);
-        let answered = answered.saturating_add(periods.saturating_mul(period)).cast_signed();
-        let (left, period) = (ran.saturating_sub(answered), period.cast_signed());
-        // So that it is not corrected to and fro.
+        let counted = self.counted.load(Ordering::Relaxed).saturating_mul(interval);
+        let counted = counted.saturating_add(periods.saturating_mul(period)).cast_signed();
+        let (left, period) = (ran.saturating_sub(counted), period.cast_signed());
+        // The threshold is above half a period, so that a correction does not provoke the opposite
+        // one.
         let (half, most) = (period / 2, period.saturating_sub(period / 4));
         if left.saturating_abs() < most {
             return 0;
@@ -206,14 +209,13 @@ impl Dues {
         rounded.checked_div(period).unwrap_or(0)
     }
 
-    /// The weight of a sample of a thread that was found running, where that stands for `weight`
+    /// Returns the weight of a sample of a thread that was found running, which stands for `weight`
     /// intervals of elapsed time.
     ///
-    /// By the clock alone a thread that had slept would have the time that it was not found for
-    /// where it is found next. So the clock corrects the weight only where chance does not explain
-    /// the difference.
+    /// By the clock alone, a thread that had slept would get all its unseen time where it is found
+    /// next. So the clock corrects the weight only if chance does not explain the difference.
     #[inline]
-    pub fn seen(&self, cpu: u64, interval: u64, weight: u32) -> u32 {
+    pub fn seen_weight(&self, cpu: u64, interval: u64, weight: u32) -> u32 {
         let slack = i64::from(weight).saturating_mul(SLACK);
         let ahead = self.balance(cpu, interval);
         let weight =
@@ -221,17 +223,17 @@ impl Dues {
         u32::try_from(weight).unwrap_or(u32::MAX)
     }
 
-    /// How many intervals the thread has run for that no sample stands for; below zero where
-    /// samples stand for more.
+    /// Returns the intervals that the thread ran minus those that samples stand for. The result is
+    /// negative if samples stand for more.
     #[inline]
     pub fn balance(&self, cpu: u64, interval: u64) -> i64 {
-        let due = self.passed(cpu, interval).saturating_mul(self.stride().into());
-        due.wrapping_sub(self.answered.load(Ordering::Relaxed)).cast_signed()
+        let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
+        due.wrapping_sub(self.counted.load(Ordering::Relaxed)).cast_signed()
     }
 
-    /// Due times that the clock has passed.
+    /// Returns how many due times the clock has passed.
     #[inline]
-    fn passed(&self, cpu: u64, interval: u64) -> u64 {
+    fn passed_due_times(&self, cpu: u64, interval: u64) -> u64 {
         let ran = cpu.wrapping_sub(self.base.load(Ordering::Relaxed));
         ran.checked_div(interval.saturating_mul(self.stride().into())).unwrap_or(0)
     }
@@ -245,99 +247,102 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn what_is_due_is_what_no_sample_stands_for() {
-        let dues = Dues::default();
-        dues.begin(1_000, 1);
-        assert_eq!(dues.due(1_999, 1_000), 0);
-        assert_eq!(dues.due(4_500, 1_000), 3);
-        dues.answer(3);
-        assert_eq!(dues.due(4_900, 1_000), 0);
-        assert_eq!(dues.due(5_000, 1_000), 1);
-        dues.answer(9);
-        assert_eq!(dues.due(6_000, 1_000), 0, "more than due has been counted");
-        // A clock that was armed near its zero, with a long first period, begins below it.
-        dues.begin(100_u64.wrapping_sub(900), 1);
-        assert_eq!(dues.due(300, 1_000), 1);
+    fn due_intervals_are_those_that_no_sample_stands_for() {
+        let pending = PendingIntervals::default();
+        pending.begin(1_000, 1);
+        assert_eq!(pending.due(1_999, 1_000), 0);
+        assert_eq!(pending.due(4_500, 1_000), 3);
+        pending.count(3);
+        assert_eq!(pending.due(4_900, 1_000), 0);
+        assert_eq!(pending.due(5_000, 1_000), 1);
+        pending.count(9);
+        assert_eq!(pending.due(6_000, 1_000), 0, "more than due has been counted");
+        // A clock that is armed near zero, with a long first period, begins below zero.
+        pending.begin(100_u64.wrapping_sub(900), 1);
+        assert_eq!(pending.due(300, 1_000), 1);
     }
 
     #[test]
-    fn a_sample_of_a_longer_stride_stands_for_all_of_it() {
-        let dues = Dues::default();
-        dues.begin(0, 4);
-        assert_eq!((dues.due(3_999, 1_000), dues.due(4_000, 1_000), dues.due(9_000, 1_000)), (0, 4, 8));
+    fn a_sample_weighs_its_whole_stride() {
+        let pending = PendingIntervals::default();
+        pending.begin(0, 4);
+        assert_eq!(
+            (pending.due(3_999, 1_000), pending.due(4_000, 1_000), pending.due(9_000, 1_000)),
+            (0, 4, 8)
+        );
     }
 
     #[test]
-    fn a_program_in_step_with_the_interval_is_seen_at_all_its_points() {
+    fn a_program_in_step_with_the_interval_is_sampled_at_all_its_points() {
         let (interval, signals) = (1_000_000_u64, 20_000);
         for begin in [0, 130_000, 410_000, 990_000] {
-            let dues = Dues::default();
-            dues.begin(begin, 1);
+            let pending = PendingIntervals::default();
+            pending.begin(begin, 1);
             let (mut over, mut period, mut shown, mut all) = (begin, interval, 0, 0);
             for signal in 0..signals {
                 over += period;
                 let cpu = over + signal * 7_919 % 3_000;
-                let weight = dues.fired(cpu, interval);
-                dues.answer(weight);
+                let weight = pending.perf_weight(cpu, interval);
+                pending.count(weight);
                 all += weight;
-                // It spends the first 0.3 ms of each millisecond in one method.
+                // The program spends the first 0.3 ms of each millisecond in one method.
                 if cpu % interval < 300_000 {
                     shown += weight;
                 }
-                if let Some(next) = dues.next_period(cpu, interval) {
+                if let Some(next) = pending.next_period(cpu, interval) {
                     period = next;
                     over = cpu + 2_000;
-                    dues.begin_period(over);
+                    pending.begin_period(over);
                 }
             }
             assert!((280..=320).contains(&(shown * 1_000 / all)), "{shown} of {all}");
-            all += dues.settle(over, interval);
+            all += pending.flush(over, interval);
             let ran = (over - begin) / interval;
             assert!(u64::from(all).abs_diff(ran) <= 3, "{all} intervals for {ran}");
         }
     }
 
     #[test]
-    fn what_was_passed_over_is_taken_once_and_settled_with_the_rest() {
-        let dues = Dues::default();
-        dues.begin(0, 1);
-        assert_eq!(dues.take_passed_over(), 0);
-        dues.pass_over(dues.due(2_000, 1_000));
-        dues.pass_over(dues.due(3_000, 1_000));
-        assert_eq!((dues.take_passed_over(), dues.take_passed_over()), (3, 0));
-        dues.pass_over(3);
-        assert_eq!((dues.settle(4_000, 1_000), dues.take_passed_over()), (4, 0));
-        dues.pass_over(1);
-        dues.begin(4_000, 1);
-        assert_eq!(dues.take_passed_over(), 0, "another thread has the slot");
+    fn skipped_intervals_are_taken_once_and_flushed_with_the_rest() {
+        let pending = PendingIntervals::default();
+        pending.begin(0, 1);
+        assert_eq!(pending.take_skipped(), 0);
+        pending.skip(pending.due(2_000, 1_000));
+        pending.skip(pending.due(3_000, 1_000));
+        assert_eq!((pending.take_skipped(), pending.take_skipped()), (3, 0));
+        pending.skip(3);
+        assert_eq!((pending.flush(4_000, 1_000), pending.take_skipped()), (4, 0));
+        pending.skip(1);
+        pending.begin(4_000, 1);
+        assert_eq!(pending.take_skipped(), 0, "another thread has the slot");
     }
 
-    /// Signals of a perf event at the ends of its periods, by its own timer, to a thread whose
-    /// clock is slower than that by some nanoseconds a period; the kernel delivers each of them as
-    /// late as `late` says of its time. Gives the weights of the samples.
+    /// Returns the weights of samples by a perf event whose signals come at the ends of its
+    /// periods. The thread's clock is `slower` nanoseconds a period slower than the event's timer.
+    /// The kernel delivers each signal `late` nanoseconds after the period's end.
     fn weights(slower: u64, late: impl Fn(u64) -> u64, signals: u64) -> Vec<u64> {
-        let (interval, dues) = (1_000_000, Dues::default());
-        dues.begin(400_000_u64.wrapping_sub(interval), 1);
+        let (interval, pending) = (1_000_000, PendingIntervals::default());
+        pending.begin(400_000_u64.wrapping_sub(interval), 1);
         let mut delivered = 0;
         (0..signals)
             .map(|number| 400_000 + number * (interval - slower))
             .filter_map(|over| {
                 let cpu = over + late(over);
-                // It is pending once.
+                // A signal whose period ends while another one is pending is lost.
                 if over <= delivered {
                     return None;
                 }
                 delivered = cpu;
-                let weight = dues.fired(cpu, interval);
-                dues.answer(weight);
+                let weight = pending.perf_weight(cpu, interval);
+                pending.count(weight);
                 Some(u64::from(weight))
             })
             .collect()
     }
 
     #[test]
-    fn a_signal_that_the_kernel_delivers_late_weighs_no_more_for_it() {
-        // In each 3.7 ms the thread spends 0.7 ms in the kernel, and has a signal from there at its
+    fn a_late_signal_weighs_no_more() {
+        // In each 3.7 ms the thread spends 0.7 ms in the kernel, which delivers a signal at its
         // end.
         let into = |over: u64| over % 3_700_000;
         let late = |over: u64| 700_000_u64.saturating_sub(into(over));
@@ -351,7 +356,7 @@ mod tests {
             let total: u64 = all.iter().sum();
             let expected = 20_000 * (1_000_000 - slower) / 1_000_000;
             assert!(total.abs_diff(expected) <= 1, "{total} intervals for {expected}");
-            // 0.7 of 3.7 ms.
+            // The kernel's share is 0.7 of 3.7 ms.
             assert!(
                 (in_kernel * 1_000).abs_diff(total * 700 / 3_700 * 1_000) < total * 10,
                 "{in_kernel} of {total}, {slower} ns"
@@ -360,42 +365,43 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_found_by_chance_has_its_time_where_it_ran() {
-        let (interval, dues, mut random) = (1_000, Dues::default(), 1_u64);
-        dues.begin(0, 1);
+    fn a_thread_found_by_chance_gets_its_time_where_it_ran() {
+        let (interval, pending, mut random) = (1_000, PendingIntervals::default(), 1_u64);
+        pending.begin(0, 1);
         let mut chance = |percent: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) % 100 < percent
         };
-        // By turns it runs a tenth of the time and all of the time. A look each two intervals.
+        // The thread alternates between running a tenth of the time and all of the time. The agent
+        // looks once in two intervals.
         let (mut cpu, mut shown, mut ran) = (0, [0_u64; 2], [0_u64; 2]);
         for look in 0..40_000 {
             let (phase, share) = if look / 100 % 2 == 0 { (0, 10) } else { (1, 100) };
             cpu += 2 * interval * share / 100;
             ran[phase] += 2 * share;
             if chance(share) {
-                let weight = dues.seen(cpu, interval, 2);
-                dues.answer(weight);
+                let weight = pending.seen_weight(cpu, interval, 2);
+                pending.count(weight);
                 shown[phase] += u64::from(weight);
             }
         }
         for (shown, ran) in shown.into_iter().zip(ran) {
             assert!((shown * 100).abs_diff(ran) < ran / 10, "{shown} intervals for {ran} hundredths");
         }
-        assert!(dues.balance(cpu, interval).abs() <= 2 * SLACK, "{}", dues.balance(cpu, interval));
+        assert!(pending.balance(cpu, interval).abs() <= 2 * SLACK, "{}", pending.balance(cpu, interval));
     }
 
     #[test]
-    fn what_was_settled_is_not_counted_again() {
-        let (interval, dues) = (1_000, Dues::default());
-        dues.begin(0, 1);
-        assert_eq!((dues.fired(1_000, interval), dues.due(1_000, interval)), (1, 1));
-        dues.answer(1);
-        assert_eq!(dues.settle(500_400, interval), 499);
+    fn flushed_intervals_are_not_counted_again() {
+        let (interval, pending) = (1_000, PendingIntervals::default());
+        pending.begin(0, 1);
+        assert_eq!((pending.perf_weight(1_000, interval), pending.due(1_000, interval)), (1, 1));
+        pending.count(1);
+        assert_eq!(pending.flush(500_400, interval), 499);
         let weights: Vec<u32> = (501..511)
             .map(|at| {
-                let weight = dues.fired(at * 1_000, interval);
-                dues.answer(weight);
+                let weight = pending.perf_weight(at * 1_000, interval);
+                pending.count(weight);
                 weight
             })
             .collect();
@@ -403,8 +409,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_while_the_kernel_works_for_longer_is_its_own() {
-        // Of each 9.7 ms the last 3.5, in which three or four periods end.
+    fn signals_lost_in_long_kernel_work_count_for_the_kernel() {
+        // The kernel works for the last 3.5 ms of each 9.7 ms, in which three or four periods end.
         let into = |over: u64| over % 9_700_000;
         let late = |over: u64| if into(over) > 6_200_000 { 9_700_000 - into(over) } else { 0 };
         let all = weights(0, late, 20_000);
@@ -422,19 +428,19 @@ mod tests {
         {
             let mut total = 0;
             for draw in 0..draws {
-                let dues = Dues::default();
-                dues.begin(Phase::draw(interval * draw / draws, 0, 0, interval).base, 1);
-                // A signal comes late by chance, and twice the stride grows.
+                let pending = PendingIntervals::default();
+                pending.begin(Phase::draw(interval * draw / draws, 0, 0, interval).base, 1);
+                // The signal comes late by a random time, and the stride grows twice.
                 let mut cpu = changed + draw * 7_919 % 30_000;
                 for stride in strides {
-                    total += u64::from(dues.due(cpu, interval));
-                    dues.answer(dues.due(cpu, interval));
-                    dues.lengthen(cpu, interval, stride);
+                    total += u64::from(pending.due(cpu, interval));
+                    pending.count(pending.due(cpu, interval));
+                    pending.lengthen_stride(cpu, interval, stride);
                     cpu += 13_000 + draw * 104_729 % 40_000;
                 }
-                total += u64::from(dues.due(ended, interval));
+                total += u64::from(pending.due(ended, interval));
             }
-            // Two in a hundred: the due times are drawn, and not as even as they could be.
+            // The limit is 2 %: the due times are drawn, so they are not perfectly even.
             let expected = draws * ended / interval;
             assert!(total.abs_diff(expected) * 50 < expected, "{total} intervals for {expected}");
         }

@@ -1,35 +1,31 @@
-//! When a thread's first signals come: at a random time, so that short threads are seen in
-//! proportion to their time, and never so soon that the machine could not afford a timer of that
-//! period.
+//! The time of a thread's first signals. It is random, so that short threads are seen in proportion
+//! to their time. It is never too soon for the machine to afford a timer of that period.
 //!
 //! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k
-//! = 1, 2, 3…, and the first of these lies at a random distance, even over one interval, behind the
-//! clock's reading from which the thread is sampled. So a stretch of CPU time L holds L / interval
-//! due times in the mean, whatever L is. Each of them is answered by one unit of weight, and by one
-//! only:
-//! - by the signal that comes at that time, if it is at least [`FLOOR`] away when the engine is
-//!   armed;
-//! - else by the first signal, which comes after the floor, and has the due times before it in its
-//!   weight; the one after that comes at a due time again, so the shift is not handed on;
-//! - or, since a signal may be late or get lost, by the next signal, whose weight is all that was
-//!   due by then;
-//! - if the thread ends, or the recording, before that, by a sample without a stack, since none was
-//!   taken.
+//! = 1, 2, 3… The first due time comes a random distance, drawn evenly over one interval, after the
+//! clock's reading from which the thread is sampled. So CPU time L has L / interval due times in
+//! the mean, whatever L is. Exactly one unit of weight stands for each of them:
+//! - If the first due time is at least [`FLOOR`] away when the engine is armed, the signal comes at
+//!   that time.
+//! - Otherwise the first signal comes after the floor, and its weight includes the due times before
+//!   it. The next signal comes at a due time again, so the shift does not last.
+//! - A signal may be late or get lost. Then the weight of the next signal is all that was due by
+//!   then.
+//! - If the thread or the recording ends before that, a sample without a stack has the weight.
 //!
-//! (A perf event that is blind inside the kernel goes by its signals once its regular period has
-//! begun: the clock would charge the kernel's time to what the thread does next.)
+//! (A perf event that does not see the kernel counts its signals once its regular period has begun.
+//! The clock would charge the kernel's time to the thread's next code.)
 //!
-//! So no weight is lost or made, only some of it is shown later than it was due, by less than the
-//! floor. What a thread does in its first [`FLOOR`] of CPU time is never seen: its weight is shown
-//! where the thread is when the floor is over.
+//! So no weight is lost or added. Some of it is shown later than it was due, by less than the
+//! floor. The code that a thread runs in its first [`FLOOR`] of CPU time is never seen. Its weight
+//! is shown where the thread is when the floor is over.
 //!
 //! **Why a floor.** A perf event repeats its first period until the handler has set the regular
-//! one. A period that is not much longer than the interrupt itself takes is over again before the
-//! thread is back in user mode: the signal is not delivered, the handler does not run, and a
-//! virtual core does nothing else.
+//! one. If a period is not much longer than the interrupt itself, it ends again before the thread
+//! is back in user mode. Then the signal is not delivered, the handler does not run, and a virtual
+//! core does nothing else.
 //!
-//! This file must never give out a period below the floor, but for an interval that is shorter
-//! itself.
+//! This file must never return a period below the floor, unless the interval itself is shorter.
 //!
 //! # Invariants
 //!
@@ -42,21 +38,22 @@
 /// many times that on a busy host.
 pub const FLOOR: u64 = 250_000;
 
-/// How a thread begins to be sampled.
+/// The first due time and the first period of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// One interval before the first due time, by the thread's CPU clock. It may lie before the
-    /// clock's zero: then it wraps.
+    /// One interval before the first due time, by the thread's CPU clock. A time before the clock's
+    /// zero wraps.
     pub base: u64,
-    /// The period until the first signal.
+    /// The period until the first signal, in nanoseconds.
     pub first: u64,
-    /// The first signal comes after its due time, so that the second one has to make up for it.
+    /// True if the first signal comes after its due time, so that the second period must be
+    /// shorter.
     pub late: bool,
 }
 
 impl Phase {
-    /// For a thread whose CPU clock is at `now`, and which is sampled from the clock's reading
-    /// `from` on; `random` is any number, evenly drawn.
+    /// Draws the phase of a thread whose CPU clock is at `now`, and which is sampled from the
+    /// clock's reading `from` on. `random` is any evenly drawn number.
     #[must_use]
     pub fn draw(random: u64, from: u64, now: u64, interval: u64) -> Self {
         let distance = 1 + random.checked_rem(interval).unwrap_or(0);
@@ -67,17 +64,17 @@ impl Phase {
     }
 }
 
-/// The period after a first signal that was late: to the next time at which a sample is due, or, if
-/// that is nearer than the floor, to the one after it, whose signal then answers both.
+/// Returns the period after a late first signal, which ends at the next due time. If that is nearer
+/// than the floor, the period ends at the due time after it, and its signal stands for both.
 #[must_use]
 pub fn to_next_due(base: u64, answered: u64, now: u64, interval: u64) -> u64 {
     let next = base.wrapping_add(answered.saturating_add(1).saturating_mul(interval));
-    // The base may have wrapped; how far the clock is from it has not.
+    // The base may have wrapped, but the distance between clock and base has not.
     let away = next.wrapping_sub(base).saturating_sub(now.wrapping_sub(base));
     if away < floor(interval) { away.saturating_add(interval) } else { away }
 }
 
-/// The shortest period of a perf event with this interval.
+/// Returns the shortest period of a perf event with this interval.
 pub fn floor(interval: u64) -> u64 {
     FLOOR.min(interval)
 }
@@ -88,9 +85,9 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// A thread on a machine whose timers are exact, armed at `armed` on its clock and ended at
-    /// `ended`: the period of each timer, and the weight of its samples with that of its last,
-    /// which it has no stack for.
+    /// Simulates a thread from `armed` to `ended` on its clock, on a machine with exact timers. The
+    /// result is the period of each timer, and the weight of all samples, including the last one
+    /// without a stack.
     fn live(random: u64, armed: u64, ended: u64, interval: u64) -> (Vec<u64>, u64) {
         let Phase { base, first, late } = Phase::draw(random, 0, armed, interval);
         let due = |clock: u64| clock.wrapping_sub(base) / interval;
@@ -112,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn each_due_time_is_answered_once() {
+    fn each_due_time_is_counted_once() {
         for interval in [50_000, 200_000, 250_000, 300_000, 1_000_000, 10_000_000] {
             for ended in [90_000, 200_000, 260_000, 1_000_000, 1_700_000, 5_000_000, 33_333_333] {
-                // Every phase there is, evenly.
+                // The draws cover all phases evenly.
                 let draws = 1_000;
                 let total: u64 = (0..draws)
                     .map(|draw| {
@@ -148,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_signal_that_is_not_late_is_at_its_due_time() {
+    fn a_first_signal_in_time_is_at_its_due_time() {
         let phase = Phase::draw(599_999, 5_000, 5_000, 1_000_000);
         assert_eq!((phase.first, phase.late), (600_000, false));
         assert_eq!(phase.base.wrapping_add(1_000_000), 605_000);

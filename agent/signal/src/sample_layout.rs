@@ -1,9 +1,10 @@
-//! How a sample lies in a lane: ten words of head, then what the virtual thread is called that was
-//! carried, then the accounts, each walker's, and then what was recovered.
+//! The layout of a sample in a lane.
 //!
-//! An account is three words, of its answer and its origin, of where it begins, and of where it is
-//! cut; behind them lie the frames as the walker wrote them. Written by the handler, read by the
-//! drain; the one place that knows the layout.
+//! A sample is ten words of head, the name of the mounted virtual thread, and the candidate stacks:
+//! first one of each walker, then the recovered ones. A candidate is three words and then its
+//! frames as the walker wrote them. The three words are answer and origin, the pc where the walk
+//! began, and the cut. The handler writes the layout and the drain reads it, both by this module
+//! alone.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
 use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
@@ -13,138 +14,138 @@ use crate::lane::{Claim, Entry};
 
 /// Words before the name.
 const HEAD_WORDS: usize = 10;
-/// Words of an account before its frames.
-const ACCOUNT_WORDS: usize = 3;
+/// Words of a candidate before its frames.
+const CANDIDATE_WORDS: usize = 3;
 
-/// At most so many stacks are recovered of a sample.
-pub const RECOVERED: usize = 3;
+/// How many stacks are recovered for a sample at most.
+pub const MAX_RECOVERED: usize = 3;
 
-/// The words that the longest sample can need: of so many walkers, each with an account of so many
-/// frames; and of so many that were recovered, which are one fewer where a walker has a stack: so
-/// whichever are more have room for all frames.
+/// Returns the most words that a sample can need. Each candidate of `walkers` has up to `depth`
+/// frames, and so has each recovered one. If a walker has a stack, one fewer is recovered. So space
+/// for the frames of the larger group is enough.
 #[must_use]
-pub const fn longest(walkers: usize, recovered: usize, depth: usize) -> usize {
-    let accounts = if recovered > walkers { recovered } else { walkers };
-    HEAD_WORDS + NAME_WORDS + (walkers + recovered) * ACCOUNT_WORDS + accounts * depth * FRAME_WORDS
+pub const fn max_words(walkers: usize, recovered: usize, depth: usize) -> usize {
+    let candidates = if recovered > walkers { recovered } else { walkers };
+    HEAD_WORDS + NAME_WORDS + (walkers + recovered) * CANDIDATE_WORDS + candidates * depth * FRAME_WORDS
 }
 
-/// Whose walk it is.
+/// The walk that a candidate stack comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The number of the walker.
+    /// The index of the walker.
     pub walker: u8,
-    /// It was asked to be compared, whatever the first one said.
+    /// True if all walkers were called to compare them, whatever the first one found.
     pub compared: bool,
-    /// It has not begun where the thread was interrupted; and whether there is a frame before,
-    /// which is just being made or taken down.
-    pub begun: Option<bool>,
-    /// The number of the strategy that repaired the context; `None` if nobody did.
+    /// `Some` if the walk began at a resume point instead of the interrupted instruction. The value
+    /// is true if the frame before it was being set up or removed.
+    pub resumed: Option<bool>,
+    /// The number of the strategy that repaired the context, or `None` for the context as it was.
     pub strategy: Option<u16>,
 }
 
 impl Origin {
-    /// The first walker's, of the context as it is.
-    pub const FIRST: Self = Self { walker: 0, compared: false, begun: None, strategy: None };
+    /// The origin of the first walker, from the context as it was.
+    pub const FIRST: Self = Self { walker: 0, compared: false, resumed: None, strategy: None };
 
-    const fn number(self) -> u32 {
+    const fn to_bits(self) -> u32 {
         let strategy = match self.strategy {
             Some(number) => number.wrapping_add(1),
             None => 0,
         };
-        let begun = match self.begun {
+        let resumed = match self.resumed {
             None => 0,
             Some(before) => 1 + before as u32,
         };
-        (self.walker as u32) << 24 | (self.compared as u32) << 18 | begun << 16 | strategy as u32
+        (self.walker as u32) << 24 | (self.compared as u32) << 18 | resumed << 16 | strategy as u32
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a number")]
-    const fn of(number: u32) -> Self {
+    const fn from_bits(bits: u32) -> Self {
         Self {
-            walker: (number >> 24) as u8,
-            compared: number & 1 << 18 != 0,
-            begun: match number >> 16 & 3 {
+            walker: (bits >> 24) as u8,
+            compared: bits & 1 << 18 != 0,
+            resumed: match bits >> 16 & 3 {
                 0 => None,
                 before => Some(before == 2),
             },
-            strategy: (number as u16).checked_sub(1),
+            strategy: (bits as u16).checked_sub(1),
         }
     }
 }
 
-/// A sample that is being written, account by account.
+/// A sample that is being written, one candidate stack after the other.
 #[derive(Debug)]
 pub struct Sample<'l, 'm> {
     claim: Claim<'l, 'm>,
-    /// Where the next account begins.
+    /// The index of the next candidate's first word.
     next: usize,
-    named: Named,
-    /// The most frames of an account.
+    name_flags: NameFlags,
+    /// The most frames of a candidate.
     depth: usize,
 }
 
 impl<'l, 'm> Sample<'l, 'm> {
-    /// A sample without an account, each of which may have so many frames, and one more, by the
-    /// claim's length.
+    /// Makes a sample without candidates. The claim must have space for `depth` frames, and one
+    /// more, in each candidate.
     #[inline]
     pub fn new(claim: Claim<'l, 'm>, depth: usize) -> Self {
-        Self { claim, next: HEAD_WORDS, named: Named::default(), depth }
+        Self { claim, next: HEAD_WORDS, name_flags: NameFlags::default(), depth }
     }
 
-    /// Writes what the virtual thread is called; before any account.
+    /// Writes the name of the virtual thread. It must come before any candidate.
     #[inline]
-    pub fn name(&mut self, name: &VthreadName) {
-        self.named = Named { bytes: name.bytes, wide: name.wide, unread: name.unread };
-        for word in name.words.iter().take(self.named.words()) {
+    pub fn set_name(&mut self, name: &VthreadName) {
+        self.name_flags = NameFlags { bytes: name.bytes, wide: name.wide, unread: name.unread };
+        for word in name.words.iter().take(self.name_flags.words()) {
             self.claim.set(self.next, *word);
             self.next = self.next.wrapping_add(1);
         }
     }
 
-    /// Where the next account's frames are to be written, and how many of them.
+    /// Returns the buffer for the frames of the next candidate.
     #[inline]
-    pub fn room(&self) -> Room {
-        let frames = self.claim.pointer(self.next.wrapping_add(ACCOUNT_WORDS)).cast();
+    pub fn buffer(&self) -> Room {
+        let frames = self.claim.pointer(self.next.wrapping_add(CANDIDATE_WORDS)).cast();
         Room { frames, depth: i32::try_from(self.depth).unwrap_or(i32::MAX) }
     }
 
-    /// The first of those frames, before they are taken in.
+    /// Returns the first `count` frames of that buffer, before the candidate is added.
     ///
     /// # Safety
-    /// So many must have been written.
+    /// A walker must have written that many frames.
     #[inline]
-    pub unsafe fn written(&self, count: u32) -> &[RawFrame] {
-        // SAFETY: by the caller's promise; until the claim is published nobody else has its words.
-        unsafe { core::slice::from_raw_parts(self.room().frames, count as usize) }
+    pub unsafe fn written_frames(&self, count: u32) -> &[RawFrame] {
+        // SAFETY: the caller promised that the frames were written. Until the claim is published,
+        // no other thread uses its words.
+        unsafe { core::slice::from_raw_parts(self.buffer().frames, count as usize) }
     }
 
-    /// Takes in the account whose frames were written, of a walk that began at this pc, and where
-    /// it is cut.
+    /// Adds the candidate whose frames are in the buffer, of a walk that began at `pc`.
     #[inline]
-    pub fn add(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
-        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.number()));
+    pub fn add_candidate(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
+        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.to_bits()));
         self.claim.set(self.next.wrapping_add(1), pc as u64);
-        self.claim.set(self.next.wrapping_add(2), word_of(cut));
+        self.claim.set(self.next.wrapping_add(2), encode_cut(cut));
         let frames = answer.map_or(0, |frames| frames as usize);
-        self.next = self.next.wrapping_add(ACCOUNT_WORDS + frames.wrapping_mul(FRAME_WORDS));
+        self.next = self.next.wrapping_add(CANDIDATE_WORDS + frames.wrapping_mul(FRAME_WORDS));
     }
 
-    /// How many words it has.
+    /// Returns how many words the sample has so far.
     #[inline]
     pub fn words(&self) -> usize {
         self.next
     }
 
-    /// Publishes it under this head.
+    /// Publishes the sample with this head.
     #[inline]
     pub fn publish(self, head: &Head) {
-        let Self { claim, next, named, .. } = self;
+        let Self { claim, next, name_flags, .. } = self;
         claim.set(1, head.time);
         claim.set(2, head.cpu);
         claim.set(3, pair(head.tid, head.serial));
-        claim.set(4, pair(head.weight, head.took));
-        claim.set(5, pair(u32::from(head.witnessed) | named.number(), head.context));
-        claim.set(6, head.carried);
+        claim.set(4, pair(head.weight, head.handler_ns));
+        claim.set(5, pair(u32::from(head.wants_witness) | name_flags.to_bits(), head.context));
+        claim.set(6, head.mounted_vthread);
         for (at, word) in (7..).zip(head.trace) {
             claim.set(at, word);
         }
@@ -152,11 +153,11 @@ impl<'l, 'm> Sample<'l, 'm> {
     }
 }
 
-/// Reads the head of an entry; `None` if it is too short to be a sample.
+/// Reads the head of an entry. The result is `None` if the entry is too short to be a sample.
 #[must_use]
 pub fn head(entry: &Entry<'_>) -> Option<Head> {
     let (tid, serial) = split(entry.word(3)?);
-    let (weight, took) = split(entry.word(4)?);
+    let (weight, handler_ns) = split(entry.word(4)?);
     let (flags, context) = split(entry.word(5)?);
     Some(Head {
         time: entry.word(1)?,
@@ -164,31 +165,31 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
         tid,
         serial,
         weight,
-        took,
+        handler_ns,
         context,
-        carried: entry.word(6)?,
+        mounted_vthread: entry.word(6)?,
         trace: [entry.word(7)?, entry.word(8)?, entry.word(9)?],
-        witnessed: flags & 1 != 0,
+        wants_witness: flags & 1 != 0,
     })
 }
 
-/// How much of a sample is a name.
+/// The encoding and the length of the virtual thread's name.
 #[derive(Debug, Clone, Copy, Default)]
-struct Named {
+struct NameFlags {
     bytes: u8,
-    /// Each letter has two of them.
+    /// True if a character has two bytes (UTF-16), false if it has one (Latin-1).
     wide: bool,
-    /// There may be one, which could not be read.
+    /// True if a name may exist, and could not be read.
     unread: bool,
 }
 
-impl Named {
-    /// Beside whether the sample is witnessed.
-    const fn number(self) -> u32 {
+impl NameFlags {
+    /// Encodes the value for the head's flag word, whose lowest bit says that a witness is wanted.
+    const fn to_bits(self) -> u32 {
         (self.wide as u32) << 1 | (self.unread as u32) << 2 | (self.bytes as u32) << 8
     }
 
-    fn of(entry: &Entry<'_>) -> Self {
+    fn from_entry(entry: &Entry<'_>) -> Self {
         let (flags, _) = entry.word(5).map_or((0, 0), split);
         #[expect(clippy::cast_possible_truncation, reason = "a byte of it")]
         Self { bytes: (flags >> 8) as u8, wide: flags & 2 != 0, unread: flags & 4 != 0 }
@@ -199,39 +200,39 @@ impl Named {
     }
 }
 
-/// What the virtual thread is called that was carried, letter by letter as UTF-16 has them; `None`
-/// if that could not be read.
+/// Returns the name of the mounted virtual thread as UTF-16 code units. The result is `None` if the
+/// name could not be read.
 pub fn name<'e>(entry: &'e Entry<'_>) -> Option<impl Iterator<Item = u16> + 'e> {
-    let named = Named::of(entry);
+    let name_flags = NameFlags::from_entry(entry);
     let byte = move |at: usize| {
         let word = entry.word(HEAD_WORDS.checked_add(at / size_of::<u64>())?)?;
         word.to_le_bytes().get(at % size_of::<u64>()).copied()
     };
-    let step = 1 + usize::from(named.wide);
-    let letters = (0..usize::from(named.bytes)).step_by(step).map_while(move |at| {
+    let step = 1 + usize::from(name_flags.wide);
+    let letters = (0..usize::from(name_flags.bytes)).step_by(step).map_while(move |at| {
         let low = byte(at)?;
-        let high = if named.wide { byte(at.checked_add(1)?)? } else { 0 };
+        let high = if name_flags.wide { byte(at.checked_add(1)?)? } else { 0 };
         Some(u16::from_le_bytes([low, high]))
     });
-    (!named.unread).then_some(letters)
+    (!name_flags.unread).then_some(letters)
 }
 
-/// One walker's account of a sample.
+/// A candidate stack of a sample.
 #[derive(Debug)]
-pub struct Account<'e> {
+pub struct CandidateStack<'e> {
     pub answer: Answer,
     pub origin: Origin,
     /// The instruction that the walk begins at.
     pub pc: usize,
-    /// Where frames are lacking.
+    /// The place where frames are missing.
     pub cut: Option<Cut>,
     entry: &'e Entry<'e>,
-    /// Where its frames lie.
+    /// The indices of the words of its frames.
     words: core::ops::Range<usize>,
 }
 
-impl Account<'_> {
-    /// Its frames, leaf first.
+impl CandidateStack<'_> {
+    /// Returns the frames, leaf first.
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         self.words.clone().step_by(FRAME_WORDS).map_while(|at| {
             let words = [self.entry.word(at)?, self.entry.word(at.checked_add(1)?)?];
@@ -240,29 +241,29 @@ impl Account<'_> {
     }
 }
 
-/// The accounts of a sample: each walker's, in their order, and then what was recovered. One that
-/// says that it has more than the entry does is cut.
-pub fn accounts<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = Account<'e>> {
-    let mut next = HEAD_WORDS.saturating_add(Named::of(entry).words());
+/// Returns the candidates of a sample: first the walkers' in their order, then the recovered ones.
+/// A candidate that is longer than the entry ends with the entry.
+pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateStack<'e>> {
+    let mut next = HEAD_WORDS.saturating_add(NameFlags::from_entry(entry).words());
     core::iter::from_fn(move || {
-        let (told, origin) = split(entry.word(next)?);
-        let answer = answer_of(told.cast_signed());
+        let (answer, origin) = split(entry.word(next)?);
+        let answer = answer_of(answer.cast_signed());
         let pc = usize::try_from(entry.word(next.checked_add(1)?)?).unwrap_or(0);
-        let cut = cut_of(entry.word(next.checked_add(2)?)?);
-        let begin = next.checked_add(ACCOUNT_WORDS)?;
+        let cut = decode_cut(entry.word(next.checked_add(2)?)?);
+        let begin = next.checked_add(CANDIDATE_WORDS)?;
         let frames = answer.map_or(0, |frames| frames as usize);
         let end = begin.saturating_add(frames.saturating_mul(FRAME_WORDS));
         next = end;
-        Some(Account { answer, origin: Origin::of(origin), pc, cut, entry, words: begin..end })
+        Some(CandidateStack { answer, origin: Origin::from_bits(origin), pc, cut, entry, words: begin..end })
     })
 }
 
-/// A cut as a word: never behind no frame, which is therefore none.
-pub(crate) fn word_of(cut: Option<Cut>) -> u64 {
+/// Encodes a cut. A cut comes after at least one frame, so 0 encodes `None`.
+pub(crate) fn encode_cut(cut: Option<Cut>) -> u64 {
     cut.map_or(0, |cut| pair(cut.at, cut.frames))
 }
 
-pub(crate) fn cut_of(word: u64) -> Option<Cut> {
+pub(crate) fn decode_cut(word: u64) -> Option<Cut> {
     let (at, frames) = split(word);
     (at > 0).then_some(Cut { at, frames })
 }
@@ -290,26 +291,31 @@ mod tests {
         tid: u32::MAX,
         serial: 3,
         weight: 9,
-        took: u32::MAX,
+        handler_ns: u32::MAX,
         context: u32::MAX - 1,
-        carried: u64::MAX - 2,
+        mounted_vthread: u64::MAX - 2,
         trace: [1, u64::MAX - 3, 4],
-        witnessed: true,
+        wants_witness: true,
     };
 
     fn words() -> Vec<Word> {
         (0..64).map(|_| Word::default()).collect()
     }
 
-    /// Writes a sample with these accounts.
-    fn write(lane: &Lane<'_>, accounts: &[Result<&[RawFrame], Reason>]) {
-        let mut sample = Sample::new(lane.claim(longest(accounts.len(), 0, 4)).unwrap(), 3);
-        for account in accounts {
-            for (at, frame) in account.iter().flat_map(|frames| frames.iter()).enumerate() {
-                // SAFETY: the claim has room for four frames in each account.
-                unsafe { sample.room().frames.add(at).write(*frame) };
+    /// Writes a sample with these candidates.
+    fn write(lane: &Lane<'_>, candidates: &[Result<&[RawFrame], Reason>]) {
+        let mut sample = Sample::new(lane.claim(max_words(candidates.len(), 0, 4)).unwrap(), 3);
+        for candidate in candidates {
+            for (at, frame) in candidate.iter().flat_map(|frames| frames.iter()).enumerate() {
+                // SAFETY: the claim has space for four frames in each candidate.
+                unsafe { sample.buffer().frames.add(at).write(*frame) };
             }
-            sample.add(account.map(|frames| u32::try_from(frames.len()).unwrap()), None, Origin::FIRST, 7);
+            sample.add_candidate(
+                candidate.map(|frames| u32::try_from(frames.len()).unwrap()),
+                None,
+                Origin::FIRST,
+                7,
+            );
         }
         sample.publish(&HEAD);
     }
@@ -319,14 +325,15 @@ mod tests {
     fn read(lane: &Lane<'_>) -> Vec<Read> {
         let mut seen = Vec::new();
         lane.drain(|entry| {
-            let accounts = accounts(entry).map(|account| (account.answer, account.frames().collect()));
-            seen.push((head(entry).unwrap(), accounts.collect()));
+            let candidates =
+                candidates(entry).map(|candidate| (candidate.answer, candidate.frames().collect()));
+            seen.push((head(entry).unwrap(), candidates.collect()));
         });
         seen
     }
 
     #[test]
-    fn a_sample_comes_out_as_it_went_in() {
+    fn a_sample_is_read_as_it_was_written() {
         let words = words();
         let lane = Lane::new(&words);
         let frames = [RawFrame { bci: NATIVE, method: usize::MAX }, RawFrame { bci: 17, method: 1 }];
@@ -337,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_before_the_accounts() {
+    fn a_name_precedes_the_candidates() {
         for (bytes, wide, letters) in [
             (&b"worker-31"[..], false, "worker-31".encode_utf16().collect::<Vec<_>>()),
             (&[0x60, 0x4f, 0x7d, 0x59], true, "你好".encode_utf16().collect()),
@@ -353,11 +360,11 @@ mod tests {
                 *word = u64::from_le_bytes(all);
             }
             let write = || {
-                let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap(), 3);
-                sample.name(&name);
-                // SAFETY: the claim has room for four frames.
-                unsafe { sample.room().frames.write(RawFrame { bci: 17, method: 1 }) };
-                sample.add(Ok(1), None, Origin::FIRST, 7);
+                let mut sample = Sample::new(lane.claim(max_words(1, 0, 4)).unwrap(), 3);
+                sample.set_name(&name);
+                // SAFETY: the claim has space for four frames.
+                unsafe { sample.buffer().frames.write(RawFrame { bci: 17, method: 1 }) };
+                sample.add_candidate(Ok(1), None, Origin::FIRST, 7);
                 sample.publish(&HEAD);
             };
             write();
@@ -373,41 +380,41 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_carries_an_account_for_each_walker() {
+    fn a_sample_has_a_candidate_for_each_walker() {
         let words = words();
         let lane = Lane::new(&words);
         let frame = |method| RawFrame { bci: 0, method };
         write(&lane, &[Ok(&[frame(1), frame(2)]), Err(Reason::CRASHED), Ok(&[frame(3)])]);
         let java = |method| Frame::Java { method: MethodId(method), bci: 0 };
-        let accounts = [
+        let candidates = [
             (Ok(2), [java(1), java(2)].to_vec()),
             (Err(Reason::CRASHED), Vec::new()),
             (Ok(1), [java(3)].to_vec()),
         ];
-        assert_eq!(read(&lane), [(HEAD, accounts.to_vec())]);
+        assert_eq!(read(&lane), [(HEAD, candidates.to_vec())]);
     }
 
     #[test]
-    fn an_account_says_whose_it_is_where_it_begins_and_where_it_is_cut() {
+    fn a_candidate_has_its_origin_its_start_and_its_cut() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 3, 4)).unwrap(), 3);
-        sample.add(Err(Reason::UNKNOWN_JAVA), None, Origin::FIRST, 11);
+        let mut sample = Sample::new(lane.claim(max_words(1, 3, 4)).unwrap(), 3);
+        sample.add_candidate(Err(Reason::UNKNOWN_JAVA), None, Origin::FIRST, 11);
         let recovered = Origin { strategy: Some(3), ..Origin::FIRST };
         let second = Origin { walker: 1, compared: true, ..Origin::FIRST };
-        let begun = Origin { begun: Some(true), ..Origin::FIRST };
-        let called = Origin { begun: Some(false), strategy: Some(0), ..Origin::FIRST };
-        for (origin, pc) in [(recovered, 12), (second, usize::MAX), (begun, 13), (called, 14)] {
-            // SAFETY: the claim has room for four frames in each account.
-            unsafe { sample.room().frames.write(RawFrame { bci: 0, method: 7 }) };
-            sample.add(Ok(1), Some(Cut { at: 1, frames: 9 }), origin, pc);
+        let resumed = Origin { resumed: Some(true), ..Origin::FIRST };
+        let called = Origin { resumed: Some(false), strategy: Some(0), ..Origin::FIRST };
+        for (origin, pc) in [(recovered, 12), (second, usize::MAX), (resumed, 13), (called, 14)] {
+            // SAFETY: the claim has space for four frames in each candidate.
+            unsafe { sample.buffer().frames.write(RawFrame { bci: 0, method: 7 }) };
+            sample.add_candidate(Ok(1), Some(Cut { at: 1, frames: 9 }), origin, pc);
         }
         sample.publish(&HEAD);
         let mut seen = Vec::new();
         lane.drain(|entry| {
-            let told =
-                accounts(entry).map(|it| (it.answer, it.origin, it.pc, it.cut.map_or(0, |cut| cut.frames)));
-            seen = told.collect();
+            let found =
+                candidates(entry).map(|it| (it.answer, it.origin, it.pc, it.cut.map_or(0, |cut| cut.frames)));
+            seen = found.collect();
         });
         assert_eq!(
             seen,
@@ -415,27 +422,27 @@ mod tests {
                 (Err(Reason::UNKNOWN_JAVA), Origin::FIRST, 11, 0),
                 (Ok(1), recovered, 12, 9),
                 (Ok(1), second, usize::MAX, 9),
-                (Ok(1), begun, 13, 9),
+                (Ok(1), resumed, 13, 9),
                 (Ok(1), called, 14, 9)
             ]
         );
     }
 
     #[test]
-    fn what_is_torn_or_no_sample_is_read_as_far_as_it_goes() {
+    fn a_truncated_sample_is_read_as_far_as_it_goes() {
         let words = words();
         let lane = Lane::new(&words);
-        let mut sample = Sample::new(lane.claim(longest(1, 0, 4)).unwrap(), 3);
-        // It says that it has a thousand frames, and has none.
+        let mut sample = Sample::new(lane.claim(max_words(1, 0, 4)).unwrap(), 3);
+        // The candidate's length is a thousand frames, but the sample ends before the first one.
         sample.claim.set(HEAD_WORDS, 1_000);
         sample.claim.set(HEAD_WORDS + 1, 0);
         sample.claim.set(HEAD_WORDS + 2, 0);
-        sample.next = HEAD_WORDS + ACCOUNT_WORDS;
+        sample.next = HEAD_WORDS + CANDIDATE_WORDS;
         sample.publish(&HEAD);
         assert_eq!(read(&lane), [(HEAD, [(Ok(1_000), Vec::new())].to_vec())]);
         for length in 1..HEAD_WORDS {
-            lane.claim(longest(1, 0, 4)).unwrap().publish(length);
-            lane.drain(|entry| assert_eq!((head(entry), accounts(entry).count()), (None, 0)));
+            lane.claim(max_words(1, 0, 4)).unwrap().publish(length);
+            lane.drain(|entry| assert_eq!((head(entry), candidates(entry).count()), (None, 0)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the handler samples with, and counts.
+//! The handler's settings and counters.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -8,97 +8,96 @@ use vouch_walk::walker::Walker;
 
 use crate::gate::Gate;
 use crate::outlet::Outlet;
-use crate::sample_layout::{RECOVERED, longest};
+use crate::sample_layout::{MAX_RECOVERED, max_words};
 use crate::slots::Slots;
-use crate::witness_rendezvous::Stay;
+use crate::witness_rendezvous::WitnessRendezvous;
 
-/// The gate through which every handler comes. There is one handler for the process, so there is
-/// one gate.
+/// The gate that every handler enters. There is one handler for the process, so there is one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
 
-/// How many intervals there are from one signal of a perf event to the next: threads take a longer
-/// stride up at their next signal. It only grows while a recording runs.
+/// How many intervals one period of a perf event has. Threads take up a longer stride at their next
+/// signal. The value only grows while a recording runs.
 pub static STRIDE: AtomicU32 = AtomicU32::new(1);
 
-/// All that a handler needs, put together by the agent before it opens the gate.
+/// All settings of the handler. The agent makes them before it opens the gate.
 #[derive(Debug)]
 pub struct Sampler {
-    /// They are asked in this order until one has a stack; in one of so many samples all of them,
-    /// to be compared.
+    /// The walkers, in the order in which they are called until one has a stack.
     pub walkers: &'static [&'static dyn Walker],
-    pub compare: u32,
-    /// It tells whom a thread carries.
-    pub own: Option<&'static HotspotWalker>,
-    /// It tells which of another walker's frames are the carrier's; `None`: they stay.
-    pub parts: Option<&'static HotspotWalker>,
-    /// What is done where a walk fails; `None`: nothing.
+    pub compare_every: u32,
+    /// The walker that reads which virtual thread is mounted.
+    pub vthread_reader: Option<&'static HotspotWalker>,
+    /// The walker that finds the carrier's frames in another walker's stack. With `None` they are
+    /// kept.
+    pub carrier_filter: Option<&'static HotspotWalker>,
+    /// The recovery after a failed walk. With `None` there is no recovery.
     pub recovery: Option<Recovery>,
     /// The most frames of a stack that are kept.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
-    /// The engine is blind while a thread is in the kernel: what signals say is then all that there
-    /// is, and the clock would charge the kernel's time to whatever the thread does next.
+    /// True if the engine does not see the kernel. Then the number of signals is the weight: the
+    /// clock would charge the kernel's time to the thread's next code.
     pub user_only: bool,
-    /// A thread rests after a walk that is dear; else just until it has run for an interval.
-    pub rests: bool,
-    /// Set by the agent while it reads what there is: no sample is taken, but no signal is lost,
+    /// True if a thread rests after a slow walk. Otherwise it rests until it has run for one
+    /// interval.
+    pub rests_after_slow_walks: bool,
+    /// True while the agent reads all counters. No sample is taken then, but no signal is lost,
     /// either.
     pub paused: AtomicBool,
     pub outlet: Outlet,
     pub slots: Slots<'static>,
     pub counters: Counters,
-    /// What the drain takes for a word of a sample, in nanoseconds, as far as the agent knows.
-    pub price: AtomicU64,
-    /// Set by the agent: the next walk that succeeds is to be witnessed, and the agent to be woken
-    /// for it.
+    /// The drain's estimated time for a word of a sample, in nanoseconds.
+    pub drain_ns_per_word: AtomicU64,
+    /// True if the next successful walk is to be witnessed. The handler then wakes the agent.
     pub witness_wanted: AtomicBool,
-    /// Where the thread of that sample stays.
-    pub stay: Stay,
+    /// The rendezvous of that sample's thread with the agent.
+    pub rendezvous: WitnessRendezvous,
 }
 
-// SAFETY: the fields are atomics, or not written after the gate was opened.
+// SAFETY: the fields are atomics, or are not written after the gate is opened.
 unsafe impl Sync for Sampler {}
 
 impl Sampler {
-    /// The words that the longest sample can need of which so many frames are kept: in each account
-    /// room for one more.
+    /// Returns the most words of a sample with up to `depth` frames. Each candidate has space for
+    /// one more frame.
     #[must_use]
-    pub fn longest(&self, depth: usize) -> usize {
-        let recovered = if self.recovery.is_some() { RECOVERED } else { 0 };
-        longest(self.walkers.len(), recovered, depth.saturating_add(1))
+    pub fn max_words(&self, depth: usize) -> usize {
+        let recovered = if self.recovery.is_some() { MAX_RECOVERED } else { 0 };
+        max_words(self.walkers.len(), recovered, depth.saturating_add(1))
     }
 }
 
-/// What the handler counts.
+/// The handler's counters.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Signals of the engine's, each of which is one sample, and samples that were due without one.
+    /// Samples so far: one for each signal of the engine, and those that were due without a signal.
     pub signals: AtomicU64,
-    /// What they weigh together.
+    /// The weight of these samples, in intervals.
     pub weight: AtomicU64,
-    /// Samples of threads without a slot for which no lane had room, and their weight: nobody knows
-    /// later what they were due.
+    /// Samples of threads without a slot that found no space in any lane. Without a slot, their
+    /// weight cannot stay pending.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
-    /// Signals that came while their thread rested: their time has no stack.
-    pub rested: AtomicU64,
-    /// Signals that came while no lane had room: the same, or it stays owed.
-    pub crowded: AtomicU64,
+    /// Signals that came while their thread rested. Their time has no stack.
+    pub skipped_resting: AtomicU64,
+    /// Signals that came while no lane had space. Their time has no stack, or stays pending.
+    pub skipped_no_lane: AtomicU64,
     /// Walks that faulted in the JVM's code.
-    pub crashed: AtomicU64,
-    /// Walks of our own that faulted.
-    pub astray: AtomicU64,
+    pub jvm_faults: AtomicU64,
+    /// Walks of Vouch's own walker that faulted.
+    pub own_faults: AtomicU64,
 }
 
 impl Counters {
-    /// Counts a sample, and says how many there were before it.
+    /// Counts a sample, and returns the number of samples before it.
     pub fn count(&self, weight: u32) -> u64 {
         self.weight.fetch_add(u64::from(weight), Ordering::Relaxed);
         self.signals.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts a sample that was counted and found no room.
+    /// Counts a sample that `count` has counted and that found no space.
     pub fn count_dropped(&self, weight: u32) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
         self.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);

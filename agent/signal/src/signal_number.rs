@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGPROF);
 
-/// The signal of the present recording, or of the next.
+/// Returns the signal of the current recording, or of the next one.
 pub fn get() -> c_int {
     NUMBER.load(Relaxed)
 }
 
-/// Chooses the signal. Its handler must be installed.
+/// Sets the signal. Its handler must be installed.
 pub fn set(number: c_int) {
     NUMBER.store(number, Relaxed);
 }

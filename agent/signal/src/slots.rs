@@ -1,10 +1,9 @@
-//! What a handler may know of the thread that it interrupted: a table of slots, found by the
-//! thread's id.
+//! The table of threads, in which a handler finds the slot of the interrupted thread by its id.
 //!
-//! The table has a fixed size and open addressing. The agent inserts and removes, one change at a
-//! time; a handler only looks up the id of its own thread, whose slot cannot be removed under it:
-//! the agent removes a slot on the thread itself, or when the thread is gone. No thread-local is
-//! used, because in a library that was loaded late the first touch of one may allocate.
+//! The table has a fixed size and open addressing. The agent inserts and removes slots, one change
+//! at a time. A handler only looks up its own thread. Its slot cannot be removed meanwhile, because
+//! the agent removes a slot on the thread itself or after the thread is gone. No thread-local is
+//! used: in a library that was loaded late, the first access of one may allocate.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -13,29 +12,28 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use vouch_walk::guard;
 use vouch_walk::kernel::own_tid;
 
-use crate::pending_intervals::Dues;
-use crate::smoothed_cost::Usual;
-use crate::thread_context::Purpose;
+use crate::pending_intervals::PendingIntervals;
+use crate::smoothed_cost::SmoothedCost;
+use crate::thread_context::ThreadContext;
 
-/// The key of a slot that was never used: a search ends here.
+/// The key of a slot that was never used. A search ends here.
 const EMPTY: u32 = 0;
-/// The key of a slot that was given back: a search goes on.
+/// The key of a slot that was removed. A search continues here.
 const REMOVED: u32 = u32::MAX;
-/// How far a thread's slot may lie from where its id hashes to.
-const REACH: usize = 512;
-/// So many ids in sequence have slots in sequence, each in its place: the kernel gives ids like
-/// that, and of a table that lies in memory only where it is used, threads that come one after the
-/// other use little.
-const NEIGHBOURS: u32 = 16;
+/// How many slots after its hash a thread's slot may be.
+const MAX_PROBES: usize = 512;
+/// How many sequential ids have sequential slots. The kernel hands out ids in sequence, so threads
+/// that start one after another use few pages of the table.
+const SEQUENTIAL_IDS: u32 = 16;
 
-/// What a thread waits for.
+/// A wait of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// By CLOCK_MONOTONIC.
+    /// The beginning, by CLOCK_MONOTONIC in nanoseconds.
     pub since: u64,
-    /// By which events say what they are.
+    /// The kind of the event that the wait becomes.
     pub kind: u64,
-    /// What is to be known of it at its end.
+    /// A value that the event needs at its end.
     pub note: u64,
 }
 
@@ -44,141 +42,149 @@ pub struct Wait {
 pub struct Slot {
     tid: AtomicU32,
     serial: AtomicU32,
-    /// The thread's JNIEnv, put here at ThreadStart and taken away at ThreadEnd. Null: nothing to
-    /// walk.
+    /// The thread's JNIEnv, set at ThreadStart and removed at ThreadEnd. Without it there is
+    /// nothing to walk.
     env: AtomicPtr<c_void>,
-    /// Where the thread's Java code says for whom it works. Null: it has said nothing yet.
-    purpose: AtomicPtr<Purpose>,
-    /// 1: the thread is none of ours to sample, or not armed.
+    /// The thread context, which the thread's Java code writes. It is null until the thread uses
+    /// it.
+    thread_context: AtomicPtr<ThreadContext>,
+    /// 1 if the thread is not sampled, or its engine is not armed.
     excluded: AtomicU32,
-    /// The weight that the agent owes the thread at its end: the next signal from the thread itself
-    /// has it.
-    owed: AtomicU32,
-    /// 1: the thread's perf event has not its regular period yet.
+    /// The weight of the sample at the thread's end. The next signal that the thread sends itself
+    /// takes it.
+    end_weight: AtomicU32,
+    /// 1 until the thread's perf event has its regular period.
     beginning: AtomicU32,
-    /// 1: its first signal comes after the time at which it is due.
+    /// 1 if the first signal comes after its due time.
     late: AtomicU32,
-    /// The thread's perf event; -1: it has none.
+    /// The file descriptor of the thread's perf event, or -1.
     descriptor: AtomicI32,
-    /// What is due of the thread.
-    pub dues: Dues,
-    /// The CPU time before which no further sample is taken: the last one was dear.
+    /// The intervals that are due and that no sample stands for yet.
+    pub pending: PendingIntervals,
+    /// The CPU time before which no further sample is taken, after a slow walk.
     rest_until: AtomicU64,
-    /// How long its walks usually take, in nanoseconds.
-    pub usual: Usual,
-    /// Signals that no sample stands for yet, where signals are counted and not the clock.
+    /// The smoothed cost of the thread's samples, in nanoseconds.
+    pub walk_cost: SmoothedCost,
+    /// Intervals of signals that no sample stands for yet, if signals are counted instead of the
+    /// clock.
     signals: AtomicU32,
-    /// The thread's CPU clock when the handler of a sample that is to be witnessed ended; 0 while
-    /// it runs.
-    left: AtomicU64,
-    /// What the thread waits for, in its callbacks: since when (0: for nothing), and the rest of
-    /// [`Wait`].
+    /// The thread's CPU clock at the end of a witnessed sample's handler, or 0 while the handler
+    /// runs.
+    witnessed_handler_end: AtomicU64,
+    /// The current [`Wait`], for the agent's callbacks: its beginning (0 without a wait), kind and
+    /// note.
     waits: [AtomicU64; 3],
-    /// While the thread walks: where its stack is to be unwound to if the walk faults. Else 0.
+    /// During a walk, the stack pointer to unwind to if the walk faults. Otherwise 0.
     walking: AtomicUsize,
 }
 
 impl Slot {
-    /// The thread's serial number.
+    /// Returns the thread's serial number.
     #[inline]
     pub fn serial(&self) -> u32 {
         self.serial.load(Ordering::Relaxed)
     }
 
-    /// True while it is the slot of this thread.
-    pub fn is_of(&self, tid: u32, serial: u32) -> bool {
+    /// True while the slot belongs to this thread.
+    pub fn belongs_to(&self, tid: u32, serial: u32) -> bool {
         self.tid.load(Ordering::Acquire) == tid && self.serial() == serial
     }
 
-    /// The thread's JNIEnv, or null.
+    /// Returns the thread's JNIEnv, or null.
     #[inline]
     pub fn env(&self) -> *mut c_void {
         self.env.load(Ordering::Acquire)
     }
 
-    /// Lets the handler walk this thread's Java stack, until `set_env` with null.
+    /// Allows the handler to walk this thread's Java stack, until the JNIEnv is set to null.
     pub fn set_env(&self, env: *mut c_void) {
         self.env.store(env, Ordering::Release);
     }
 
-    /// For whom the thread works; `None` if it has said nothing yet.
+    /// Returns the thread context, or `None` if the thread has none yet.
     #[inline]
-    pub fn purpose(&self) -> Option<&Purpose> {
-        // SAFETY: null, or what is never freed, by the promise of `set_purpose`.
-        unsafe { self.purpose.load(Ordering::Acquire).as_ref() }
+    pub fn thread_context(&self) -> Option<&ThreadContext> {
+        // SAFETY: the pointer is null, or comes from the `'static` reference in
+        // `set_thread_context`.
+        unsafe { self.thread_context.load(Ordering::Acquire).as_ref() }
     }
 
-    /// From here on the thread says there for whom it works; `None`: it says nothing any more.
-    pub fn set_purpose(&self, purpose: Option<&'static Purpose>) {
-        let purpose = purpose.map_or(null_mut(), |purpose| core::ptr::from_ref(purpose).cast_mut());
-        self.purpose.store(purpose, Ordering::Release);
+    /// Sets the memory in which the thread publishes its context, or removes it.
+    pub fn set_thread_context(&self, thread_context: Option<&'static ThreadContext>) {
+        let thread_context = thread_context
+            .map_or(null_mut(), |thread_context| core::ptr::from_ref(thread_context).cast_mut());
+        self.thread_context.store(thread_context, Ordering::Release);
     }
 
-    /// True if signals of this thread are not to be taken as samples.
+    /// True if this thread's signals take no samples.
     #[inline]
     pub fn excluded(&self) -> bool {
         self.excluded.load(Ordering::Acquire) != 0
     }
 
-    /// Takes the thread out of the recording, or in, once the slot has all that its engine's
-    /// signals need.
+    /// Excludes or includes the thread. Before it is included, the slot must have everything that
+    /// the engine's signals need.
     pub fn set_excluded(&self, excluded: bool) {
         self.excluded.store(u32::from(excluded), Ordering::Release);
     }
 
-    /// Leaves a weight for the signal that the thread will send to itself.
-    pub fn owe(&self, weight: u32) {
-        self.owed.store(weight, Ordering::Relaxed);
+    /// Stores the weight for the signal that the thread sends to itself at its end.
+    pub fn set_end_weight(&self, weight: u32) {
+        self.end_weight.store(weight, Ordering::Relaxed);
     }
 
-    /// Takes what is owed; 0 if nothing is.
+    /// Takes the weight for the thread's end, which is 0 if there is none.
     #[inline]
-    pub fn take_owed(&self) -> u32 {
-        if self.owed.load(Ordering::Relaxed) == 0 { 0 } else { self.owed.swap(0, Ordering::Relaxed) }
+    pub fn take_end_weight(&self) -> u32 {
+        if self.end_weight.load(Ordering::Relaxed) == 0 {
+            0
+        } else {
+            self.end_weight.swap(0, Ordering::Relaxed)
+        }
     }
 
-    /// A perf event begins, or none: the handler is to give it its regular period, and needs its
-    /// descriptor for that.
+    /// Notes that a perf event begins, or -1 for none. The handler sets the regular period through
+    /// its descriptor.
     pub fn set_beginning(&self, descriptor: i32, late: bool) {
         self.late.store(late.into(), Ordering::Relaxed);
         self.beginning.store(1, Ordering::Relaxed);
         self.descriptor.store(descriptor, Ordering::Release);
     }
 
-    /// The perf event is about to be closed: the handler must not use its descriptor any more.
+    /// Removes the descriptor before the perf event is closed, so that the handler does not use it.
     pub fn end_event(&self) {
         self.descriptor.store(-1, Ordering::Relaxed);
     }
 
-    /// The thread's perf event; `None` if it has none.
+    /// Returns the descriptor of the thread's perf event, or `None`.
     #[inline]
     pub fn event(&self) -> Option<i32> {
         Some(self.descriptor.load(Ordering::Acquire)).filter(|descriptor| *descriptor >= 0)
     }
 
-    /// The perf event whose period is not the regular one yet; `None` if there is none.
+    /// Returns the perf event if it does not have its regular period yet.
     #[inline]
     pub fn beginning(&self) -> Option<i32> {
         self.event().filter(|_| self.beginning.load(Ordering::Relaxed) != 0)
     }
 
-    /// The period that follows the signal at hand, which has been answered; with one stride the
-    /// event has begun.
+    /// Returns the period after the signal at hand, once its intervals are counted. A period of one
+    /// stride is the regular one.
     pub fn next_period(&self, cpu: u64, interval: u64) -> u64 {
         if self.late.swap(0, Ordering::Relaxed) == 0 {
             self.beginning.store(0, Ordering::Relaxed);
-            return interval.saturating_mul(self.dues.stride().into());
+            return interval.saturating_mul(self.pending.stride().into());
         }
-        self.dues.to_next(cpu, interval)
+        self.pending.period_after_late_signal(cpu, interval)
     }
 
-    /// The engine is about to be armed: from here on the thread's intervals are counted.
+    /// Starts to count the thread's intervals, before its engine is armed.
     pub fn begin(&self, base: u64, stride: u32) {
-        self.dues.begin(base, stride);
+        self.pending.begin(base, stride);
         self.signals.store(0, Ordering::Relaxed);
     }
 
-    /// True until the thread's CPU clock has reached what `rest` said.
+    /// True until the thread's CPU clock reaches the end of its rest.
     #[inline]
     pub fn resting(&self, cpu: u64) -> bool {
         cpu < self.rest_until.load(Ordering::Relaxed)
@@ -189,12 +195,12 @@ impl Slot {
         self.rest_until.store(until, Ordering::Relaxed);
     }
 
-    /// A signal has come, for one stride.
+    /// Counts a signal, which stands for one stride.
     pub fn count_signal(&self) {
-        self.signals.fetch_add(self.dues.stride(), Ordering::Relaxed);
+        self.signals.fetch_add(self.pending.stride(), Ordering::Relaxed);
     }
 
-    /// The intervals of signals that no sample stands for yet.
+    /// Returns the intervals of signals that no sample stands for yet.
     pub fn signals(&self) -> u32 {
         self.signals.load(Ordering::Relaxed)
     }
@@ -204,22 +210,22 @@ impl Slot {
         self.signals.swap(0, Ordering::Relaxed)
     }
 
-    /// The handler has walked for a witness, and has not ended yet.
-    pub fn enter_witnessed(&self) {
-        self.left.store(0, Ordering::Relaxed);
+    /// Notes that the handler of a witnessed sample runs.
+    pub fn begin_witnessed_handler(&self) {
+        self.witnessed_handler_end.store(0, Ordering::Relaxed);
     }
 
-    /// It ends, at this time of the thread's CPU clock.
-    pub fn leave_witnessed(&self, cpu: u64) {
-        self.left.store(cpu, Ordering::Release);
+    /// Notes that the handler of a witnessed sample ends, at this time of the thread's CPU clock.
+    pub fn end_witnessed_handler(&self, cpu: u64) {
+        self.witnessed_handler_end.store(cpu, Ordering::Release);
     }
 
-    /// When it ended; 0 if it has not yet.
-    pub fn left_witnessed(&self) -> u64 {
-        self.left.load(Ordering::Acquire)
+    /// Returns when the handler of the witnessed sample ended, or 0 if it still runs.
+    pub fn witnessed_handler_end(&self) -> u64 {
+        self.witnessed_handler_end.load(Ordering::Acquire)
     }
 
-    /// The thread begins to wait.
+    /// Notes that the thread begins to wait.
     pub fn begin_wait(&self, Wait { since, kind, note }: Wait) {
         let [at, kinds, notes] = &self.waits;
         kinds.store(kind, Ordering::Relaxed);
@@ -227,20 +233,21 @@ impl Slot {
         at.store(since, Ordering::Release);
     }
 
-    /// It has come to an end; `None` if nobody saw it begin.
+    /// Ends the thread's wait. The result is `None` if its beginning was not seen.
     pub fn end_wait(&self) -> Option<Wait> {
         let wait = self.wait();
         self.waits[0].store(0, Ordering::Release);
         wait
     }
 
-    /// What the thread waits for; read by another one it is whole if it is the same a second time.
+    /// Returns the thread's wait. If another thread reads it, two equal results in a row are a
+    /// whole one.
     pub fn wait(&self) -> Option<Wait> {
         let [since, kind, note] = self.waits.each_ref().map(|word| word.load(Ordering::Acquire));
         (since != 0).then_some(Wait { since, kind, note })
     }
 
-    /// For the guard of a walk.
+    /// Returns the guard's slot of the thread.
     #[inline]
     pub fn walking(&self) -> &AtomicUsize {
         &self.walking
@@ -249,29 +256,30 @@ impl Slot {
     fn reset(&self, serial: u32) {
         self.serial.store(serial, Ordering::Relaxed);
         self.env.store(null_mut(), Ordering::Relaxed);
-        self.purpose.store(null_mut(), Ordering::Relaxed);
+        self.thread_context.store(null_mut(), Ordering::Relaxed);
         self.excluded.store(1, Ordering::Relaxed);
-        self.owed.store(0, Ordering::Relaxed);
+        self.end_weight.store(0, Ordering::Relaxed);
         self.beginning.store(0, Ordering::Relaxed);
         self.descriptor.store(-1, Ordering::Relaxed);
         self.late.store(0, Ordering::Relaxed);
-        self.dues.begin(0, 1);
+        self.pending.begin(0, 1);
         self.rest_until.store(0, Ordering::Relaxed);
-        self.usual.forget();
+        self.walk_cost.reset();
         self.signals.store(0, Ordering::Relaxed);
-        self.left.store(0, Ordering::Relaxed);
+        self.witnessed_handler_end.store(0, Ordering::Relaxed);
         self.waits[0].store(0, Ordering::Relaxed);
         self.walking.store(0, Ordering::Relaxed);
     }
 }
 
-/// The table in which the guard finds who walks.
+/// The table in which the guard finds the slots of walking threads.
 static GUARDED: AtomicPtr<Slots<'static>> = AtomicPtr::new(null_mut());
 
-/// Has the guard end the walks of the threads in this table that fault.
+/// Makes the guard end faulting walks of the threads in this table.
 pub fn guard_walks_of(slots: &'static Slots<'static>) {
     GUARDED.store(core::ptr::from_ref(slots).cast_mut(), Ordering::Release);
-    // SAFETY: the table is only looked at, and a thread walks with the place in its own slot.
+    // SAFETY: the function only searches the table, which a signal handler may do. A thread walks
+    // with the guard's slot in its own entry.
     unsafe {
         guard::set_slot_finder(|tid| {
             let slots = GUARDED.load(Ordering::Acquire).as_ref();
@@ -280,9 +288,9 @@ pub fn guard_walks_of(slots: &'static Slots<'static>) {
     }
 }
 
-/// The calling thread's place for the guard; `None` if it has no slot.
+/// Returns the guard's slot of the calling thread, or `None` if the thread has no entry.
 pub fn own_walking() -> Option<&'static AtomicUsize> {
-    // SAFETY: null, or the table that `guard_walks_of` was given, which lives for ever.
+    // SAFETY: the pointer is null, or the `'static` table of `guard_walks_of`.
     let slots = unsafe { GUARDED.load(Ordering::Acquire).as_ref() };
     slots?.find(own_tid()).map(Slot::walking)
 }
@@ -294,27 +302,27 @@ pub struct Slots<'m> {
 }
 
 impl<'m> Slots<'m> {
-    /// A table over `slots`, all free.
+    /// Makes a table over `slots`, which are all free.
     #[must_use]
     pub fn new(slots: &'m [Slot]) -> Self {
         Self { slots }
     }
 
-    /// The places where `tid` may lie, nearest first.
+    /// Returns the indices where the slot of `tid` may be, nearest first.
     #[inline]
-    fn places(&self, tid: u32) -> impl Iterator<Item = usize> + use<> {
+    fn indices(&self, tid: u32) -> impl Iterator<Item = usize> + use<> {
         let size = self.slots.len();
-        // Fibonacci hashing, which spreads a sequence evenly.
-        let family = (u64::from(tid / NEIGHBOURS).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
-        let hash = family.wrapping_mul(NEIGHBOURS as usize).wrapping_add((tid % NEIGHBOURS) as usize);
-        (0..REACH.min(size)).filter_map(move |step| hash.wrapping_add(step).checked_rem(size))
+        // Fibonacci hashing spreads a sequence evenly.
+        let group = (u64::from(tid / SEQUENTIAL_IDS).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        let hash = group.wrapping_mul(SEQUENTIAL_IDS as usize).wrapping_add((tid % SEQUENTIAL_IDS) as usize);
+        (0..MAX_PROBES.min(size)).filter_map(move |step| hash.wrapping_add(step).checked_rem(size))
     }
 
-    /// The slot of thread `tid`.
+    /// Returns the slot of thread `tid`.
     #[inline]
     pub fn find(&self, tid: u32) -> Option<&'m Slot> {
-        for place in self.places(tid) {
-            let slot = self.slots.get(place)?;
+        for index in self.indices(tid) {
+            let slot = self.slots.get(index)?;
             match slot.tid.load(Ordering::Acquire) {
                 EMPTY => return None,
                 key if key == tid => return Some(slot),
@@ -324,11 +332,11 @@ impl<'m> Slots<'m> {
         None
     }
 
-    /// A slot for thread `tid`, fresh. One that the id's last owner left behind is taken over.
-    /// `None`: no room.
+    /// Inserts thread `tid` with a fresh slot. A slot that an earlier thread of this id has left is
+    /// reused. The result is `None` if there is no space.
     pub fn insert(&self, tid: u32, serial: u32) -> Option<&'m Slot> {
         let slot = self.find(tid).or_else(|| {
-            self.places(tid).filter_map(|place| self.slots.get(place)).find(|slot| {
+            self.indices(tid).filter_map(|index| self.slots.get(index)).find(|slot| {
                 let key = slot.tid.load(Ordering::Relaxed);
                 key == EMPTY || key == REMOVED
             })
@@ -338,28 +346,27 @@ impl<'m> Slots<'m> {
         Some(slot)
     }
 
-    /// Gives the slot of thread `tid` back.
+    /// Removes the slot of thread `tid`.
     pub fn remove(&self, tid: u32) {
         let Some(found) = self
-            .places(tid)
-            .find(|place| self.slots.get(*place).is_some_and(|s| s.tid.load(Ordering::Relaxed) == tid))
+            .indices(tid)
+            .find(|index| self.slots.get(*index).is_some_and(|s| s.tid.load(Ordering::Relaxed) == tid))
         else {
             return;
         };
         let size = self.slots.len();
-        let key = |place: usize| self.slots.get(place).map_or(EMPTY, |s| s.tid.load(Ordering::Relaxed));
-        let set = |place: usize, key: u32| {
-            if let Some(slot) = self.slots.get(place) {
+        let key = |index: usize| self.slots.get(index).map_or(EMPTY, |s| s.tid.load(Ordering::Relaxed));
+        let set = |index: usize, key: u32| {
+            if let Some(slot) = self.slots.get(index) {
                 slot.tid.store(key, Ordering::Release);
             }
         };
         set(found, REMOVED);
-        // Nothing lies behind the last of a run: its removed slots need not stop anyone's search
-        // any more.
-        let mut place = found;
-        while key((place + 1) % size) == EMPTY && key(place) == REMOVED {
-            set(place, EMPTY);
-            place = (place + size - 1) % size;
+        // No slot follows the last one of a run, so its removed slots need not continue a search.
+        let mut index = found;
+        while key((index + 1) % size) == EMPTY && key(index) == REMOVED {
+            set(index, EMPTY);
+            index = (index + size - 1) % size;
         }
     }
 }
@@ -376,8 +383,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_free_slot_all_is_zero() {
-        // SAFETY: numbers and pointers, each of which may be zero.
+    fn a_free_slot_is_all_zero() {
+        // SAFETY: the fields are numbers and pointers, which may all be zero.
         let zeros: Slot = unsafe { core::mem::zeroed() };
         assert_eq!(std::format!("{zeros:?}"), std::format!("{:?}", Slot::default()));
     }
@@ -391,14 +398,14 @@ mod tests {
         slot.begin_wait(wait);
         assert_eq!((slot.wait(), slot.end_wait(), slot.wait()), (Some(wait), Some(wait), None));
         slot.begin_wait(wait);
-        assert!(slot.is_of(7, 1) && !slot.is_of(7, 2) && !slot.is_of(8, 1));
+        assert!(slot.belongs_to(7, 1) && !slot.belongs_to(7, 2) && !slot.belongs_to(8, 1));
         slots.remove(7);
-        assert!(!slot.is_of(7, 1), "a thread that has given it back must not use it");
+        assert!(!slot.belongs_to(7, 1), "a thread that has given it back must not use it");
         assert_eq!(slots.insert(7, 2).unwrap().wait(), None, "whoever has the slot next waits for nothing");
     }
 
     #[test]
-    fn threads_come_and_go_without_losing_one_another() {
+    fn every_live_thread_is_found_while_others_come_and_go() {
         let slots = Slots::new(table(512));
         let mut alive = HashMap::new();
         let mut random = 1_u32;
@@ -422,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_come_one_after_the_other_use_little_of_the_table() {
+    fn sequential_threads_use_few_pages_of_the_table() {
         let slots = Slots::new(table(1 << 16));
         let page = |tid| core::ptr::from_ref(slots.insert(tid, tid).unwrap()) as usize / 4096;
         let pages: std::collections::HashSet<usize> = (5_000..6_024).map(page).collect();
@@ -431,14 +438,14 @@ mod tests {
     }
 
     #[test]
-    fn a_table_nearly_full_of_a_sequence_has_room_for_it() {
+    fn a_table_holds_a_long_sequence_of_ids() {
         let slots = Slots::new(table(1 << 16));
         assert!((100..50_100).all(|tid| slots.insert(tid, tid).is_some()));
         assert!((100..50_100).all(|tid| slots.find(tid).is_some_and(|slot| slot.serial() == tid)));
     }
 
     #[test]
-    fn a_table_that_emptied_is_as_good_as_new() {
+    fn an_emptied_table_has_few_removed_slots() {
         let memory = table(256);
         let slots = Slots::new(memory);
         for tid in 1..=128 {
@@ -452,22 +459,22 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_returns_gets_nothing_of_its_last_owner() {
-        static PURPOSE: Purpose = Purpose::none();
+    fn a_reused_id_gets_a_fresh_slot() {
+        static THREAD_CONTEXT: ThreadContext = ThreadContext::empty();
         let slots = Slots::new(table(8));
         let old = slots.insert(7, 1).unwrap();
         old.set_env(8 as *mut c_void);
-        old.set_purpose(Some(&PURPOSE));
-        assert_eq!(old.purpose().map(Purpose::read), Some((0, None)));
-        old.owe(3);
-        old.dues.answer(5);
+        old.set_thread_context(Some(&THREAD_CONTEXT));
+        assert_eq!(old.thread_context().map(ThreadContext::read), Some((0, None)));
+        old.set_end_weight(3);
+        old.pending.count(5);
         let new = slots.insert(7, 2).unwrap();
-        assert!(new.env().is_null() && new.purpose().is_none());
-        assert_eq!((new.serial(), new.take_owed(), new.dues.due(10, 1)), (2, 0, 10));
+        assert!(new.env().is_null() && new.thread_context().is_none());
+        assert_eq!((new.serial(), new.take_end_weight(), new.pending.due(10, 1)), (2, 0, 10));
     }
 
     #[test]
-    fn a_full_table_says_so() {
+    fn a_full_table_refuses_an_insert() {
         let slots = Slots::new(table(4));
         assert!((1..=4).all(|tid| slots.insert(tid, tid).is_some()));
         assert!(slots.insert(5, 5).is_none());

@@ -1,25 +1,25 @@
-//! How long a thing usually lasts that is done again and again.
+//! The smoothed cost of an operation that is repeated, such as a walk.
 //!
-//! Once a machine holds up whatever it runs, and charges it for that: who went by that one time
-//! would rest for hundreds of times as long.
+//! A machine may stop a thread once and charge it for that (steal time). One such outlier must not
+//! make a thread rest hundreds of times longer.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What it has usually taken, by one thread's account.
+/// An exponentially weighted moving average of the cost, updated by one thread.
 #[derive(Debug, Default)]
-pub struct Usual(AtomicU64);
+pub struct SmoothedCost(AtomicU64);
 
-impl Usual {
-    /// How long a thing lasts that has just taken so much time: no longer than it usually does.
-    pub fn lasting(&self, took: u64) -> u64 {
-        // Only one thread comes here.
-        let usual = self.0.load(Ordering::Relaxed).saturating_mul(3).saturating_add(took) / 4;
-        self.0.store(usual, Ordering::Relaxed);
-        took.min(usual)
+impl SmoothedCost {
+    /// Adds a cost, and returns the smaller of this cost and the average.
+    pub fn update(&self, took: u64) -> u64 {
+        // Only one thread calls this, so a load and a store suffice.
+        let average = self.0.load(Ordering::Relaxed).saturating_mul(3).saturating_add(took) / 4;
+        self.0.store(average, Ordering::Relaxed);
+        took.min(average)
     }
 
-    /// Another one's time begins.
-    pub fn forget(&self) {
+    /// Resets the average for another thread.
+    pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
@@ -29,16 +29,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lasts_long_once_is_not_taken_to_last_long() {
-        let usual = Usual::default();
+    fn one_outlier_hardly_changes_the_cost() {
+        let cost = SmoothedCost::default();
         for _ in 0..20 {
-            usual.lasting(100);
+            cost.update(100);
         }
-        assert!(usual.lasting(4_000) < 1_100);
-        assert_eq!(usual.lasting(100), 100);
+        assert!(cost.update(4_000) < 1_100);
+        assert_eq!(cost.update(100), 100);
         for _ in 0..20 {
-            usual.lasting(4_000);
+            cost.update(4_000);
         }
-        assert!(usual.lasting(4_000) > 3_900);
+        assert!(cost.update(4_000) > 3_900);
     }
 }

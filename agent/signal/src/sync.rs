@@ -1,7 +1,7 @@
-//! The atomics and cells that the protocols are written in: `core`'s, or loom's when they are
-//! model-checked.
+//! The atomics and cells of the two protocols: those of `core`, or loom's for model checking.
 //!
-//! Only what the protocols need; anything that loom does not know must not be used in them.
+//! This module has only what the protocols need. The protocols must not use anything else, because
+//! loom could not check it.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -16,7 +16,7 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering
 
 #[cfg(not(loom))]
 mod real {
-    /// `core`'s cell with loom's way of asking for the pointer.
+    /// A cell of `core` with the interface of loom's cell.
     #[derive(Debug, Default)]
     #[repr(transparent)]
     pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);

@@ -1,52 +1,53 @@
-//! For whom a thread works, as its own Java code says through the Java library: the number of a
-//! context, and a trace.
+//! The memory in which a thread's Java code publishes its context and its trace.
 //!
-//! A thread writes it, or whoever runs a virtual thread on it, and its own handler reads it: so a
-//! trace is never read while half of it is written, for then it says that there is none.
+//! Only the thread itself writes it, through the Java library, or the carrier of a virtual thread
+//! does. The thread's own handler reads it. While a trace is being written its depth is 0, so the
+//! handler never uses half of a trace.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Both halves of a trace's id, and the id of the span in it. All zero: there is none.
+/// Both halves of a trace id, and the id of the span in it. All zero means that there is no trace.
 pub type Trace = [u64; 3];
 
-/// The memory of a thread. The Java library knows where what lies.
+/// The thread context. The Java library writes it by these offsets.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Purpose {
-    /// The number of its context; 0: it has none.
+pub struct ThreadContext {
+    /// The number of the context, or 0 if the thread has none.
     context: AtomicU32,
-    /// So many traces it is in, one within the other. 0: in none, or it is just about to be in
-    /// another one.
+    /// How many nested traces the thread is in. It is 0 outside of all traces, and while the trace
+    /// is being changed.
     depth: AtomicU32,
-    /// The innermost one.
+    /// The innermost trace.
     trace: [AtomicU64; 3],
 }
 
-impl Purpose {
-    /// In no context and no trace, in a static.
+impl ThreadContext {
+    /// Makes a thread context for a static, without a context and a trace.
     #[cfg(test)]
-    pub(crate) const fn none() -> Self {
+    pub(crate) const fn empty() -> Self {
         let trace = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
         Self { context: AtomicU32::new(0), depth: AtomicU32::new(0), trace }
     }
 
-    /// What there is to read, in a handler of the thread that writes it; no trace where it has said
-    /// nothing of one.
+    /// Reads the context's number and the trace, in a handler of the thread that writes them. The
+    /// trace is `None` if the program has set none.
     #[inline]
     pub fn read(&self) -> (u32, Option<Trace>) {
         let context = self.context.load(Ordering::Relaxed);
-        // What the thread had written before it was interrupted is there as it was written.
-        let is_told = self.depth.load(Ordering::Acquire) != 0;
-        (context, is_told.then(|| self.trace.each_ref().map(|word| word.load(Ordering::Relaxed))))
+        // The handler interrupted the writing thread itself, so it sees that thread's writes in
+        // their order.
+        let has_trace = self.depth.load(Ordering::Acquire) != 0;
+        (context, has_trace.then(|| self.trace.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 
-    /// Nobody's any more.
+    /// Clears the context and the trace for another thread.
     pub fn clear(&self) {
         self.depth.store(0, Ordering::Relaxed);
         self.context.store(0, Ordering::Relaxed);
     }
 
-    /// As the library would, which no handler of a test interrupts.
+    /// Writes the values like the Java library. No handler of a test interrupts it.
     #[cfg(test)]
     pub(crate) fn write(&self, context: u32, depth: u32, trace: Trace) {
         self.context.store(context, Ordering::Relaxed);
@@ -63,22 +64,26 @@ mod tests {
     use core::mem::offset_of;
 
     #[test]
-    fn a_trace_that_is_being_written_is_none() {
-        let purpose = Purpose::none();
-        purpose.write(5, 1, [1, 2, 3]);
-        assert_eq!(purpose.read(), (5, Some([1, 2, 3])));
-        purpose.write(5, 0, [9, 2, 3]);
-        assert_eq!(purpose.read(), (5, None));
-        purpose.write(5, 2, [0; 3]);
-        assert_eq!(purpose.read(), (5, Some([0; 3])), "it says that it is in none");
-        purpose.write(6, 2, [9, 8, 7]);
-        purpose.clear();
-        assert_eq!(purpose.read(), (0, None));
+    fn a_half_written_trace_is_not_read() {
+        let thread_context = ThreadContext::empty();
+        thread_context.write(5, 1, [1, 2, 3]);
+        assert_eq!(thread_context.read(), (5, Some([1, 2, 3])));
+        thread_context.write(5, 0, [9, 2, 3]);
+        assert_eq!(thread_context.read(), (5, None));
+        thread_context.write(5, 2, [0; 3]);
+        assert_eq!(thread_context.read(), (5, Some([0; 3])), "it says that it is in none");
+        thread_context.write(6, 2, [9, 8, 7]);
+        thread_context.clear();
+        assert_eq!(thread_context.read(), (0, None));
     }
 
     #[test]
-    fn the_java_library_knows_where_what_lies() {
-        let places = [offset_of!(Purpose, context), offset_of!(Purpose, depth), offset_of!(Purpose, trace)];
-        assert_eq!((size_of::<Purpose>(), places), (32, [0, 4, 8]));
+    fn the_layout_is_what_the_java_library_writes() {
+        let offsets = [
+            offset_of!(ThreadContext, context),
+            offset_of!(ThreadContext, depth),
+            offset_of!(ThreadContext, trace),
+        ];
+        assert_eq!((size_of::<ThreadContext>(), offsets), (32, [0, 4, 8]));
     }
 }

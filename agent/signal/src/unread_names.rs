@@ -1,57 +1,58 @@
-//! Virtual threads of which a handler could not read the name: when the agent is to be woken to ask
-//! for it.
+//! Decides when the handler wakes the agent to get a virtual thread's name that the handler could
+//! not read.
 //!
-//! The agent asks the JVM whom the carrier runs, and must be there before that changes: so it is
-//! woken, but not for an id that has a name already, and not often.
+//! The agent asks the JVM for the thread that the carrier has mounted, so it must ask before that
+//! changes. It is not woken for an id that already has a name, and not too often.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many ids are kept, each at one place: a power of two. Ids are given in sequence, so that as
-/// many of the latest fit.
-const IDS: usize = 1 << 12;
+/// How many ids are kept, as a power of two. Ids are sequential, so the latest ones have different
+/// indices.
+const MAX_IDS: usize = 1 << 12;
 /// The shortest time between two wakes, in nanoseconds.
-const PAUSE: u64 = 2_000_000;
+const MIN_WAKE_GAP_NS: u64 = 2_000_000;
 
-/// Ids with names, as far as there is room: one that was replaced is only asked for again.
+/// The ids that have names. A newer id may replace an older one, whose name is then only requested
+/// again.
 #[derive(Debug)]
-pub struct Unread {
-    named: [AtomicU64; IDS],
-    /// When the agent was woken last.
+pub struct UnreadNames {
+    named: [AtomicU64; MAX_IDS],
+    /// The time of the last wake, in nanoseconds.
     woken: AtomicU64,
 }
 
-/// The one of the process.
-pub static UNREAD: Unread = Unread::new();
+/// The ids with names in this process.
+pub static UNREAD_NAMES: UnreadNames = UnreadNames::new();
 
-impl Unread {
+impl UnreadNames {
     #[allow(clippy::large_stack_arrays, reason = "it is made by the compiler, in a static")]
     const fn new() -> Self {
-        Self { named: [const { AtomicU64::new(0) }; IDS], woken: AtomicU64::new(0) }
+        Self { named: [const { AtomicU64::new(0) }; MAX_IDS], woken: AtomicU64::new(0) }
     }
 
-    /// A recording begins, in which no id has a name.
+    /// Forgets all ids when a recording begins.
     pub fn clear(&self) {
         self.named.iter().for_each(|id| id.store(0, Relaxed));
     }
 
-    /// The recording has a name for this id.
+    /// Notes that the recording has a name for this id.
     pub fn set_named(&self, id: u64) {
-        if let Some(place) = self.place(id) {
-            place.store(id, Relaxed);
+        if let Some(entry) = self.entry(id) {
+            entry.store(id, Relaxed);
         }
     }
 
-    /// True if the agent is to be woken, at this time, for the name of this id.
+    /// True if the agent is to be woken now for the name of this id.
     pub fn is_wanted(&self, id: u64, now: u64) -> bool {
-        let is_named = self.place(id).is_some_and(|place| place.load(Relaxed) == id);
+        let is_named = self.entry(id).is_some_and(|entry| entry.load(Relaxed) == id);
         let woken = self.woken.load(Relaxed);
         !is_named
-            && now.saturating_sub(woken) >= PAUSE
+            && now.saturating_sub(woken) >= MIN_WAKE_GAP_NS
             && self.woken.compare_exchange(woken, now, Relaxed, Relaxed).is_ok()
     }
 
-    fn place(&self, id: u64) -> Option<&AtomicU64> {
-        self.named.get(usize::try_from(id).ok()? & IDS.wrapping_sub(1))
+    fn entry(&self, id: u64) -> Option<&AtomicU64> {
+        self.named.get(usize::try_from(id).ok()? & MAX_IDS.wrapping_sub(1))
     }
 }
 
@@ -60,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_is_woken_for_names_that_are_missing_and_not_often() {
-        let unread = Unread::new();
-        assert!(unread.is_wanted(31, 5 * PAUSE));
-        assert!(!unread.is_wanted(32, 6 * PAUSE - 1), "it was woken just now");
-        unread.set_named(31);
-        assert!(!unread.is_wanted(31, 7 * PAUSE) && unread.is_wanted(32, 7 * PAUSE));
-        unread.set_named(31 + IDS as u64);
-        assert!(unread.is_wanted(31, 9 * PAUSE), "another id has its place");
-        unread.clear();
-        assert!(unread.is_wanted(31 + IDS as u64, 11 * PAUSE));
+    fn the_agent_is_woken_rarely_and_only_for_missing_names() {
+        let names = UnreadNames::new();
+        assert!(names.is_wanted(31, 5 * MIN_WAKE_GAP_NS));
+        assert!(!names.is_wanted(32, 6 * MIN_WAKE_GAP_NS - 1), "it was woken just now");
+        names.set_named(31);
+        assert!(!names.is_wanted(31, 7 * MIN_WAKE_GAP_NS) && names.is_wanted(32, 7 * MIN_WAKE_GAP_NS));
+        names.set_named(31 + MAX_IDS as u64);
+        assert!(names.is_wanted(31, 9 * MIN_WAKE_GAP_NS), "another id has its entry");
+        names.clear();
+        assert!(names.is_wanted(31 + MAX_IDS as u64, 11 * MIN_WAKE_GAP_NS));
     }
 }

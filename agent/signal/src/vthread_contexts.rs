@@ -1,118 +1,121 @@
-//! For whom virtual threads work: a handler finds which one its thread carries, and what that one
-//! has said.
+//! The table of virtual threads' contexts, by the id of the mounted thread.
 //!
-//! By whose id is told by who reads Java's heap; where that cannot be told just then, newer JVMs'
-//! JavaThreads have the id of the thread that they run as, their own or a virtual one's, which is
-//! written at each mount. The table by that id is written by the program's own Java code, each
-//! entry by the virtual thread that has it. An entry's place depends on the id alone, within a
-//! bucket: what is taken out leaves no gap that a search would have to know of. It must never be
-//! given back: a handler may look at any time.
+//! The handler gets the id from the walker that reads the Java heap. If that fails, the id comes
+//! from a JavaThread's field, which newer JVMs write at each mount: the id of the current thread,
+//! platform or virtual. The program's Java code writes the table, each virtual thread its own
+//! entry.
+//!
+//! An entry is in the bucket of its id, so a removed entry leaves no gap that would end a search.
+//! The table must never be freed, because a handler may read it at any time.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use crate::thread_context::Purpose;
+use crate::thread_context::ThreadContext;
 
-/// So many entries an id may lie in.
-const BUCKET: usize = 16;
+/// How many entries a bucket has.
+const BUCKET_ENTRIES: usize = 16;
 
-/// One virtual thread that works for somebody. The Java library knows where what lies.
+/// The context of one virtual thread. The Java library writes it by these offsets.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Entry {
-    purpose: Purpose,
-    /// 0: it is nobody's.
+pub struct VthreadContext {
+    context: ThreadContext,
+    /// The id of the virtual thread, or 0 for a free entry.
     id: AtomicU64,
 }
 
-/// The table, and where a JavaThread has whom it runs as.
+/// The table, and where a JavaThread has the id of its current thread.
 #[derive(Debug)]
-pub struct Virtuals {
-    entries: AtomicPtr<Entry>,
-    /// A multiple of a bucket.
+pub struct VthreadContexts {
+    entries: AtomicPtr<VthreadContext>,
+    /// The number of entries, a multiple of a bucket.
     length: AtomicUsize,
-    /// How far from the JNIEnv, either way; 0 is unknown.
-    owner: AtomicUsize,
+    /// The offset of the current thread's id from the JNIEnv, which may be negative. 0 means
+    /// unknown.
+    current_id_offset: AtomicUsize,
 }
 
-/// That of the process.
-pub static VIRTUALS: Virtuals = Virtuals::new();
+/// The contexts of virtual threads in this process.
+pub static VTHREAD_CONTEXTS: VthreadContexts = VthreadContexts::new();
 
-impl Virtuals {
-    /// One that knows nobody.
+impl VthreadContexts {
+    /// Makes an empty table.
     #[must_use]
     pub const fn new() -> Self {
         let entries = AtomicPtr::new(core::ptr::null_mut());
-        Self { entries, length: AtomicUsize::new(0), owner: AtomicUsize::new(0) }
+        Self { entries, length: AtomicUsize::new(0), current_id_offset: AtomicUsize::new(0) }
     }
 
-    /// Has this memory for its table, from now on, and once.
-    pub fn begin(&self, entries: &'static [Entry]) {
-        self.length.store(entries.len() / BUCKET * BUCKET, Ordering::Relaxed);
+    /// Sets the memory of the table. It must be called only once.
+    pub fn set_table(&self, entries: &'static [VthreadContext]) {
+        self.length.store(entries.len() / BUCKET_ENTRIES * BUCKET_ENTRIES, Ordering::Relaxed);
         self.entries.store(entries.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// From now on handlers look there for whom a thread runs as.
+    /// Sets the offset from which handlers read the id of the current thread.
     ///
     /// # Safety
-    /// So far from each JavaThread's JNIEnv lies a word of that JavaThread.
-    pub unsafe fn watch(&self, owner: usize) {
-        self.owner.store(owner, Ordering::Release);
+    /// That offset from each JNIEnv must be a word of its JavaThread.
+    pub unsafe fn set_current_id_offset(&self, offset: usize) {
+        self.current_id_offset.store(offset, Ordering::Release);
     }
 
-    /// For whom the virtual thread with this id works; `None`: for nobody.
+    /// Returns the context of the virtual thread with this id, or `None`.
     #[inline]
-    pub fn purpose(&self, id: u64) -> Option<&Purpose> {
+    pub fn get(&self, id: u64) -> Option<&ThreadContext> {
         let found = self.bucket(id).iter().find(|entry| entry.id.load(Ordering::Acquire) == id);
-        found.map(|entry| &entry.purpose)
+        found.map(|entry| &entry.context)
     }
 
-    /// The same of the one that the thread with this JNIEnv carries, as its JavaThread has it.
+    /// Returns the context of the virtual thread that the JavaThread of this JNIEnv names.
     ///
     /// # Safety
     /// It must be the calling thread's own JNIEnv, or null.
     #[inline]
-    pub unsafe fn purpose_by_owner(&self, env: *mut c_void) -> Option<&Purpose> {
-        let owner = self.owner.load(Ordering::Acquire);
-        if owner == 0 || env.is_null() {
+    pub unsafe fn get_current(&self, env: *mut c_void) -> Option<&ThreadContext> {
+        let offset = self.current_id_offset.load(Ordering::Acquire);
+        if offset == 0 || env.is_null() {
             return None;
         }
-        // SAFETY: by the promise of `watch`, a word of the thread's own JavaThread.
-        self.purpose(unsafe { env.wrapping_byte_add(owner).cast::<u64>().read_volatile() })
+        // SAFETY: the caller of `set_current_id_offset` promised that this is a word of the
+        // thread's own JavaThread.
+        self.get(unsafe { env.wrapping_byte_add(offset).cast::<u64>().read_volatile() })
     }
 
-    /// Gives a virtual thread an entry, in which it works for nobody: how far in the table it lies,
-    /// in bytes. `None`: there is no room.
+    /// Claims an empty entry for a virtual thread, and returns its offset in the table, in bytes.
+    /// The result is `None` if the bucket is full.
     pub fn claim(&self, id: u64) -> Option<usize> {
-        let free = |entry: &&Entry| {
+        let free = |entry: &&VthreadContext| {
             let taken = entry.id.compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed);
             taken.is_ok()
         };
         let entry = self.bucket(id).iter().find(free)?;
-        // Nobody else writes there from here on, whatever whoever had it has left.
-        entry.purpose.clear();
+        // Only this virtual thread writes the entry from now on. The values of its last owner are
+        // cleared.
+        entry.context.clear();
         let table = self.entries.load(Ordering::Acquire) as usize;
         (core::ptr::from_ref(entry) as usize).checked_sub(table)
     }
 
-    /// Where an id may lie.
+    /// Returns the bucket of an id.
     #[inline]
-    fn bucket(&self, id: u64) -> &'static [Entry] {
+    fn bucket(&self, id: u64) -> &'static [VthreadContext] {
         let table = self.entries.load(Ordering::Acquire);
-        let buckets = self.length.load(Ordering::Relaxed) / BUCKET;
-        // Fibonacci hashing: ids are given in sequence.
+        let buckets = self.length.load(Ordering::Relaxed) / BUCKET_ENTRIES;
+        // Fibonacci hashing spreads ids, which are sequential.
         let hash = (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
         match hash.checked_rem(buckets) {
-            // SAFETY: the table has so many buckets, and lives for ever.
+            // SAFETY: the table has that many buckets and is never freed.
             Some(bucket) if !table.is_null() && id != 0 => unsafe {
-                core::slice::from_raw_parts(table.add(bucket.wrapping_mul(BUCKET)), BUCKET)
+                core::slice::from_raw_parts(table.add(bucket.wrapping_mul(BUCKET_ENTRIES)), BUCKET_ENTRIES)
             },
             _ => &[],
         }
     }
 }
 
-impl Default for Virtuals {
+impl Default for VthreadContexts {
     fn default() -> Self {
         Self::new()
     }
@@ -124,67 +127,74 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    fn table(entries: usize) -> (Virtuals, &'static [Entry]) {
-        let memory: &'static [Entry] = Vec::leak((0..entries).map(|_| Entry::default()).collect());
-        let virtuals = Virtuals::new();
-        virtuals.begin(memory);
-        (virtuals, memory)
+    fn table(entries: usize) -> (VthreadContexts, &'static [VthreadContext]) {
+        let memory: &'static [VthreadContext] =
+            Vec::leak((0..entries).map(|_| VthreadContext::default()).collect());
+        let contexts = VthreadContexts::new();
+        contexts.set_table(memory);
+        (contexts, memory)
     }
 
-    /// A JavaThread that runs as this thread.
-    fn context(virtuals: &Virtuals, id: u64) -> u32 {
+    /// Returns the context of a JavaThread whose current thread has this id.
+    fn context(contexts: &VthreadContexts, id: u64) -> u32 {
         let mut words = [7, 0, id];
-        // SAFETY: the word lies two further on, in the same array.
-        let purpose = unsafe {
-            virtuals.watch(2 * size_of::<u64>());
-            virtuals.purpose_by_owner(words.as_mut_ptr().cast())
+        // SAFETY: the word is the third one of the array that begins at the JNIEnv.
+        let found = unsafe {
+            contexts.set_current_id_offset(2 * size_of::<u64>());
+            contexts.get_current(words.as_mut_ptr().cast())
         };
-        purpose.map_or(0, |purpose| purpose.read().0)
+        found.map_or(0, |context| context.read().0)
     }
 
     #[test]
-    fn each_virtual_thread_has_its_own_context_and_nobody_elses() {
-        let (virtuals, memory) = table(64);
-        let entry = |at: usize| &memory[at / size_of::<Entry>()];
-        let first = virtuals.claim(30).unwrap();
-        let second = virtuals.claim(31).unwrap();
-        assert_eq!(context(&virtuals, 30), 0);
-        entry(first).purpose.write(5, 0, [0; 3]);
-        entry(second).purpose.write(6, 0, [0; 3]);
-        assert_eq!([30, 31, 32, 0].map(|id| context(&virtuals, id)), [5, 6, 0, 0]);
+    fn each_virtual_thread_has_only_its_own_context() {
+        let (contexts, memory) = table(64);
+        let entry = |at: usize| &memory[at / size_of::<VthreadContext>()];
+        let first = contexts.claim(30).unwrap();
+        let second = contexts.claim(31).unwrap();
+        assert_eq!(context(&contexts, 30), 0);
+        entry(first).context.write(5, 0, [0; 3]);
+        entry(second).context.write(6, 0, [0; 3]);
+        assert_eq!([30, 31, 32, 0].map(|id| context(&contexts, id)), [5, 6, 0, 0]);
         assert_eq!(
-            [30, 31, 32, 0].map(|id| virtuals.purpose(id).map(|one| one.read().0)),
+            [30, 31, 32, 0].map(|id| contexts.get(id).map(|one| one.read().0)),
             [Some(5), Some(6), None, None]
         );
-        // It is given back by the program, and whoever has it next has nothing of what was left in
-        // it.
+        // The program frees the entry, and its next owner starts without the old values.
         entry(first).id.store(0, Ordering::Relaxed);
-        assert_eq!([30, 31].map(|id| context(&virtuals, id)), [0, 6]);
-        assert_eq!((virtuals.claim(30), context(&virtuals, 30)), (Some(first), 0));
+        assert_eq!([30, 31].map(|id| context(&contexts, id)), [0, 6]);
+        assert_eq!((contexts.claim(30), context(&contexts, 30)), (Some(first), 0));
     }
 
     #[test]
-    fn a_full_bucket_has_no_room_and_one_that_left_makes_some() {
-        let (virtuals, memory) = table(BUCKET + 3);
-        for id in 1..=BUCKET as u64 {
-            assert!(virtuals.claim(id).is_some());
+    fn a_full_bucket_refuses_a_claim_until_an_entry_is_freed() {
+        let (contexts, memory) = table(BUCKET_ENTRIES + 3);
+        for id in 1..=BUCKET_ENTRIES as u64 {
+            assert!(contexts.claim(id).is_some());
         }
-        assert_eq!(virtuals.claim(99), None);
+        assert_eq!(contexts.claim(99), None);
         memory[3].id.store(0, Ordering::Relaxed);
-        assert_eq!(virtuals.claim(99), Some(3 * size_of::<Entry>()));
+        assert_eq!(contexts.claim(99), Some(3 * size_of::<VthreadContext>()));
     }
 
     #[test]
-    fn what_is_not_known_is_no_context() {
-        let virtuals = Virtuals::new();
-        assert_eq!((virtuals.claim(5), context(&virtuals, 5)), (None, 0));
-        // SAFETY: nothing is read of it.
-        assert!(unsafe { virtuals.purpose_by_owner(core::ptr::null_mut()) }.is_none());
+    fn an_unknown_id_or_table_has_no_context() {
+        let contexts = VthreadContexts::new();
+        assert_eq!((contexts.claim(5), context(&contexts, 5)), (None, 0));
+        // SAFETY: nothing is read through a null JNIEnv.
+        assert!(unsafe { contexts.get_current(core::ptr::null_mut()) }.is_none());
     }
 
     #[test]
-    fn the_java_library_knows_where_what_lies() {
+    fn the_layout_is_what_the_java_library_writes() {
         use core::mem::offset_of;
-        assert_eq!((size_of::<Entry>(), offset_of!(Entry, purpose), offset_of!(Entry, id)), (40, 0, 32));
+        assert_eq!(
+            (
+                size_of::<VthreadContext>(),
+                offset_of!(VthreadContext, context),
+                offset_of!(VthreadContext, id)
+            ),
+            (40, 0, 32)
+        );
     }
 }

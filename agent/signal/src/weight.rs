@@ -1,4 +1,4 @@
-//! How many intervals a sample weighs, and for how many of them it has a stack.
+//! Computes how many intervals a sample weighs, and for how many of them it has a stack.
 //!
 //! A stack must never weigh time that passed while its thread's signals were skipped.
 
@@ -8,117 +8,122 @@ use vouch_sample::Reason;
 use vouch_walk::kernel::clock;
 
 use crate::cause::Cause;
-use crate::pending_intervals::Dues;
+use crate::pending_intervals::PendingIntervals;
 use crate::sampler::{STRIDE, Sampler};
 use crate::slots::Slot;
 
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 
-/// What a sample weighs, in intervals.
+/// The weight of a sample, in intervals.
 pub struct Weight {
     pub intervals: u32,
-    /// Why this moment's stack is not the stack of those intervals.
-    pub why: Option<Reason>,
-    /// Intervals before the sample that its stack does not stand for, and why.
+    /// The reason why the current stack is not the stack of those intervals.
+    pub no_stack: Option<Reason>,
+    /// Intervals before the sample that its stack does not stand for, and the reason.
     pub earlier: Option<(Reason, u32)>,
 }
 
 impl Weight {
-    /// Of this weight, so much passed before, and has no stack for this reason.
-    fn split(weight: u32, why: Reason, earlier: u32) -> Option<Self> {
+    /// Splits off the `earlier` intervals of a weight, which have no stack for this reason.
+    fn split(weight: u32, no_stack: Reason, earlier: u32) -> Option<Self> {
         match weight.saturating_sub(earlier) {
             _ if weight == 0 => None,
-            0 => Some(Self { intervals: weight, why: Some(why), earlier: None }),
+            0 => Some(Self { intervals: weight, no_stack: Some(no_stack), earlier: None }),
             rest => Some(Self {
                 intervals: rest,
-                why: None,
-                earlier: Some((why, earlier)).filter(|_| earlier > 0),
+                no_stack: None,
+                earlier: Some((no_stack, earlier)).filter(|_| earlier > 0),
             }),
         }
     }
 }
 
-/// What the sample weighs; `None` if it comes before anything is due.
+/// Returns the weight of the sample, or `None` if nothing is due yet.
 ///
-/// It is what the thread ran since its last sample, by its CPU clock, whatever the signal says: one
-/// that comes while another is pending is lost, as when the kernel works for the thread for longer
-/// than the interval; and a perf event's timer also runs while the core serves others' interrupts,
-/// which the clock leaves out. ([`Dues::fired`] regards both.)
+/// The weight is the thread's CPU time since its last sample. The number of signals would be wrong:
+/// a signal that comes while another is pending is lost, for example during long work of the
+/// kernel. And a perf event's timer also runs while the core serves other interrupts, which the
+/// clock does not count. ([`PendingIntervals::perf_weight`] allows for both.)
 pub fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> Option<Weight> {
     let Some(slot) = slot else {
-        return Weight::split(cause.weight_of_a_stranger()?, Reason::PASSED_OVER, 0);
+        return Weight::split(cause.weight_without_slot()?, Reason::PASSED_OVER, 0);
     };
-    if matches!(cause, Cause::Own) {
-        // The agent made the thread signal itself, and has answered this weight. Its time is over:
-        // the stack of this moment would be a false one.
-        let owed = slot.take_owed();
-        return Weight::split(owed, Reason::THREAD_ENDED, owed);
+    if matches!(cause, Cause::ThreadEnd) {
+        // The agent made the thread signal itself, and has counted this weight. Its time is over,
+        // so the current stack would be false.
+        let end_weight = slot.take_end_weight();
+        return Weight::split(end_weight, Reason::THREAD_ENDED, end_weight);
     }
-    // Before the stride changes.
-    let (passed_over, stride) = (slot.dues.take_passed_over(), slot.dues.stride());
+    // Both are read before the stride changes.
+    let (skipped, stride) = (slot.pending.take_skipped(), slot.pending.stride());
     let wanted = STRIDE.load(Ordering::Relaxed);
-    let weight = if let Cause::Seen { weight: weight @ 1.. } = cause {
-        slot.dues.seen(cpu, sampler.interval, *weight)
-    } else if !by_signals(sampler, cause) {
-        // Before the stride changes all that is due has to be answered.
-        let stays = wanted <= slot.dues.stride();
+    let weight = if let Cause::AgentSignal { weight: weight @ 1.. } = cause {
+        slot.pending.seen_weight(cpu, sampler.interval, *weight)
+    } else if !weighs_by_signals(sampler, cause) {
+        // A change of the stride needs all pending intervals to be counted before.
+        let stays = wanted <= slot.pending.stride();
         let is_regular = matches!(cause, Cause::Perf) && slot.beginning().is_none() && stays;
-        let weigh = if is_regular { Dues::fired } else { Dues::due };
-        weigh(&slot.dues, cpu, sampler.interval)
+        let weigh = if is_regular { PendingIntervals::perf_weight } else { PendingIntervals::due };
+        weigh(&slot.pending, cpu, sampler.interval)
     } else if slot.beginning().is_none() {
         slot.take_signals()
     } else {
-        // Until the regular period begins no signal stands for a stride, and each answers two due
-        // times at most.
+        // Before the regular period a signal does not stand for a stride, but for at most two due
+        // times.
         slot.take_signals();
-        // (No `clamp`: that can panic, and only the optimiser knew that here it does not.)
-        let stride = slot.dues.stride();
-        slot.dues.due(cpu, sampler.interval).min(stride.saturating_mul(2)).max(stride)
+        // `clamp` may panic, and only the optimiser could prove that it does not here.
+        let stride = slot.pending.stride();
+        slot.pending.due(cpu, sampler.interval).min(stride.saturating_mul(2)).max(stride)
     };
-    slot.dues.answer(weight);
+    slot.pending.count(weight);
     if matches!(cause, Cause::Perf) {
         keep_stride(slot, cpu, sampler.interval, wanted);
     }
-    let own = if let Cause::Seen { weight: own @ 1.. } = cause { *own } else { stride };
-    Weight::split(weight, Reason::PASSED_OVER, passed_over.min(weight.saturating_sub(own)))
+    let own_intervals = if let Cause::AgentSignal { weight: own @ 1.. } = cause { *own } else { stride };
+    Weight::split(weight, Reason::PASSED_OVER, skipped.min(weight.saturating_sub(own_intervals)))
 }
 
-/// True if what the signals say is the weight: see `user_only`.
-pub fn by_signals(sampler: &Sampler, cause: &Cause) -> bool {
+/// True if the number of signals is the weight, as [`Sampler::user_only`] explains.
+pub fn weighs_by_signals(sampler: &Sampler, cause: &Cause) -> bool {
     sampler.user_only && matches!(cause, Cause::Perf)
 }
 
-/// Notes what is due at a signal that is skipped: the next sample's stack does not stand for it.
-pub fn pass_over(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
-    let due = if by_signals(sampler, cause) { slot.signals() } else { slot.dues.due(cpu, sampler.interval) };
-    slot.dues.pass_over(due);
+/// Notes the pending intervals at a skipped signal. The next sample's stack does not stand for
+/// them.
+pub fn skip_signal(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
+    let due = if weighs_by_signals(sampler, cause) {
+        slot.signals()
+    } else {
+        slot.pending.due(cpu, sampler.interval)
+    };
+    slot.pending.skip(due);
 }
 
-/// Sets a perf event's period. It begins with another one than the regular period, see
-/// [`crate::phase`]; it may become longer; and it changes now and then, see [`crate::jitter`].
+/// Sets a perf event's period. The first period differs from the regular one (see
+/// [`crate::phase`]), the stride may grow, and the period varies (see [`crate::jitter`]).
 fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
-    let longer = stride > slot.dues.stride();
+    let longer = stride > slot.pending.stride();
     if longer {
-        slot.dues.lengthen(cpu, interval, stride);
+        slot.pending.lengthen_stride(cpu, interval, stride);
     }
     if let Some(descriptor) = slot.beginning().or_else(|| slot.event().filter(|_| longer)) {
         set_period(descriptor, slot.next_period(cpu, interval));
     } else if let Some(descriptor) = slot.event()
-        && let Some(period) = slot.dues.next_period(cpu, interval)
+        && let Some(period) = slot.pending.next_period(cpu, interval)
     {
         if set_period(descriptor, period) {
-            slot.dues.begin_period(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+            slot.pending.begin_period(clock(libc::CLOCK_THREAD_CPUTIME_ID));
         } else {
-            slot.dues.keep_regular_period();
+            slot.pending.keep_regular_period();
         }
     }
 }
 
 fn set_period(descriptor: i32, period: u64) -> bool {
-    // SAFETY: the request reads one u64. A descriptor that was closed meanwhile is refused, as is
-    // what the program has opened in its place, unless that is a perf event, too: one of ours has
-    // its weight by the clock at any period.
+    // SAFETY: the request reads one u64. If the descriptor was closed meanwhile, the call fails. It
+    // also fails if the program has reused the number, unless for another perf event. An event of
+    // Vouch keeps right weights at any period.
     unsafe { libc::ioctl(descriptor, PERF_EVENT_IOC_PERIOD, &raw const period) == 0 }
 }
 
@@ -127,9 +132,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_stands_for_what_was_not_passed_over() {
+    fn a_stack_does_not_stand_for_skipped_intervals() {
         let split = |weight, earlier| {
-            Weight::split(weight, Reason::PASSED_OVER, earlier).map(|it| (it.intervals, it.why, it.earlier))
+            Weight::split(weight, Reason::PASSED_OVER, earlier)
+                .map(|it| (it.intervals, it.no_stack, it.earlier))
         };
         assert_eq!(split(0, 0), None);
         assert_eq!(split(3, 0), Some((3, None, None)));

@@ -1,12 +1,13 @@
-//! How the handler of a sample that is to be witnessed stays until the JVM is told to stop its
-//! thread at the next poll.
+//! The rendezvous of a witnessed thread and the agent. The thread waits in its handler until the
+//! JVM will stop it at the next safepoint poll.
 //!
-//! The thread posts itself here and wakes the agent, which says that it asks, and asks. Before the
-//! thread goes on it looks for itself: GetStackTrace has put an operation into the queue of this
-//! thread's handshakes that lies on the asker's own stack, and the thread's poll is armed. So the
-//! thread can go no further than to its next safepoint poll. One thread stays at a time. It must
-//! never stay longer than [`LONGEST`], whatever the agent does, and take no clue for proof: what it
-//! does not see is said not to be so.
+//! The thread posts itself here and wakes the agent. The agent announces its call of GetStackTrace,
+//! and makes the call. The thread checks for itself that the call has begun: an operation on the
+//! requester's stack is in the queue of the thread's handshakes, and the thread's poll is armed.
+//! Then the thread cannot pass its next safepoint poll. One thread waits at a time.
+//!
+//! A thread must never wait longer than [`MAX_WAIT_NS`], whatever the agent does. An uncertain sign
+//! is no proof: what the thread does not see is reported as not seen.
 //!
 //! # Invariants
 //!
@@ -20,60 +21,62 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use vouch_walk::context::Registers;
 use vouch_walk::kernel::{clock, peek};
 
-/// Of a deeper stack no thread stays: the JVM takes some 4 KiB for each frame while it is asked.
-pub const DEEPEST: usize = 4_096;
-/// How long a handler stays at most, in nanoseconds of wall time.
-pub const LONGEST: u64 = 400_000;
-/// The agent has said that it asks: it is looked so often without a pause, which then are so long.
-const LOOKS: u32 = 64;
-const PAUSE: u64 = 20_000;
+/// The deepest stack that is witnessed, in frames. The JVM takes about 4 KiB for each frame while
+/// it reads the stack.
+pub const MAX_WITNESSED_DEPTH: usize = 4_096;
+/// How long a handler waits at most, in nanoseconds of wall time.
+pub const MAX_WAIT_NS: u64 = 400_000;
+/// How often the thread checks without a pause after the agent's announcement. Later checks are
+/// `PAUSE_NS` apart.
+const MAX_SPINS: u32 = 64;
+const PAUSE_NS: u64 = 20_000;
 
-/// How many places there may be where a thread's handshakes could be queued.
-pub const QUEUES: usize = 4;
-/// What a thread's poll word is when it is armed, on every JVM that has one of its own for each
-/// thread.
+/// How many words of a JavaThread may be the queue of its handshakes.
+pub const MAX_HANDSHAKE_QUEUES: usize = 4;
+/// The value of an armed poll word, on every JVM that has one for each thread.
 const ARMED: usize = 1;
-/// How many words of a queue's node are looked at: the operation, and the next node.
+/// How many words of a queue's node are checked: the operation, and the next node.
 const NODE_WORDS: usize = 2;
 
-/// Where a JavaThread has what tells that it is to be stopped: offsets in bytes.
+/// Offsets in a JavaThread, in bytes, of the fields that show that it will stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Polls {
-    /// Of its JNIEnv.
+pub struct PollOffsets {
+    /// The offset of the JNIEnv.
     pub env: usize,
-    /// Of the word that its polls look at.
+    /// The offset of the poll word.
     pub word: usize,
-    /// Of what may be the queue of its handshakes; 0: there is none more.
-    pub queues: [usize; QUEUES],
+    /// The offsets of words that may be the queue of handshakes. The list ends with 0.
+    pub queues: [usize; MAX_HANDSHAKE_QUEUES],
 }
 
-/// A thread that stays: who it is, and where it was interrupted.
+/// A waiting thread, and where it was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Post {
+pub struct PostedThread {
     pub tid: u32,
     pub serial: u32,
-    /// The sample's.
+    /// The time of the sample.
     pub time: u64,
     pub at: Registers,
 }
 
-/// What a round has come to. The round's number stands above: who is late must not speak in the
-/// next one.
-const PHASE: u32 = 0b111;
-const NOBODY: u32 = 0;
-/// A thread writes down who it is.
-const COMING: u32 = 1;
+/// The bits of the state that are the phase of a round. The bits above are the round's number, so
+/// that a late thread cannot change the next round.
+const PHASE_MASK: u32 = 0b111;
+const EMPTY: u32 = 0;
+/// The thread is writing its fields.
+const POSTING: u32 = 1;
 const POSTED: u32 = 2;
 const ASKED: u32 = 3;
-/// It has seen that it will be stopped, and has gone.
-const SEEN: u32 = 4;
+/// The thread has seen that it will stop, and has left.
+const WILL_STOP: u32 = 4;
 
-/// The place where one thread stays.
+/// The rendezvous of one thread with the agent.
 #[derive(Debug)]
-pub struct Stay {
-    /// `None`: nobody can see what it needs to see, so nobody stays.
-    polls: Option<Polls>,
-    /// Also what both sides sleep at.
+pub struct WitnessRendezvous {
+    /// The offsets of what the thread checks. With `None` it could check nothing, so no thread
+    /// waits.
+    polls: Option<PollOffsets>,
+    /// The round and its phase. Both sides use it as a futex.
     state: AtomicU32,
     tid: AtomicU32,
     serial: AtomicU32,
@@ -81,19 +84,19 @@ pub struct Stay {
     pc: AtomicUsize,
     sp: AtomicUsize,
     fp: AtomicUsize,
-    /// The asker's stack.
+    /// The bounds of the requester's stack.
     lowest: AtomicUsize,
     highest: AtomicUsize,
-    /// For how long the last one stayed.
-    stayed: AtomicU64,
+    /// How long the last thread waited, in nanoseconds.
+    waited_ns: AtomicU64,
 }
 
-impl Stay {
+impl WitnessRendezvous {
     #[must_use]
-    pub fn new(polls: Option<Polls>) -> Self {
+    pub fn new(polls: Option<PollOffsets>) -> Self {
         Self {
             polls,
-            state: AtomicU32::new(NOBODY),
+            state: AtomicU32::new(EMPTY),
             tid: AtomicU32::new(0),
             serial: AtomicU32::new(0),
             time: AtomicU64::new(0),
@@ -102,36 +105,36 @@ impl Stay {
             fp: AtomicUsize::new(0),
             lowest: AtomicUsize::new(0),
             highest: AtomicUsize::new(0),
-            stayed: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
         }
     }
 
-    /// The thread that was posted in this round stays until it is known that it will be stopped,
-    /// the agent has done, or it takes too long.
+    /// Waits until the thread will stop, the agent has finished, or the time limit is reached. The
+    /// thread must be the one that was posted in this round.
     ///
     /// # Safety
     /// `env` must be the calling thread's own JNIEnv.
-    pub(crate) unsafe fn stay(&self, round: u32, env: *const c_void) {
+    pub(crate) unsafe fn wait(&self, round: u32, env: *const c_void) {
         let Some(polls) = &self.polls else { return };
         let begun = now();
-        let (until, mut looks) = (begun.saturating_add(LONGEST), 0);
+        let (until, mut spins) = (begun.saturating_add(MAX_WAIT_NS), 0);
         loop {
             let state = self.state.load(Ordering::Acquire);
             let asked = state == round | ASKED;
             if !asked && state != round | POSTED {
-                // The agent has its answer already.
+                // The agent already has its answer.
                 break;
             }
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller promised that `env` is the calling thread's own JNIEnv.
             let outcome = if asked && unsafe { self.will_stop(polls, env) } {
-                round | SEEN
+                round | WILL_STOP
             } else if now() >= until {
                 next(round)
             } else {
-                looks += u32::from(asked);
-                match (asked, looks < LOOKS) {
+                spins += u32::from(asked);
+                match (asked, spins < MAX_SPINS) {
                     (true, true) => core::hint::spin_loop(),
-                    (true, false) => self.sleep(state, until.min(now().saturating_add(PAUSE))),
+                    (true, false) => self.sleep(state, until.min(now().saturating_add(PAUSE_NS))),
                     (false, _) => self.sleep(state, until),
                 }
                 continue;
@@ -140,16 +143,16 @@ impl Stay {
                 break;
             }
         }
-        self.stayed.store(now().saturating_sub(begun), Ordering::Relaxed);
+        self.waited_ns.store(now().saturating_sub(begun), Ordering::Relaxed);
     }
 
-    /// Writes down who will stay; gives the round, unless somebody else is there, or nobody could
-    /// see what it needs to see.
-    pub(crate) fn post(&self, post: &Post) -> Option<u32> {
+    /// Posts the thread that will wait, and returns the round. The result is `None` if another
+    /// thread is posted, or if there is nothing to check.
+    pub(crate) fn post(&self, post: &PostedThread) -> Option<u32> {
         self.polls?;
         let state = self.state.load(Ordering::Acquire);
-        let round = state & !PHASE;
-        if state != round | NOBODY || !self.change(state, round | COMING) {
+        let round = state & !PHASE_MASK;
+        if state != round | EMPTY || !self.change(state, round | POSTING) {
             return None;
         }
         self.tid.store(post.tid, Ordering::Relaxed);
@@ -158,42 +161,43 @@ impl Stay {
         self.pc.store(post.at.pc, Ordering::Relaxed);
         self.sp.store(post.at.sp, Ordering::Relaxed);
         self.fp.store(post.at.fp, Ordering::Relaxed);
-        self.change(round | COMING, round | POSTED).then_some(round)
+        self.change(round | POSTING, round | POSTED).then_some(round)
     }
 
     fn change(&self, from: u32, to: u32) -> bool {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// True if the asker's operation is queued for the calling thread, and its poll armed.
+    /// True if the requester's operation is queued for the calling thread, and its poll is armed.
     ///
     /// # Safety
     /// `env` must be the calling thread's own JNIEnv.
-    unsafe fn will_stop(&self, polls: &Polls, env: *const c_void) -> bool {
+    unsafe fn will_stop(&self, polls: &PollOffsets, env: *const c_void) -> bool {
         let java_thread = (env as usize).wrapping_sub(polls.env);
-        // SAFETY: the JavaThread is the calling thread's own, and larger than these offsets; other
-        // threads write these words atomically.
+        // SAFETY: the JavaThread is the calling thread's own and has these offsets. Other threads
+        // write these words atomically.
         let word = |offset: usize| unsafe {
             (*(java_thread.wrapping_add(offset) as *const AtomicUsize)).load(Ordering::Acquire)
         };
-        let asker = self.lowest.load(Ordering::Relaxed)..self.highest.load(Ordering::Relaxed);
+        let requester = self.lowest.load(Ordering::Relaxed)..self.highest.load(Ordering::Relaxed);
         word(polls.word) == ARMED
             && polls.queues.iter().filter(|queue| **queue != 0).any(|queue| {
                 let node = word(*queue);
-                // What is queued stays while the thread runs Java; else it may be gone, so the
-                // kernel reads it.
+                // A queued operation stays while the thread runs Java. Otherwise it may be freed,
+                // so it is read through the kernel.
                 node != 0
-                    && peek::<NODE_WORDS>(node).is_some_and(|words| words.iter().any(|it| asker.contains(it)))
+                    && peek::<NODE_WORDS>(node)
+                        .is_some_and(|words| words.iter().any(|it| requester.contains(it)))
             })
     }
 
-    /// Sleeps until the state is another, or that time has come.
+    /// Sleeps until the state changes, or until this time of CLOCK_MONOTONIC.
     fn sleep(&self, state: u32, until: u64) {
         let until = libc::timespec {
             tv_sec: (until / 1_000_000_000).cast_signed(),
             tv_nsec: (until % 1_000_000_000).cast_signed(),
         };
-        // SAFETY: the futex is this word; the bitset form takes an absolute time of
+        // SAFETY: the futex is this word. FUTEX_WAIT_BITSET takes an absolute time of
         // CLOCK_MONOTONIC.
         unsafe {
             libc::syscall(
@@ -208,15 +212,15 @@ impl Stay {
         }
     }
 
-    /// Says between which addresses the stack of the thread lies that asks.
-    pub fn set_asker(&self, stack: &core::ops::Range<usize>) {
+    /// Sets the bounds of the stack of the thread that calls GetStackTrace.
+    pub fn set_requester_stack(&self, stack: &core::ops::Range<usize>) {
         self.lowest.store(stack.start, Ordering::Relaxed);
         self.highest.store(stack.end, Ordering::Relaxed);
     }
 
-    /// The thread that stays now.
-    pub fn posted(&self) -> Option<Post> {
-        (self.state.load(Ordering::Acquire) & PHASE == POSTED).then(|| Post {
+    /// Returns the thread that is waiting now.
+    pub fn posted(&self) -> Option<PostedThread> {
+        (self.state.load(Ordering::Acquire) & PHASE_MASK == POSTED).then(|| PostedThread {
             tid: self.tid.load(Ordering::Relaxed),
             serial: self.serial.load(Ordering::Relaxed),
             time: self.time.load(Ordering::Relaxed),
@@ -228,32 +232,32 @@ impl Stay {
         })
     }
 
-    /// The agent asks now; false if the thread has not stayed so long.
-    pub fn ask(&self) -> bool {
+    /// Announces the call of GetStackTrace. The result is false if the thread no longer waits.
+    pub fn announce_request(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
-        let asked = state & PHASE == POSTED && self.change(state, state & !PHASE | ASKED);
+        let asked = state & PHASE_MASK == POSTED && self.change(state, state & !PHASE_MASK | ASKED);
         if asked {
-            self.rouse();
+            self.wake();
         }
         asked
     }
 
-    /// The agent has done, or wants another one: whoever is still here goes. True if the thread
-    /// saw, before it went on, that it would be stopped.
-    pub fn end(&self) -> bool {
+    /// Ends the round, so that a waiting thread leaves. True if the thread had seen that it would
+    /// stop.
+    pub fn end_round(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
         let state = self.state.swap(next(state), Ordering::AcqRel);
-        self.rouse();
-        state & PHASE == SEEN
+        self.wake();
+        state & PHASE_MASK == WILL_STOP
     }
 
-    /// For how long the last one stayed, in nanoseconds. It counts once.
-    pub fn stayed(&self) -> u64 {
-        self.stayed.swap(0, Ordering::Relaxed)
+    /// Takes how long the last thread waited, in nanoseconds.
+    pub fn take_waited_ns(&self) -> u64 {
+        self.waited_ns.swap(0, Ordering::Relaxed)
     }
 
-    fn rouse(&self) {
-        // SAFETY: the futex is this word; nothing is written.
+    fn wake(&self) {
+        // SAFETY: the futex is this word, and FUTEX_WAKE writes nothing.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -265,9 +269,9 @@ impl Stay {
     }
 }
 
-/// The round after that of this state: nobody is there.
+/// Returns the empty state of the next round.
 fn next(state: u32) -> u32 {
-    (state & !PHASE).wrapping_add(PHASE + 1)
+    (state & !PHASE_MASK).wrapping_add(PHASE_MASK + 1)
 }
 
 fn now() -> u64 {
@@ -281,48 +285,48 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    const POST: Post = Post { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, sp: 2, fp: 3 } };
-    const POLLS: Polls = Polls { env: 0, word: 8, queues: [16, 24, 0, 0] };
-    /// The asker's stack.
+    const POST: PostedThread =
+        PostedThread { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, sp: 2, fp: 3 } };
+    const POLLS: PollOffsets = PollOffsets { env: 0, word: 8, queues: [16, 24, 0, 0] };
+    /// The requester's stack.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;
 
-    /// What a handler sees of a JVM: a JavaThread whose first word its JNIEnv points to, and a node
-    /// of its queue.
+    /// A simulated JavaThread, whose first word is its JNIEnv, and a node of its queue.
     struct Jvm {
         java_thread: [AtomicUsize; 4],
         node: [usize; NODE_WORDS],
-        stay: Stay,
+        rendezvous: WitnessRendezvous,
     }
 
     impl Jvm {
         fn new(operation: usize) -> Self {
-            let stay = Stay::new(Some(POLLS));
-            stay.set_asker(&STACK);
-            Self { java_thread: Default::default(), node: [0, operation], stay }
+            let rendezvous = WitnessRendezvous::new(Some(POLLS));
+            rendezvous.set_requester_stack(&STACK);
+            Self { java_thread: Default::default(), node: [0, operation], rendezvous }
         }
 
-        /// A thread is posted, the agent does something, the thread stays, and meanwhile the agent
-        /// does something else; how long it stayed.
-        fn stay(&self, before: impl FnOnce(&Self), meanwhile: impl FnOnce(&Self)) -> Duration {
-            let posted = self.stay.post(&POST);
+        /// Posts a thread, calls `before`, and lets the thread wait while it calls `meanwhile`. The
+        /// result is how long the thread waited.
+        fn wait(&self, before: impl FnOnce(&Self), meanwhile: impl FnOnce(&Self)) -> Duration {
+            let posted = self.rendezvous.post(&POST);
             before(self);
             thread::scope(|scope| {
-                let stays = scope.spawn(|| {
+                let waiting = scope.spawn(|| {
                     let begun = Instant::now();
                     if let Some(round) = posted {
-                        // SAFETY: these words are what the offsets in POLLS are of.
-                        unsafe { self.stay.stay(round, self.java_thread.as_ptr().cast()) };
+                        // SAFETY: `java_thread` has all offsets of POLLS.
+                        unsafe { self.rendezvous.wait(round, self.java_thread.as_ptr().cast()) };
                     }
                     begun.elapsed()
                 });
                 meanwhile(self);
-                stays.join().unwrap()
+                waiting.join().unwrap()
             })
         }
 
         fn asked(&self) {
-            assert_eq!(self.stay.posted(), Some(POST));
-            assert!(self.stay.ask());
+            assert_eq!(self.rendezvous.posted(), Some(POST));
+            assert!(self.rendezvous.announce_request());
         }
 
         fn queue(&self, node: usize) {
@@ -335,27 +339,27 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_goes_on_when_it_sees_that_it_will_be_stopped() {
+    fn a_thread_leaves_once_it_sees_that_it_will_stop() {
         let jvm = Jvm::new(0x1800);
-        let told = |jvm: &Jvm| {
+        let before = |jvm: &Jvm| {
             jvm.asked();
             jvm.queue(jvm.node.as_ptr() as usize);
             jvm.arm();
         };
-        jvm.stay(told, |_| ());
-        assert!(jvm.stay.end());
-        assert!(jvm.stay.stayed() > 0);
-        assert_eq!((jvm.stay.stayed(), jvm.stay.posted()), (0, None));
+        jvm.wait(before, |_| ());
+        assert!(jvm.rendezvous.end_round());
+        assert!(jvm.rendezvous.take_waited_ns() > 0);
+        assert_eq!((jvm.rendezvous.take_waited_ns(), jvm.rendezvous.posted()), (0, None));
     }
 
     #[test]
-    fn what_it_does_not_see_is_not_so() {
+    fn an_unseen_sign_is_no_proof() {
         let foreign = 0x2800;
         for (operation, queued, armed) in
             [(foreign, true, true), (0x1800, true, false), (0x1800, false, true), (0x1800, false, false)]
         {
             let jvm = Jvm::new(operation);
-            let told = |jvm: &Jvm| {
+            let before = |jvm: &Jvm| {
                 jvm.asked();
                 if queued {
                     jvm.queue(jvm.node.as_ptr() as usize);
@@ -364,64 +368,66 @@ mod tests {
                     jvm.arm();
                 }
             };
-            jvm.stay(told, |_| ());
-            assert!(!jvm.stay.end(), "operation {operation:#x}, queued {queued}, armed {armed}");
+            jvm.wait(before, |_| ());
+            assert!(!jvm.rendezvous.end_round(), "operation {operation:#x}, queued {queued}, armed {armed}");
         }
         let nowhere = Jvm::new(0x1800);
-        let told = |jvm: &Jvm| {
+        let before = |jvm: &Jvm| {
             jvm.asked();
             jvm.queue(8);
             jvm.arm();
         };
-        nowhere.stay(told, |_| ());
-        assert!(!nowhere.stay.end(), "a queue that is none");
+        nowhere.wait(before, |_| ());
+        assert!(!nowhere.rendezvous.end_round(), "a queue that is none");
     }
 
     #[test]
-    fn nobody_stays_for_an_agent_that_does_nothing() {
+    fn a_thread_waits_no_longer_than_the_limit() {
         for asks in [false, true] {
             let jvm = Jvm::new(0x1800);
-            let told = |jvm: &Jvm| {
+            let before = |jvm: &Jvm| {
                 if asks {
                     jvm.asked();
                 }
             };
-            let stayed = jvm.stay(told, |_| ());
-            assert!(stayed >= Duration::from_nanos(LONGEST), "{stayed:?}");
-            assert!(!jvm.stay.ask(), "the thread is gone");
-            assert!(!jvm.stay.end());
+            let waited = jvm.wait(before, |_| ());
+            assert!(waited >= Duration::from_nanos(MAX_WAIT_NS), "{waited:?}");
+            assert!(!jvm.rendezvous.announce_request(), "the thread is gone");
+            assert!(!jvm.rendezvous.end_round());
         }
-        // Where nobody could see anything nobody waits.
-        let blind = Jvm { stay: Stay::new(None), ..Jvm::new(0x1800) };
-        blind.stay(|jvm| assert_eq!(jvm.stay.posted(), None), |_| ());
-        assert_eq!(blind.stay.stayed(), 0);
+        // A thread that could check nothing does not wait.
+        let blind = Jvm { rendezvous: WitnessRendezvous::new(None), ..Jvm::new(0x1800) };
+        blind.wait(|jvm| assert_eq!(jvm.rendezvous.posted(), None), |_| ());
+        assert_eq!(blind.rendezvous.take_waited_ns(), 0);
     }
 
     #[test]
-    fn an_answer_lets_the_thread_go() {
+    fn the_end_of_a_round_lets_the_thread_leave() {
         let jvm = Jvm::new(0x1800);
-        // However busy a machine is, not each time.
-        let stayed = (0..50).map(|_| {
-            jvm.stay(Jvm::asked, |jvm| {
-                jvm.stay.end();
+        // On a busy machine some waits may reach the limit, but not all.
+        let waited = (0..50).map(|_| {
+            jvm.wait(Jvm::asked, |jvm| {
+                jvm.rendezvous.end_round();
             })
         });
-        assert!(stayed.min() < Some(Duration::from_nanos(LONGEST)));
+        assert!(waited.min() < Some(Duration::from_nanos(MAX_WAIT_NS)));
     }
 
     #[test]
-    fn a_thread_cannot_answer_in_another_round_or_slot() {
+    fn a_late_thread_cannot_change_the_next_round() {
         let jvm = Jvm::new(0x1800);
-        let round = jvm.stay.post(&POST).unwrap();
-        assert_eq!(jvm.stay.post(&Post { tid: 8, ..POST }), None);
-        assert_eq!(jvm.stay.posted(), Some(POST));
-        assert!(jvm.stay.ask() && !jvm.stay.end());
-        let next = jvm.stay.post(&POST).unwrap();
-        assert!(jvm.stay.ask() && !jvm.stay.change(round | ASKED, round | SEEN));
-        assert!(jvm.stay.change(next | ASKED, next | SEEN) && jvm.stay.end());
-        // One that is cleared away while it comes has not come.
-        let late = jvm.stay.state.load(Ordering::Acquire);
-        assert!(jvm.stay.change(late, late | COMING) && !jvm.stay.end());
-        assert!(!jvm.stay.change(late | COMING, late | POSTED));
+        let round = jvm.rendezvous.post(&POST).unwrap();
+        assert_eq!(jvm.rendezvous.post(&PostedThread { tid: 8, ..POST }), None);
+        assert_eq!(jvm.rendezvous.posted(), Some(POST));
+        assert!(jvm.rendezvous.announce_request() && !jvm.rendezvous.end_round());
+        let next = jvm.rendezvous.post(&POST).unwrap();
+        assert!(
+            jvm.rendezvous.announce_request() && !jvm.rendezvous.change(round | ASKED, round | WILL_STOP)
+        );
+        assert!(jvm.rendezvous.change(next | ASKED, next | WILL_STOP) && jvm.rendezvous.end_round());
+        // A round that ends while a thread posts itself does not have that thread.
+        let late = jvm.rendezvous.state.load(Ordering::Acquire);
+        assert!(jvm.rendezvous.change(late, late | POSTING) && !jvm.rendezvous.end_round());
+        assert!(!jvm.rendezvous.change(late | POSTING, late | POSTED));
     }
 }

@@ -1,5 +1,5 @@
-//! The two protocols between handler and agent, under every interleaving that loom can find.
-//! Run with `RUSTFLAGS="--cfg loom" cargo test -p vouch-signal --release --test loom`.
+//! Model checks the two protocols between handler and agent, under every interleaving that loom can
+//! find. Run with `RUSTFLAGS="--cfg loom" cargo test -p vouch-signal --release --test loom`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -8,7 +8,7 @@ use loom::thread;
 use vouch_signal::gate::Gate;
 use vouch_signal::lane::{Lane, Word};
 
-/// Entries of three words (length, name, name again), read back as (name, whole).
+/// Writes an entry of three words: length, name, and name again.
 fn write(lane: &Lane<'static>, name: u64) -> bool {
     let Some(claim) = lane.claim(3) else { return false };
     claim.set(1, name);
@@ -66,7 +66,7 @@ fn two_handlers_never_write_one_lane_at_once() {
 }
 
 #[test]
-fn an_abandoned_claim_leaves_no_trace() {
+fn a_dropped_claim_leaves_no_trace() {
     loom::model(|| {
         let lane = lane(7);
         let writer = {
@@ -87,10 +87,10 @@ fn an_abandoned_claim_leaves_no_trace() {
 }
 
 #[test]
-fn nobody_is_inside_once_the_closed_gate_is_empty() {
+fn no_handler_is_inside_once_the_closed_gate_is_empty() {
     loom::model(|| {
         let gate: Arc<Gate<AtomicBool>> = Arc::new(Gate::new());
-        // True while the value may be used; what the agent does to "free" it is to set it to false.
+        // True while the value may be used. The agent sets it to false instead of freeing memory.
         let valid = Arc::new(AtomicBool::new(true));
         let entered = Arc::new(AtomicUsize::new(0));
         gate.open(Arc::as_ptr(&valid).cast_mut());
@@ -105,11 +105,11 @@ fn nobody_is_inside_once_the_closed_gate_is_empty() {
             })
         };
         gate.close();
-        if gate.empty() {
+        if gate.is_empty() {
             valid.store(false, Ordering::Relaxed);
             assert!(gate.enter().is_none(), "closed");
         }
         handler.join().unwrap();
-        assert!(gate.empty());
+        assert!(gate.is_empty());
     });
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_signal::vthread_contexts::{Entry, VIRTUALS};
+use vouch_signal::vthread_contexts::{VTHREAD_CONTEXTS, VthreadContext};
 
 use crate::guard;
 use crate::hotspot::owner::Owner;
@@ -22,7 +22,7 @@ const ENOUGH: u32 = 2;
 /// and so many are looked at.
 const LOOKED_AT: u32 = 1_000;
 
-static TABLE: OnceCell<&'static [Entry]> = OnceCell::new();
+static TABLE: OnceCell<&'static [VthreadContext]> = OnceCell::new();
 static SEARCH: Mutex<Search> = Mutex::new(Search { owner: None, asked: 0 });
 /// What the search has come to: no lock is taken for what is settled.
 static FOUND: AtomicU8 = AtomicU8::new(Found::Never as u8);
@@ -55,10 +55,10 @@ pub fn expect(owner: Option<Owner>) {
 }
 
 /// The table, for the Java library; made when the first virtual thread comes.
-pub fn table() -> &'static [Entry] {
+pub fn table() -> &'static [VthreadContext] {
     TABLE.get_or_init(|| {
-        let table: &[Entry] = Vec::leak((0..ENTRIES).map(|_| Entry::default()).collect());
-        VIRTUALS.begin(table);
+        let table: &[VthreadContext] = Vec::leak((0..ENTRIES).map(|_| VthreadContext::default()).collect());
+        VTHREAD_CONTEXTS.set_table(table);
         table
     })
 }
@@ -79,7 +79,7 @@ pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
         unsafe { SEARCH.lock().look(env, id) as u8 }
     };
     let seen = found >= Found::Likely as u8 || virtual_threads::known() && guard::unguarded().is_none();
-    if seen { VIRTUALS.claim(id) } else { None }
+    if seen { VTHREAD_CONTEXTS.claim(id) } else { None }
 }
 
 impl Search {
@@ -97,8 +97,10 @@ impl Search {
         // more.
         unsafe {
             match (found, place) {
-                (Found::Never, _) => VIRTUALS.watch(0),
-                (Found::Likely | Found::Certain, Some(place)) => VIRTUALS.watch(place),
+                (Found::Never, _) => VTHREAD_CONTEXTS.set_current_id_offset(0),
+                (Found::Likely | Found::Certain, Some(place)) => {
+                    VTHREAD_CONTEXTS.set_current_id_offset(place);
+                }
                 _ => {}
             }
         }

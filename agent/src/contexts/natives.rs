@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
-use vouch_signal::thread_context::Purpose;
+use vouch_signal::thread_context::ThreadContext;
 
 use super::{Cell, Context, Kind, Refusal, carried, contexts};
 use crate::clock;
@@ -41,7 +41,7 @@ extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
         let purpose = registry().cell(clock::own_tid()).map(Cell::purpose).map(std::ptr::from_ref);
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
         // long as that runs Java.
-        unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<Purpose>()))) }
+        unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<ThreadContext>()))) }
     })
 }
 

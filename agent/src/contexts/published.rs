@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 
 use once_cell::sync::OnceCell;
-use vouch_signal::otel_thread_context::{PUBLISHED, Place};
+use vouch_signal::otel_thread_context::{OTEL_THREAD_CONTEXT, TlsVariable};
 use vouch_walk::context::thread_pointer;
 use vouch_walk::memory::PeekedMemory;
 
@@ -55,7 +55,7 @@ pub fn look_if_new() {
             // It stays loaded, since handlers look at its variable from now on.
             let _ = FOUND.set((object.path, place.is_some()));
             if let Some(place) = place {
-                PUBLISHED.watch(place);
+                OTEL_THREAD_CONTEXT.set_location(place);
             }
             return;
         }
@@ -74,12 +74,12 @@ pub fn unread() -> Option<String> {
 }
 
 /// Where each thread has what this one has there.
-fn place(own: usize, object: &Candidate) -> Option<Place> {
+fn place(own: usize, object: &Candidate) -> Option<TlsVariable> {
     if own_memory().is_some_and(|memory| memory.contains(&own)) {
-        return Some(Place::Fixed(own.wrapping_sub(thread_pointer()).cast_signed()));
+        return Some(TlsVariable::Static(own.wrapping_sub(thread_pointer()).cast_signed()));
     }
     let offset = own.checked_sub(object.own.start)?.cast_signed();
-    cfg!(target_env = "gnu").then_some(Place::Within { module: object.module, offset })
+    cfg!(target_env = "gnu").then_some(TlsVariable::Dynamic { module: object.module, offset })
 }
 
 /// The memory that the calling thread was made with: its stack, and the variables that lie at the

@@ -13,8 +13,8 @@ pub fn signal(tid: u32, weight: u32) {
     // SAFETY: a siginfo is 128 bytes, and with SI_QUEUE these members of its union are the value
     // and the sender's user.
     unsafe {
-        (&raw mut info).cast::<usize>().add(cause::VALUE_AT).write(cause::mark());
-        (&raw mut info).cast::<u32>().add(cause::WEIGHT_AT).write(weight);
+        (&raw mut info).cast::<usize>().add(cause::SIGINFO_VALUE_WORD).write(cause::marker());
+        (&raw mut info).cast::<u32>().add(cause::SIGINFO_WEIGHT_U32).write(weight);
     }
     // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that
     // has ended.

@@ -145,7 +145,7 @@ pub fn end_here() -> Option<Wait> {
 
 /// The calling thread, found once. It may have given its slot back: native threads detach late.
 fn known() -> Option<Known> {
-    KNOWN.get().filter(|known| known.slot.is_of(known.tid, known.serial)).or_else(|| {
+    KNOWN.get().filter(|known| known.slot.belongs_to(known.tid, known.serial)).or_else(|| {
         let tid = clock::own_tid();
         let found = registry().slots().find(tid);
         KNOWN.set(found.map(|slot| Known { tid, serial: slot.serial(), slot }));

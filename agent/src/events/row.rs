@@ -9,7 +9,7 @@ use vouch_recording::MarkKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
 use vouch_sample::{Event, Frame, MethodId, VALUES, values};
-use vouch_signal::event::{More, publish};
+use vouch_signal::event::{EventDetails, publish};
 
 use super::place;
 use crate::clock;
@@ -87,7 +87,7 @@ impl Row {
     pub fn happened<const N: usize>(&'static self, began: u64, ended: u64, figures: [u64; N], text: &str) {
         let values = values(figures);
         let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
-        publish(&event, More { frames: &[], text });
+        publish(&event, EventDetails { frames: &[], text });
     }
 
     /// The same of the calling thread, with its stack; false if there was no room for it.
@@ -128,7 +128,7 @@ impl Row {
     ) -> bool {
         let (tid, serial) = place::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
-        let publish = |frames: &[Frame]| publish(&event, More { frames, text });
+        let publish = |frames: &[Frame]| publish(&event, EventDetails { frames, text });
         if !with_stack {
             return publish(&[]);
         }
@@ -142,7 +142,7 @@ impl Row {
     pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, figures: [u64; N]) {
         let values = values(figures);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
-        publish(&event, More { frames: &[Frame::Java { method, bci: 0 }], text: "" });
+        publish(&event, EventDetails { frames: &[Frame::Java { method, bci: 0 }], text: "" });
     }
 
     /// Counts one that took from a time to a time; true if it is to be shown.

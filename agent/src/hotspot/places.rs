@@ -2,7 +2,7 @@
 //!
 //! What is not found is not looked for again, and never guessed: whoever needs it does without.
 
-use vouch_signal::witness_rendezvous::Polls;
+use vouch_signal::witness_rendezvous::PollOffsets;
 use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::jvm_layout::JvmLayout;
 
@@ -14,7 +14,7 @@ use crate::recovery;
 #[derive(Debug)]
 pub struct Places {
     /// What says that a thread is to be stopped.
-    pub polls: Option<Polls>,
+    pub polls: Option<PollOffsets>,
     /// What recovery needs.
     pub ground: Option<JvmLayout>,
     /// Our own walker, or why there is none.

@@ -8,7 +8,7 @@
 
 use std::thread::available_parallelism;
 
-use vouch_signal::witness_rendezvous::{Polls, QUEUES};
+use vouch_signal::witness_rendezvous::{MAX_HANDSHAKE_QUEUES, PollOffsets};
 
 use super::HotSpot;
 use super::fields;
@@ -25,7 +25,7 @@ const WORD: usize = size_of::<usize>();
 ///
 /// # Safety
 /// `own` must be the calling thread's JavaThread.
-pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<Polls> {
+pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<PollOffsets> {
     let size = Table::of(hotspot)?.size(&fields::JAVA_THREAD)?;
     let offset = env.checked_sub(own).filter(|offset| *offset < size)?;
     // SAFETY: a JavaThread is so large, by the JVM's own word, and aligned; what other threads
@@ -35,12 +35,12 @@ pub unsafe fn find(hotspot: &HotSpot, own: usize, env: usize) -> Option<Polls> {
         .collect::<Vec<usize>>();
     let (word, queues) = places(&words, own)?;
     let several = available_parallelism().is_ok_and(|processors| processors.get() > 1);
-    several.then_some(Polls { env: offset, word, queues })
+    several.then_some(PollOffsets { env: offset, word, queues })
 }
 
 /// The one poll word, which stands before the address of the page that older polls touch; and what
 /// may be queues, each of which stands behind a pointer to the thread itself.
-fn places(words: &[usize], own: usize) -> Option<(usize, [usize; QUEUES])> {
+fn places(words: &[usize], own: usize) -> Option<(usize, [usize; MAX_HANDSHAKE_QUEUES])> {
     let pairs = || words.windows(2).enumerate().map(|(index, pair)| (index * WORD, pair[0], pair[1]));
     let is_page = |word: usize| word != 0 && word.is_multiple_of(PAGE);
     let mut polls = pairs().filter(|(_, first, second)| *first == AT_REST && is_page(*second));
@@ -48,7 +48,7 @@ fn places(words: &[usize], own: usize) -> Option<(usize, [usize; QUEUES])> {
     if polls.next().is_some() {
         return None;
     }
-    let mut queues = [0; QUEUES];
+    let mut queues = [0; MAX_HANDSHAKE_QUEUES];
     let found = pairs().filter(|(_, first, second)| *first == own && *second == 0);
     for (queue, (place, ..)) in queues.iter_mut().zip(found) {
         *queue = place + WORD;

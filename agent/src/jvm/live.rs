@@ -12,7 +12,7 @@ use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
-use vouch_signal::witness_rendezvous::Post;
+use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::hotspot::HotspotWalker;
 
@@ -246,7 +246,7 @@ impl Jvm for Live<'_, '_> {
         self.questions.top_frames.neighbouring_runs()
     }
 
-    fn top(&mut self, post: &Post) -> Top {
+    fn top(&mut self, post: &PostedThread) -> Top {
         let Questions { code, registry, .. } = &self.questions;
         let place = registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
         match (place, code) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
-use vouch_signal::witness_rendezvous::Post;
+use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::testing::PoolBuilder;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
@@ -190,7 +190,7 @@ impl Jvm for Pretend {
         self.top.frame
     }
 
-    fn top(&mut self, _: &Post) -> Top {
+    fn top(&mut self, _: &PostedThread) -> Top {
         self.top
     }
 }

@@ -17,7 +17,7 @@ use std::fmt;
 
 use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
-use vouch_signal::witness_rendezvous::DEEPEST;
+use vouch_signal::witness_rendezvous::MAX_WITNESSED_DEPTH;
 
 use super::{Wanted, Witnessed};
 use crate::clock;
@@ -31,7 +31,7 @@ use crate::threads::{Registry, late};
 const OWNERS_SINCE: u32 = 17;
 /// A stack of so many frames is not told of: as deep as a sample's that is witnessed may be, and
 /// some more, since the thread may have called somebody meanwhile.
-const MOST: usize = DEEPEST + 256;
+const MOST: usize = MAX_WITNESSED_DEPTH + 256;
 
 /// What is asked of what a thread wants.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ impl Stacks {
         asking();
         let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room, MOST);
         // Its handler has not ended, or the thread has not had the processor since it did.
-        let left = slot.left_witnessed();
+        let left = slot.witnessed_handler_end();
         let exact = left == 0 || clock::thread_cpu(tid) == Some(left);
         // The JVM may have given the thread's place to another one, whose stack this would be.
         let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);

@@ -8,7 +8,7 @@ use std::mem::{swap, take};
 use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
-use vouch_signal::sample_layout::{Account, Origin, accounts};
+use vouch_signal::sample_layout::{CandidateStack, Origin, candidates};
 use vouch_verify::proof::Verdict;
 use vouch_walk::recover::ALL;
 
@@ -31,7 +31,7 @@ impl Recorder {
         jvm: &mut dyn Jvm,
     ) -> Result<Taken, (Reason, usize)> {
         frames.clear();
-        let mut walkers = accounts(entry).filter(|account| account.origin.strategy.is_none());
+        let mut walkers = candidates(entry).filter(|account| account.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
         let mut is_asgct_alone = self.is_asgct_alone;
         frames.extend(taken.frames());
@@ -62,7 +62,7 @@ impl Recorder {
             self.other = other;
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
-        let Origin { walker, begun, .. } = taken.origin;
+        let Origin { walker, resumed: begun, .. } = taken.origin;
         // Behind a frame that is being made or taken down a call is described exactly.
         let site = Site { pc: taken.pc, calls: begun.is_some() };
         let site = (begun != Some(true)).then_some(site);
@@ -86,7 +86,7 @@ impl Recorder {
         found: &[Frame],
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let interrupted = accounts(entry).next().map_or(0, |first| first.pc);
+        let interrupted = candidates(entry).next().map_or(0, |first| first.pc);
         let mut frames = take(&mut self.other);
         let holds = self.any_recovered(head, entry, (interrupted, found), &mut frames, jvm);
         self.other = frames;
@@ -107,7 +107,8 @@ impl Recorder {
         found: &[Frame],
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let Some(first) = accounts(entry).next().filter(|first| first.answer.is_err_and(Reason::is_in_java))
+        let Some(first) =
+            candidates(entry).next().filter(|first| first.answer.is_err_and(Reason::is_in_java))
         else {
             return false;
         };
@@ -115,7 +116,7 @@ impl Recorder {
             return false;
         }
         let mut frames = take(&mut self.other);
-        let agrees = |account: &Account<'_>, jvm: &mut dyn Jvm| {
+        let agrees = |account: &CandidateStack<'_>, jvm: &mut dyn Jvm| {
             let walked: Vec<Frame> = account.frames().collect();
             // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the
             // frames that called.
@@ -147,7 +148,7 @@ impl Recorder {
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let begins = |account: &Account<'_>, _: &mut dyn Jvm| {
+        let begins = |account: &CandidateStack<'_>, _: &mut dyn Jvm| {
             let mut frames = account.frames().map(Frame::method);
             inner.iter().all(|frame| frames.next() == Some(frame.method()))
         };
@@ -161,11 +162,11 @@ impl Recorder {
         head: &Head,
         entry: &Entry<'_>,
         interrupted: usize,
-        is_wanted: impl Fn(&Account<'_>, &mut dyn Jvm) -> bool,
+        is_wanted: impl Fn(&CandidateStack<'_>, &mut dyn Jvm) -> bool,
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let mut recovered = accounts(entry).filter_map(|account| Some((account.origin.strategy?, account)));
+        let mut recovered = candidates(entry).filter_map(|account| Some((account.origin.strategy?, account)));
         recovered.any(|(strategy, account)| {
             if !is_wanted(&account, jvm) {
                 return false;
@@ -197,7 +198,7 @@ impl Recorder {
             return false;
         }
         let mut account =
-            head.witnessed.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
+            head.wants_witness.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
         let site = Site { pc: repair.caller, calls: true };
         let put_back = usize::from(began.leaf() == Leaf::PutBack);
         let corrected = top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm);

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use vouch_recording::{ContextId, OTHERS, Recording, UNKNOWN, UNNAMED, VIRTUAL_THREAD};
 use vouch_sample::Head;
-use vouch_signal::unread_names::UNREAD;
+use vouch_signal::unread_names::UNREAD_NAMES;
 
 use super::own_kind::OwnKind;
 
@@ -50,13 +50,13 @@ impl Carried {
     /// tell.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         let known = self.known.get(&id).copied();
-        if id == 0 || id == Head::UNKNOWN || name.is_none() && known.is_some() {
+        if id == 0 || id == Head::UNKNOWN_VTHREAD || name.is_none() && known.is_some() {
             return;
         }
         self.name.clear();
         match name {
             Some(name) => {
-                UNREAD.set_named(id);
+                UNREAD_NAMES.set_named(id);
                 let letters = char::decode_utf16(name);
                 self.name.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
                 if self.name.is_empty() {
@@ -100,7 +100,7 @@ impl Carried {
     pub fn of(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
         match id {
             0 => None,
-            Head::UNKNOWN => {
+            Head::UNKNOWN_VTHREAD => {
                 let unknown = self.unknown.unwrap_or_else(|| self.kind.tell(None, [UNKNOWN; 2], recording));
                 self.unknown = Some(unknown);
                 self.unknown

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 use vouch_sample::Head;
-use vouch_signal::unread_names::UNREAD;
+use vouch_signal::unread_names::UNREAD_NAMES;
 
 use super::carried::Carried;
 use super::traces::Traces;
@@ -32,7 +32,7 @@ pub struct Met {
 
 impl Met {
     pub fn new(contexts: &'static Contexts) -> Self {
-        UNREAD.clear();
+        UNREAD_NAMES.clear();
         Self {
             contexts,
             known: HashMap::new(),
@@ -54,7 +54,7 @@ impl Met {
 
     /// The context that a sample was taken in; `None` for none, and for a number that nobody gave.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
-        let carried = self.carried.of(head.carried, recording);
+        let carried = self.carried.of(head.mounted_vthread, recording);
         let around = self.traces.of(carried, head.trace, recording);
         self.within(around, head.context, recording)
     }

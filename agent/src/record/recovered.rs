@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use vouch_recording::Fate;
 use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
-use vouch_signal::sample_layout::Account;
+use vouch_signal::sample_layout::CandidateStack;
 use vouch_verify::proof::Body;
 use vouch_walk::recover::ALL;
 
@@ -72,8 +72,8 @@ pub enum Began {
 
 impl Began {
     /// Where a walk of a context as it is began.
-    pub fn of(account: &Account<'_>, jvm: &mut dyn Jvm) -> Self {
-        let Some(before) = account.origin.begun else { return Self::Here };
+    pub fn of(account: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
+        let Some(before) = account.origin.resumed else { return Self::Here };
         Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
     }
 

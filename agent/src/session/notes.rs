@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_report::{float, grouped, percent};
 use vouch_sample::Reason;
-use vouch_signal::handler::MOST_CRASHES;
+use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::recover;
 
 use super::state::{Moment, Session};
@@ -85,7 +85,7 @@ impl Notes {
     fn of_samples(&mut self, session: &Session, now: &Moment, program_cpu: f64) {
         self.warn(wait_bias(session, now, program_cpu));
         let counters = session.rig.counters();
-        let rested = counters.rested.load(Relaxed);
+        let rested = counters.skipped_resting.load(Relaxed);
         self.note((rested > 0).then(|| {
             format!(
                 "stack walks were slow: skipped {rested} signals to keep walking below 10 % of a thread's CPU time (their time \
@@ -113,7 +113,7 @@ impl Notes {
                 grouped(names_cut)
             )
         }));
-        let crowded = counters.crowded.load(Relaxed);
+        let crowded = counters.skipped_no_lane.load(Relaxed);
         self.note((crowded > 0).then(|| {
             format!(
                 "the agent could not read samples as fast as they came: skipped {crowded} signals (their time has no stack: \
@@ -134,12 +134,12 @@ impl Notes {
             )
         }));
         let counters = session.rig.counters();
-        let crashed = counters.crashed.load(Relaxed);
+        let crashed = counters.jvm_faults.load(Relaxed);
         self.warn((crashed > 0).then(|| {
-            let end = if crashed < MOST_CRASHES { "" } else { ", so walking was stopped" };
+            let end = if crashed < MAX_CRASHES { "" } else { ", so walking was stopped" };
             format!("{crashed} walks faulted and were ended{end}: a fault of this JVM's AsyncGetCallTrace")
         }));
-        let astray = counters.astray.load(Relaxed);
+        let astray = counters.own_faults.load(Relaxed);
         self.note((astray > 0).then(|| {
             format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended")
         }));

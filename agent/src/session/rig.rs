@@ -11,7 +11,7 @@ use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
 use vouch_signal::sampler::{Counters, GATE, Sampler};
-use vouch_signal::witness_rendezvous::{Polls, Stay};
+use vouch_signal::witness_rendezvous::{PollOffsets, WitnessRendezvous};
 use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
@@ -59,7 +59,7 @@ impl Rig {
         depth: usize,
         interval: Duration,
         engine: Engine,
-        polls: Option<Polls>,
+        polls: Option<PollOffsets>,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted with its lane claimed, so there are more lanes than
@@ -67,23 +67,23 @@ impl Rig {
         let count = (processors * 4).clamp(8, 64);
         let mut sampler = Box::new(Sampler {
             walkers: walkers.list,
-            compare: walkers.compare,
-            own: walkers.reads,
-            parts: walkers.parts,
+            compare_every: walkers.compare,
+            vthread_reader: walkers.reads,
+            carrier_filter: walkers.parts,
             recovery,
             depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
             user_only: engine.user_only(),
-            rests: engine.rests(),
+            rests_after_slow_walks: engine.rests(),
             paused: AtomicBool::new(false),
             slots: registry().slots(),
             outlet: Outlet { lanes: &[], wake: wake::semaphore() },
             counters: Counters::default(),
-            price: AtomicU64::new(PRICE),
+            drain_ns_per_word: AtomicU64::new(PRICE),
             witness_wanted: AtomicBool::new(false),
-            stay: Stay::new(polls),
+            rendezvous: WitnessRendezvous::new(polls),
         });
-        let size = LANE_WORDS.max(LANE_SAMPLES * sampler.longest(sampler.depth));
+        let size = LANE_WORDS.max(LANE_SAMPLES * sampler.max_words(sampler.depth));
         let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
         // SAFETY: given back in `drop`, once the gate is closed and empty.
         sampler.outlet.lanes = unsafe { lanes.lent() };
@@ -103,7 +103,7 @@ impl Rig {
     /// signals.
     pub fn pause(&self) {
         self.set_paused(true);
-        settled(|| GATE.empty());
+        settled(|| GATE.is_empty());
     }
 
     /// Takes samples again.
@@ -142,7 +142,7 @@ impl Rig {
         /// So many words say what one costs; of fewer only as much.
         const TELLING: u64 = 100_000;
         // SAFETY: alive as long as the rig; an atomic.
-        let price = unsafe { &(*self.sampler).price };
+        let price = unsafe { &(*self.sampler).drain_ns_per_word };
         let share = words.min(TELLING);
         let known = price.load(Ordering::Relaxed).saturating_mul(TELLING - share);
         let now = nanos.saturating_mul(share).checked_div(words).unwrap_or(0);
@@ -156,9 +156,9 @@ impl Rig {
     }
 
     /// Where the thread of a sample stays that is to be witnessed.
-    pub fn stay(&self) -> &Stay {
+    pub fn rendezvous(&self) -> &WitnessRendezvous {
         // SAFETY: as above.
-        unsafe { &(*self.sampler).stay }
+        unsafe { &(*self.sampler).rendezvous }
     }
 
     /// What is done where a walk fails, and how often it was tried.
@@ -176,18 +176,18 @@ impl Rig {
 /// Lets no handler in any more, and waits until none is inside; false if one does not leave.
 pub fn close() -> bool {
     GATE.close();
-    settled(|| GATE.empty())
+    settled(|| GATE.is_empty())
 }
 
 /// True while no handler and no event is inside.
 pub fn is_empty() -> bool {
-    GATE.empty() && EVENT_GATE.empty()
+    GATE.is_empty() && EVENT_GATE.is_empty()
 }
 
 /// Lets no event in any more, and waits until the last has come; false if it does not come.
 pub fn close_events() -> bool {
     EVENT_GATE.close();
-    settled(|| EVENT_GATE.empty())
+    settled(|| EVENT_GATE.is_empty())
 }
 
 /// Waits until that is so; false if it takes too long.
@@ -223,17 +223,17 @@ impl Drop for Rig {
 mod tests {
     use super::*;
     use vouch_sample::{Event, VALUES};
-    use vouch_signal::event::{More, publish, read};
+    use vouch_signal::event::{EventDetails, publish, read};
 
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, parts: None, missing: None };
         let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None);
-        publish(&event, More::default());
+        publish(&event, EventDetails::default());
         rig.open();
         rig.open_events();
-        publish(&event, More::default());
+        publish(&event, EventDetails::default());
         let mut seen = Vec::new();
         for lane in rig.event_lanes() {
             lane.drain(|entry| seen.push(read(entry)));
@@ -241,6 +241,6 @@ mod tests {
         assert_eq!((seen, rig.events_lost()), (vec![Some(event)], 0));
         drop(rig);
         assert!(!EVENT_GATE.is_open() && !GATE.is_open());
-        publish(&event, More::default());
+        publish(&event, EventDetails::default());
     }
 }

@@ -72,7 +72,7 @@ impl Live {
     pub fn cell(&mut self) -> &'static Cell {
         let cell = *self.cell.get_or_insert_with(|| contexts().cell());
         if let Some(slot) = self.slot {
-            slot.set_purpose(Some(cell.purpose()));
+            slot.set_thread_context(Some(cell.purpose()));
         }
         cell
     }
@@ -104,7 +104,7 @@ impl Live {
         }
         let Some(cell) = self.cell.take() else { return };
         if let Some(slot) = self.slot {
-            slot.set_purpose(None);
+            slot.set_thread_context(None);
         }
         contexts().give_back(cell);
     }
@@ -241,14 +241,14 @@ impl Live {
         let (Come { time, cpu, by_signals, polled }, slot) = (self.come.take()?, self.slot?);
         let weight = if by_signals {
             let weight = slot.take_signals();
-            slot.dues.answer(weight);
+            slot.pending.count(weight);
             weight
         } else if polled {
-            let weight = poll::settle(slot.dues.balance(cpu, nanos(interval)));
-            slot.dues.settle(cpu, nanos(interval));
+            let weight = poll::settle(slot.pending.balance(cpu, nanos(interval)));
+            slot.pending.flush(cpu, nanos(interval));
             weight
         } else {
-            slot.dues.settle(cpu, nanos(interval))
+            slot.pending.flush(cpu, nanos(interval))
         };
         (weight > 0).then_some(Debt { weight, time, cpu })
     }
@@ -279,7 +279,7 @@ impl Live {
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
         let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {
-            slot.owe(debt.weight);
+            slot.set_end_weight(debt.weight);
             slot.set_excluded(false);
             // The handler takes no lock, so it may run while this thread holds one; it does so
             // before this returns.
@@ -287,7 +287,7 @@ impl Live {
             slot.set_excluded(true);
             // Unless the gate is closed, there is no room for it, or the thread has the signal
             // blocked.
-            debt.weight = slot.take_owed();
+            debt.weight = slot.take_end_weight();
         }
         if debt.weight > 0 {
             arming.unsignalled.push(Unsignalled { tid, serial: self.serial, debt, java });

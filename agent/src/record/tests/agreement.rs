@@ -128,8 +128,11 @@ fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
         bench.jvm.stack = Some(now_is(&[(LOST, 0), (MAIN, 0)], false));
         // One frame is all that compiled code has there: the interrupted one's, or its caller's.
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
-        let head = Head { witnessed: true, ..bench.head(10) };
-        bench.publish_all(&head, std::iter::once((Ok(&walk[..]), Origin { begun, ..Origin::FIRST }, 7)));
+        let head = Head { wants_witness: true, ..bench.head(10) };
+        bench.publish_all(
+            &head,
+            std::iter::once((Ok(&walk[..]), Origin { resumed: begun, ..Origin::FIRST }, 7)),
+        );
         bench.stay(&head);
         bench.drain();
         assert_eq!(bench.tally().samples.refuted, fate, "{begun:?}");

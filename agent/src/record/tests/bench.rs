@@ -7,8 +7,8 @@ use std::time::Duration;
 use vouch_recording::{Id, Tally};
 use vouch_sample::{Answer, Cut, Frame, Head, MethodId, Reason, Stack, Walk};
 use vouch_signal::lane::{Lane, Word};
-use vouch_signal::sample_layout::{Origin, Sample, longest};
-use vouch_signal::witness_rendezvous::Post;
+use vouch_signal::sample_layout::{Origin, Sample, max_words};
+use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_walk::context::Registers;
 use vouch_walk::hotspot::mounted_vthread::VthreadName;
 use vouch_walk::walker::RawFrame;
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     pub fn head(&self, time: u64) -> Head {
-        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, took: 700, ..Head::default() }
+        Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, handler_ns: 700, ..Head::default() }
     }
 
     /// Publishes a sample as a handler does.
@@ -137,20 +137,20 @@ impl Bench {
         accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
         const MOST: usize = 4;
-        let mut sample = Sample::new(self.lane.claim(longest(3, MOST, DEPTH + 1)).unwrap(), DEPTH);
-        sample.name(name);
+        let mut sample = Sample::new(self.lane.claim(max_words(3, MOST, DEPTH + 1)).unwrap(), DEPTH);
+        sample.set_name(name);
         for (account, origin, pc) in accounts {
             let frames = account.unwrap_or_default();
             let kept = frames.len().min(DEPTH);
             for (at, &(method, bci)) in frames[..kept].iter().enumerate() {
                 // SAFETY: the claim has room for as many.
-                unsafe { sample.room().frames.add(at).write(RawFrame { bci, method }) };
+                unsafe { sample.buffer().frames.add(at).write(RawFrame { bci, method }) };
             }
             let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
             let answer: Answer = account.map(|_| kept);
             // As AsyncGetCallTrace leaves it.
             let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, frames: 0 });
-            sample.add(answer, cut, origin, pc);
+            sample.add_candidate(answer, cut, origin, pc);
         }
         sample.publish(head);
     }
@@ -159,7 +159,7 @@ impl Bench {
     /// stopped.
     pub fn stay(&mut self, head: &Head) {
         let Head { tid, serial, time, .. } = *head;
-        let post = Post { tid, serial, time, at: Registers::default() };
+        let post = PostedThread { tid, serial, time, at: Registers::default() };
         let top = self.jvm.top(&post);
         let witnessed = self.jvm.stack(tid, serial, &mut || ());
         self.recorder.witness.answered(&post, witnessed, Some(top));

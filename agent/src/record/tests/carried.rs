@@ -25,7 +25,7 @@ fn name(text: &str) -> VthreadName {
 }
 
 fn publish(bench: &Bench, carried: u64, called: &str, context: u32) {
-    let head = Head { carried, context, ..bench.head(10) };
+    let head = Head { mounted_vthread: carried, context, ..bench.head(10) };
     let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
     bench.publish_named(&head, &name(called), std::iter::once(account));
 }
@@ -53,7 +53,7 @@ fn a_virtual_thread_is_a_context_around_all_that_is_named_on_it() {
     publish(&bench, 31, "worker-1", request);
     publish(&bench, 32, "你好, a name of more than one word", request);
     publish(&bench, 33, "", 0);
-    publish(&bench, Head::UNKNOWN, "", request);
+    publish(&bench, Head::UNKNOWN_VTHREAD, "", request);
     publish(&bench, 0, "", request);
     bench.drain();
     assert_eq!(
@@ -103,7 +103,7 @@ fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
 }
 
 fn unread(bench: &Bench, id: u64) {
-    let head = Head { carried: id, ..bench.head(10) };
+    let head = Head { mounted_vthread: id, ..bench.head(10) };
     let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
     bench.publish_named(
         &head,
@@ -140,7 +140,7 @@ fn beyond_a_limit_they_are_not_told_apart() {
     }
     publish(&bench, 1 << 20, "late", 0);
     publish(&bench, 5, "", 0);
-    publish(&bench, Head::UNKNOWN, "", 0);
+    publish(&bench, Head::UNKNOWN_VTHREAD, "", 0);
     bench.drain();
     let told = told_with_ids(&bench);
     assert_eq!(told.len(), (1 << 16) + 2);

@@ -4,7 +4,7 @@
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
 use vouch_sample::{Event, Frame, MethodId, values};
-use vouch_signal::event::{self, More};
+use vouch_signal::event::{self, EventDetails};
 use vouch_signal::slots::Wait;
 
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
@@ -33,7 +33,7 @@ fn bench(rows: Rows) -> Bench {
     Bench::with(Refuted::Isolate, Witnessing::Auto, rows)
 }
 
-fn publish(bench: &Bench, event: &Event, more: More<'_>) {
+fn publish(bench: &Bench, event: &Event, more: EventDetails<'_>) {
     event::write(bench.lane.claim(200).unwrap(), event, more);
 }
 
@@ -69,7 +69,7 @@ fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
         Event { kind: 3, ..nap },
         stranger,
     ] {
-        publish(&bench, &event, More::default());
+        publish(&bench, &event, EventDetails::default());
     }
     bench.lane.claim(20).unwrap().publish(2);
     drain(&mut bench);
@@ -88,10 +88,10 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     let mut bench = bench(NAPS);
     let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::of(MethodId(method), bci));
     let nap = nap(&bench);
-    publish(&bench, &nap, More { frames: &frames, text: "of sheep" });
-    publish(&bench, &nap, More { frames: &frames[1..], text: "" });
+    publish(&bench, &nap, EventDetails { frames: &frames, text: "of sheep" });
+    publish(&bench, &nap, EventDetails { frames: &frames[1..], text: "" });
     // `main` does not call `write`.
-    publish(&bench, &nap, More { frames: &[frames[0], frames[2]], text: "" });
+    publish(&bench, &nap, EventDetails { frames: &[frames[0], frames[2]], text: "" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
@@ -123,10 +123,10 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     };
     let (whole, askew) = (told(["Zoë".len() as u64, 3]), told([3, 99]));
     let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::of(MethodId(method), 0));
-    publish(&bench, &whole, More { frames: &frames, text: "Zoëcat" });
-    publish(&bench, &whole, More { frames: &[], text: "Zoëcat" });
+    publish(&bench, &whole, EventDetails { frames: &frames, text: "Zoëcat" });
+    publish(&bench, &whole, EventDetails { frames: &[], text: "Zoëcat" });
     // Its lengths end in the midst of a letter, and behind the last.
-    publish(&bench, &askew, More { frames: &frames[..1], text: "Zoëcat" });
+    publish(&bench, &askew, EventDetails { frames: &frames[..1], text: "Zoëcat" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
@@ -164,7 +164,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     for methods in stacks {
         let frames: Vec<_> = methods.iter().map(|method| Frame::of(MethodId(*method), 0)).collect();
         let event = Event { kind: EXCEPTION.number(), values: values([0]), ..nap(&bench) };
-        publish(&bench, &event, More { frames: &frames, text: "shop.Oops" });
+        publish(&bench, &event, EventDetails { frames: &frames, text: "shop.Oops" });
     }
     drain(&mut bench);
     let recording = &bench.recorder.recording;
@@ -186,8 +186,8 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     let frame = Frame::of(MethodId(STORE), 0);
     let compiled = Event { tid: 0, serial: 0, ..event("jit", values([0, 900])) };
     let allocated = event("alloc", values([0, 24, 4_000]));
-    publish(&bench, &compiled, More { frames: &[frame], text: "" });
-    publish(&bench, &allocated, More { frames: &[frame], text: "byte[]" });
+    publish(&bench, &compiled, EventDetails { frames: &[frame], text: "" });
+    publish(&bench, &allocated, EventDetails { frames: &[frame], text: "byte[]" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let [mark] = recording.marks() else { panic!("one method: {:?}", recording.marks()) };

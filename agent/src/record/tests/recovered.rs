@@ -195,7 +195,7 @@ fn a_witness_leaves_the_caller_out_that_the_walk_began_with() {
             bench.jvm.stack = Some(now_is(now, exact));
             bench.jvm.top =
                 Top { frame: Some(TopFrame { frames: 1, outermost: Some(id(STORE)) }), away: false };
-            let head = Head { witnessed: true, ..bench.head(10) };
+            let head = Head { wants_witness: true, ..bench.head(10) };
             bench.publish_recovered(&head, IN_WRITE, &[(strategy("top"), &STORED)]);
             bench.stay(&head);
             bench.drain();
@@ -214,7 +214,7 @@ fn a_witness_leaves_the_caller_out_that_the_walk_began_with() {
 fn where_nothing_holds_the_witness_is_not_waited_for() {
     let mut bench = bench();
     assert!(bench.recorder.witness.is_due());
-    let head = Head { witnessed: true, ..bench.head(10) };
+    let head = Head { wants_witness: true, ..bench.head(10) };
     bench.publish_recovered(&head, STUB, &[(strategy("top"), &WRONG)]);
     bench.stay(&head);
     bench.drain();

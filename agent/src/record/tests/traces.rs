@@ -7,7 +7,7 @@ use super::contexts::{named, told};
 use vouch_sample::Head;
 
 fn publish(bench: &Bench, trace: [u64; 3], carried: u64, context: u32) {
-    bench.publish(&Head { trace, carried, context, ..bench.head(10) }, &[Ok(&WHOLE)]);
+    bench.publish(&Head { trace, mounted_vthread: carried, context, ..bench.head(10) }, &[Ok(&WHOLE)]);
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn a_trace_is_a_context_around_what_is_named_in_it() {
     publish(&bench, trace, 0, request);
     publish(&bench, trace, 0, 0);
     publish(&bench, [0, 1, 2], 0, request);
-    publish(&bench, [0, 1, 2], Head::UNKNOWN, request);
+    publish(&bench, [0, 1, 2], Head::UNKNOWN_VTHREAD, request);
     // A span alone is in no trace.
     publish(&bench, [0, 0, 2], 0, request);
     bench.drain();
@@ -55,7 +55,7 @@ fn what_comes_after_too_many_is_one_of_the_others() {
     publish(&bench, [0, MOST + 2, 1], 0, request);
     publish(&bench, [0, 5, 1], 0, 0);
     // Whom its thread carries is told all the same.
-    publish(&bench, [0, MOST + 2, 1], Head::UNKNOWN, request);
+    publish(&bench, [0, MOST + 2, 1], Head::UNKNOWN_VTHREAD, request);
     bench.drain();
     let told = told(&bench);
     let of = |path: &str| told.iter().find(|(known, _)| known == path).map(|(_, samples)| *samples);

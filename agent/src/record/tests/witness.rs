@@ -71,7 +71,7 @@ fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed:
     let mut bench = Bench::new();
     bench.jvm.stack = stack.into();
     bench.jvm.top = Top { frame: stayed, away: false };
-    let head = Head { witnessed: true, ..bench.head(10) };
+    let head = Head { wants_witness: true, ..bench.head(10) };
     bench.publish(&head, &[Ok(walk)]);
     if stayed.is_some() {
         bench.stay(&head);
@@ -128,7 +128,7 @@ fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
         bench.jvm.tell(70, 0, "jdk/internal/vm/Continuation", "enter", &["write"]);
         bench.jvm.stack = Some(now_is(&[(MAIN, 0)], exact));
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
-        let head = Head { witnessed: true, ..bench.head(10) };
+        let head = Head { wants_witness: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&[(WRITE, 0), (STORE, 0), (70, 0), (MAIN, 0)])]);
         bench.stay(&head);
         bench.drain();
@@ -145,7 +145,7 @@ fn a_class_that_is_redefined_meanwhile_makes_no_difference() {
     bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
     for (time, id) in [(10, STORE + 100), (20, STORE + 101)] {
         bench.jvm.stack = Some(now_is(&[(WRITE, 0), (id, 0), (MAIN, 0)], false));
-        let head = Head { witnessed: true, ..bench.head(time) };
+        let head = Head { wants_witness: true, ..bench.head(time) };
         bench.publish(&head, &[Ok(&WHOLE)]);
         bench.stay(&head);
         bench.drain();
@@ -160,7 +160,7 @@ fn a_native_method_polls_before_it_returns() {
         let mut bench = Bench::new();
         bench.jvm.stack = Some(now_is(&WHOLE, false));
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away };
-        let head = Head { witnessed: true, ..bench.head(10) };
+        let head = Head { wants_witness: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&walk)]);
         bench.stay(&head);
         bench.drain();
