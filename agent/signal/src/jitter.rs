@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 /// How many signals have the same period.
 const GROUP: u32 = 16;
-/// The sum of all differences at the end of a group, in tenths of a regular period. Its sign changes
-/// from group to group.
+/// The least and the greatest sum of all differences at the end of a group, in tenths of a regular
+/// period. The sign of that sum changes from group to group.
 const LEAST_SUM: u64 = 4;
 const MOST_SUM: u64 = 6;
 /// A period differs from the regular one by at most this part of it.
