@@ -11,6 +11,13 @@ use jni::objects::JClass;
 use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_hotspot::monitors::Monitors;
+use vouch_hotspot::nmethods::Nmethods;
+use vouch_hotspot::owner::Owner;
+use vouch_hotspot::perf_data::PerfData;
+use vouch_hotspot::places::Places;
+use vouch_hotspot::vmstructs::{ThreadLayout, flag};
+use vouch_hotspot::{HotSpot, fields};
 use vouch_report::Detail;
 use vouch_report::options::terminal::End;
 use vouch_walk::broken::Break;
@@ -25,13 +32,6 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::guard;
-use crate::hotspot::monitors::Monitors;
-use crate::hotspot::nmethods::Nmethods;
-use crate::hotspot::owner::Owner;
-use crate::hotspot::perf_data::PerfData;
-use crate::hotspot::places::Places;
-use crate::hotspot::vmstructs::{ThreadLayout, flag};
-use crate::hotspot::{HotSpot, continuations, fields, virtual_threads};
 use crate::java;
 use crate::library;
 use crate::options::choices::{Verb, WalkerWish};
@@ -43,6 +43,7 @@ use crate::say::say;
 use crate::session::{Program, Session, rig};
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
+use crate::virtual_threads;
 use crate::wake::{wait, wake};
 use crate::walkers::{self, Walkers};
 use crate::worker::{self, Duties};
@@ -161,7 +162,7 @@ impl Agent {
     /// A class is there; `before` if it was before anybody looked.
     fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
         library::met(env, class, signature, before);
-        if signature == continuations::CLASS
+        if signature == virtual_threads::continuations::CLASS
             && let Some(own) = self.own()
         {
             // SAFETY: the caller's local reference, which it keeps until this returns; dropping it

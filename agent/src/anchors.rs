@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use jni::objects::JValue;
 use jni::signature::{Primitive, ReturnType};
 use jni::{JNIEnv, errors};
+use vouch_hotspot::vmstructs::FlagValue;
+use vouch_hotspot::{HotSpot, fields};
 
 use crate::clock;
-use crate::hotspot::vmstructs::FlagValue;
-use crate::hotspot::{HotSpot, fields};
 use crate::java;
 
 /// JFR's own settings tell of what takes 20 ms.

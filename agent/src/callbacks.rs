@@ -16,11 +16,11 @@ use crate::compiled;
 use crate::events::{self, ROWS, exception, monitor, park};
 use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
 use crate::fault::guard;
-use crate::hotspot::continuations::STUBS;
 use crate::java;
 use crate::say::say;
-use crate::threads::certain::CERTAIN;
+use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
 use crate::threads::{hook, registry, rename};
+use crate::virtual_threads::continuations::STUBS;
 
 /// What the JVM is to tell of, whatever is recorded.
 static TOLD: [Told; 9] = [
@@ -116,7 +116,7 @@ unsafe extern "C" fn thread_end(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jt
     guard((), || {
         let own = clock::own_tid();
         registry().java_end(own);
-        CERTAIN.leave(own);
+        LIVE_JAVA_THREADS.leave(own);
     });
 }
 

@@ -4,18 +4,20 @@
 
 use std::time::Duration;
 
+use vouch_hotspot::places::Places;
+use vouch_hotspot::vmstructs::{flag, missing};
+use vouch_hotspot::{HotSpot, fields};
+
 use crate::engine::Engine;
 use crate::engine::bias::Bias;
 use crate::engine::choose::choose;
 use crate::governor::policy;
 use crate::guard;
-use crate::hotspot::places::Places;
-use crate::hotspot::vmstructs::{flag, missing};
-use crate::hotspot::{HotSpot, fields, virtual_threads};
 use crate::options::choices::EngineWish;
 use crate::options::fields::Options;
 use crate::options::signal::Signal;
 use crate::recovery;
+use crate::virtual_threads;
 use crate::walkers;
 
 /// Sentences, the most important first. The JDK has a name and a number; `late`: the JVM ran before

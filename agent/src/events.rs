@@ -26,14 +26,14 @@ pub mod totals;
 use std::collections::BTreeMap;
 
 use jni::JNIEnv;
+use vouch_hotspot::monitors::Monitors;
+use vouch_hotspot::perf_data::PerfData;
 use vouch_recording::kinds::EVENTS;
 use vouch_report::{EventReport, grouped};
 
 use crate::facade::Jvmti;
 use crate::governor::acts;
 use crate::groups::task;
-use crate::hotspot::monitors::Monitors;
-use crate::hotspot::perf_data::PerfData;
 
 pub use allocation::born;
 pub use chosen::{Chosen, are_chosen};

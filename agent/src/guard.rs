@@ -9,12 +9,11 @@ use std::io;
 use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
+use vouch_hotspot::vmstructs::flag;
+use vouch_hotspot::{HotSpot, fields};
 use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
 use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
-
-use crate::hotspot::vmstructs::flag;
-use crate::hotspot::{HotSpot, fields};
 
 /// Why walks are not guarded; or the handlers that the guard's are in front of.
 static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();

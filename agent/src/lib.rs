@@ -19,9 +19,9 @@
 //! 1. Foundations: `version`, `clock`, `untouched`, `java`, `facade`, `compiled`, `terminal`, then
 //!    `say`, `own_thread`, `wake`, `resolve`, then `fault`.
 //! 2. The agent's thread: `worker`.
-//! 3. Sampling: `hotspot`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`, `threads`,
-//!    `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still use each
-//!    other across folders in both directions.
+//! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`,
+//!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
+//!    use each other across folders in both directions.
 //! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`.
 //! 5. From lane to recording: `jvm`, `prove`, then `record` and `witness`, then `truth`. Of
 //!    `record`, `witness` uses `record::recovered` alone.
@@ -49,7 +49,6 @@
 //! | `walkers.rs` | which walkers walk a sample; the own walker, checked against GetStackTrace | change under a handler |
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | what recovery needs from this JVM | guess |
-//! | `hotspot*` | the JVM's library: symbols, VMStructs, its tables of natives | call a symbol that it did not find |
 //! | `engine*` | what makes the kernel signal | know the JVM |
 //! | `version.rs` | Vouch's version | be anything else |
 //! | `untouched.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | be the allocator's |
@@ -61,6 +60,7 @@
 //! | `prove*` | what proof was asked, and what it answered | know JNI |
 //! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
 //! | `witness.rs` | some samples against GetStackTrace, while profiling | ask before the walk, cost more than allowed |
+//! | `virtual_threads*` | the layout of virtual threads' frames, and when it is looked up | run Java on a thread that is sampled meanwhile |
 //! | `library.rs` | the Java library's class gets its natives | throw into the program |
 //! | `contexts*` | the program's contexts: their numbers, their cells; which library publishes traces | make a number mean anything else, free a cell, keep another library loaded |
 //! | `groups*` | what the program's tasks take, as their threads add it up; how a thread finds its CPU time | make a thread that adds to a cell wait, unmap a page while its thread lives |
@@ -87,7 +87,7 @@ mod fault;
 mod governor;
 mod groups;
 mod guard;
-mod hotspot;
+
 mod java;
 mod jvm;
 mod lab;
@@ -110,6 +110,7 @@ mod threads;
 mod truth;
 mod untouched;
 mod version;
+mod virtual_threads;
 mod wake;
 mod walkers;
 mod witness;

@@ -12,6 +12,7 @@ use std::ptr::null_mut;
 
 use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
+use vouch_hotspot::{HotSpot, pin_own_library};
 use vouch_report::Detail;
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
@@ -20,7 +21,6 @@ use crate::compiled;
 use crate::events;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
-use crate::hotspot::{HotSpot, pin_own_library};
 use crate::options::choices::{OnError, Verb};
 use crate::options::fields::Options;
 use crate::options::help;

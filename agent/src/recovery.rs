@@ -10,30 +10,12 @@ use vouch_walk::jvm_layout::JvmLayout;
 use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::guard;
-use crate::hotspot::vmstructs::CodeLayout;
 
 /// Candidates are guesses, and the walk of a wrong one may fault.
 pub const UNGUARDED: &str = "nothing is recovered while walks are not guarded";
 
 /// Which strategies are to be tried, by their numbers.
 pub type Chosen = [bool; STRATEGIES];
-
-/// Where things lie in this JVM; `None` if it does not tell. In each JavaThread its JNIEnv lies at
-/// `env`.
-pub fn ground(layout: &CodeLayout, env: usize) -> Option<JvmLayout> {
-    let (begin, end) = layout.interpreter;
-    let (stack_base, stack_size) = layout.stack?;
-    Some(JvmLayout {
-        env,
-        stack_base,
-        stack_size,
-        last_sp: layout.last_sp,
-        last_pc: layout.last_pc,
-        last_fp: layout.last_fp?,
-        code_cache: layout.blobs?,
-        interpreter: begin..end,
-    })
-}
 
 /// What handlers are to do where a walk fails, or why nothing can be done though it was asked for.
 pub fn of(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {

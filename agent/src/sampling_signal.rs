@@ -8,11 +8,11 @@ use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use vouch_hotspot::is_in_other_library;
 use vouch_signal::handler::on_sigprof;
 use vouch_signal::signal_number;
 
 use crate::guard;
-use crate::hotspot::is_in_other_library;
 use crate::options::signal::Signal;
 
 /// Who handles the signal.

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use vouch_formats::Meta;
+use vouch_hotspot::HotSpot;
+use vouch_hotspot::places::Places;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_signal::handler::MAX_CRASHES;
@@ -32,8 +34,6 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::guard;
-use crate::hotspot::HotSpot;
-use crate::hotspot::places::Places;
 use crate::jvm::live::Questions;
 use crate::markers::markers;
 use crate::plan::Plan;

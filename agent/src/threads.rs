@@ -7,13 +7,13 @@
 //! to all of them. None knows more of samples than what is owed.
 
 mod arming;
-pub mod certain;
 pub mod hook;
 mod java_side;
 mod kernel_name;
 pub mod late;
 mod life;
 mod live;
+pub mod live_java_threads;
 pub mod present;
 pub mod rename;
 mod sampling;

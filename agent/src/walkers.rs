@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use jni::JNIEnv;
 use parking_lot::Mutex;
+use vouch_hotspot::HotSpot;
 use vouch_sample::{Frame, Stack};
 use vouch_verify::witness::compare;
 use vouch_walk::broken::{Break, BrokenWalker};
@@ -17,7 +18,6 @@ use vouch_walk::walker::{RawFrame, Walker};
 use crate::clock::own_tid;
 use crate::facade::Jvmti;
 use crate::guard;
-use crate::hotspot::HotSpot;
 use crate::options::choices::WalkerWish;
 use crate::single_walk::SingleWalk;
 use crate::threads::registry;

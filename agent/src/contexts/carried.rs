@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_hotspot::owner::Owner;
 use vouch_signal::vthread_contexts::{VTHREAD_CONTEXTS, VthreadContext};
 
 use crate::guard;
-use crate::hotspot::owner::Owner;
-use crate::hotspot::virtual_threads;
+use crate::virtual_threads;
 
 /// So many virtual threads can be in a context at once, if they lie evenly: 5 MiB.
 const ENTRIES: usize = 1 << 17;

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
+use vouch_hotspot::perf_data::{PerfData, Reason};
 use vouch_recording::kinds;
 
 use super::row::Row;
 use crate::clock;
 use crate::facade::{Capability, Event, Need, Told};
 use crate::fault::guard;
-use crate::hotspot::perf_data::{PerfData, Reason};
 
 pub static COLLECTION: Row = Row::of(
     &kinds::COLLECTION,

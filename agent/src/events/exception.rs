@@ -9,13 +9,13 @@ use std::ffi::c_void;
 
 use jni_sys::{jint, jobject};
 use once_cell::sync::OnceCell;
+use vouch_hotspot::{FillInStackTrace, fill_in_stack_trace};
 use vouch_recording::kinds;
 
 use super::place;
 use super::row::{Brings, Row};
 use crate::clock;
 use crate::fault::guard;
-use crate::hotspot::{self, FillInStackTrace};
 use crate::own_thread;
 
 /// The JDK's own function. Set once the method has been bound to ours.
@@ -27,7 +27,7 @@ pub static EXCEPTION: Row =
 /// If the native method that is being bound is the one, says what to bind in its place.
 pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
     // A second binding of the same method finds the same function.
-    let _ = ORIGINAL.get_or_try_init(|| hotspot::fill_in_stack_trace(bound).ok_or(()));
+    let _ = ORIGINAL.get_or_try_init(|| fill_in_stack_trace(bound).ok_or(()));
     let original = ORIGINAL.get()?;
     std::ptr::eq(bound, *original as *const c_void).then_some(fill_in as *const () as *mut c_void)
 }

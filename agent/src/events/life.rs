@@ -9,6 +9,7 @@ use std::mem::take;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use once_cell::sync::OnceCell;
+use vouch_hotspot::nmethods::{Blocks, Made, Nmethods};
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
 use vouch_walk::memory::Memory;
@@ -17,7 +18,6 @@ use super::row::Row;
 use crate::clock;
 use crate::compiled::{self, Change};
 use crate::facade::{Event, Jvmti};
-use crate::hotspot::nmethods::{Blocks, Made, Nmethods};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 

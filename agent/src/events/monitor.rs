@@ -8,6 +8,7 @@ use jni::objects::JObject;
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
+use vouch_hotspot::monitors::{Monitors, Owner};
 use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_signal::slots::Wait;
 
@@ -16,9 +17,8 @@ use super::row::{Brings, Row};
 use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, Need, Told};
 use crate::fault::guard;
-use crate::hotspot::monitors::{Monitors, Owner};
 use crate::java;
-use crate::threads::certain::CERTAIN;
+use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
 use crate::threads::registry;
 
 /// Among so many threads at most it is looked for whose stack or list has a lock.
@@ -91,8 +91,8 @@ pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObj
     let word = if monitors.by_id() { java::id(env, thread) } else { Some(java_thread as u64) };
     let slot = registry().slots().find(tid).filter(|_| java_thread != 0);
     match slot.zip(word) {
-        Some((slot, word)) => CERTAIN.enter((tid, slot.serial()), java_thread, word, found),
-        None => CERTAIN.set_whole(false),
+        Some((slot, word)) => LIVE_JAVA_THREADS.enter((tid, slot.serial()), java_thread, word, found),
+        None => LIVE_JAVA_THREADS.set_complete(false),
     }
 }
 
@@ -107,10 +107,10 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     // SAFETY: by the caller's promise.
     let serial = match unsafe { monitors.owner(env as usize) } {
         None => None,
-        Some(Owner::Word(word)) => match CERTAIN.of(word as u64) {
+        Some(Owner::Word(word)) => match LIVE_JAVA_THREADS.serial(word as u64) {
             Err(()) if monitors.by_id() => return VIRTUAL,
             Ok(Some(known)) => Some(known),
-            _ => CERTAIN.find(MOST_ASKED, |thread| monitors.is_on_stack(word, thread)),
+            _ => LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.is_on_stack(word, thread)),
         },
         // SAFETY: by the caller's promise.
         Some(Owner::Listed) => unsafe { listed(monitors, env, object) },
@@ -127,7 +127,7 @@ unsafe fn listed(monitors: &Monitors, env: *mut jni_sys::JNIEnv, object: jobject
     let find = || {
         // SAFETY: the JVM's references for a callback are places of the object's address.
         let wanted = unsafe { object.cast::<usize>().read_volatile() };
-        let found = CERTAIN.find(MOST_ASKED, |thread| monitors.has_listed(wanted, thread));
+        let found = LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.has_listed(wanted, thread));
         found.map(|serial| (serial, wanted))
     };
     let found = find()?;

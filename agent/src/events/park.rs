@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni_sys::{jboolean, jlong, jobject};
 use once_cell::sync::OnceCell;
+use vouch_hotspot::Park;
 use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_signal::slots::Wait;
 
@@ -19,7 +20,6 @@ use super::row::{Brings, Row};
 use crate::clock;
 use crate::facade::Jvmti;
 use crate::fault::guard;
-use crate::hotspot::Park;
 use crate::java;
 
 /// The JVM's own function. Set once the method has been bound to ours.

@@ -6,9 +6,8 @@
 //! The JVM adds up what has ended.
 
 use once_cell::sync::OnceCell;
+use vouch_hotspot::perf_data::{PerfData, Tally};
 use vouch_report::{ClassReport, CompilerReport, SafepointReport, float};
-
-use crate::hotspot::perf_data::{PerfData, Tally};
 
 const SAFEPOINTS: [&str; 3] = ["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"];
 

@@ -10,6 +10,10 @@ use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
+use vouch_hotspot::HotSpot;
+use vouch_hotspot::nmethods::CodeMemory;
+use vouch_hotspot::places::Places;
+use vouch_hotspot::vmstructs::CodeLayout;
 use vouch_report::Power;
 use vouch_sample::{Frame, Meaning, Meant, MethodId};
 use vouch_signal::witness_rendezvous::PostedThread;
@@ -21,14 +25,10 @@ use super::stacks::{Stacks, Wants};
 use super::top_frames::TopFrames;
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
-use crate::hotspot::HotSpot;
-use crate::hotspot::nmethods::CodeMemory;
-use crate::hotspot::places::Places;
-use crate::hotspot::virtual_threads;
-use crate::hotspot::vmstructs::CodeLayout;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
 use crate::threads::Registry;
+use crate::virtual_threads;
 
 /// What is kept from one question to the next.
 #[derive(Debug)]

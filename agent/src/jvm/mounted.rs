@@ -10,10 +10,10 @@
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jni_sys::jobject;
+use vouch_hotspot::vmstructs::{JavaThreadHandles, flag, read};
+use vouch_hotspot::{HotSpot, fields};
 
 use crate::facade::Jvmti;
-use crate::hotspot::vmstructs::{JavaThreadHandles, flag, read};
-use crate::hotspot::{HotSpot, fields};
 use crate::java;
 use crate::threads::Registry;
 

@@ -4,13 +4,13 @@
 //! The registers say where the thread is, or, where it has left Java, what it left with. It must be
 //! asked only while the thread stays; what it cannot tell for certain it does not tell.
 
+use vouch_hotspot::vmstructs::{CodeLayout, read, read_half};
 use vouch_walk::code_cache::BlobKind;
 use vouch_walk::context::Registers;
 use vouch_walk::memory::Memory;
 
 use super::{CodeAt, Top, TopFrame};
 use crate::compiled::{self, Place, Stands};
-use crate::hotspot::vmstructs::{CodeLayout, read, read_half};
 
 /// The code at an address.
 enum Spot {

@@ -11,6 +11,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
+use vouch_hotspot::nmethods::{CodeMemory, heaps};
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
@@ -23,7 +24,6 @@ use vouch_walk::memory::Memory;
 use super::{InlinedFrames, Site};
 use crate::compiled;
 use crate::events::life::made_in;
-use crate::hotspot::nmethods::{CodeMemory, heaps};
 
 /// How many samples make a method worth an analysis of its loops.
 const WORTHWHILE: u32 = 16;

@@ -18,9 +18,9 @@ use crate::engine::choose::Choice;
 use crate::events;
 use crate::governor::Story;
 use crate::guard;
-use crate::hotspot::virtual_threads;
 use crate::say;
 use crate::threads::{MAX_NAME_CHARS, names_cut, registry};
+use crate::virtual_threads;
 
 /// Sentences for a person.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
 use vouch_formats::{Identity, Meta};
+use vouch_hotspot::{HotSpot, arguments};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 
 use super::command_line;
@@ -17,7 +18,6 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
-use crate::hotspot::{HotSpot, arguments};
 use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;

@@ -7,12 +7,12 @@ use std::ffi::c_void;
 
 use jni::JNIEnv;
 use jni::objects::JObject;
+use vouch_hotspot::vmstructs::ThreadLayout;
 
-use super::certain::CERTAIN;
+use super::live_java_threads::LIVE_JAVA_THREADS;
 use super::registry;
 use crate::events::monitor;
 use crate::facade::Jvmti;
-use crate::hotspot::vmstructs::ThreadLayout;
 use crate::java;
 
 /// Enters every Java thread; in each JavaThread its JNIEnv lies at `place`. `Err` says why their
@@ -27,7 +27,7 @@ pub fn enter_all(
         "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
     )?;
     let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
-    CERTAIN.set_whole(true);
+    LIVE_JAVA_THREADS.set_complete(true);
     each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);
         let Some(tid) = layout.tid(java_thread).filter(|_| java_thread != 0) else { return };
@@ -43,7 +43,7 @@ pub fn enter_all(
             && registry().java_serial(java_thread).is_some_and(|(of, _)| of == tid)
         {
             registry().java_end(tid);
-            CERTAIN.leave(tid);
+            LIVE_JAVA_THREADS.leave(tid);
         }
     });
     Ok(())

@@ -12,11 +12,11 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use jni_sys::{jobject, jstring};
 use once_cell::sync::OnceCell;
+use vouch_hotspot::SetNativeThreadName;
 
 use super::registry;
 use crate::clock;
 use crate::facade::Jvmti;
-use crate::hotspot::SetNativeThreadName;
 use crate::java;
 
 /// The JVM's own function. Set once the method has been bound to ours.

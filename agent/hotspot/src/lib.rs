@@ -3,8 +3,8 @@
 //! The only place that looks symbols up. A JVM that lacks one is told apart here, and never called.
 
 pub mod arguments;
-pub mod continuations;
 pub mod fields;
+pub mod java_thread;
 pub mod layout;
 pub mod monitors;
 mod natives;
@@ -15,7 +15,6 @@ pub mod places;
 pub mod polls;
 #[cfg(test)]
 mod snapshots;
-pub mod virtual_threads;
 pub mod vmstructs;
 
 use std::ffi::{CStr, CString, c_void};

@@ -8,12 +8,13 @@
 
 use std::ffi::{CStr, c_char};
 
+use vouch_walk::jvm_layout::JvmLayout;
 use vouch_walk::kernel::peek;
 
 use vouch_walk::code_cache::{CodeCache, MAX_HEAPS};
 
-use super::HotSpot;
-use super::fields::{self, Constant, Field, Flag, JdkName, Kind, Row, StaticField, Type};
+use crate::HotSpot;
+use crate::fields::{self, Constant, Field, Flag, JdkName, Kind, Row, StaticField, Type};
 
 /// Where a JavaThread keeps the kernel's id of its thread.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +82,7 @@ impl CodeLayout {
         Self::new(&Table::of(hotspot)?)
     }
 
-    pub(super) fn new(table: &Table) -> Option<Self> {
+    pub(crate) fn new(table: &Table) -> Option<Self> {
         let queue = still(table.address(&fields::ABSTRACT_INTERPRETER_CODE)?);
         let begin = read(queue.checked_add(table.offset(&fields::STUB_QUEUE_STUB_BUFFER)?)?)?;
         let size = read_half(queue.checked_add(table.offset(&fields::STUB_QUEUE_BUFFER_LIMIT)?)?)?;
@@ -94,6 +95,23 @@ impl CodeLayout {
             last_sp: anchor + table.offset(&fields::LAST_JAVA_SP)?,
             last_pc: anchor + table.offset(&fields::LAST_JAVA_PC)?,
             last_fp: table.offset(&fields::LAST_JAVA_FP).map(|offset| anchor + offset),
+        })
+    }
+
+    /// What recovery and our own walker read of this JVM, or `None` if the JVM does not publish it.
+    /// `env` is the offset of the JNIEnv in a JavaThread.
+    pub fn jvm_layout(&self, env: usize) -> Option<JvmLayout> {
+        let (begin, end) = self.interpreter;
+        let (stack_base, stack_size) = self.stack?;
+        Some(JvmLayout {
+            env,
+            stack_base,
+            stack_size,
+            last_sp: self.last_sp,
+            last_pc: self.last_pc,
+            last_fp: self.last_fp?,
+            code_cache: self.blobs?,
+            interpreter: begin..end,
         })
     }
 }
@@ -138,7 +156,7 @@ fn several(table: &Table, array: usize) -> Option<[usize; MAX_HEAPS]> {
 }
 
 /// Where a JavaThread keeps the end of its stack and the stack's size.
-pub(super) fn stack(table: &Table) -> Option<(usize, usize)> {
+pub(crate) fn stack(table: &Table) -> Option<(usize, usize)> {
     Some((table.offset(&fields::JAVA_THREAD_STACK_BASE)?, table.offset(&fields::JAVA_THREAD_STACK_SIZE)?))
 }
 
@@ -170,7 +188,8 @@ pub fn missing(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
 }
 
 /// HotSpot's tables of fields, types and constants, with the layout of their own entries.
-pub(super) struct Table {
+#[derive(Debug)]
+pub struct Table {
     fields: Rows,
     field_name: usize,
     offset: usize,
@@ -182,12 +201,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(hotspot: &HotSpot) -> Option<Self> {
+    pub(crate) fn of(hotspot: &HotSpot) -> Option<Self> {
         Self::new(|name| hotspot.symbol(name).map(|address| address as usize))
     }
 
     /// Finds the tables by the address of each exported symbol.
-    pub(super) fn new(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
+    pub(crate) fn new(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
         let word = |name| symbol(name).map(still);
         Some(Self {
             fields: Rows {
@@ -214,27 +233,27 @@ impl Table {
     }
 
     /// The offset of a field.
-    pub(super) fn offset(&self, field: &Field) -> Option<usize> {
+    pub(crate) fn offset(&self, field: &Field) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.offset_by_name(name))
     }
 
     /// True if this JVM has the field.
-    pub(super) fn has(&self, field: &Field) -> bool {
+    pub(crate) fn has(&self, field: &Field) -> bool {
         self.offset(field).is_some()
     }
 
     /// The address of a static field.
-    pub(super) fn address(&self, field: &StaticField) -> Option<usize> {
+    pub(crate) fn address(&self, field: &StaticField) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.address_by_name(name))
     }
 
     /// The size of a type.
-    pub(super) fn size(&self, of: &Type) -> Option<usize> {
+    pub(crate) fn size(&self, of: &Type) -> Option<usize> {
         of.0.names.iter().find_map(|name| self.size_by_name(name))
     }
 
     /// The value of a constant.
-    pub(super) fn constant(&self, constant: &Constant) -> Option<i32> {
+    pub(crate) fn constant(&self, constant: &Constant) -> Option<i32> {
         constant.0.names.iter().find_map(|name| self.constant_by_name(name))
     }
 
@@ -254,7 +273,7 @@ impl Table {
         Some(still(flag.0.names.iter().find_map(by_name)? + value))
     }
 
-    pub(super) fn missing(&self, jdk: u32) -> Vec<String> {
+    pub(crate) fn missing(&self, jdk: u32) -> Vec<String> {
         let mut lost: Vec<&Row> = Vec::new();
         for (kind, row) in fields::ALL {
             let is_expected = row.names.iter().any(|name| name.is_in(jdk));
@@ -304,7 +323,7 @@ impl Table {
 
 /// An exported table: where its first entry is, how far apart they are, and where in each is its
 /// name, or the name of its type.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Rows {
     entry: usize,
     stride: usize,
@@ -333,7 +352,7 @@ fn is_text(pointer: usize, text: &str) -> bool {
 }
 
 /// The C string that lies at an address.
-pub(super) fn text_of(pointer: usize) -> Option<&'static str> {
+pub(crate) fn text_of(pointer: usize) -> Option<&'static str> {
     // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's
     // parts, are string constants of the JVM's library, which is never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()

@@ -10,9 +10,9 @@ use std::thread::available_parallelism;
 
 use vouch_signal::witness_rendezvous::{MAX_HANDSHAKE_QUEUES, PollOffsets};
 
-use super::HotSpot;
-use super::fields;
-use super::vmstructs::Table;
+use crate::HotSpot;
+use crate::fields;
+use crate::vmstructs::Table;
 
 /// What a poll word is that is not armed.
 const AT_REST: usize = !1;

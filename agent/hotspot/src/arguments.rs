@@ -5,9 +5,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::HotSpot;
-use super::fields::{self, StaticField};
-use super::vmstructs::{Table, read, read_half};
+use crate::HotSpot;
+use crate::fields::{self, StaticField};
+use crate::vmstructs::{Table, read, read_half};
 
 /// So many nobody gives a JVM.
 const MOST: u32 = 10_000;

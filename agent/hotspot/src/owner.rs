@@ -7,9 +7,9 @@
 //! does not follow when a virtual thread leaves: it lies in what is no JavaThread's alone, before.)
 //! What is not certain is not found.
 
-use super::HotSpot;
-use super::fields;
-use super::vmstructs::Table;
+use crate::HotSpot;
+use crate::fields;
+use crate::vmstructs::Table;
 
 const WORD: usize = size_of::<usize>();
 

@@ -10,13 +10,15 @@ use jni::JNIEnv;
 use jni::objects::{GlobalRef, JClass};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
+use vouch_hotspot::HotSpot;
 use vouch_walk::hotspot::HotspotWalker;
 
-use super::HotSpot;
-use super::continuations::{self, Carriers};
 use crate::facade::Jvmti;
 use crate::java;
 use crate::wake::wake;
+use continuations::Carriers;
+
+pub mod continuations;
 
 /// What came of looking, since there may be virtual threads.
 static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();

@@ -18,9 +18,9 @@ use vouch_walk::guard::copy;
 use vouch_walk::kernel::peek;
 use vouch_walk::memory::Memory;
 
-use super::HotSpot;
-use super::fields;
-use super::vmstructs::{CodeLayout, Table, read};
+use crate::HotSpot;
+use crate::fields;
+use crate::vmstructs::{CodeLayout, Table, read};
 
 /// Memory that is asked for many words close to each other: each block is read once. For one
 /// question: what was read does not change any more.

@@ -15,9 +15,9 @@ use vouch_walk::hotspot::layout::{
 use vouch_walk::hotspot::{WALKS, slots};
 use vouch_walk::jvm_layout::JvmLayout;
 
-use super::HotSpot;
-use super::fields::{self, Constant, Field, StaticField, Type};
-use super::vmstructs::{CodeLayout, Table, read, read_half, text_of};
+use crate::HotSpot;
+use crate::fields::{self, Constant, Field, StaticField, Type};
+use crate::vmstructs::{CodeLayout, Table, read, read_half, text_of};
 
 /// Reads the tables, or says what is missing.
 pub fn of(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
@@ -31,15 +31,16 @@ pub fn of(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layou
 const RETURNS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
 /// The tables, and what is said where something is not in them.
-pub(super) struct Tables(pub(super) Table);
+#[derive(Debug)]
+pub struct Tables(pub(crate) Table);
 
 impl Tables {
-    pub(super) fn of(hotspot: &HotSpot) -> Result<Self, String> {
+    pub fn of(hotspot: &HotSpot) -> Result<Self, String> {
         let table = Table::of(hotspot).ok_or("this JVM does not export its VMStructs")?;
         Ok(Self(table))
     }
 
-    pub(super) fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
+    pub fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
         let version = self.version()?;
         Ok(Layout {
             jvm: jvm.clone(),
@@ -64,28 +65,28 @@ impl Tables {
         })
     }
 
-    pub(super) fn has(&self, field: &Field) -> bool {
+    pub fn has(&self, field: &Field) -> bool {
         self.0.has(field)
     }
 
-    pub(super) fn offset(&self, field: &Field) -> Result<usize, String> {
+    pub fn offset(&self, field: &Field) -> Result<usize, String> {
         let offset = self.0.offset(field);
         offset.ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     }
 
     /// The value of a static field that is set once.
-    pub(super) fn still(&self, field: &StaticField) -> Result<usize, String> {
+    pub fn still(&self, field: &StaticField) -> Result<usize, String> {
         let value = self.address(field).ok().and_then(read);
         value.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
     /// The address of a static field.
-    pub(super) fn address(&self, field: &StaticField) -> Result<usize, String> {
+    pub fn address(&self, field: &StaticField) -> Result<usize, String> {
         let address = self.0.address(field);
         address.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    pub(super) fn size(&self, of: &Type) -> Result<usize, String> {
+    pub fn size(&self, of: &Type) -> Result<usize, String> {
         self.0.size(of).ok_or_else(|| format!("this JVM does not publish how large a {} is", of.0))
     }
 

@@ -6,10 +6,9 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
-use super::fields::{self, JdkName, Kind, Row};
-use super::layout::Tables;
-use super::vmstructs::{CodeLayout, Table};
-use crate::recovery;
+use crate::fields::{self, JdkName, Kind, Row};
+use crate::layout::Tables;
+use crate::vmstructs::{CodeLayout, Table};
 
 const JDKS: [(u32, &str); 7] = [
     (8, include_str!("snapshots/8.txt")),
@@ -145,7 +144,7 @@ fn the_layout_of_each_jdk_is_found() {
         let table = table(jdk, &values);
         assert_eq!(table.missing(jdk), Vec::<String>::new(), "JDK {jdk}");
         let code = CodeLayout::new(&table).unwrap();
-        let jvm = recovery::ground(&code, 0).unwrap();
+        let jvm = code.jvm_layout(0).unwrap();
         let layout = Tables(table).layout(&jvm, &code).unwrap();
         assert_eq!(layout.state, values["field JavaThread::_thread_state"], "JDK {jdk}");
         assert_eq!(layout.in_java, 8, "JDK {jdk}");

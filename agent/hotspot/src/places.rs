@@ -6,9 +6,8 @@ use vouch_signal::witness_rendezvous::PollOffsets;
 use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::jvm_layout::JvmLayout;
 
-use super::vmstructs::CodeLayout;
-use super::{HotSpot, layout, polls};
-use crate::recovery;
+use crate::vmstructs::CodeLayout;
+use crate::{HotSpot, layout, polls};
 
 /// `None` where that is not known.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ impl Places {
     /// It must be the calling thread's.
     pub unsafe fn find(hotspot: &HotSpot, thread: Option<(usize, usize)>) -> Self {
         let code = CodeLayout::of(hotspot);
-        let ground = code.as_ref().zip(thread).and_then(|(code, (_, env))| recovery::ground(code, env));
+        let ground = code.as_ref().zip(thread).and_then(|(code, (_, env))| code.jvm_layout(env));
         // SAFETY: by the caller's promise.
         let polls = thread.and_then(|(own, env)| unsafe { polls::find(hotspot, own, own + env) });
         let layout = match (&ground, &code) {

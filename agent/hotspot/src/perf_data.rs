@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use vouch_walk::kernel::peek;
 
-use super::HotSpot;
-use super::fields::{self, StaticField};
-use super::vmstructs::{Table, read};
+use crate::HotSpot;
+use crate::fields::{self, StaticField};
+use crate::vmstructs::{Table, read};
 
 /// What a collection is for, as text that the JVM writes at its beginning.
 #[derive(Debug)]

@@ -4,10 +4,10 @@
 //! Nothing is asked of the JVM: it would have to stand still for the answer. What has not been
 //! written down anywhere is not told.
 
-use super::HotSpot;
-use super::fields;
-use super::vmstructs::{Table, stack};
-use crate::threads::certain::Side;
+use crate::HotSpot;
+use crate::fields;
+use crate::java_thread::JavaThread;
+use crate::vmstructs::{Table, stack};
 
 /// The first JDK whose threads say what they want before they tell of it.
 const SINCE: u32 = 17;
@@ -94,14 +94,14 @@ impl Monitors {
 
     /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who
     /// had locked before anybody else wanted to.
-    pub fn is_on_stack(&self, owner: usize, thread: &Side) -> bool {
+    pub fn is_on_stack(&self, owner: usize, thread: &JavaThread) -> bool {
         let stack = thread.word(self.stack.0).zip(thread.word(self.stack.1));
         stack.is_some_and(|(end, size)| (end.wrapping_sub(size)..end).contains(&owner))
     }
 
     /// Whether a thread has an object on its list.
-    pub fn has_listed(&self, object: usize, thread: &Side) -> bool {
-        let listed = self.list.and_then(|(top, base)| Some((thread.half(top)? as usize, base)));
+    pub fn has_listed(&self, object: usize, thread: &JavaThread) -> bool {
+        let listed = self.list.and_then(|(top, base)| Some((thread.low_u32(top)? as usize, base)));
         listed.is_some_and(|(top, base)| {
             let listed = top.saturating_sub(base) / WORD;
             (0..listed.min(LISTED)).any(|at| thread.word(base + at * WORD) == Some(object))
@@ -119,7 +119,6 @@ unsafe fn word(place: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::certain::Certain;
 
     const MONITORS: Monitors = Monitors {
         env: 2 * WORD,
@@ -153,11 +152,11 @@ mod tests {
     #[test]
     fn an_owner_is_known_by_his_stack_or_his_list() {
         let thread = thread(&[0; 2], 7);
-        let certain = Certain::default();
-        certain.enter((1, 10), thread.as_ptr() as usize, 7, false);
-        let is = |owner| certain.find(1, |side| MONITORS.is_on_stack(owner, side)).is_some();
+        // SAFETY: `thread` lives until the test ends.
+        let java_thread = unsafe { JavaThread::that_stays(thread.as_ptr() as usize) };
+        let is = |owner| MONITORS.is_on_stack(owner, &java_thread);
         assert!(is(800) && is(899) && !is(900) && !is(799));
-        let has = |object| certain.find(1, |side| MONITORS.has_listed(object, side)).is_some();
+        let has = |object| MONITORS.has_listed(object, &java_thread);
         assert!(has(71) && !has(72), "the second place is free");
     }
 }
