@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, Read as _};
 
-use crate::named::{Named, Word};
+use crate::names_reader::{Named, Word};
 
 /// A longer line is none.
 const LONGEST: u64 = 64 << 20;

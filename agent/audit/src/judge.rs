@@ -14,10 +14,10 @@ use vouch_verify::proof::{
     without_hidden_part,
 };
 
+use crate::generated_calls;
 use crate::generated_class::Rule;
-use crate::made;
-use crate::seen::{MethodId, Node, Place, PlaceId, Says, Seen, add};
-use crate::told::Changes;
+use crate::index::{MethodId, Node, Place, PlaceId, Says, Seen, add};
+use crate::run_info::Changes;
 use crate::unjudged::{Judged, Unjudged};
 use crate::versions::{DEEPEST, Version, Versions};
 
@@ -131,7 +131,9 @@ impl<'a> Judge<'a> {
             Ok(()) => {
                 Ok(vouch_verify::proof::edge(method, place.bci, callee, |named| relation(versions, named)))
             }
-            Err(Unjudged::Generated(rule)) => made::edge(rule, method, callee, versions, &mut relation),
+            Err(Unjudged::Generated(rule)) => {
+                generated_calls::edge(rule, method, callee, versions, &mut relation)
+            }
             Err(why) => Err(why),
         };
         match judged {

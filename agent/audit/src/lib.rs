@@ -15,32 +15,32 @@
 //! stacks that must all hold; `java-tests/trial`.
 #![forbid(unsafe_code)]
 
-mod chunks;
-mod climb;
-mod cpu;
+mod async_profiler;
+mod chunk_reader;
+mod cpu_time;
 mod folded;
-mod foreign;
+mod functions;
+mod generated_calls;
 mod generated_class;
+mod index;
+mod jfr_names;
 mod judge;
 mod kinds;
-mod made;
-mod named;
-mod names;
-mod naming;
-mod plan;
+mod names_reader;
+mod overloads;
 mod power;
 mod pprof;
 mod profile;
+mod profile_plan;
 mod progress;
-mod read;
-mod readings;
+mod pseudo_frames;
+mod refutation_report;
 mod report;
-mod sampled;
-mod seen;
+mod run_info;
+mod stack_builder;
 mod stacks;
 mod summary;
-mod tell;
-mod told;
+mod unique_chunks;
 mod unjudged;
 mod versions;
 
@@ -53,25 +53,25 @@ use std::path::{Path, PathBuf};
 use vouch_classes::Library;
 use vouch_report::{LISTED, grouped, is_of_jdk};
 
-use chunks::Chunks;
-use cpu::Cpu;
+use chunk_reader::{Moment, Reading};
+use cpu_time::Cpu;
+use functions::Names;
+use index::{Says, Seen};
 use judge::Judge;
-use naming::Names;
 use profile::Found;
-use read::{Moment, Reading};
-use seen::{Says, Seen};
+use run_info::Told;
 use stacks::Verdicts;
-use told::Told;
+use unique_chunks::Chunks;
 use unjudged::Unjudged;
 use versions::{Version, Versions};
 
-pub use named::{Named, Word};
+pub use index::ThreadId;
+pub use names_reader::{Named, Word};
 pub use profile::{Audited, Profile};
 pub use progress::Progress;
 pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
-pub use seen::ThreadId;
+pub use run_info::Whose;
 pub use summary::side_by_side;
-pub use told::Whose;
 
 /// Where classes are looked for, besides where the recording says that they lie.
 #[derive(Debug, Clone, Default)]
@@ -208,14 +208,14 @@ impl Audit {
         }
         notes.extend(wrong);
         let (seen, versions) =
-            if named { readings::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
+            if named { overloads::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
         let mut judge = Judge::new(&seen, &library, versions, told.changes);
         let verdicts = stacks::judge(&seen, &mut judge, told.launchers());
         let power = power::power(&seen, &mut judge, &verdicts.whole);
         let mut report = AuditReport::of(&seen, &told, &cpu, &judge, &verdicts);
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
         report.audited = files;
-        let listed = tell::refutations(&seen, &judge, &verdicts);
+        let listed = refutation_report::refutations(&seen, &judge, &verdicts);
         report.refutations = listed.values().take(LISTED).cloned().collect();
         report.power = power;
         report.classes.places = library.places().map(str::to_owned).collect();

@@ -7,9 +7,9 @@ use vouch_report::Power;
 use vouch_sample::{Bci, ENTRY};
 use vouch_verify::proof::{Body, Corruption, Framed, Gone, Known, Method, Verdict, edge};
 
+use crate::index::{MethodId, NodeId, Place, Says, Seen};
 use crate::judge::Judge;
-use crate::readings;
-use crate::seen::{MethodId, NodeId, Place, Says, Seen};
+use crate::overloads;
 
 /// How many corruptions of each kind are made.
 const TRIALS: u32 = 2_000;
@@ -135,5 +135,5 @@ fn line(seen: &Seen, judge: &Judge<'_>, method: MethodId, bci: Bci) -> Option<u1
 /// Where a frame of that line may stand; where nobody knows, in one place that refutes nothing.
 fn standing(seen: &Seen, judge: &Judge<'_>, method: MethodId, line: Option<u16>) -> Vec<Bci> {
     let declared = judge.versions.declared(seen.method(method));
-    declared.map_or_else(|| vec![ENTRY], |declared| readings::places(declared, line.unwrap_or(0)))
+    declared.map_or_else(|| vec![ENTRY], |declared| overloads::places(declared, line.unwrap_or(0)))
 }

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use prost::Message;
 
-use crate::named::{DEEPEST, Named, Word};
+use crate::names_reader::{DEEPEST, Named, Word};
 
 /// No larger file is taken in: all of it is in memory at once.
 const LARGEST: u64 = 32 << 20;
@@ -149,7 +149,7 @@ impl Named<'_> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::seen::{Says, Seen};
+    use crate::index::{Says, Seen};
 
     /// A file of two stacks, and of one that nobody had.
     pub fn bytes() -> Vec<u8> {

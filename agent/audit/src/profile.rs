@@ -17,16 +17,16 @@ use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in
 use vouch_sample::VALUES;
 use vouch_verify::proof::{Explanation, Refutation};
 
-use crate::chunks::Chunks;
-use crate::naming::Names;
-use crate::plan::{Plan, Shown};
+use crate::chunk_reader::{Moment, Reading};
+use crate::functions::Names;
+use crate::index::{End, KindId, Node, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
+use crate::profile_plan::{Plan, Shown};
 use crate::progress::Progress;
-use crate::read::{Moment, Reading};
+use crate::refutation_report::place_in;
 use crate::report::{self, AuditReport};
-use crate::seen::{End, KindId, Node, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
+use crate::run_info::Told;
 use crate::stacks::{Against, Outcome};
-use crate::tell::place_in;
-use crate::told::Told;
+use crate::unique_chunks::Chunks;
 
 /// What an audit knows when it is over.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use vouch_recording::ByFate;
 use vouch_report::{Power, RefutationReport, Signals, millis};
 use vouch_verify::proof::Verdict;
 
-use crate::cpu::{Cpu, Time};
+use crate::cpu_time::{Cpu, Time};
+use crate::index::{KindId, Seen, ThreadId};
 use crate::judge::Judge;
-use crate::seen::{KindId, Seen, ThreadId};
+use crate::run_info::Told;
 use crate::stacks::{KindTally, Verdicts};
-use crate::told::Told;
 use crate::versions::{Ran, Version};
 
 /// No more threads are listed: the busiest.

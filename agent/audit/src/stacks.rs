@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use vouch_recording::{ByFate, Fate};
 use vouch_verify::proof::{Explanation, Refutation, Thread as Began, Verdict, root};
 
+use crate::index::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
 use crate::judge::{Edge, Judge};
-use crate::seen::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
 use crate::unjudged::{Judged, Unjudged};
 
 /// The place that refutes stacks.

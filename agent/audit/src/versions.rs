@@ -10,7 +10,7 @@ use std::rc::Rc;
 use vouch_classes::{ClassFile, Copy, Declared, Library};
 
 use crate::generated_class::Rule;
-use crate::seen::{Method, Place, Seen};
+use crate::index::{Method, Place, Seen};
 
 /// Classes above each other that are more stand in a circle.
 pub const DEEPEST: usize = 1_000;

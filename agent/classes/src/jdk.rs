@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use crate::container::Shelves;
 use crate::image::Image;
-use crate::shelf::Shelves;
 
 /// What a JDK says of itself is no longer.
 const MOST_OF_A_RELEASE: u64 = 64 << 10;

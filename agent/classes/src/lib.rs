@@ -10,11 +10,11 @@
 
 pub mod archive;
 mod class;
+mod container;
 mod image;
 mod jdk;
 mod library;
 mod manifest;
-mod shelf;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

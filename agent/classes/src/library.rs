@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use crate::class::ClassFile;
+use crate::container::{MOST_OF_A_CLASS, Shelf, Shelves};
 use crate::jdk::Jdk;
-use crate::shelf::{MOST_OF_A_CLASS, Shelf, Shelves};
 
 /// All places, a JDK's first: what it has no program can have in its stead.
 #[derive(Debug, Default)]

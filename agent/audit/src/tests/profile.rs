@@ -7,12 +7,12 @@ use serde_json::Value;
 use vouch_formats::Meta;
 use vouch_recording::{Category, Recording, StackId};
 
+use super::damaged_input::{always, any_stack};
 use super::program::{
     BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, NATIVE_SAMPLE,
     OPEN, PARK, SAMPLE, STALE, SUM, Shown, UNKNOWN, WALL, WORKER, at, audit, depth, period, recording,
     recording_behind, recording_of, setting, shown, waited, whole_audit,
 };
-use super::total::{always, any_stack};
 
 const TRUE: [(i64, i64); 3] = [(SUM, FIRST), (OPEN, FIRST), (MAIN, FIRST)];
 

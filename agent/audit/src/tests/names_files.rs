@@ -9,8 +9,8 @@ use vouch_classes::testing::{Call, INVOKESTATIC, Written, WrittenMethod};
 use vouch_recording::ByFate;
 use vouch_verify::proof::Refutation;
 
+use super::damaged_input::always;
 use super::program::{CLASSES, Folder, jdk, jdk_of};
-use super::total::always;
 use crate::{Audit, AuditReport, Places, Whose, pprof};
 
 const INVOKEINTERFACE: u8 = 0xb9;

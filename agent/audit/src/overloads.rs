@@ -11,9 +11,9 @@ use vouch_classes::{ClassFile, Declared, Library};
 use vouch_sample::{Bci, ENTRY, NATIVE};
 use vouch_verify::proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 
+use crate::index::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};
 use crate::judge::Judge;
-use crate::seen::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};
-use crate::told::Changes;
+use crate::run_info::Changes;
 use crate::unjudged::Judged;
 use crate::versions::{Version, Versions};
 

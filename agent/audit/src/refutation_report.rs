@@ -10,9 +10,9 @@ use vouch_report::RefutationReport;
 use vouch_sample::Bci;
 use vouch_verify::proof::{called, is_invoke, listing};
 
+use crate::index::{MethodId, Node, Place, PlaceId, Says, Seen};
 use crate::judge::Judge;
-use crate::readings;
-use crate::seen::{MethodId, Node, Place, PlaceId, Says, Seen};
+use crate::overloads;
 use crate::stacks::{Against, Verdicts};
 use crate::versions::{Ran, Version};
 
@@ -82,7 +82,7 @@ fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
     let Place { method, bci, line } = place;
     let of = judge.method(method);
     let declared = judge.versions.declared(seen.method(method)).filter(|_| seen.says != Says::Places);
-    let places = declared.map_or_else(Vec::new, |declared| readings::places(declared, line));
+    let places = declared.map_or_else(Vec::new, |declared| overloads::places(declared, line));
     let is_call = |bci: &Bci| of.instruction(*bci).is_some_and(|instruction| is_invoke(instruction.opcode));
     let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| called(of, bci)).collect();
     match calls.len() {

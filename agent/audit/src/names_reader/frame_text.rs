@@ -6,7 +6,7 @@
 
 use vouch_recording::{LEFT_OUT, why_no_stack};
 
-use crate::foreign::{Foreign, meaning};
+use crate::pseudo_frames::{Foreign, meaning};
 
 /// A frame.
 #[derive(Debug, PartialEq, Eq)]

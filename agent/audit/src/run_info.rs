@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use vouch_jfr::{Chunk, Event, Value};
 use vouch_report::Clock;
 
+use crate::async_profiler::{self, Sampled};
+use crate::index::{Seen, add};
+use crate::jfr_names;
 use crate::kinds;
-use crate::names;
-use crate::sampled::{self, Sampled};
-use crate::seen::{Seen, add};
 
 /// What is known of a file of names.
 #[derive(Debug, Clone, Copy)]
@@ -209,7 +209,7 @@ impl Told {
     pub fn usual_ns(&self, kind: &str) -> u64 {
         let by_wall =
             kind == kinds::WALL || kind == kinds::EXECUTION && self.clock(kind) == Some(Clock::Wall);
-        if by_wall { sampled::WALL_NS } else { sampled::CPU_NS }
+        if by_wall { async_profiler::WALL_NS } else { async_profiler::CPU_NS }
     }
 
     /// True if samples of this kind may be by the wall clock, or by what is no time:
@@ -235,7 +235,7 @@ impl Told {
         let settings = first.filter(|event| event.kind.id == setting.id);
         let depths = settings.filter_map(|event| {
             let values = event.values().ok()?;
-            let text = |name: &str| names::text(chunk, values.get(setting.field(name)?)?);
+            let text = |name: &str| jfr_names::text(chunk, values.get(setting.field(name)?)?);
             (text("name")? == "jstackdepth").then(|| text("value")?.parse().ok())
         });
         depths.last().map(|depth| depth.unwrap_or(DEPTH))
@@ -275,7 +275,8 @@ impl Told {
     ) -> bool {
         let Ok(values) = event.values() else { return false };
         let value = |name: &str| values.get(event.kind.field(name)?);
-        let text = |name: &str| value(name).and_then(|value| names::text(chunk, value)).unwrap_or_default();
+        let text =
+            |name: &str| value(name).and_then(|value| jfr_names::text(chunk, value)).unwrap_or_default();
         let number = |name: &str| match value(name) {
             Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
             _ => 0,

@@ -4,8 +4,8 @@
 //! It must never take a walk's own confession for a stack, or two frames for neighbours between
 //! which one is lacking.
 
-use crate::foreign::Foreign;
-use crate::seen::{End, NodeId, ReasonId, Seen};
+use crate::index::{End, NodeId, ReasonId, Seen};
+use crate::pseudo_frames::Foreign;
 
 /// In the place of a frame whose method the recording does not name.
 const UNNAMED: &str = "unnamed_method";

@@ -5,9 +5,9 @@
 use vouch_recording::{Category, Func, FuncId, Recording, source_path};
 use vouch_report::is_of_jdk;
 
+use crate::index::{Method, MethodId, Seen};
 use crate::judge::Judge;
-use crate::seen::{Method, MethodId, Seen};
-use crate::told::Told;
+use crate::run_info::Told;
 use crate::versions::{Ran, Version};
 
 /// A method, as a profile shows it.

@@ -7,9 +7,9 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Type, Value};
 use vouch_report::{float, millis};
 
+use crate::index::{Seen, ThreadId, add};
 use crate::kinds;
-use crate::seen::{Seen, ThreadId, add};
-use crate::told::Told;
+use crate::run_info::Told;
 
 /// Flight Recorder's own, where its settings do not say.
 const PERIOD_NS: u64 = 10_000_000_000;

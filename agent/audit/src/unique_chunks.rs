@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 use vouch_jfr::{Chunk, Reader};
 
 use crate::progress::Progress;
-use crate::told::Told;
+use crate::run_info::Told;
 
 /// Which of them were there.
 #[derive(Debug, Default)]

@@ -4,20 +4,20 @@
 //! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what
 //! they may mean. It must never take what is no method for one.
 
-mod word;
+mod frame_text;
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_sample::ENTRY;
 
-use crate::climb::{Climb, Foot};
-use crate::foreign::Foreign;
-use crate::names;
-use crate::seen::{
+use crate::index::{
     End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Says, Seen, Stack, Thread,
     ThreadId,
 };
+use crate::jfr_names;
+use crate::pseudo_frames::Foreign;
+use crate::stack_builder::{Climb, Foot};
 
-use word::Frame;
+use frame_text::Frame;
 
 /// Of a deeper stack the outer frames are left out.
 pub(crate) const DEEPEST: usize = 100_000;
@@ -73,7 +73,7 @@ impl<'a> Named<'a> {
         if let Some(known) = self.known.get(&line).and_then(|known| known.get(text)) {
             return *known;
         }
-        let word = Word(match word::frame(text) {
+        let word = Word(match frame_text::frame(text) {
             Frame::Java { class, name, line: named } => {
                 Meant::Java(self.place(&class, name, if line == 0 { named } else { line }))
             }
@@ -88,8 +88,8 @@ impl<'a> Named<'a> {
 
     fn place(&mut self, class: &str, name: &str, line: u16) -> PlaceId {
         let seen = &mut *self.seen;
-        let (class, hidden) = names::without_hidden_parts(class);
-        let hidden = hidden || word::is_hidden(&class);
+        let (class, hidden) = jfr_names::without_hidden_parts(class);
+        let hidden = hidden || frame_text::is_hidden(&class);
         seen.shows_hidden |= hidden;
         if line > 0 {
             seen.says = Says::Lines;

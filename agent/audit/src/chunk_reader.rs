@@ -7,15 +7,15 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Table, Type, Value};
 use vouch_sample::{ENTRY, NATIVE};
 
-use crate::climb::{Climb, Foot};
-use crate::cpu::{Cpu, Tells};
-use crate::foreign::{Foreign, meaning};
-use crate::kinds;
-use crate::names;
-use crate::seen::{
+use crate::cpu_time::{Cpu, Tells};
+use crate::index::{
     End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Seen, Stack, Thread, ThreadId,
 };
-use crate::told::Told;
+use crate::jfr_names;
+use crate::kinds;
+use crate::pseudo_frames::{Foreign, meaning};
+use crate::run_info::Told;
+use crate::stack_builder::{Climb, Foot};
 
 /// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK
 /// 22 on (`jdk.jfr.events.StackFilter`): the recording does not say so.
@@ -225,11 +225,11 @@ impl<'c, 's> Reading<'c, 's> {
             return *known;
         }
         let object = value.map(|value| self.chunk.resolve(value));
-        let thread = object.and_then(|object| names::thread(self.chunk, &object));
-        let (name, tid, number) = thread.unwrap_or_else(|| (names::NO_THREAD.to_owned(), 0, 0));
+        let thread = object.and_then(|object| jfr_names::thread(self.chunk, &object));
+        let (name, tid, number) = thread.unwrap_or_else(|| (jfr_names::NO_THREAD.to_owned(), 0, 0));
         let thread = Thread { name: self.seen.text(&name), tid, number };
         let (row, _) = self.seen.threads.insert_full(thread);
-        let known = (ThreadId::of(row), number != 0 || name == names::VIRTUAL);
+        let known = (ThreadId::of(row), number != 0 || name == jfr_names::VIRTUAL);
         if let Some(key) = key {
             self.threads.insert(key, known);
         }
@@ -303,13 +303,13 @@ impl<'c, 's> Reading<'c, 's> {
         let constant = Value::Constant(type_id, index);
         let Value::Object(type_id, values) = self.chunk.resolve(&constant) else { return None };
         let of = self.chunk.type_of(type_id)?;
-        let name = names::text(self.chunk, values.get(of.field("name")?)?)?;
-        let descriptor = of.field("descriptor").and_then(|row| names::text(self.chunk, values.get(row)?));
-        let class = of.field("type").and_then(|row| names::class(self.chunk, values.get(row)?));
+        let name = jfr_names::text(self.chunk, values.get(of.field("name")?)?)?;
+        let descriptor = of.field("descriptor").and_then(|row| jfr_names::text(self.chunk, values.get(row)?));
+        let class = of.field("type").and_then(|row| jfr_names::class(self.chunk, values.get(row)?));
         let (class, loader) = class.unwrap_or_default();
         let modifiers = of.whole(&values, "modifiers").unwrap_or(0);
         let descriptor = descriptor?;
-        if !names::is_descriptor(&descriptor) {
+        if !jfr_names::is_descriptor(&descriptor) {
             return Some(match meaning(&class, &name) {
                 Foreign::Failed => Known::Failed(self.seen.reason(&name)),
                 foreign => Known::Foreign(foreign),
@@ -318,7 +318,7 @@ impl<'c, 's> Reading<'c, 's> {
         if class.is_empty() {
             return None;
         }
-        let (class, hidden) = names::without_hidden_parts(&class);
+        let (class, hidden) = jfr_names::without_hidden_parts(&class);
         let method = Method {
             class: self.seen.text(&class),
             hidden,

@@ -5,11 +5,11 @@
 
 use vouch_report::{Clock, grouped};
 
+use crate::async_profiler::CPU_NS;
+use crate::index::{KindId, Seen};
 use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
-use crate::sampled::CPU_NS;
-use crate::seen::{KindId, Seen};
-use crate::told::{Period, Told};
+use crate::run_info::{Period, Told};
 
 /// A weight may be off by one in so many, where periods have no common measure.
 const FINE: u64 = 20;
