@@ -159,14 +159,18 @@ mod tests {
     use super::chosen::chosen;
     use super::*;
     use std::collections::HashSet;
-    use vouch_sample::VALUES;
+    use vouch_sample::MAX_VALUES;
 
     #[test]
     fn each_row_can_be_shown() {
         let mut keys = HashSet::new();
         for mark in ROWS.iter().map(|row| row.mark) {
             assert!(keys.insert(mark.key) && mark.key != "refuted", "{} is taken", mark.key);
-            assert!(mark.figures.len() <= VALUES, "{} has more figures than an event has values", mark.key);
+            assert!(
+                mark.figures.len() <= MAX_VALUES,
+                "{} has more figures than an event has values",
+                mark.key
+            );
             let mut names = HashSet::from(["cause", "type"]);
             for figure in mark.figures {
                 assert!(names.insert(figure.key), "{}: {} is taken", mark.key, figure.key);

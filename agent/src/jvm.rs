@@ -14,7 +14,7 @@ mod top;
 mod top_frames;
 
 use vouch_report::Power;
-use vouch_sample::{Certainty, Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Certainty, Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Pool, Relation};
 
@@ -24,13 +24,13 @@ use crate::resolve::Method;
 pub trait Jvm {
     /// What an id meant at a time. That never comes to mean anything else: what is concluded from
     /// it holds.
-    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning;
+    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod;
 
     /// Adds to `meant` what these frames' ids meant at a time.
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>);
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>);
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    fn method(&mut self, meaning: Meaning) -> Option<Method>;
+    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method>;
 
     /// True if a method of a class was met that has been redefined since.
     fn met_obsolete(&self) -> bool;

@@ -15,7 +15,7 @@ use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 use vouch_report::EventReport;
-use vouch_sample::VALUES;
+use vouch_sample::MAX_VALUES;
 
 use crate::clock;
 use crate::events::place;
@@ -84,7 +84,7 @@ impl Markers {
         let _one_at_a_time = self.adding.lock();
         let known = self.known().position(|known| known.kind == kind);
         let place = known.unwrap_or_else(|| self.known().count());
-        let Some(declared) = self.declared.get(place).filter(|_| kind.fields.len() <= VALUES) else {
+        let Some(declared) = self.declared.get(place).filter(|_| kind.fields.len() <= MAX_VALUES) else {
             return 0;
         };
         declared.get_or_init(|| {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use vouch_sample::{Meaning, Meant};
+use vouch_sample::{ResolvedFrame, ResolvedMethod};
 use vouch_verify::proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
 
 use crate::clock;
@@ -22,10 +22,10 @@ use methods::Methods;
 #[derive(Debug, Default)]
 pub struct Prover {
     methods: Methods,
-    edges: HashMap<(Meant, Meaning), Verdict>,
+    edges: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
     /// Those that are in nobody's stack, or not yet.
-    guesses: HashMap<(Meant, Meaning), Verdict>,
-    leaves: HashMap<Meant, Verdict>,
+    guesses: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
+    leaves: HashMap<ResolvedFrame, Verdict>,
     counts: EdgeCounts,
     questions: u64,
     took_ns: u64,
@@ -45,7 +45,7 @@ pub struct EdgeCounts {
 
 impl Prover {
     /// Whether `caller` can have called the method `callee`.
-    pub fn edge(&mut self, caller: Meant, callee: Meaning, jvm: &mut dyn Jvm) -> Verdict {
+    pub fn edge(&mut self, caller: ResolvedFrame, callee: ResolvedMethod, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key) {
             return *verdict;
@@ -62,7 +62,7 @@ impl Prover {
     }
 
     /// The same of an edge that may turn out to be in no stack: it is not counted.
-    pub fn guess(&mut self, caller: Meant, callee: Meaning, jvm: &mut dyn Jvm) -> Verdict {
+    pub fn guess(&mut self, caller: ResolvedFrame, callee: ResolvedMethod, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key).or_else(|| self.guesses.get(&key)) {
             return *verdict;
@@ -73,7 +73,7 @@ impl Prover {
     }
 
     /// Whether a stack's leaf can be where it is.
-    pub fn leaf(&mut self, leaf: Meant, jvm: &mut dyn Jvm) -> Verdict {
+    pub fn leaf(&mut self, leaf: ResolvedFrame, jvm: &mut dyn Jvm) -> Verdict {
         if let Some(verdict) = self.leaves.get(&leaf) {
             return *verdict;
         }
@@ -83,12 +83,12 @@ impl Prover {
     }
 
     /// What proof knows of a method; `None` if nobody can name it.
-    pub fn method(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    pub fn method(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.get(id, jvm)
     }
 
     /// What is known of a method already.
-    pub fn known(&self, id: Meaning) -> Option<&Method> {
+    pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.methods.known(id)
     }
 
@@ -101,7 +101,7 @@ impl Prover {
         self.took_ns
     }
 
-    fn judge(&mut self, caller: Meant, callee_id: Meaning, jvm: &mut dyn Jvm) -> Verdict {
+    fn judge(&mut self, caller: ResolvedFrame, callee_id: ResolvedMethod, jvm: &mut dyn Jvm) -> Verdict {
         let Some(callee) = self.method(callee_id, jvm) else { return unnamed(callee_id, jvm) };
         let Some(method) = self.method(caller.method(), jvm) else {
             return unnamed(caller.method(), jvm);
@@ -116,7 +116,7 @@ impl Prover {
         }
     }
 
-    fn judge_leaf(&mut self, leaf: Meant, jvm: &mut dyn Jvm) -> Verdict {
+    fn judge_leaf(&mut self, leaf: ResolvedFrame, jvm: &mut dyn Jvm) -> Verdict {
         let Some(method) = self.method(leaf.method(), jvm) else { return unnamed(leaf.method(), jvm) };
         let verdict = vouch_verify::proof::leaf(&method, leaf.bci());
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), jvm) {
@@ -130,9 +130,9 @@ impl Prover {
     /// Holds a caller to its code.
     fn held(
         &mut self,
-        caller: Meant,
+        caller: ResolvedFrame,
         method: &Method,
-        callee_id: Meaning,
+        callee_id: ResolvedMethod,
         callee: &Method,
         jvm: &mut dyn Jvm,
     ) -> Verdict {
@@ -142,7 +142,13 @@ impl Prover {
     }
 
     /// How the class of `callee` stands to the one that `caller` calls `named`.
-    pub fn relation(&self, caller: Meaning, named: &str, callee: Meaning, jvm: &mut dyn Jvm) -> Relation {
+    pub fn relation(
+        &self,
+        caller: ResolvedMethod,
+        named: &str,
+        callee: ResolvedMethod,
+        jvm: &mut dyn Jvm,
+    ) -> Relation {
         let (Some(caller), Some(callee)) = (self.methods.named(caller), self.methods.named(callee)) else {
             return Relation::Unknown;
         };
@@ -150,7 +156,7 @@ impl Prover {
     }
 
     /// A method as its class's present version has it.
-    fn present(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    fn present(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, jvm);
         self.methods.bring_pool(id, jvm);
@@ -180,10 +186,10 @@ fn void() -> Verdict {
 
 /// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an
 /// obsolete one that was gone before it could be asked about.
-fn unnamed(id: Meaning, jvm: &dyn Jvm) -> Verdict {
+fn unnamed(id: ResolvedMethod, jvm: &dyn Jvm) -> Verdict {
     match id {
-        Meaning::NONE => Verdict::Refuted(Refutation::NullMethod),
-        Meaning::UNNUMBERED => Verdict::Explained(Explanation::NoId),
+        ResolvedMethod::NONE => Verdict::Refuted(Refutation::NullMethod),
+        ResolvedMethod::UNNUMBERED => Verdict::Explained(Explanation::NoId),
         _ if jvm.met_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }

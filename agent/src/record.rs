@@ -45,7 +45,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
-use vouch_sample::{Cut, Frame, Head, Meaning, Meant, NATIVE, Reason, Stack, Walk};
+use vouch_sample::{Cut, Frame, Head, NATIVE, Reason, ResolvedFrame, ResolvedMethod, Stack, Walk};
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::sample_layout::{head, name};
 use vouch_signal::sampler::Counters;
@@ -91,8 +91,8 @@ pub struct Powers {
 fn asking_root<'a>(
     witness: &'a mut Witness,
     head: &'a Head,
-    walk: Stack<'_, Meaning>,
-) -> Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning> + use<'a>> {
+    walk: Stack<'_, ResolvedMethod>,
+) -> Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod> + use<'a>> {
     let is_shallow = walk.cut.is_none() && walk.frames.len() <= MAX_WITNESSED_DEPTH;
     is_shallow.then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm))
 }
@@ -130,7 +130,7 @@ pub struct Recorder {
     /// The frames of the walk at hand, and what their ids meant: kept to be filled again.
     frames: Vec<Frame>,
     other: Vec<Frame>,
-    meant: Vec<Meant>,
+    meant: Vec<ResolvedFrame>,
 }
 
 impl Recorder {
@@ -428,7 +428,7 @@ impl Recorder {
             if why.is_unseen() {
                 *self.unseen.entry(why).or_default() += u64::from(head.weight);
             }
-            let stack = self.recording.stand_in(None, &no_stack(why.words()), Category::NoStack);
+            let stack = self.recording.stand_in(None, &no_stack(why.description()), Category::NoStack);
             (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);

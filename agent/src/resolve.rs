@@ -27,7 +27,7 @@ use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_walk::hotspot::layout::MethodLayout;
 use vouch_walk::hotspot::method::is_id;
 use vouch_walk::memory::PeekedMemory;
@@ -158,14 +158,16 @@ impl Resolver {
     }
 
     /// What an id meant at a time.
-    pub fn meaning(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> Meaning {
+    pub fn meaning(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> ResolvedMethod {
         self.table_of_now(env).meaning(id, time)
     }
 
     /// Adds to `meant` what these frames' ids meant at a time.
-    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
+    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
         let table = self.table_of_now(env);
-        meant.extend(frames.iter().map(|frame| Meant::of(table.meaning(frame.method(), time), frame.bci())));
+        meant.extend(
+            frames.iter().map(|frame| ResolvedFrame::new(table.meaning(frame.method(), time), frame.bci())),
+        );
     }
 
     /// The table with what has been prepared since the last look: it may have the id of something
@@ -176,7 +178,7 @@ impl Resolver {
     }
 
     /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: Meaning) -> Option<Method> {
+    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: ResolvedMethod) -> Option<Method> {
         if let Some(found) = self.table.lock().find(meaning) {
             return Some(found);
         }

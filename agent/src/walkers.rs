@@ -181,7 +181,7 @@ mod tests {
     use vouch_sample::{MethodId, NATIVE};
 
     fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
-        frames.iter().map(|(method, bci)| Frame::of(MethodId(*method), *bci)).collect()
+        frames.iter().map(|(method, bci)| Frame::new(MethodId(*method), *bci)).collect()
     }
 
     #[test]

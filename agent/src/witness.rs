@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use vouch_recording::Fate;
 use vouch_report::WitnessReport;
-use vouch_sample::{Frame, Head, Meaning, MethodId, Stack};
+use vouch_sample::{Frame, Head, MethodId, ResolvedMethod, Stack};
 use vouch_signal::smoothed_cost::SmoothedCost;
 use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
 use vouch_verify::witness::{Difference, agrees_outside, compare, outside, root_side, rules};
@@ -140,7 +140,7 @@ fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
             (&method.class.name, &method.name, &method.descriptor).hash(&mut hasher);
             MethodId(usize::try_from(hasher.finish()).unwrap_or(usize::MAX))
         });
-        Frame::of(id, frame.bci())
+        Frame::new(id, frame.bci())
     };
     frames.iter().map(name).collect()
 }
@@ -329,7 +329,7 @@ impl Witness {
 
     /// The method that the thread of a sample began with, as far as GetStackTrace tells now. Who
     /// stands too deep cannot be asked about.
-    pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<Meaning> {
+    pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<ResolvedMethod> {
         if self.wish == Witnessing::Off {
             return None;
         }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use foldhash::HashMap;
 use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
-use vouch_sample::{Bci, Meaning, Meant};
+use vouch_sample::{Bci, ResolvedFrame, ResolvedMethod};
 
 /// Rows of tables.
 macro_rules! rows {
@@ -43,11 +43,11 @@ rows! {
 
 impl MethodId {
     /// As proof has it, for which 0 is no method.
-    pub fn meaning(self) -> Meaning {
-        Meaning(self.row() + 1)
+    pub fn meaning(self) -> ResolvedMethod {
+        ResolvedMethod(self.row() + 1)
     }
 
-    pub fn of_meaning(meaning: Meaning) -> Option<Self> {
+    pub fn of_meaning(meaning: ResolvedMethod) -> Option<Self> {
         meaning.0.checked_sub(1).map(Self::of)
     }
 }
@@ -273,7 +273,7 @@ pub fn add(sum: &mut u64, more: u64) {
 }
 
 impl Place {
-    pub fn meant(self) -> Meant {
-        Meant::of(self.method.meaning(), self.bci)
+    pub fn meant(self) -> ResolvedFrame {
+        ResolvedFrame::new(self.method.meaning(), self.bci)
     }
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use vouch_classes::Library;
-use vouch_sample::Meant;
+use vouch_sample::ResolvedFrame;
 use vouch_verify::proof::{
     Body, Class, Explanation, Gone, INVOKEINTERFACE, Method, Refutation, Relation, Verdict,
     without_hidden_part,
@@ -96,7 +96,7 @@ impl<'a> Judge<'a> {
     }
 
     /// True if a refutation of this caller counts.
-    pub fn counts(&self, caller: Meant, kind: Refutation) -> bool {
+    pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         self.sure.counts(caller, kind)
     }
 
@@ -211,14 +211,14 @@ pub struct Sure {
     /// loaded.
     certain: HashSet<MethodId>,
     /// The places of which a call is proven.
-    proven: HashSet<Meant>,
+    proven: HashSet<ResolvedFrame>,
 }
 
 impl Sure {
     /// A class of the JDK's that ran is that. Of any other there may be another version, or
     /// somebody may have changed it: then a call is another one wherever it is seen, and what a
     /// walker has got wrong is right at other times.
-    pub fn counts(&self, caller: Meant, kind: Refutation) -> bool {
+    pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         let Some(method) = MethodId::of_meaning(caller.method()) else { return false };
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);
         self.known.contains(&method) && (self.certain.contains(&method) || also_right)

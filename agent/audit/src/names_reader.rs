@@ -26,10 +26,10 @@ const ALL_THREADS: &str = "[threads not separated]";
 
 /// A frame, as the file has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Word(Meant);
+pub struct Word(ResolvedFrame);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meant {
+enum ResolvedFrame {
     Java(PlaceId),
     Failed(ReasonId),
     Foreign(Foreign),
@@ -75,12 +75,12 @@ impl<'a> Named<'a> {
         }
         let word = Word(match frame_text::frame(text) {
             Frame::Java { class, name, line: named } => {
-                Meant::Java(self.place(&class, name, if line == 0 { named } else { line }))
+                ResolvedFrame::Java(self.place(&class, name, if line == 0 { named } else { line }))
             }
-            Frame::Failed(why) => Meant::Failed(self.seen.reason(why)),
-            Frame::Foreign(what) => Meant::Foreign(what),
-            Frame::LeftOut => Meant::LeftOut,
-            Frame::Remark => Meant::Remark,
+            Frame::Failed(why) => ResolvedFrame::Failed(self.seen.reason(why)),
+            Frame::Foreign(what) => ResolvedFrame::Foreign(what),
+            Frame::LeftOut => ResolvedFrame::LeftOut,
+            Frame::Remark => ResolvedFrame::Remark,
         });
         self.known.entry(line).or_default().insert(text.into(), word);
         word
@@ -115,17 +115,17 @@ impl<'a> Named<'a> {
         let mut cut = first > 0;
         for Word(word) in &words[first..] {
             match *word {
-                Meant::Java(place) => {
+                ResolvedFrame::Java(place) => {
                     climb.java(self.seen, |seen, above, gap| {
                         let (node, _) = seen.nodes.insert_full(Node { above, place, filtered: false, gap });
                         NodeId::of(node)
                     });
                 }
-                Meant::Failed(why) => climb.failed(why),
-                Meant::Foreign(what) => climb.foreign(what),
-                Meant::LeftOut if climb.has_begun() => climb.foreign(Foreign::Unnamed),
-                Meant::LeftOut => cut = true,
-                Meant::Remark => {}
+                ResolvedFrame::Failed(why) => climb.failed(why),
+                ResolvedFrame::Foreign(what) => climb.foreign(what),
+                ResolvedFrame::LeftOut if climb.has_begun() => climb.foreign(Foreign::Unnamed),
+                ResolvedFrame::LeftOut => cut = true,
+                ResolvedFrame::Remark => {}
             }
         }
         // Native frames alone: whether they are a Java thread's is not said.

@@ -14,7 +14,7 @@ use vouch_recording::{
     no_stack, outside, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
-use vouch_sample::VALUES;
+use vouch_sample::MAX_VALUES;
 use vouch_verify::proof::{Explanation, Refutation};
 
 use crate::chunk_reader::{Moment, Reading};
@@ -157,7 +157,7 @@ impl Profile {
             // It may have begun before the recording did.
             let ended = i128::from(since) + i128::from(moment.took_ns);
             let ended_ns = u64::try_from(ended).unwrap_or(0);
-            let (kind, values) = (self.kind(kind), [0; VALUES]);
+            let (kind, values) = (self.kind(kind), [0; MAX_VALUES]);
             let mark = Mark { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
             self.recording.mark(Some(track), mark);
         }

@@ -129,7 +129,7 @@ fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
             let name = (func.category == Category::NoStack).then(|| recording.strings().get(func.name))?;
             let words = why_no_stack(name)?;
             // An older Vouch may have had other words for its reasons.
-            Reason::ALL.into_iter().find(|reason| reason.words() == words).or(Some(Reason::UNNAMED))
+            Reason::ALL.into_iter().find(|reason| reason.description() == words).or(Some(Reason::UNNAMED))
         })
         .collect();
     let samples = recording.threads().iter().flat_map(Thread::samples);

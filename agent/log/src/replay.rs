@@ -13,7 +13,7 @@ use vouch_recording::{
     ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 
-use vouch_sample::VALUES;
+use vouch_sample::MAX_VALUES;
 
 use crate::ids::Ids;
 use crate::wire;
@@ -356,7 +356,7 @@ impl Replay {
             let kind = self.mark_kinds.get(mark.kind)?;
             let stack = self.stacks.maybe(mark.stack).ok()?;
             let figures = &self.recording.mark_kinds().get(kind).figures;
-            let mut values = [0; VALUES];
+            let mut values = [0; MAX_VALUES];
             for (at, value) in values.iter_mut().enumerate() {
                 let told = mark.value.get(at);
                 let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);

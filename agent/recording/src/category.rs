@@ -39,7 +39,7 @@ pub fn no_stack(why: &str) -> String {
 /// The reasons that Vouch itself has, each once. A profile of somebody else's samples may have
 /// others.
 pub fn own_reasons() -> Vec<&'static str> {
-    let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.words()).collect();
+    let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.description()).collect();
     reasons.sort_unstable();
     reasons.dedup();
     reasons

@@ -3,7 +3,7 @@
 //! Each kind says once what its figures are, so that a reader who has never heard of it can show
 //! them.
 
-use vouch_sample::VALUES;
+use vouch_sample::MAX_VALUES;
 
 use crate::category::Category;
 use crate::ids::{Id, MarkKindId, StackId, StringId};
@@ -60,7 +60,7 @@ pub struct Mark {
     /// The same, if it took no time.
     pub ended_ns: u64,
     /// As many as the kind has figures count.
-    pub values: [u64; VALUES],
+    pub values: [u64; MAX_VALUES],
     /// Where its thread stood.
     pub stack: Option<StackId>,
 }

@@ -1,18 +1,20 @@
-//! How the frames on top of a stack are known.
+//! How certain the top frames of a stack are.
 
-/// How well it is known which methods are on top of a stack. Proof says that a stack is possible;
-/// this says whether the thread was in the method shown on top. Ordered from the least certain.
+/// How certain it is that the thread was in the methods shown on top of its stack. Proof only says
+/// that a stack is possible. The variants are ordered from the least certain to the most certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
     /// The debug information around the instruction names different methods. The frames are the
     /// best guess.
     Approximate,
-    /// The methods are certain. The line of the innermost one may be a neighbour's.
+    /// The methods are certain. The line of the innermost method may be that of a neighbouring
+    /// instruction.
     MethodCertain,
     /// Method and line are certain.
     Exact,
 }
 
 impl Certainty {
+    /// All variants, the most certain first.
     pub const ALL: [Self; 3] = [Self::Exact, Self::MethodCertain, Self::Approximate];
 }

@@ -1,31 +1,32 @@
-//! An event: something that happened meanwhile, to whomever.
+//! An event: something other than a sample that the agent records with its time.
 
-/// How many figures an event can carry.
-pub const VALUES: usize = 8;
+/// How many values an event can have.
+pub const MAX_VALUES: usize = 8;
 
-/// These figures, and nothing where an event could carry more. What an event has no room for is
-/// left out.
+/// Pads `first` with zeros to the values of an event. Values after the first [`MAX_VALUES`] are
+/// dropped.
 #[must_use]
-pub fn values<const N: usize>(first: [u64; N]) -> [u64; VALUES] {
-    let mut all = [0; VALUES];
-    for (value, given) in all.iter_mut().zip(first) {
-        *value = given;
+pub fn pad_values<const N: usize>(first: [u64; N]) -> [u64; MAX_VALUES] {
+    let mut all = [0; MAX_VALUES];
+    for (value, from) in all.iter_mut().zip(first) {
+        *value = from;
     }
     all
 }
 
-/// Something that happened, and the figures that its kind gives a meaning to.
+/// An event with its time and thread. Its kind says what each of its values means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Of which kind: a number that those have agreed upon who publish it and who take it.
+    /// The number of the event's kind, on which its publisher and its reader agree.
     pub kind: u64,
-    /// CLOCK_MONOTONIC, in nanoseconds.
+    /// When the event began: CLOCK_MONOTONIC, in nanoseconds.
     pub began: u64,
-    /// The same as `began`, if it took no time.
+    /// When the event ended: CLOCK_MONOTONIC, in nanoseconds. It is `began` for an instant event.
     pub ended: u64,
-    /// The kernel's id of the thread that it happened to, and the agent's number of it; 0: to all
-    /// of the process.
+    /// The kernel's id of the event's thread, or 0 for an event of the whole process.
     pub tid: u32,
+    /// The agent's own number of the event's thread, or 0 for an event of the whole process.
     pub serial: u32,
-    pub values: [u64; VALUES],
+    /// The values of the event, in the order of its kind's fields, then zeros.
+    pub values: [u64; MAX_VALUES],
 }

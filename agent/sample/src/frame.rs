@@ -1,8 +1,7 @@
-//! One frame of a stack, in whichever language it came. Stacks are leaf first.
+//! One Java or native frame of a stack. Stacks are leaf first.
 //!
-//! AsyncGetCallTrace and GetStackTrace have each their own numbers for what is no bytecode index.
-//! Those of the first are Vouch's own, in files and to people; here is the only place that has
-//! them.
+//! AsyncGetCallTrace and GetStackTrace use different numbers where a frame has no bytecode index.
+//! Vouch uses those of AsyncGetCallTrace everywhere, also in files. Only this file defines them.
 
 /// Ids of methods, as opaque numbers.
 macro_rules! ids {
@@ -13,13 +12,13 @@ macro_rules! ids {
         pub struct $name(pub usize);
 
         impl $name {
-            /// What stands where there is no method.
+            /// The id of no method.
             pub const NONE: Self = Self(0);
-            /// What our own walker has in the place of an id that the JVM has not given: it knows a
-            /// method there, and no number for it.
+            /// Replaces the id of a method for which the JVM has not created a `jmethodID` yet.
+            /// Vouch's own walker found the method, but has no id for it.
             pub const UNNUMBERED: Self = Self(usize::MAX - (1 << 33));
 
-            /// True for the id of no method, and for one that was not given.
+            /// True for [`Self::NONE`] and [`Self::UNNUMBERED`].
             #[inline]
             #[must_use]
             pub const fn is_none(self) -> bool {
@@ -30,42 +29,43 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A `jmethodID`: it is never dereferenced (from JDK 26 on it is no pointer), and may come to
-    /// mean another method.
+    /// A `jmethodID`. It is never dereferenced: from JDK 26 on it is no pointer. The JVM may use it
+    /// again for another method, after the class of the first one is unloaded.
     MethodId;
-    /// A method as an id meant it at some time: it never means anything else.
-    Meaning;
+    /// A method, resolved from its id at some time. It always refers to this method, even when the
+    /// JVM uses the id again.
+    ResolvedMethod;
 }
 
-/// Where in its bytecode a method stands.
+/// A bytecode index. A negative one is no index: [`NATIVE`], [`ENTRY`], or a walker's mistake.
 pub type Bci = i32;
 
-/// What a native method has in the place of a bci.
+/// The bci of a native method, which has no bytecode.
 pub const NATIVE: Bci = -3;
-/// What a compiled method has there that has not come to its first instruction.
+/// The bci of a compiled method that has not reached its first bytecode.
 pub const ENTRY: Bci = -1;
 
-/// A method, and where in it the thread stands.
+/// A method, and the location in it that its thread has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Frame<Id = MethodId> {
-    /// At a bytecode index; or what the walker took for one.
+    /// A frame of a Java method, at the bytecode index that a walker read.
     Java { method: Id, bci: Bci },
-    /// In a native method.
+    /// A frame of a native method.
     Native { method: Id },
 }
 
-/// A frame of which it is known what its id meant.
-pub type Meant = Frame<Meaning>;
+/// A frame with its resolved method instead of a `jmethodID`.
+pub type ResolvedFrame = Frame<ResolvedMethod>;
 
 impl<Id: Copy> Frame<Id> {
-    /// The frame of this method and bci, which may be [`NATIVE`].
+    /// Makes a frame of a method and a bci. The bci [`NATIVE`] makes a native frame.
     #[inline]
     #[must_use]
-    pub const fn of(method: Id, bci: Bci) -> Self {
+    pub const fn new(method: Id, bci: Bci) -> Self {
         if bci == NATIVE { Self::Native { method } } else { Self::Java { method, bci } }
     }
 
-    /// Whose frame it is.
+    /// The method of the frame.
     #[inline]
     #[must_use]
     pub const fn method(self) -> Id {
@@ -74,7 +74,7 @@ impl<Id: Copy> Frame<Id> {
         }
     }
 
-    /// Its bci; [`NATIVE`] for a native method.
+    /// The bci of the frame, or [`NATIVE`] for a native method.
     #[inline]
     #[must_use]
     pub const fn bci(self) -> Bci {
@@ -90,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_what_its_parts_say() {
+    fn a_frame_has_the_method_and_bci_it_was_made_of() {
         for bci in [0, 17, ENTRY, -2, -4, Bci::MAX, Bci::MIN] {
-            let frame = Frame::of(MethodId(7), bci);
+            let frame = Frame::new(MethodId(7), bci);
             assert_eq!(frame, Frame::Java { method: MethodId(7), bci });
             assert_eq!((frame.method(), frame.bci()), (MethodId(7), bci));
         }
-        let native = Frame::of(MethodId(7), NATIVE);
+        let native = Frame::new(MethodId(7), NATIVE);
         assert_eq!(native, Frame::Native { method: MethodId(7) });
         assert_eq!((native.method(), native.bci()), (MethodId(7), NATIVE));
     }

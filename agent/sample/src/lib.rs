@@ -1,22 +1,21 @@
-//! Plain types that all of Vouch shares: what a walker writes, a handler publishes, proof and the
-//! witness judge.
+//! Plain types that all crates of Vouch share. A walker writes them, a handler publishes them, and
+//! proof and the witness judge them.
 //!
-//! * [`Frame`] is a method and where in it a thread stands, whoever says so; [`Meant`] the same,
-//!   once it is known which.
-//! * [`Walk`] is what came of a walk: frames, or the [`Reason`] why not.
-//! * [`Stack`] is frames of which some may be lacking, and where: a [`Cut`].
-//! * [`Certainty`] is how the frames on top of a stack are known.
-//! * [`Head`] is all of a sample but its walks.
-//! * [`Event`] is something that happened meanwhile.
+//! * [`Frame`] is a method and a location in its bytecode. Its method is the `jmethodID` that a
+//!   walker read; in a [`ResolvedFrame`] it is the method that this id had when it was sampled.
+//! * [`Walk`] is the result of a stack walk: frames, or the [`Reason`] why there are no frames.
+//! * [`Stack`] is a list of frames. A [`Cut`] says where frames are missing.
+//! * [`Certainty`] says how well the top frames of a stack are known.
+//! * [`Head`] is everything in a sample except its walks.
+//! * [`Event`] is a JVM event or a marker of the program.
 //!
-//! It must never know a JVM, a lane or a file: whoever has a value of these needs nobody to
-//! understand it.
+//! These types must never depend on a JVM, a lane or a file: each value is complete in itself.
 //!
 //! # Invariants
 //!
 //! **Invariant 4.** The crates that ARCHITECTURE.md marks with ● have no `unsafe` and know no JVM.
-//! The crates that they are built with do not know the system either. The exception is `inferno`,
-//! which draws and takes a seed from the system. Held by: `#![forbid(unsafe_code)]` and
+//! Their dependencies do not use the system either. The exception is `inferno`, which draws flame
+//! graphs and takes a random seed from the system. Held by: `#![forbid(unsafe_code)]` and
 //! `scripts/lib/arrows`; the tests of these crates run without a JVM.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -29,8 +28,8 @@ mod stack;
 mod walk;
 
 pub use certainty::Certainty;
-pub use event::{Event, VALUES, values};
-pub use frame::{Bci, ENTRY, Frame, Meaning, Meant, MethodId, NATIVE};
+pub use event::{Event, MAX_VALUES, pad_values};
+pub use frame::{Bci, ENTRY, Frame, MethodId, NATIVE, ResolvedFrame, ResolvedMethod};
 pub use head::Head;
 pub use stack::{Cut, Stack};
-pub use walk::{Answer, Reason, Walk, answer_of, number_of};
+pub use walk::{Answer, Reason, Walk, answer_from_number, answer_to_number};

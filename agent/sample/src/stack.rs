@@ -1,31 +1,33 @@
-//! A stack as a walk has found it: its frames, and where some of them are lacking.
+//! A stack from a walk: its frames, and where some of them are missing.
 //!
-//! A deep stack is cut in the middle, so that its two ends are there: where the thread is, and
-//! where it began. Who has frames has to ask where they are cut: on both sides of that stand frames
-//! that have not called each other.
+//! A deep stack is cut in the middle, so that both of its ends are kept: the code that the thread
+//! runs, and the method that it began with. The frames on the two sides of a cut have not called
+//! each other. Code that reads a stack has to respect its cut.
 //!
 //! # Invariants
 //!
 //! **Invariant 29.** Where frames are missing in a stack, it says so, and no edge crosses that
-//! place. Reading deep stacks costs a share of the time, and no stack is lost because others are
-//! being read. (`sample/src/stack.rs`, `walk/src/hotspot/frames.rs`, `agent/src/record/room.rs`.) Held
-//! by: `agent/src/record/tests.rs`; `java-tests/profile/Depth.java`, `DeepCost.java`.
+//! cut. Reading deep stacks costs a share of the time, and no stack is lost because others are
+//! being read. (`sample/src/stack.rs`, `walk/src/hotspot/frames.rs`,
+//! `agent/src/record/room.rs`.) Held by: `agent/src/record/tests.rs`;
+//! `java-tests/profile/Depth.java`, `DeepCost.java`.
 
 use core::iter::Chain;
 use core::slice::Windows;
 
 use crate::frame::{Frame, MethodId};
 
-/// Where frames of a stack are lacking, for want of room.
+/// Where frames of a stack are missing, because the stack was deeper than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Behind so many frames, leaf first. If there are no more, the stack's root is not known.
+    /// How many frames are before the cut, leaf first. If no frames come after it, the root of the
+    /// stack is unknown.
     pub at: u32,
-    /// How many; 0 if nobody has counted them.
-    pub frames: u32,
+    /// How many frames are missing, or 0 if they were not counted.
+    pub missing: u32,
 }
 
-/// Frames, leaf first.
+/// The frames of a stack, leaf first, and where they are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stack<'f, Id = MethodId> {
     pub frames: &'f [Frame<Id>],
@@ -33,19 +35,20 @@ pub struct Stack<'f, Id = MethodId> {
 }
 
 impl<'f, Id: Copy> Stack<'f, Id> {
-    /// Of which nothing is lacking.
+    /// Makes a stack without a cut.
     #[must_use]
     pub const fn whole(frames: &'f [Frame<Id>]) -> Self {
         Self { frames, cut: None }
     }
 
-    /// Its so many innermost frames, if that are not all; how many are lacking then nobody says.
+    /// Makes a stack of the `max` innermost frames. If there are more, the stack is cut at its end,
+    /// and its missing frames are not counted.
     #[must_use]
-    pub fn of_most(frames: &'f [Frame<Id>], most: usize) -> Self {
-        match frames.get(..most) {
+    pub fn innermost(frames: &'f [Frame<Id>], max: usize) -> Self {
+        match frames.get(..max) {
             Some(inner) if inner.len() < frames.len() => {
-                let at = u32::try_from(most).unwrap_or(u32::MAX);
-                Self { frames: inner, cut: Some(Cut { at, frames: 0 }) }
+                let at = u32::try_from(max).unwrap_or(u32::MAX);
+                Self { frames: inner, cut: Some(Cut { at, missing: 0 }) }
             }
             _ => Self::whole(frames),
         }
@@ -56,26 +59,26 @@ impl<'f, Id: Copy> Stack<'f, Id> {
         self.frames.split_at_checked(at).unwrap_or((self.frames, &[]))
     }
 
-    /// From the leaf to where it is cut.
+    /// The frames from the leaf to the cut.
     #[must_use]
     pub fn inner(self) -> &'f [Frame<Id>] {
         self.split().0
     }
 
-    /// From where it is cut to the root; empty if it is whole, or its root not known.
+    /// The frames from the cut to the root. It is empty if the stack is whole, or its root unknown.
     #[must_use]
     pub fn outer(self) -> &'f [Frame<Id>] {
         self.split().1
     }
 
-    /// The frame that the thread began with, if it is there.
+    /// The outermost frame, or `None` if the stack was cut before it.
     #[must_use]
     pub fn root(self) -> Option<Frame<Id>> {
         let (inner, outer) = self.split();
         if self.cut.is_some() { outer.last().copied() } else { inner.last().copied() }
     }
 
-    /// Each frame with its caller.
+    /// Pairs each frame with its caller. No pair crosses the cut.
     pub fn edges(self) -> Chain<Windows<'f, Frame<Id>>, Windows<'f, Frame<Id>>> {
         let (inner, outer) = self.split();
         inner.windows(2).chain(outer.windows(2))
@@ -89,11 +92,11 @@ mod tests {
     const FRAMES: [Frame; 4] = [frame(1), frame(2), frame(3), frame(4)];
 
     const fn frame(method: usize) -> Frame {
-        Frame::of(MethodId(method), 0)
+        Frame::new(MethodId(method), 0)
     }
 
     fn cut(at: u32) -> Stack<'static> {
-        Stack { frames: &FRAMES, cut: Some(Cut { at, frames: 9 }) }
+        Stack { frames: &FRAMES, cut: Some(Cut { at, missing: 9 }) }
     }
 
     #[test]
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_called_across_a_cut() {
+    fn no_edge_crosses_a_cut() {
         let edges = |at| {
             cut(at).edges().map(|pair| (pair[0], pair[1])).eq([(frame(1), frame(2)), (frame(3), frame(4))])
         };
@@ -117,8 +120,8 @@ mod tests {
         for at in [4, 5, u32::MAX] {
             assert_eq!((cut(at).root(), cut(at).edges().count()), (None, 3), "at {at}");
         }
-        let most = Stack::of_most(&FRAMES, 3);
-        assert_eq!((most.frames, most.root()), (&FRAMES[..3], None));
-        assert_eq!([4, 5].map(|most| Stack::of_most(&FRAMES, most)), [Stack::whole(&FRAMES); 2]);
+        let inner = Stack::innermost(&FRAMES, 3);
+        assert_eq!((inner.frames, inner.root()), (&FRAMES[..3], None));
+        assert_eq!([4, 5].map(|max| Stack::innermost(&FRAMES, max)), [Stack::whole(&FRAMES); 2]);
     }
 }

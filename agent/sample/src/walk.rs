@@ -1,73 +1,76 @@
-//! What came of a walk: frames, or a reason why there are none.
+//! The result of a stack walk: frames, or the reason why the walk found no frames.
 //!
-//! A reason has a number, so that an answer is one word of a lane, and a name, by which reports
-//! count it.
+//! A reason has a number, so that an answer fits into one word of a lane. It also has a name, under
+//! which reports count it.
 
 use crate::stack::Stack;
 
-/// A walk, leaf first, or why there is none.
+/// The result of a stack walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walk<'f> {
+    /// The walk found a stack, of at least one frame.
     Stack(Stack<'f>),
+    /// The walk found no frames, for this reason.
     None(Reason),
 }
 
-/// What a walker says: so many frames, one at least, or why there are none.
+/// The answer of a walker: how many frames it found, at least 1, or why it found none.
 pub type Answer = Result<u32, Reason>;
 
-/// Why there are no frames: a code of AsyncGetCallTrace's, or one of ours where it was not even
-/// asked.
+/// Why a walk has no frames. It is an error code of AsyncGetCallTrace, or one of Vouch's own codes,
+/// which are close to `i32::MIN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason(i32);
 
 impl Reason {
-    /// The walker looked, and the thread runs no Java.
+    /// The thread has no Java frame on its stack. This is no failure.
     pub const NO_JAVA_FRAME: Self = Self(0);
-    /// The thread has no JNI environment: there was nothing to walk.
+    /// The thread has no JNI environment, so it has no Java stack to walk. This is no failure.
     pub const NO_JAVA_THREAD: Self = Self(i32::MIN);
-    /// The walker's word for most of its failures: the thread is in Java, and it does not know
-    /// where.
+    /// The thread is in Java, but the walker did not find its top frame. Most failures have this
+    /// code.
     pub const UNKNOWN_JAVA: Self = Self(-5);
-    /// It knows where the thread is, and finds no frames.
+    /// The walker found the top frame of a thread in Java, but not its callers.
     pub const NOT_WALKABLE_JAVA: Self = Self(-6);
-    /// Nothing can be told of the thread.
+    /// The thread's state is one that the walker does not handle.
     pub const UNKNOWN_STATE: Self = Self(-7);
-    /// No signal came in which the stack could have been walked, and a sample was due.
+    /// A sample was due, but no signal came in which the stack could have been walked.
     pub const NOT_SIGNALLED: Self = Self(i32::MIN + 1);
-    /// The thread ran this since its last sample, and ended or left the recording before the next
-    /// one.
+    /// The sample counts time after the thread's last sample. The thread ended, or left the
+    /// recording, before its next sample.
     pub const THREAD_ENDED: Self = Self(i32::MIN + 5);
-    /// The thread ran this while its signals were skipped: walks were slow, or all lanes were full.
+    /// The sample counts time in which the thread's signals were skipped, because walks were slow
+    /// or all lanes were full.
     pub const PASSED_OVER: Self = Self(i32::MIN + 6);
-    /// The walk faulted, and was ended by the guard.
+    /// The walk faulted, and the guard ended it.
     pub const CRASHED: Self = Self(i32::MIN + 2);
-    /// So many walks had crashed that there are to be no more.
+    /// Walking was stopped before this sample, because too many walks had faulted.
     pub const STOPPED: Self = Self(i32::MIN + 3);
-    /// The handler ran on an alternate stack that is too small for a walk.
+    /// The handler ran on an alternate signal stack that is too small for a walk.
     pub const NO_ROOM: Self = Self(i32::MIN + 4);
-    /// A code of AsyncGetCallTrace without a name.
+    /// A code of AsyncGetCallTrace that has no name in the JVM's sources.
     pub const UNNAMED: Self = Self(-11);
 
-    /// True if that is no failure: the thread was outside of Java.
+    /// True if the thread was outside of Java, which is no failure of the walk.
     #[must_use]
     pub const fn is_outside(self) -> bool {
         matches!(self, Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD)
     }
 
-    /// True if the sample's time passed before its signal came: where the thread was then is
-    /// unknown.
+    /// True if the sample counts time in which the thread was not interrupted, so the code that it
+    /// ran is unknown.
     #[must_use]
     pub const fn is_unseen(self) -> bool {
         matches!(self, Self::THREAD_ENDED | Self::PASSED_OVER)
     }
 
-    /// True if the thread was in Java, by its own state, and its stack was not found.
+    /// True if the thread's state was "in Java", and its stack was not found.
     #[must_use]
     pub const fn is_in_java(self) -> bool {
         matches!(self, Self::UNKNOWN_JAVA | Self::NOT_WALKABLE_JAVA)
     }
 
-    /// The name that the JVM's sources give to the code, or ours.
+    /// The name of the code in the JVM's sources without its `ticks_`, or Vouch's own name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,9 +96,9 @@ impl Reason {
         }
     }
 
-    /// For a person, who sees it where a stack would be.
+    /// The text that users see where the sample's stack would be.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::NO_JAVA_FRAME | Self::NO_JAVA_THREAD => "outside of Java",
             Self(-1) => "the JVM sends no class events",
@@ -120,7 +123,7 @@ impl Reason {
 }
 
 impl Reason {
-    /// All that have a name of their own, and one of those that have none.
+    /// All reasons that have a name, and [`Reason::UNNAMED`] for those without one.
     pub const ALL: [Self; 19] = [
         Self::NO_JAVA_THREAD,
         Self::NO_JAVA_FRAME,
@@ -144,16 +147,17 @@ impl Reason {
     ];
 }
 
-/// An answer from its number: AsyncGetCallTrace's count, or what [`number_of`] gave.
+/// Decodes an answer from a number: AsyncGetCallTrace's frame count, or the result of
+/// [`answer_to_number`].
 #[inline]
-pub const fn answer_of(number: i32) -> Answer {
+pub const fn answer_from_number(number: i32) -> Answer {
     if number > 0 { Ok(number.cast_unsigned()) } else { Err(Reason(number)) }
 }
 
-/// An answer as a number.
+/// Encodes an answer as a number: a frame count above 0, or a reason's code.
 #[inline]
 #[must_use]
-pub const fn number_of(answer: Answer) -> i32 {
+pub const fn answer_to_number(answer: Answer) -> i32 {
     match answer {
         Ok(frames) if frames > i32::MAX.cast_unsigned() => i32::MAX,
         Ok(frames) => frames.cast_signed(),
@@ -166,28 +170,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_its_number() {
-        for told in [3, 1, 0, -1, -10, -11, i32::MAX, i32::MIN, i32::MIN + 3] {
-            assert_eq!(number_of(answer_of(told)), told);
+    fn an_answer_survives_its_encoding() {
+        for number in [3, 1, 0, -1, -10, -11, i32::MAX, i32::MIN, i32::MIN + 3] {
+            assert_eq!(answer_to_number(answer_from_number(number)), number);
         }
-        assert_eq!(answer_of(2), Ok(2));
-        assert_eq!(answer_of(0), Err(Reason::NO_JAVA_FRAME));
-        assert_eq!(answer_of(-5).map_err(Reason::name), Err("unknown_Java"));
-        assert_eq!(answer_of(-99).map_err(Reason::name), Err("unknown_code"));
+        assert_eq!(answer_from_number(2), Ok(2));
+        assert_eq!(answer_from_number(0), Err(Reason::NO_JAVA_FRAME));
+        assert_eq!(answer_from_number(-5).map_err(Reason::name), Err("unknown_Java"));
+        assert_eq!(answer_from_number(-99).map_err(Reason::name), Err("unknown_code"));
     }
 
     #[test]
-    fn what_has_another_name_has_other_words() {
+    fn no_two_reasons_have_the_same_description() {
         let all = || Reason::ALL.into_iter().filter(|reason| !reason.is_outside());
         for reason in all() {
-            let of_words = all().filter(|other| other.words() == reason.words());
-            assert_eq!(of_words.count(), 1, "{}", reason.words());
+            let same = all().filter(|other| other.description() == reason.description());
+            assert_eq!(same.count(), 1, "{}", reason.description());
         }
     }
 
     #[test]
     fn only_a_thread_without_java_is_outside() {
-        let outside = |number| answer_of(number).is_err_and(Reason::is_outside);
+        let outside = |number| answer_from_number(number).is_err_and(Reason::is_outside);
         assert!(outside(0) && outside(i32::MIN));
         assert!(![1, -1, -3, i32::MIN + 1, i32::MIN + 2].into_iter().any(outside));
     }

@@ -14,7 +14,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use vouch_sample::{Event, Frame, MethodId, VALUES};
+use vouch_sample::{Event, Frame, MAX_VALUES, MethodId};
 
 use crate::gate::Gate;
 use crate::lane::{Claim, Entry};
@@ -27,7 +27,7 @@ pub static EVENT_GATE: Gate<EventLanes> = Gate::new();
 /// Words of an event without a stack and a text.
 pub const EVENT_WORDS: usize = LENGTHS_INDEX + 1;
 /// The index of the word with the lengths of stack and text.
-const LENGTHS_INDEX: usize = 5 + VALUES;
+const LENGTHS_INDEX: usize = 5 + MAX_VALUES;
 /// Words of a frame: its method and its bytecode index.
 const FRAME_WORDS: usize = 2;
 const WORD: usize = size_of::<u64>();
@@ -101,7 +101,7 @@ fn length(length: usize) -> u32 {
 /// Reads an event. The result is `None` if the entry is too short.
 #[must_use]
 pub fn read(entry: &Entry<'_>) -> Option<Event> {
-    let mut values = [0; VALUES];
+    let mut values = [0; MAX_VALUES];
     for (at, value) in (5..).zip(&mut values) {
         *value = entry.word(at)?;
     }
@@ -116,7 +116,7 @@ pub fn frames(entry: &Entry<'_>) -> impl Iterator<Item = Frame> {
     (EVENT_WORDS..).step_by(FRAME_WORDS).take(count).map_while(|at| {
         let (method, bci) = (entry.word(at)?, entry.word(at + 1)?);
         #[expect(clippy::cast_possible_truncation, reason = "words that were numbers of these sizes")]
-        Some(Frame::of(MethodId(method as usize), bci as i32))
+        Some(Frame::new(MethodId(method as usize), bci as i32))
     })
 }
 
@@ -152,7 +152,7 @@ mod tests {
         values: [1, 2, 3, u64::MAX, 5, 6, 7, u64::MAX],
     };
 
-    const FRAMES: [Frame; 2] = [Frame::Native { method: MethodId(usize::MAX) }, Frame::of(MethodId(7), -1)];
+    const FRAMES: [Frame; 2] = [Frame::Native { method: MethodId(usize::MAX) }, Frame::new(MethodId(7), -1)];
 
     #[test]
     fn events_are_read_as_written_and_counted_as_lost_without_space() {

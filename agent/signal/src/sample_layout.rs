@@ -6,7 +6,7 @@
 //! began, and the cut. The handler writes the layout and the drain reads it, both by this module
 //! alone.
 
-use vouch_sample::{Answer, Cut, Frame, Head, answer_of, number_of};
+use vouch_sample::{Answer, Cut, Frame, Head, answer_from_number, answer_to_number};
 use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
 use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 
@@ -123,7 +123,7 @@ impl<'l, 'm> Sample<'l, 'm> {
     /// Adds the candidate whose frames are in the buffer, of a walk that began at `pc`.
     #[inline]
     pub fn add_candidate(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
-        self.claim.set(self.next, pair(number_of(answer).cast_unsigned(), origin.to_bits()));
+        self.claim.set(self.next, pair(answer_to_number(answer).cast_unsigned(), origin.to_bits()));
         self.claim.set(self.next.wrapping_add(1), pc as u64);
         self.claim.set(self.next.wrapping_add(2), encode_cut(cut));
         let frames = answer.map_or(0, |frames| frames as usize);
@@ -247,7 +247,7 @@ pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateSta
     let mut next = HEAD_WORDS.saturating_add(NameFlags::from_entry(entry).words());
     core::iter::from_fn(move || {
         let (answer, origin) = split(entry.word(next)?);
-        let answer = answer_of(answer.cast_signed());
+        let answer = answer_from_number(answer.cast_signed());
         let pc = usize::try_from(entry.word(next.checked_add(1)?)?).unwrap_or(0);
         let cut = decode_cut(entry.word(next.checked_add(2)?)?);
         let begin = next.checked_add(CANDIDATE_WORDS)?;
@@ -260,12 +260,12 @@ pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateSta
 
 /// Encodes a cut. A cut comes after at least one frame, so 0 encodes `None`.
 pub(crate) fn encode_cut(cut: Option<Cut>) -> u64 {
-    cut.map_or(0, |cut| pair(cut.at, cut.frames))
+    cut.map_or(0, |cut| pair(cut.at, cut.missing))
 }
 
 pub(crate) fn decode_cut(word: u64) -> Option<Cut> {
     let (at, frames) = split(word);
-    (at > 0).then_some(Cut { at, frames })
+    (at > 0).then_some(Cut { at, missing: frames })
 }
 
 pub(crate) fn pair(low: u32, high: u32) -> u64 {
@@ -407,13 +407,13 @@ mod tests {
         for (origin, pc) in [(recovered, 12), (second, usize::MAX), (resumed, 13), (called, 14)] {
             // SAFETY: the claim has space for four frames in each candidate.
             unsafe { sample.buffer().frames.write(RawFrame { bci: 0, method: 7 }) };
-            sample.add_candidate(Ok(1), Some(Cut { at: 1, frames: 9 }), origin, pc);
+            sample.add_candidate(Ok(1), Some(Cut { at: 1, missing: 9 }), origin, pc);
         }
         sample.publish(&HEAD);
         let mut seen = Vec::new();
         lane.drain(|entry| {
-            let found =
-                candidates(entry).map(|it| (it.answer, it.origin, it.pc, it.cut.map_or(0, |cut| cut.frames)));
+            let found = candidates(entry)
+                .map(|it| (it.answer, it.origin, it.pc, it.cut.map_or(0, |cut| cut.missing)));
             seen = found.collect();
         });
         assert_eq!(

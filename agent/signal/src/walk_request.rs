@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use vouch_sample::{Answer, Cut, answer_of, number_of};
+use vouch_sample::{Answer, Cut, answer_from_number, answer_to_number};
 use vouch_walk::guard;
 use vouch_walk::walker::{Room, Subject, Walker};
 
@@ -32,7 +32,7 @@ pub struct WalkRequest {
     walker: &'static dyn Walker,
     env: *mut c_void,
     room: Room,
-    /// The walker's answer, encoded by [`number_of`].
+    /// The walker's answer, encoded by [`answer_to_number`].
     answer: AtomicI32,
     /// The cut of the stack, encoded by [`encode_cut`].
     cut: AtomicU64,
@@ -65,8 +65,12 @@ impl WalkRequest {
 
     /// Returns the walker's answer and the cut of the stack, once there is an answer.
     pub fn answer(&self) -> Option<(Answer, Option<Cut>)> {
-        let load =
-            || (answer_of(self.answer.load(Ordering::Relaxed)), decode_cut(self.cut.load(Ordering::Relaxed)));
+        let load = || {
+            (
+                answer_from_number(self.answer.load(Ordering::Relaxed)),
+                decode_cut(self.cut.load(Ordering::Relaxed)),
+            )
+        };
         (self.state.load(Ordering::Acquire) == ANSWERED).then(load)
     }
 
@@ -82,7 +86,7 @@ impl WalkRequest {
         // SAFETY: the caller of `new` promised slot, JNIEnv and buffer. `context` is what the
         // kernel passed to this thread's handler.
         let answer = unsafe { guard::walk(self.walker, &subject, self.room) };
-        self.answer.store(number_of(answer), Ordering::Relaxed);
+        self.answer.store(answer_to_number(answer), Ordering::Relaxed);
         self.cut.store(encode_cut(info.get().cut), Ordering::Relaxed);
         self.state.store(ANSWERED, Ordering::Release);
         // SAFETY: the caller of `new` promised that the semaphore lives. sem_post is

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use vouch_recording::MarkKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
-use vouch_sample::{Event, Frame, MethodId, VALUES, values};
+use vouch_sample::{Event, Frame, MAX_VALUES, MethodId, pad_values};
 use vouch_signal::event::{EventDetails, publish};
 
 use super::place;
@@ -85,7 +85,7 @@ impl Row {
 
     /// It happened to all of the process, from a time to a time.
     pub fn happened<const N: usize>(&'static self, began: u64, ended: u64, figures: [u64; N], text: &str) {
-        let values = values(figures);
+        let values = pad_values(figures);
         let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[], text });
     }
@@ -98,7 +98,7 @@ impl Row {
         figures: [u64; N],
         text: &str,
     ) -> bool {
-        self.told_here(began, ended, values(figures), text, true)
+        self.told_here(began, ended, pad_values(figures), text, true)
     }
 
     /// The same of a kind whose first figures are texts, with these.
@@ -109,7 +109,7 @@ impl Row {
         texts: [&str; T],
         figures: [u64; N],
     ) -> bool {
-        let mut values = [0; VALUES];
+        let mut values = [0; MAX_VALUES];
         let lengths = texts.iter().map(|text| text.len() as u64);
         for (value, figure) in values.iter_mut().zip(lengths.chain(figures)) {
             *value = figure;
@@ -122,7 +122,7 @@ impl Row {
         &'static self,
         began: u64,
         ended: u64,
-        values: [u64; VALUES],
+        values: [u64; MAX_VALUES],
         text: &str,
         with_stack: bool,
     ) -> bool {
@@ -140,7 +140,7 @@ impl Row {
 
     /// It happened to a method.
     pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, figures: [u64; N]) {
-        let values = values(figures);
+        let values = pad_values(figures);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[Frame::Java { method, bci: 0 }], text: "" });
     }

@@ -15,7 +15,7 @@ use vouch_hotspot::nmethods::CodeMemory;
 use vouch_hotspot::places::Places;
 use vouch_hotspot::vmstructs::CodeLayout;
 use vouch_report::Power;
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::hotspot::HotspotWalker;
@@ -102,15 +102,15 @@ impl Live<'_, '_> {
 }
 
 impl Jvm for Live<'_, '_> {
-    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning {
+    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
         self.resolver.meaning(self.env, id, time)
     }
 
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
         self.resolver.meant(self.env, frames, time, meant);
     }
 
-    fn method(&mut self, meaning: Meaning) -> Option<Method> {
+    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method> {
         self.resolver.method(self.env, meaning)
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vouch_report::Power;
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::testing::PoolBuilder;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
@@ -17,9 +17,9 @@ use crate::resolve::{Class, Handle, Method, Origin};
 /// What is told of a program.
 #[derive(Debug, Default)]
 pub struct Pretend {
-    methods: HashMap<Meaning, Told>,
+    methods: HashMap<ResolvedMethod, Told>,
     /// Ids that were told again: since when, and under which id the new meaning is known.
-    later: HashMap<MethodId, (u64, Meaning)>,
+    later: HashMap<MethodId, (u64, ResolvedMethod)>,
     /// What GetStackTrace says of whatever thread.
     pub stack: Option<Witnessed>,
     /// What whatever thread waits for.
@@ -94,9 +94,9 @@ impl Pretend {
             descriptor: descriptor(name).into(),
             lines: lines.into(),
         };
-        let mut meaning = Meaning(id);
+        let mut meaning = ResolvedMethod(id);
         if self.methods.contains_key(&meaning) {
-            meaning = Meaning(id + 1_000);
+            meaning = ResolvedMethod(id + 1_000);
             self.later.insert(method.id, (since, meaning));
         }
         self.methods.insert(meaning, Told { method, body, pool });
@@ -112,16 +112,18 @@ fn descriptor(name: &str) -> &'static str {
 }
 
 impl Jvm for Pretend {
-    fn meaning(&mut self, id: MethodId, time: u64) -> Meaning {
+    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
         let later = self.later.get(&id).filter(|(since, _)| *since <= time);
-        later.map_or(Meaning(id.0), |(_, meaning)| *meaning)
+        later.map_or(ResolvedMethod(id.0), |(_, meaning)| *meaning)
     }
 
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<Meant>) {
-        meant.extend(frames.iter().map(|frame| Meant::of(self.meaning(frame.method(), time), frame.bci())));
+    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
+        meant.extend(
+            frames.iter().map(|frame| ResolvedFrame::new(self.meaning(frame.method(), time), frame.bci())),
+        );
     }
 
-    fn method(&mut self, meaning: Meaning) -> Option<Method> {
+    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method> {
         Some(self.methods.get(&meaning)?.method.clone())
     }
 

@@ -269,7 +269,7 @@ impl Compiled<'_> {
         let frame = |scope: ScopeFrame| {
             let known = known.iter().find(|(known, _)| known.method == scope.method);
             let frame = match known {
-                Some((_, frame)) => Frame::of(frame.method(), scope.bci),
+                Some((_, frame)) => Frame::new(frame.method(), scope.bci),
                 None => Frame::from(self.info.raw(scope.method, scope.bci)?),
             };
             (!frame.method().is_none()).then_some(frame)

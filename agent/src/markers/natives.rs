@@ -6,7 +6,7 @@ use jni::objects::{JClass, JIntArray, JLongArray, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jboolean, jint, jlong};
 use vouch_recording::Unit;
-use vouch_sample::VALUES;
+use vouch_sample::MAX_VALUES;
 
 use super::{Kind, markers};
 use crate::events::row::Row;
@@ -43,7 +43,7 @@ extern "system" fn marker(
         let [class, label, description] =
             [class, label, description].map(|text| java::text(env, text.into()));
         let (keys, labels) = (java::texts(env, &keys)?, java::texts(env, &labels)?);
-        let mut units = [0; VALUES];
+        let mut units = [0; MAX_VALUES];
         let units = units.get_mut(..keys.len())?;
         let got = env.get_int_array_region(&shapes, 0, units);
         java::cleared(env, got)?;
@@ -94,9 +94,9 @@ fn told(
     row: &Row,
     numbers: &JLongArray<'_>,
     texts: &JObjectArray<'_>,
-) -> Option<([u64; VALUES], String)> {
+) -> Option<([u64; MAX_VALUES], String)> {
     let figures = row.mark.figures;
-    let mut told = [0; VALUES];
+    let mut told = [0; MAX_VALUES];
     let copied = env.get_long_array_region(numbers, 0, told.get_mut(..figures.len())?);
     java::cleared(env, copied)?;
     let mut values = told.map(i64::cast_unsigned);

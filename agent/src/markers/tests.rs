@@ -32,7 +32,7 @@ fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
 #[test]
 fn what_is_too_much_gets_no_number() {
     let markers: &'static Markers = Box::leak(Box::default());
-    assert_eq!(markers.number(kind("Wide", &[("field", Unit::Count); VALUES + 1])), 0);
+    assert_eq!(markers.number(kind("Wide", &[("field", Unit::Count); MAX_VALUES + 1])), 0);
     let numbers: Vec<u32> = (0..=MOST_KINDS).map(|at| markers.number(kind(&at.to_string(), &[]))).collect();
     assert_eq!(numbers.iter().filter(|number| **number == 0).count(), 1);
     assert_eq!(markers.number(kind("7", &[])), numbers[7], "what is known stays known");

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use vouch_sample::Meaning;
+use vouch_sample::ResolvedMethod;
 use vouch_verify::proof::{Body, Class, Method};
 
 use crate::jvm::Jvm;
@@ -15,7 +15,7 @@ use crate::resolve;
 /// Methods by their ids, classes by those of the resolver.
 #[derive(Debug, Default)]
 pub struct Methods {
-    known: HashMap<Meaning, Brought>,
+    known: HashMap<ResolvedMethod, Brought>,
     classes: HashMap<usize, Arc<Class>>,
     /// By a class's name, a method of each class that has it.
     by_class: HashMap<Box<str>, Vec<resolve::Method>>,
@@ -31,7 +31,7 @@ struct Brought {
 
 impl Methods {
     /// What the resolver knows of a method that is known.
-    pub fn named(&self, id: Meaning) -> Option<&resolve::Method> {
+    pub fn named(&self, id: ResolvedMethod) -> Option<&resolve::Method> {
         self.known.get(&id).map(|known| &known.named)
     }
 
@@ -40,11 +40,11 @@ impl Methods {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
-    pub fn known(&self, id: Meaning) -> Option<&Method> {
+    pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.known.get(&id).map(|known| &*known.method)
     }
 
-    pub fn get(&mut self, id: Meaning, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    pub fn get(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
         }
@@ -64,7 +64,7 @@ impl Methods {
     }
 
     /// Has the constants of a method's class there: it is to be held to its code.
-    pub fn bring_pool(&mut self, id: Meaning, jvm: &mut dyn Jvm) {
+    pub fn bring_pool(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) {
         let Some(known) = self.known.get_mut(&id).filter(|known| !known.has_pool) else { return };
         known.has_pool = true;
         if matches!(known.method.body, Body::Code(_)) {
@@ -73,12 +73,12 @@ impl Methods {
     }
 
     /// True if the class of a method has been redefined in this run.
-    pub fn was_redefined(&self, id: Meaning, jvm: &mut dyn Jvm) -> bool {
+    pub fn was_redefined(&self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> bool {
         self.named(id).is_some_and(|method| jvm.was_redefined(method))
     }
 
     /// Forgets a method and the constants of its class.
-    pub fn forget(&mut self, id: Meaning) {
+    pub fn forget(&mut self, id: ResolvedMethod) {
         if let Some(known) = self.known.remove(&id) {
             self.classes.remove(&place(&known.named));
             let of_class = self.by_class.get_mut(&known.named.class.binary);

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_sample::Meaning;
+use vouch_sample::ResolvedMethod;
 use vouch_verify::proof::{Thread, Verdict, root};
 
 use super::Prover;
@@ -25,14 +25,14 @@ const SERVE: [&str; 2] = ["Attach Listener", "Notification Thread"];
 pub struct Roots {
     registry: &'static Registry,
     threads: HashMap<u32, Beginning>,
-    verdicts: HashMap<(u32, Meaning), Verdict>,
+    verdicts: HashMap<(u32, ResolvedMethod), Verdict>,
 }
 
 #[derive(Debug, Clone)]
 struct Beginning {
     thread: Option<Thread>,
     /// The roots that a witness had.
-    learned: Vec<Meaning>,
+    learned: Vec<ResolvedMethod>,
     questions: u32,
 }
 
@@ -52,10 +52,10 @@ impl Roots {
     pub fn verdict(
         &mut self,
         serial: u32,
-        id: Meaning,
+        id: ResolvedMethod,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> Verdict {
         if let Some(verdict) = self.verdicts.get(&(serial, id)) {
             return *verdict;
@@ -73,10 +73,10 @@ impl Roots {
     fn judge(
         &mut self,
         serial: u32,
-        id: Meaning,
+        id: ResolvedMethod,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
-        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> (Verdict, bool) {
         // Without a name the stack is refuted already, or does not stand by proof.
         let Some(method) = prover.method(id, jvm) else { return (Verdict::Proven, true) };
@@ -132,6 +132,6 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
 }
 
 /// True if the class of a method is a `java.lang.Thread`.
-fn is_of_thread(id: Meaning, jvm: &mut dyn Jvm) -> bool {
+fn is_of_thread(id: ResolvedMethod, jvm: &mut dyn Jvm) -> bool {
     jvm.method(id).is_some_and(|method| jvm.is_of_thread(&method))
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP};
 use vouch_recording::{Allocation, Mark, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
-use vouch_sample::{Event, Frame, Stack, VALUES};
+use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
 use vouch_signal::event;
 use vouch_signal::lane::{Entry, Lane};
 
@@ -70,8 +70,14 @@ impl Recorder {
         {
             let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
             let is_park = wait.kind == STILL_PARKS.number();
-            let event =
-                Event { kind: wait.kind, began: wait.since, ended: now, tid, serial, values: [0; VALUES] };
+            let event = Event {
+                kind: wait.kind,
+                began: wait.since,
+                ended: now,
+                tid,
+                serial,
+                values: [0; MAX_VALUES],
+            };
             let stack = self.stack_of(&event, &frames, jvm);
             let text = match &owner {
                 Some(owner) => format!("{class}, which {owner} has"),
@@ -159,7 +165,7 @@ impl Recorder {
         self.meant.clear();
         jvm.meant(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
-        let walk = Stack::of_most(meant, walks.room.depth().min(DEEPEST));
+        let walk = Stack::innermost(meant, walks.room.depth().min(DEEPEST));
         let placed = walks.place(walk, event.ended, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
@@ -202,7 +208,7 @@ fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut
 }
 
 /// The values of an event, its texts in their places.
-fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; VALUES] {
+fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
     let mut values = event.values;
     let mut left = text;
     for (value, figure) in values.iter_mut().zip(row.mark.figures) {

@@ -2,7 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
-use vouch_sample::{Meaning, Meant, NATIVE};
+use vouch_sample::{NATIVE, ResolvedFrame, ResolvedMethod};
 
 use crate::jvm::Jvm;
 use crate::options::choices::FunctionNames;
@@ -13,8 +13,8 @@ use crate::resolve::Method;
 pub struct Names {
     wish: FunctionNames,
     /// By the method, and whether the frame says that it is native.
-    known: HashMap<(Meaning, bool), (Method, FuncId)>,
-    nameless: HashSet<Meaning>,
+    known: HashMap<(ResolvedMethod, bool), (Method, FuncId)>,
+    nameless: HashSet<ResolvedMethod>,
 }
 
 impl Names {
@@ -26,7 +26,7 @@ impl Names {
     pub fn func(
         &mut self,
         recording: &mut Recording,
-        frame: Meant,
+        frame: ResolvedFrame,
         jvm: &mut dyn Jvm,
     ) -> (FuncId, Option<u32>) {
         let native = frame.bci() == NATIVE;
@@ -46,7 +46,12 @@ impl Names {
 
     /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken
     /// for the true one.
-    pub fn refuted_frame(&self, recording: &mut Recording, frame: Meant, jvm: &mut dyn Jvm) -> FrameId {
+    pub fn refuted_frame(
+        &self,
+        recording: &mut Recording,
+        frame: ResolvedFrame,
+        jvm: &mut dyn Jvm,
+    ) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
             let func = recording.special("[unknown method]", Category::Refuted);
             return recording.frame(func, None);
@@ -59,7 +64,7 @@ impl Names {
     pub fn leaf(
         &mut self,
         recording: &mut Recording,
-        frame: Meant,
+        frame: ResolvedFrame,
         leaf: Leaf,
         jvm: &mut dyn Jvm,
     ) -> FrameId {

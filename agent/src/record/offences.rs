@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
 use vouch_report::{Account, LISTED, RefutationReport, sign};
-use vouch_sample::{Bci, ENTRY, Meaning, Meant, Stack};
+use vouch_sample::{Bci, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, called, listing};
 
 use super::tree::{OffenceId, Standing};
@@ -26,13 +26,13 @@ const AROUND: usize = 5;
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
     Edge {
-        caller: Meant,
-        callee: Meaning,
+        caller: ResolvedFrame,
+        callee: ResolvedMethod,
     },
-    Leaf(Meant),
-    Root(Meant),
+    Leaf(ResolvedFrame),
+    Root(ResolvedFrame),
     /// Where the walk and its witness part, seen from their roots: what each has there.
-    Witness(Option<Meant>, Option<Meant>),
+    Witness(Option<ResolvedFrame>, Option<ResolvedFrame>),
     /// One of too many.
     Others,
 }
@@ -58,7 +58,7 @@ pub struct Edge {
 /// A stack, with whatever the JVM said of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Disputed<'a> {
-    pub walk: Stack<'a, Meaning>,
+    pub walk: Stack<'a, ResolvedMethod>,
     pub witness: Option<&'a Contradiction>,
 }
 
@@ -66,7 +66,7 @@ pub struct Disputed<'a> {
 #[derive(Debug)]
 pub struct Contradiction {
     exact: bool,
-    stack: Vec<Meant>,
+    stack: Vec<ResolvedFrame>,
 }
 
 impl Contradiction {
@@ -78,14 +78,15 @@ impl Contradiction {
     }
 
     /// How many of the outermost frames of a walk it has, too.
-    fn same(&self, walk: &[Meant]) -> usize {
+    fn same(&self, walk: &[ResolvedFrame]) -> usize {
         let pairs = walk.iter().rev().zip(self.stack.iter().rev());
-        let plain = |frame: &Meant| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
+        let plain =
+            |frame: &ResolvedFrame| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
         pairs.take_while(|(one, other)| plain(one) == plain(other)).count()
     }
 
     /// Where in a walk, leaf first, the first frame is that it has not.
-    pub fn parts(&self, walk: &[Meant]) -> Option<usize> {
+    pub fn parts(&self, walk: &[ResolvedFrame]) -> Option<usize> {
         walk.len().checked_sub(self.same(walk) + 1)
     }
 }
@@ -116,9 +117,9 @@ impl Offences {
     }
 
     /// How a walk stands that its witness contradicts.
-    pub fn contradicted(&mut self, walk: &[Meant], witness: &Contradiction) -> Standing {
+    pub fn contradicted(&mut self, walk: &[ResolvedFrame], witness: &Contradiction) -> Standing {
         let same = witness.same(walk);
-        let at = |stack: &[Meant]| stack.iter().rev().nth(same).copied();
+        let at = |stack: &[ResolvedFrame]| stack.iter().rev().nth(same).copied();
         Standing::Refuted(self.id(Kind::Witness, Against::Witness(at(walk), at(&witness.stack))))
     }
 
@@ -128,7 +129,7 @@ impl Offences {
 
     /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is
     /// where its witness begins to differ.
-    pub fn edge(&self, id: OffenceId, stack: Stack<'_, Meaning>, parts: Option<usize>) -> Edge {
+    pub fn edge(&self, id: OffenceId, stack: Stack<'_, ResolvedMethod>, parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
         let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
         let below = match against {
@@ -209,7 +210,7 @@ fn tell(
     prover: &mut Prover,
     jvm: &mut dyn Jvm,
 ) -> RefutationReport {
-    let mut name = |id: Meaning, prover: &mut Prover| match prover.method(id, jvm) {
+    let mut name = |id: ResolvedMethod, prover: &mut Prover| match prover.method(id, jvm) {
         Some(method) => method.to_string(),
         None if id.is_none() => "a null method id".to_owned(),
         None => "a method without a known name".to_owned(),
@@ -230,8 +231,9 @@ fn tell(
             (String::new(), name(root.method(), prover), expected, Some(root))
         }
         Against::Witness(walk, witness) => {
-            let mut there =
-                |frame: Option<Meant>| frame.map_or_else(|| "nothing".to_owned(), |frame| line(frame, jvm));
+            let mut there = |frame: Option<ResolvedFrame>| {
+                frame.map_or_else(|| "nothing".to_owned(), |frame| line(frame, jvm))
+            };
             (String::new(), there(walk), there(witness), None)
         }
         Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
@@ -253,7 +255,7 @@ fn tell(
         count: 0,
         kind: offence.kind,
         caller,
-        bci: place.map_or(0, Meant::bci),
+        bci: place.map_or(0, ResolvedFrame::bci),
         line: None,
         expected,
         found,
@@ -266,7 +268,11 @@ fn tell(
 
 /// A stack's lines around a place, and which of them is the place. Where it is cut there is a line
 /// for that.
-fn around(stack: Stack<'_, Meaning>, at: Option<usize>, jvm: &mut dyn Jvm) -> (Vec<String>, Option<usize>) {
+fn around(
+    stack: Stack<'_, ResolvedMethod>,
+    at: Option<usize>,
+    jvm: &mut dyn Jvm,
+) -> (Vec<String>, Option<usize>) {
     let frames = stack.frames;
     let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
     let last = first.saturating_add(FRAMES).min(frames.len());
@@ -291,7 +297,7 @@ fn around(stack: Stack<'_, Meaning>, at: Option<usize>, jvm: &mut dyn Jvm) -> (V
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
-fn line(frame: Meant, jvm: &mut dyn Jvm) -> String {
+fn line(frame: ResolvedFrame, jvm: &mut dyn Jvm) -> String {
     let Some(method) = jvm.method(frame.method()) else {
         return format!("[unknown method] @ {}", frame.bci());
     };
@@ -307,10 +313,10 @@ fn line(frame: Meant, jvm: &mut dyn Jvm) -> String {
 
 /// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first,
 /// the root last.
-fn place_in(stack: Stack<'_, Meaning>, against: Against) -> Option<usize> {
+fn place_in(stack: Stack<'_, ResolvedMethod>, against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
-            let is_edge = |pair: &[Meant]| pair[0].method() == callee && pair[1] == caller;
+            let is_edge = |pair: &[ResolvedFrame]| pair[0].method() == callee && pair[1] == caller;
             // Of several it is the outermost by which the stack stands.
             let (inner, outer) = (stack.inner(), stack.outer());
             let beyond = outer.windows(2).rposition(is_edge).map(|callee| inner.len() + callee + 1);
@@ -323,17 +329,18 @@ fn place_in(stack: Stack<'_, Meaning>, against: Against) -> Option<usize> {
 }
 
 impl Against {
-    fn parts(self) -> (u8, Meaning, Bci, Meaning) {
+    fn parts(self) -> (u8, ResolvedMethod, Bci, ResolvedMethod) {
         match self {
             Self::Edge { caller, callee } => (0, caller.method(), caller.bci(), callee),
-            Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), Meaning::NONE),
+            Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), ResolvedMethod::NONE),
             // Wherever in it the walk lost its way.
-            Self::Root(root) => (2, root.method(), 0, Meaning::NONE),
+            Self::Root(root) => (2, root.method(), 0, ResolvedMethod::NONE),
             Self::Witness(walk, witness) => {
-                let method = |frame: Option<Meant>| frame.map_or(Meaning::NONE, Meant::method);
-                (3, method(walk), walk.map_or(0, Meant::bci), method(witness))
+                let method =
+                    |frame: Option<ResolvedFrame>| frame.map_or(ResolvedMethod::NONE, ResolvedFrame::method);
+                (3, method(walk), walk.map_or(0, ResolvedFrame::bci), method(witness))
             }
-            Self::Others => (4, Meaning::NONE, 0, Meaning::NONE),
+            Self::Others => (4, ResolvedMethod::NONE, 0, ResolvedMethod::NONE),
         }
     }
 }

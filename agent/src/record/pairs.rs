@@ -2,7 +2,7 @@
 //! measuring what a witness would notice. It must never keep more than a few.
 
 use fastrand::Rng;
-use vouch_sample::{Frame, Meaning, Meant, MethodId};
+use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_verify::proof::Known;
 
 use super::tree::NodeId;
@@ -30,7 +30,7 @@ impl Default for Pairs {
 impl Pairs {
     /// Takes a walk in, by its place in the tree, whose account agreed. Each has the same chance to
     /// be kept, but for those that agree by their methods' names alone.
-    pub fn add(&mut self, leaf: NodeId, walk: &[Meant], account: &Account, jvm: &mut dyn Jvm) {
+    pub fn add(&mut self, leaf: NodeId, walk: &[ResolvedFrame], account: &Account, jvm: &mut dyn Jvm) {
         if account.frames.len() > FRAMES {
             return;
         }
@@ -70,10 +70,10 @@ fn by_meaning(account: &Account, jvm: &mut dyn Jvm) -> Account {
     Account { frames: meant.into_iter().map(plain).collect(), top, differs: account.differs }
 }
 
-fn plain(frame: Meant) -> Frame {
-    Frame::of(plain_id(frame.method()), frame.bci())
+fn plain(frame: ResolvedFrame) -> Frame {
+    Frame::new(plain_id(frame.method()), frame.bci())
 }
 
-fn plain_id(meaning: Meaning) -> MethodId {
+fn plain_id(meaning: ResolvedMethod) -> MethodId {
     MethodId(meaning.0)
 }

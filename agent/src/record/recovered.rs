@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use vouch_recording::Fate;
 use vouch_report::{RecoveryReport, float};
-use vouch_sample::{Bci, ENTRY, Frame, Head, Meaning, Meant, NATIVE};
+use vouch_sample::{Bci, ENTRY, Frame, Head, NATIVE, ResolvedFrame, ResolvedMethod};
 use vouch_signal::sample_layout::CandidateStack;
 use vouch_verify::proof::Body;
 use vouch_walk::recover::ALL;
@@ -111,7 +111,7 @@ impl Repair {
         self,
         head: &Head,
         frames: &mut Vec<Frame>,
-        meant: &mut Vec<Meant>,
+        meant: &mut Vec<ResolvedFrame>,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
     ) -> Began {
@@ -126,8 +126,8 @@ impl Repair {
             CodeAt::Method(id) => {
                 let meaning = jvm.meaning(id, head.time);
                 bci_of(meaning, prover, jvm).map_or(Leaf::Lost, |bci| {
-                    frames.insert(0, Frame::of(id, bci));
-                    meant.insert(0, Meant::of(meaning, bci));
+                    frames.insert(0, Frame::new(id, bci));
+                    meant.insert(0, ResolvedFrame::new(meaning, bci));
                     Leaf::PutBack
                 })
             }
@@ -144,7 +144,7 @@ fn top_with(more: usize, pc: usize, jvm: &mut dyn Jvm) -> Option<TopFrame> {
 
 /// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the
 /// method, or it has no frame: what links a method handle to its method goes on there.
-fn bci_of(meaning: Meaning, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
+fn bci_of(meaning: ResolvedMethod, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
     let method = prover.method(meaning, jvm)?;
     match method.body {
         Body::Native if &*method.class.name == "java/lang/invoke/MethodHandle" => None,

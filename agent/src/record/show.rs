@@ -5,7 +5,7 @@
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, LEFT_OUT, Leaf, Recording, StackId, refuted_root};
-use vouch_sample::{Cut, Meant, Stack};
+use vouch_sample::{Cut, ResolvedFrame, Stack};
 
 use super::names::Names;
 use super::tree::{NodeId, OffenceId};
@@ -80,10 +80,10 @@ impl Shown {
                 let root = refuted_root(offences.kind(offence).name());
                 let mut stack = recording.stand_in(None, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
-                    let places: Vec<Option<Meant>> = tree.frames(leaf).collect();
-                    let frames: Vec<Meant> = places.iter().copied().flatten().collect();
+                    let places: Vec<Option<ResolvedFrame>> = tree.frames(leaf).collect();
+                    let frames: Vec<ResolvedFrame> = places.iter().copied().flatten().collect();
                     let cut = places.iter().position(Option::is_none).and_then(|at| u32::try_from(at).ok());
-                    let cut = cut.map(|at| Cut { at, frames: 0 });
+                    let cut = cut.map(|at| Cut { at, missing: 0 });
                     let edge = offences.edge(offence, Stack { frames: &frames, cut }, parts);
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {

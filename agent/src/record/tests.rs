@@ -98,7 +98,7 @@ fn of_a_stack_that_is_cut_in_the_middle_both_ends_are_held_to_the_bytecode() {
     let shown = |lacking: &[u32], walk: &[(usize, i32)]| {
         let mut bench = Bench::new();
         for frames in lacking {
-            bench.take(10, walk, Some(Cut { at: 2, frames: *frames }));
+            bench.take(10, walk, Some(Cut { at: 2, missing: *frames }));
         }
         (bench.shown(), bench.tally().samples)
     };
@@ -116,7 +116,7 @@ fn of_a_stack_that_is_cut_in_the_middle_both_ends_are_held_to_the_bytecode() {
 fn what_is_refuted_of_a_cut_stack_is_shown_with_the_cut() {
     let mut bench = Bench::new();
     for at in [2, 3] {
-        bench.take(10, &[(WRITE, 0), (STORE, 0), (STORE, 0), (MAIN, STEP)], Some(Cut { at, frames: 7 }));
+        bench.take(10, &[(WRITE, 0), (STORE, 0), (STORE, 0), (MAIN, STEP)], Some(Cut { at, missing: 7 }));
     }
     let shown = bench.shown();
     assert!(
@@ -129,7 +129,7 @@ fn what_is_refuted_of_a_cut_stack_is_shown_with_the_cut() {
 fn what_stands_on_both_sides_of_a_cut_is_no_place_to_refute() {
     let mut bench = Bench::new();
     let walk = [(WRITE, 0), (STORE, 0), (MAIN, STEP), (STORE, 0), (MAIN, STEP)];
-    bench.take(10, &walk, Some(Cut { at: 2, frames: 7 }));
+    bench.take(10, &walk, Some(Cut { at: 2, missing: 7 }));
     let refutations = bench.recorder.refutations();
     let [told] = refutations.as_slice() else { panic!("{refutations:?}") };
     assert_eq!((told.stack[2].as_str(), told.at), ("[frames left out]", Some(5)));

@@ -58,7 +58,7 @@ mod tests {
     const SITE: Site = Site { pc: 77, calls: false };
 
     fn frame(method: usize) -> Frame {
-        Frame::of(MethodId(method), 0)
+        Frame::new(MethodId(method), 0)
     }
 
     /// Four frames, of which the second and the third are one compiled frame, and what becomes of
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_said_of_a_place_in_the_walk_moves_with_it() {
-        let at = |at| Some(Cut { at, frames: 5 });
+        let at = |at| Some(Cut { at, missing: 5 });
         assert_eq!(corrected(at(3), None).2, at(4));
         let mut witnessed = account(Some(3), false);
         assert!(corrected(None, Some(&mut witnessed)).0);
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_cut_there_or_was_seen_by_the_jvm_itself_stays_as_it_is() {
         let same = vec![1, 2, 3, 4];
-        let cut = Some(Cut { at: 2, frames: 5 });
+        let cut = Some(Cut { at: 2, missing: 5 });
         assert_eq!(corrected(cut, None), (false, same.clone(), cut));
         for mut account in [account(None, false), account(Some(3), true)] {
             assert_eq!(corrected(None, Some(&mut account)), (false, same.clone(), None));

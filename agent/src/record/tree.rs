@@ -6,7 +6,7 @@
 //! its frame have, nor the index what the nodes have.
 
 use vouch_recording::{Id, Index, StackId, Table, ids};
-use vouch_sample::Meant;
+use vouch_sample::ResolvedFrame;
 
 use super::reasons::Reasons;
 
@@ -36,7 +36,7 @@ pub enum Standing {
 pub struct Node {
     pub parent: Option<NodeId>,
     /// None: it stands for those that are lacking there.
-    pub frame: Option<Meant>,
+    pub frame: Option<ResolvedFrame>,
     pub stack: StackId,
     pub standing: Standing,
     /// How many frames lie above it.
@@ -62,11 +62,11 @@ pub struct Tree {
     nodes: Vec<Kept>,
     /// By the node above and the frame.
     children: Index<NodeId>,
-    frames: Table<Meant, MeantId>,
+    frames: Table<ResolvedFrame, MeantId>,
 }
 
 impl Tree {
-    pub fn child(&self, parent: Option<NodeId>, frame: Meant) -> Option<NodeId> {
+    pub fn child(&self, parent: Option<NodeId>, frame: ResolvedFrame) -> Option<NodeId> {
         let wanted = Some((parent, self.frames.find(frame)?));
         self.children.find(&wanted, |id| self.nodes[id.row()].key() == wanted)
     }
@@ -95,7 +95,7 @@ impl Tree {
     }
 
     /// The frames from a node to its root, leaf first; none where some are lacking.
-    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Option<Meant>> + '_ {
+    pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Option<ResolvedFrame>> + '_ {
         let mut next = Some(leaf);
         std::iter::from_fn(move || {
             let node = self.get(next?);

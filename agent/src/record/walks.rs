@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
-use vouch_sample::{Cut, Meaning, Meant, Stack};
+use vouch_sample::{Cut, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Corruption, Framed, Known, Noticed, Verdict, edge, power};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -37,7 +37,7 @@ pub struct Placed {
     /// None: a walk without frames.
     pub leaf: Option<NodeId>,
     /// None: it is lacking, or there is none.
-    root: Option<Meant>,
+    root: Option<ResolvedFrame>,
     /// With the leaf's own bci, and without the root.
     pub standing: Standing,
 }
@@ -87,7 +87,7 @@ impl Walks {
     /// Takes a walk of that time in. Of one for which there is no room the middle is left out.
     pub fn place(
         &mut self,
-        walk: Stack<'_, Meaning>,
+        walk: Stack<'_, ResolvedMethod>,
         time: u64,
         recording: &mut Recording,
         names: &mut Names,
@@ -116,7 +116,7 @@ impl Walks {
     }
 
     /// What is known of a walk, or the hash by which that is to be remembered.
-    fn recall(&mut self, walk: Stack<'_, Meaning>) -> Result<Placed, u128> {
+    fn recall(&mut self, walk: Stack<'_, ResolvedMethod>) -> Result<Placed, u128> {
         self.words.clear();
         if let Some(cut) = walk.cut {
             // It is not the same as a whole one with the same frames; how many are lacking makes no
@@ -129,7 +129,7 @@ impl Walks {
 
     fn look(
         &mut self,
-        walk: Stack<'_, Meaning>,
+        walk: Stack<'_, ResolvedMethod>,
         hash: u128,
         recording: &mut Recording,
         names: &mut Names,
@@ -158,7 +158,7 @@ impl Walks {
     fn down(
         &mut self,
         mut node: Option<NodeId>,
-        frames: &[Meant],
+        frames: &[ResolvedFrame],
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
@@ -200,7 +200,7 @@ impl Walks {
     fn add(
         &mut self,
         parent: Option<NodeId>,
-        frame: Meant,
+        frame: ResolvedFrame,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
@@ -241,11 +241,11 @@ impl Walks {
     /// stack, and leaves no trace.
     pub fn refutes(
         &mut self,
-        walk: Stack<'_, Meaning>,
+        walk: Stack<'_, ResolvedMethod>,
         serial: u32,
         against: fn(Verdict) -> bool,
         jvm: &mut dyn Jvm,
-        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> bool {
         let known = self.recall(walk);
         let Self { prover, roots, .. } = self;
@@ -269,7 +269,7 @@ impl Walks {
         placed: Placed,
         serial: u32,
         jvm: &mut dyn Jvm,
-        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<Meaning>>,
+        witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> Standing {
         let Some(root) = placed.root.filter(|_| !matches!(placed.standing, Standing::Refuted(_))) else {
             return placed.standing;
@@ -345,7 +345,7 @@ impl Walks {
 
 /// The hash of frames, behind the words that are there. At 128 bits no two of one recording meet by
 /// chance.
-fn hash(frames: &[Meant], words: &mut Vec<u8>) -> u128 {
+fn hash(frames: &[ResolvedFrame], words: &mut Vec<u8>) -> u128 {
     for frame in frames {
         words.extend_from_slice(&frame.bci().to_le_bytes());
         words.extend_from_slice(&frame.method().0.to_le_bytes());
@@ -355,7 +355,7 @@ fn hash(frames: &[Meant], words: &mut Vec<u8>) -> u128 {
 
 /// Gives so many frames of a stack that has more, of its two ends; or from the leaf on, if its root
 /// is not known.
-fn shorten(walk: Stack<'_, Meaning>, kept: usize, frames: &mut Vec<Meant>) -> Cut {
+fn shorten(walk: Stack<'_, ResolvedMethod>, kept: usize, frames: &mut Vec<ResolvedFrame>) -> Cut {
     let has_root = walk.root().is_some();
     let (inner, outer) = if has_root { (kept.div_ceil(2), kept / 2) } else { (kept, 0) };
     let end = if walk.cut.is_some() { walk.outer() } else { walk.frames };
@@ -364,8 +364,8 @@ fn shorten(walk: Stack<'_, Meaning>, kept: usize, frames: &mut Vec<Meant>) -> Cu
     frames.extend(&end[end.len().saturating_sub(outer)..]);
     let short = |count| u32::try_from(count).unwrap_or(u32::MAX);
     let lacking =
-        walk.cut.map_or(0, |cut| cut.frames).saturating_add(short(walk.frames.len() - frames.len()));
-    Cut { at: short(at), frames: if has_root { lacking } else { 0 } }
+        walk.cut.map_or(0, |cut| cut.missing).saturating_add(short(walk.frames.len() - frames.len()));
+    Cut { at: short(at), missing: if has_root { lacking } else { 0 } }
 }
 
 /// The fate of a sample whose stack stands like this.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use vouch_sample::{Meaning, MethodId};
+use vouch_sample::{MethodId, ResolvedMethod};
 
 use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
@@ -17,15 +17,15 @@ use crate::facade::{LineEntry, MethodName};
 /// the program's, or small numbers.
 const MADE: usize = usize::MAX - (1 << 32);
 /// What something means that is no JVM's id: nobody knows a method of it.
-const UNKNOWN: Meaning = Meaning(usize::MAX);
+const UNKNOWN: ResolvedMethod = ResolvedMethod(usize::MAX);
 
 /// All that was named, and under which id.
 #[derive(Debug, Default)]
 pub struct Table {
-    methods: HashMap<Meaning, Method>,
+    methods: HashMap<ResolvedMethod, Method>,
     /// By the JVM's id: since when it has meant something else than at first, and under which id
     /// that is here; in the order in which it was told.
-    later: HashMap<MethodId, Vec<(u64, Meaning)>>,
+    later: HashMap<MethodId, Vec<(u64, ResolvedMethod)>>,
     /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
     /// How many ids were made here.
@@ -56,7 +56,7 @@ impl Table {
     }
 
     /// What the JVM's `id` meant at a time.
-    pub fn meaning(&self, id: MethodId, time: u64) -> Meaning {
+    pub fn meaning(&self, id: MethodId, time: u64) -> ResolvedMethod {
         // A sample that is older than every meaning can only be of the first: a class that was
         // found loaded.
         let later = self.later.get(&id).and_then(|later| later.iter().rfind(|(since, _)| *since <= time));
@@ -70,14 +70,14 @@ impl Table {
     }
 
     /// The method of this meaning.
-    pub fn find(&self, meaning: Meaning) -> Option<Method> {
+    pub fn find(&self, meaning: ResolvedMethod) -> Option<Method> {
         self.methods.get(&meaning).cloned()
     }
 
     /// A new id for what this one means from a time on.
-    fn later(&mut self, id: MethodId, since: u64) -> Meaning {
+    fn later(&mut self, id: MethodId, since: u64) -> ResolvedMethod {
         self.made += 1;
-        let meaning = Meaning(UNKNOWN.0 - self.made);
+        let meaning = ResolvedMethod(UNKNOWN.0 - self.made);
         self.later.entry(id).or_default().push((since, meaning));
         meaning
     }
@@ -93,12 +93,12 @@ impl Table {
 }
 
 /// The first thing that an id means.
-fn first(id: MethodId) -> Meaning {
-    if id.0 > MADE { UNKNOWN } else { Meaning(id.0) }
+fn first(id: MethodId) -> ResolvedMethod {
+    if id.0 > MADE { UNKNOWN } else { ResolvedMethod(id.0) }
 }
 
 /// The id whose first meaning this is; `None` for no id, and for what was made here.
-pub fn id_of(meaning: Meaning) -> Option<MethodId> {
+pub fn id_of(meaning: ResolvedMethod) -> Option<MethodId> {
     (!meaning.is_none() && meaning.0 <= MADE).then_some(MethodId(meaning.0))
 }
 
@@ -131,23 +131,23 @@ mod tests {
         let meanings = [150, 250, 900].map(|time| table.meaning(ID, time));
         assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
         assert_eq!(table.present(ID).unwrap().class.name, "Newer");
-        assert!(table.find(Meaning(2)).is_none() && table.present(MethodId(2)).is_none());
+        assert!(table.find(ResolvedMethod(2)).is_none() && table.present(MethodId(2)).is_none());
     }
 
     #[test]
     fn what_is_no_id_of_a_jvms_is_never_taken_for_a_meaning_that_was_made() {
         let mut table = Table::default();
         let garbage = (0..100).map(|below| MethodId(usize::MAX - below));
-        let before: Vec<Meaning> = garbage.clone().map(|id| table.meaning(id, 900)).collect();
+        let before: Vec<ResolvedMethod> = garbage.clone().map(|id| table.meaning(id, 900)).collect();
         for name in ["Old", "New"] {
             table.add(&class(name, Handle::Gone), vec![(ID, run(), Vec::new())], 100);
         }
         let made = table.meaning(ID, 900);
         assert!(table.find(made).is_some() && id_of(made).is_none() && id_of(first(ID)) == Some(ID));
-        let after: Vec<Meaning> = garbage.map(|id| table.meaning(id, 900)).collect();
+        let after: Vec<ResolvedMethod> = garbage.map(|id| table.meaning(id, 900)).collect();
         assert!(before == after && !after.contains(&made));
         assert!(after.iter().all(|unknown| table.find(*unknown).is_none() && id_of(*unknown).is_none()));
-        assert_eq!(id_of(Meaning::NONE), None);
+        assert_eq!(id_of(ResolvedMethod::NONE), None);
     }
 
     #[test]

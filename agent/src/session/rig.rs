@@ -222,12 +222,12 @@ impl Drop for Rig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vouch_sample::{Event, VALUES};
+    use vouch_sample::{Event, MAX_VALUES};
     use vouch_signal::event::{EventDetails, publish, read};
 
     #[test]
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
-        let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; VALUES] };
+        let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; MAX_VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, parts: None, missing: None };
         let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None);
         publish(&event, EventDetails::default());

@@ -4,7 +4,7 @@
 
 use core::ffi::c_void;
 
-use vouch_sample::{Answer, Cut, answer_of};
+use vouch_sample::{Answer, Cut, answer_from_number};
 
 use crate::walker::{RawFrame, Room, StackInfo, Subject, Walker};
 
@@ -40,8 +40,8 @@ unsafe impl Walker for Asgct {
         unsafe { self.0(&raw mut trace, room.depth.saturating_add(1), subject.context) };
         // AsyncGetCallTrace stops at the depth, so the number of missing frames is unknown.
         let at = room.depth.max(0).cast_unsigned();
-        let cut = (trace.count > room.depth).then_some(Cut { at, frames: 0 });
+        let cut = (trace.count > room.depth).then_some(Cut { at, missing: 0 });
         subject.info.set(StackInfo { cut, ..StackInfo::default() });
-        answer_of(trace.count.min(room.depth))
+        answer_from_number(trace.count.min(room.depth))
     }
 }

@@ -130,7 +130,7 @@ compile_error!("a frame's bci is read as the low half of a word of 64 bits: litt
 /// Decodes a frame. No other code does so.
 impl From<RawFrame> for Frame {
     fn from(raw: RawFrame) -> Self {
-        Self::of(MethodId(raw.method), raw.bci)
+        Self::new(MethodId(raw.method), raw.bci)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Samples with two accounts: which one is taken, and how their differences are counted.
 
 use vouch_report::AgreementReport;
-use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_of};
+use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_from_number};
 use vouch_signal::sample_layout::Origin;
 
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
@@ -68,7 +68,7 @@ fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
         (vec!["main: [no stack: in Java, unknown callers] 1".to_owned()], "neither")
     );
     // But whether there is Java at all the thread says itself.
-    let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_of(-3).map(|_| &WHOLE[..]));
+    let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_from_number(-3).map(|_| &WHOLE[..]));
     assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
     // If it says that it runs some, it is just about to enter its first method.
     let (shown, ..) = told(Err(Reason::NO_JAVA_FRAME), Err(Reason::UNKNOWN_JAVA));

@@ -149,7 +149,7 @@ impl Bench {
             let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
             let answer: Answer = account.map(|_| kept);
             // As AsyncGetCallTrace leaves it.
-            let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, frames: 0 });
+            let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, missing: 0 });
             sample.add_candidate(answer, cut, origin, pc);
         }
         sample.publish(head);
@@ -177,7 +177,7 @@ impl Bench {
 
     /// The same of a walk that no handler wrote: be it longer, or cut anywhere.
     pub fn take(&mut self, time: u64, walk: &[(usize, i32)], cut: Option<Cut>) {
-        let frames: Vec<Frame> = walk.iter().map(|(id, bci)| Frame::of(MethodId(*id), *bci)).collect();
+        let frames: Vec<Frame> = walk.iter().map(|(id, bci)| Frame::new(MethodId(*id), *bci)).collect();
         let walk = Walk::Stack(Stack { frames: &frames, cut });
         let head = self.head(time);
         self.recorder.take_walk(&head, walk, &mut self.jvm);

@@ -3,7 +3,7 @@
 
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
-use vouch_sample::{Event, Frame, MethodId, values};
+use vouch_sample::{Event, Frame, MethodId, pad_values};
 use vouch_signal::event::{self, EventDetails};
 use vouch_signal::slots::Wait;
 
@@ -44,7 +44,14 @@ fn drain(bench: &mut Bench) {
 
 /// A nap of the thread `main`.
 fn nap(bench: &Bench) -> Event {
-    Event { kind: NAP.number(), began: 150, ended: 170, tid: TID, serial: bench.serial, values: values([7]) }
+    Event {
+        kind: NAP.number(),
+        began: 150,
+        ended: 170,
+        tid: TID,
+        serial: bench.serial,
+        values: pad_values([7]),
+    }
 }
 
 fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
@@ -86,7 +93,7 @@ fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
 #[test]
 fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     let mut bench = bench(NAPS);
-    let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::of(MethodId(method), bci));
+    let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::new(MethodId(method), bci));
     let nap = nap(&bench);
     publish(&bench, &nap, EventDetails { frames: &frames, text: "of sheep" });
     publish(&bench, &nap, EventDetails { frames: &frames[1..], text: "" });
@@ -118,11 +125,11 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     let row = markers().row(number).unwrap();
     let told = |lengths: [u64; 2]| Event {
         kind: row.number(),
-        values: values([lengths[0], 512, 0, lengths[1]]),
+        values: pad_values([lengths[0], 512, 0, lengths[1]]),
         ..nap(&bench)
     };
     let (whole, askew) = (told(["Zoë".len() as u64, 3]), told([3, 99]));
-    let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::of(MethodId(method), 0));
+    let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::new(MethodId(method), 0));
     publish(&bench, &whole, EventDetails { frames: &frames, text: "Zoëcat" });
     publish(&bench, &whole, EventDetails { frames: &[], text: "Zoëcat" });
     // Its lengths end in the midst of a letter, and behind the last.
@@ -162,8 +169,8 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
         &[FILLS, THROWABLE, OOPS],
     ];
     for methods in stacks {
-        let frames: Vec<_> = methods.iter().map(|method| Frame::of(MethodId(*method), 0)).collect();
-        let event = Event { kind: EXCEPTION.number(), values: values([0]), ..nap(&bench) };
+        let frames: Vec<_> = methods.iter().map(|method| Frame::new(MethodId(*method), 0)).collect();
+        let event = Event { kind: EXCEPTION.number(), values: pad_values([0]), ..nap(&bench) };
         publish(&bench, &event, EventDetails { frames: &frames, text: "shop.Oops" });
     }
     drain(&mut bench);
@@ -183,9 +190,9 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     let mut bench = bench(ROWS);
     let of = |word: &str| ROWS.iter().find(|row| row.kind.is_some_and(|kind| kind.word == word)).unwrap();
     let event = |word: &str, values| Event { kind: of(word).number(), values, ..nap(&bench) };
-    let frame = Frame::of(MethodId(STORE), 0);
-    let compiled = Event { tid: 0, serial: 0, ..event("jit", values([0, 900])) };
-    let allocated = event("alloc", values([0, 24, 4_000]));
+    let frame = Frame::new(MethodId(STORE), 0);
+    let compiled = Event { tid: 0, serial: 0, ..event("jit", pad_values([0, 900])) };
+    let allocated = event("alloc", pad_values([0, 24, 4_000]));
     publish(&bench, &compiled, EventDetails { frames: &[frame], text: "" });
     publish(&bench, &allocated, EventDetails { frames: &[frame], text: "byte[]" });
     drain(&mut bench);

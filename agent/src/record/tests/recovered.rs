@@ -375,7 +375,7 @@ fn the_power_of_the_machine_code_stands_beside_that_of_proof() {
 fn frames_that_the_machine_code_puts_right_are_recorded() {
     let mut bench = bench();
     let site = Site { pc: 0, calls: false };
-    let right = vouch_sample::Frame::of(id(STORE), STEP);
+    let right = vouch_sample::Frame::new(id(STORE), STEP);
     bench
         .jvm
         .inlined

@@ -58,7 +58,7 @@ fn the_jvm_is_asked_about_a_thread_of_which_a_method_has_no_id() {
 }
 
 fn frame(method: usize, bci: i32) -> Frame {
-    Frame::of(MethodId(method), bci)
+    Frame::new(MethodId(method), bci)
 }
 
 fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use vouch_sample::{Bci, Meant};
+use vouch_sample::{Bci, ResolvedFrame};
 
 use crate::proof::code::{At, Code, Instruction};
 use crate::proof::pool::Pool;
@@ -65,7 +65,7 @@ pub enum Gone {
 /// A frame of a walk, and what is known of its method.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'m> {
-    pub frame: Meant,
+    pub frame: ResolvedFrame,
     /// `None`: the walk had no method for it, or nobody knows the one that it had.
     pub method: Option<&'m Method>,
 }

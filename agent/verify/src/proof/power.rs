@@ -5,7 +5,7 @@
 //! give the same figures.
 
 use fastrand::Rng;
-use vouch_sample::{Bci, Meant};
+use vouch_sample::{Bci, ResolvedFrame};
 
 use crate::proof::code::Code;
 use crate::proof::method::{Body, Known, Method};
@@ -69,7 +69,7 @@ struct Corrupted<'m> {
 }
 
 /// A frame with its method.
-pub type Framed<'m> = (Meant, &'m Method);
+pub type Framed<'m> = (ResolvedFrame, &'m Method);
 
 /// How many corruptions could be made, and how many of them were noticed by whom.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -161,7 +161,7 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
         .filter_map(|instruction| i32::try_from(instruction.bci).ok())
         .filter(|bci| *bci != stack[at].frame.bci())
         .collect();
-    stack[at].frame = Meant::of(stack[at].frame.method(), *rng.choice(&elsewhere)?);
+    stack[at].frame = ResolvedFrame::new(stack[at].frame.method(), *rng.choice(&elsewhere)?);
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 

@@ -234,7 +234,7 @@ mod tests {
     use vouch_sample::MethodId;
 
     fn stack(methods: &[usize]) -> Vec<Frame> {
-        methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
+        methods.iter().map(|method| Frame::new(MethodId(*method), 5)).collect()
     }
 
     fn found(walk: &[usize], witness: &[usize]) -> Vec<Difference> {
@@ -299,7 +299,7 @@ mod tests {
     fn every_field_of_a_frame_is_compared() {
         let witness = stack(&[1, 2, 3]);
         let mut walk = witness.clone();
-        walk[1] = Frame::of(MethodId(2), 6);
+        walk[1] = Frame::new(MethodId(2), 6);
         assert_eq!(compare(Stack::whole(&walk), &witness).differences, [Difference::WrongBci { frames: 1 }]);
         walk[1] = Frame::Native { method: MethodId(2) };
         assert_eq!(
@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
-        frames.iter().map(|(method, bci)| Frame::of(MethodId(*method), *bci)).collect()
+        frames.iter().map(|(method, bci)| Frame::new(MethodId(*method), *bci)).collect()
     }
 
     const WALK: [(usize, i32); 5] = [(5, 9), (4, 8), (3, 7), (2, 6), (1, 5)];

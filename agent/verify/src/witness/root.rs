@@ -67,7 +67,7 @@ mod tests {
     use vouch_sample::MethodId;
 
     fn stack(methods: &[usize]) -> Vec<Frame> {
-        methods.iter().map(|method| Frame::of(MethodId(*method), 5)).collect()
+        methods.iter().map(|method| Frame::new(MethodId(*method), 5)).collect()
     }
 
     #[test]

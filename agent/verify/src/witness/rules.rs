@@ -45,7 +45,7 @@ pub fn cut_alike(witness: &mut Vec<Frame>, walk: Stack<'_>) -> Option<(usize, us
     } else {
         // If the two have not as many, that is a difference.
         let end = witness.len().checked_sub(outer)?;
-        (end.checked_sub(cut.frames as usize)?, end)
+        (end.checked_sub(cut.missing as usize)?, end)
     };
     witness.drain(begin..end);
     Some((begin, end - begin))
@@ -62,7 +62,7 @@ mod tests {
     }
 
     fn walk(bci: Bci) -> Frame {
-        of_walk(Frame::of(MethodId(7), bci))
+        of_walk(Frame::new(MethodId(7), bci))
     }
 
     fn witness(location: i64) -> Frame {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn cut(frames: &[Frame], at: u32, lacking: u32) -> Stack<'_> {
-        Stack { frames, cut: Some(Cut { at, frames: lacking }) }
+        Stack { frames, cut: Some(Cut { at, missing: lacking }) }
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Frames<'_> {
     pub fn finish(&mut self) -> (u32, StackInfo) {
         let info = |cut| StackInfo { resume_point: self.resume_point, cut };
         if self.is_full() {
-            return (self.half, info(Some(Cut { at: self.half, frames: 0 })));
+            return (self.half, info(Some(Cut { at: self.half, missing: 0 })));
         }
         let lacking = self.oldest.min(self.count).saturating_sub(self.half);
         if lacking == 0 {
@@ -147,7 +147,7 @@ impl Frames<'_> {
         if begin as usize <= ring.len() {
             ring.rotate_left(begin as usize);
         }
-        (self.half.wrapping_add(there), info(Some(Cut { at: self.half, frames: lacking })))
+        (self.half.wrapping_add(there), info(Some(Cut { at: self.half, missing: lacking })))
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
             for added in inner + outer + 1..50 {
                 let ends: Vec<usize> = (1..=inner).chain(added - outer + 1..=added).collect();
                 let frames = u32::try_from(added - inner - outer).unwrap();
-                let cut = Some(Cut { at: u32::try_from(inner).unwrap(), frames });
+                let cut = Some(Cut { at: u32::try_from(inner).unwrap(), missing: frames });
                 assert_eq!(kept(depth, added), (ends, cut), "{added} of {depth}");
             }
         }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn an_endless_walk_stops_and_keeps_the_innermost_frames() {
         let max = usize::try_from(MAX_FRAMES).unwrap();
-        let at = |added| kept(8, added).1.map(|cut| (cut.at, cut.frames));
+        let at = |added| kept(8, added).1.map(|cut| (cut.at, cut.missing));
         assert_eq!(
             [max - 1, max, max + 9].map(at),
             [Some((4, MAX_FRAMES - 1 - 8)), Some((4, 0)), Some((4, 0))]

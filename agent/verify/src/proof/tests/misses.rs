@@ -1,6 +1,6 @@
 //! What is but one step from being allowed.
 
-use vouch_sample::{ENTRY, Meaning, Meant, NATIVE};
+use vouch_sample::{ENTRY, NATIVE, ResolvedFrame, ResolvedMethod};
 
 use crate::proof::method::{Known, Relation};
 use crate::proof::opcode as op;
@@ -148,7 +148,7 @@ fn the_launcher_calls_a_few_more_on_its_own_thread() {
 fn a_frame_without_a_method_is_noticed_wherever_it_is() {
     let main =
         Method { name: "main".into(), is_static: true, ..calls(op::INVOKESTATIC, "Caller", "main", "()V") };
-    let frame = |method| Known { frame: Meant::of(Meaning::NONE, 0), method };
+    let frame = |method| Known { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method };
     let dropped = |stack: Vec<Known<'_>>| dropped_in(|_| stack.clone());
     assert_eq!(dropped(vec![frame(None); 3]), (50, 50), "as a root");
     let (tried, noticed) = dropped(vec![frame(None), frame(Some(&main)), frame(Some(&main))]);
@@ -159,7 +159,7 @@ fn a_frame_without_a_method_is_noticed_wherever_it_is() {
 #[test]
 fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
     let run = Method { name: "run".into(), ..calls(op::INVOKEVIRTUAL, "Caller", "run", "()V") };
-    let stack = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: Some(&run) }; 4];
+    let stack = |_| vec![Known { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method: Some(&run) }; 4];
     assert_eq!(dropped_in(stack), (50, 0));
 }
 

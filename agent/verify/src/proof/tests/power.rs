@@ -1,7 +1,7 @@
 //! The power of proof: certain where a corruption must show, none where none can, and the same each
 //! time.
 
-use vouch_sample::{Meaning, Meant};
+use vouch_sample::{ResolvedFrame, ResolvedMethod};
 
 use crate::proof::method::Known;
 use crate::proof::opcode::{INVOKESTATIC, RETURN};
@@ -24,7 +24,7 @@ fn stack(methods: &[Method]) -> Vec<Known<'_>> {
     methods
         .iter()
         .enumerate()
-        .map(|(id, method)| Known { frame: Meant::of(Meaning(id), 1), method: Some(method) })
+        .map(|(id, method)| Known { frame: ResolvedFrame::new(ResolvedMethod(id), 1), method: Some(method) })
         .collect()
 }
 
@@ -58,7 +58,7 @@ fn the_one_round_of_a_stack_is_found() {
     // Short, and longer than places are looked at: there it is missed in five of six.
     for (length, least, most) in [(20, 300, 300), (200, 20, 100)] {
         let stack = || -> Vec<Known<'_>> {
-            let frame = |at: usize| Meant::of(Meaning(if at == 11 { 10 } else { at }), 1);
+            let frame = |at: usize| ResolvedFrame::new(ResolvedMethod(if at == 11 { 10 } else { at }), 1);
             (0..length).map(|at| Known { frame: frame(at), method: methods.first() }).collect()
         };
         for corruption in [Corruption::DroppedRound, Corruption::AddedRound] {
@@ -94,8 +94,9 @@ fn a_recursion_hides_a_dropped_frame_but_for_its_root() {
     let (tried, noticed) = measured(&methods, Corruption::MovedBci);
     assert_eq!(tried, noticed);
     // A round more or less breaks no rule; whoever was there knows better.
-    let in_one_place =
-        |known: Known<'_>| Meant::of(Meaning(known.frame.method().0.min(8)), known.frame.bci());
+    let in_one_place = |known: Known<'_>| {
+        ResolvedFrame::new(ResolvedMethod(known.frame.method().0.min(8)), known.frame.bci())
+    };
     for (corruption, length) in [(Corruption::DroppedRound, 9), (Corruption::AddedRound, 11)] {
         let noticed = power(
             corruption,
@@ -110,8 +111,8 @@ fn a_recursion_hides_a_dropped_frame_but_for_its_root() {
     }
 }
 
-fn other(frame: Meant) -> Meant {
-    Meant::of(Meaning(frame.method().0 + 10), frame.bci())
+fn other(frame: ResolvedFrame) -> ResolvedFrame {
+    ResolvedFrame::new(ResolvedMethod(frame.method().0 + 10), frame.bci())
 }
 
 #[test]
@@ -137,7 +138,8 @@ fn where_nothing_can_be_corrupted_nothing_is_tried() {
     for corruption in Corruption::ALL {
         assert_eq!(power(corruption, 50, 0, |_| Vec::new(), refutes, |_, _| true), Noticed::default());
         assert_eq!(power(corruption, 50, 1, |_| Vec::new(), refutes, |_, _| true), Noticed::default());
-        let nameless = |_| vec![Known { frame: Meant::of(Meaning::NONE, 0), method: None }; 1];
+        let nameless =
+            |_| vec![Known { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method: None }; 1];
         assert_eq!(power(corruption, 50, 1, nameless, refutes, |_, _| true), Noticed::default());
     }
 }

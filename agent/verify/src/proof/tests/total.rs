@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-use vouch_sample::{Meaning, Meant};
+use vouch_sample::{ResolvedFrame, ResolvedMethod};
 
 use crate::proof::method::{Known, Relation};
 use crate::proof::testing::{PoolBuilder, refutes};
@@ -120,7 +120,7 @@ proptest! {
 
     #[test]
     fn any_stack_can_be_corrupted(methods in vec(method(), 0..6), bci in bci()) {
-        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: Meant::of(Meaning(id), bci), method: Some(method) }).collect();
+        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: ResolvedFrame::new(ResolvedMethod(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
             let Noticed { tried, by_proof, by_witness, by_either } =
                 power(corruption, 5, 1, stack, refutes, |_, walk| walk.len() % 2 == 0);

@@ -58,6 +58,6 @@ fn a_recursion_deeper_than_the_buffer_keeps_both_ends() {
         let [kept, at_frame, frames] =
             [depth, inner, all.len() - depth].map(|count| u32::try_from(count).unwrap());
         let (answer, walked, info) = thread.jvm.walk_within(depth.try_into().unwrap(), at);
-        assert_eq!((answer, walked, info.cut), (Ok(kept), ends, Some(Cut { at: at_frame, frames })));
+        assert_eq!((answer, walked, info.cut), (Ok(kept), ends, Some(Cut { at: at_frame, missing: frames })));
     }
 }
