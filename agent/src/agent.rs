@@ -378,7 +378,7 @@ impl Agent {
     fn finish(&self, state: &mut State, places: Option<&Plan>, env: &mut JNIEnv<'_>) -> bool {
         match std::mem::take(state) {
             State::Recording(session) => {
-                let written = session.end(places, self.program(), &self.resolver, env);
+                let written = session.end(places, self.program(), &self.resolver, env).is_requested();
                 worker::show(false);
                 terminal::leave(if written { End::Written } else { End::Lost });
                 written
@@ -440,7 +440,7 @@ impl Agent {
             }
             (State::Recording(session), Verb::Dump) => {
                 let places = places(session.plan(), options)?;
-                all_written(session.dump(&places, self.program(), &self.resolver, env))
+                all_written(session.dump(&places, self.program(), &self.resolver, env).is_requested())
             }
             (State::Recording(session), Verb::Stop) => {
                 let places = places(session.plan(), options)?;
@@ -490,5 +490,5 @@ fn waits(left: Duration) -> String {
 }
 
 fn all_written(written: bool) -> Result<(), Vec<String>> {
-    if written { Ok(()) } else { Err(vec!["not everything could be written".to_owned()]) }
+    if written { Ok(()) } else { Err(vec!["not every file could be written where it should be".to_owned()]) }
 }

@@ -49,6 +49,7 @@ use crate::walkers::Walkers;
 use crate::witness::Witness;
 use courses::Courses;
 use disk::Disk;
+use files::Written;
 use rig::Rig;
 use state::Moment;
 
@@ -252,7 +253,7 @@ impl Session {
         program: &Program,
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
-    ) -> bool {
+    ) -> Written {
         registry().refresh_cpu();
         self.courses.tell_all();
         let still = self.still_waiting(resolver, env);
@@ -264,8 +265,8 @@ impl Session {
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.courses.finish(&mut self.recorder.recording);
-        let written =
-            files::write(self, places, trust::meta(self, program), trust::run(self, program, power));
+        let (meta, run) = (trust::meta(self, program), trust::run(self, program, power));
+        let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
         // What was not over then will be told when it is.
         self.recorder.recording.forget_marks(&marks);
@@ -281,7 +282,7 @@ impl Session {
         program: &Program,
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
-    ) -> bool {
+    ) -> Written {
         self.courses.tell_all();
         let (still, now) = (self.still_waiting(resolver, env), clock::monotonic());
         self.silence();
@@ -298,9 +299,9 @@ impl Session {
         // A JVM may be killed while it ends, too.
         let state = self.state(meta.clone(), run.clone(), true);
         self.disk.keep_up(&mut self.recorder.recording, meta.ended_ns, Some(&state));
-        let written = files::write(&self, places.unwrap_or(&plan), meta, run);
+        let written = files::write(&self, places.unwrap_or(&plan), meta, run, self.disk.remedy());
         registry().end_recording();
-        self.disk.end(&self.plan, written);
+        self.disk.end(&self.plan, written != Written::Lost);
         written
     }
 

@@ -102,9 +102,9 @@ pub fn attach(attach: Attach) -> Result<String, String> {
             // What there is of it is wanted all the same.
             let fetched = line.fetch();
             let kept = line.keep();
-            Err(fetched
-                .err()
-                .unwrap_or_else(|| format!("not everything could be written, as was said{kept}")))
+            Err(fetched.err().unwrap_or_else(|| {
+                format!("not every file could be written where it should be: see the lines above{kept}")
+            }))
         }
         Ended::Over(End::Nothing) => Ok(String::new()),
     }

@@ -1,11 +1,11 @@
 /*
  * The folder of the outputs is there at the start, and gone at the end: a build that cleans its
- * target folder does that. The program's exit code stays, the loss is told, and a file elsewhere is
- * written all the same.
+ * target folder does that. The program's exit code stays, and the profile is written to the working
+ * folder, or, if that refuses it, to the temporary folder.
  *
  * @test
  * @key newest
- * @summary a folder that vanishes while the program runs costs only the files in it
+ * @summary a folder that vanishes while the program runs costs no profile
  * @library /lib
  * @build dev.vouch.test.*
  * @run main FolderGone
@@ -16,11 +16,14 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
@@ -29,30 +32,69 @@ public class FolderGone {
         gone("");
         gone(",quiet");
         replaced();
+        nowhere();
     }
 
     private static void gone(String more) throws IOException {
         Path folder = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "target");
-        Run run = Vm.with("out=" + folder + "/lost.json.gz" + more).run(Program.class, folder.toString(), "delete");
+        Run run = Vm.with("out=" + folder + "/gone.json.gz" + more).run(Program.class, folder.toString(), "delete");
         Check.equal(9, run.exit, "exit code");
-        Check.contains(run.vouchLines().toString(), "lost: " + folder + "/lost.json.gz could not be written", "message");
+        Path elsewhere = moved(run, folder + "/gone.json.gz", run.dir);
+        Check.that(elsewhere.getFileName().toString().matches("gone-[0-9]+-[0-9]{8}-[0-9]{6}\\.json\\.gz"), "name of the file: " + elsewhere);
         Check.that(!Files.exists(folder), "the folder is back");
-        Check.equal("[profile.json, report.json]", run.files().toString(), "files elsewhere");
-        Check.atLeast(30, run.profile().track("main").weightOf("FolderGone$Program.main"), "weight of main");
+        Check.equal("[" + elsewhere.getFileName() + ", profile.json, report.json]", run.files().toString(), "files");
+        for (Profile profile : new Profile[] {run.profile(), Profile.read(elsewhere)}) {
+            Check.atLeast(30, profile.track("main").weightOf("FolderGone$Program.main"), "weight of main");
+        }
+        offersNothing(run);
     }
 
     /** A folder in the file's place. */
     private static void replaced() throws IOException {
         Path folder = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "target");
-        Path file = folder.resolve("lost.json");
+        Path file = folder.resolve("replaced.json");
         Run run = Vm.with("out=" + file).run(Program.class, file.toString(), "create");
         Check.equal(9, run.exit, "exit code");
-        Check.contains(run.vouchLines().toString(), "lost: " + file + " could not be written", "message");
+        Path elsewhere = moved(run, file.toString(), run.dir);
+        Check.equal("[replaced.json]", names(folder), "what is left: the folder in the file's place, and no part of a file");
+        Check.atLeast(30, Profile.read(elsewhere).track("main").weightOf("FolderGone$Program.main"), "weight of main");
+    }
+
+    /** No folder takes the file, and its recording is gone, too. */
+    private static void nowhere() throws IOException {
+        Path folder = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "target");
+        String script = "cd /proc && exec \"$@\"";
+        Run run = Vm.with("out=" + folder + "/gone.json").noFiles().env("TMPDIR", "/proc").launcher("sh", "-c", script, "sh")
+            .run(Program.class, folder.toString(), "delete");
+        Check.equal(9, run.exit, "exit code");
+        String said = String.join("\n", run.vouchLines());
+        Check.contains(said, "lost: " + folder + "/gone.json could not be written: No such file or directory", "message");
+        Check.contains(said, "(os error 2); it could not be written to /proc either", "message");
+        Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
+        offersNothing(run);
+    }
+
+    /** Where the file is that could not be written, and that the message says so, and why. */
+    private static Path moved(Run run, String requested, Path folder) {
+        String said = String.join("\n", run.vouchLines());
+        String begin = requested.replace(".", "\\.") + " could not be written: [A-Z][a-z ]+ \\(os error [0-9]+\\); it was written to ";
+        Matcher line = Pattern.compile(begin + "(\\S+) instead").matcher(said);
+        Check.that(line.find(), "what is said of the file: " + said);
+        Path elsewhere = Paths.get(line.group(1));
+        Check.equal(folder, elsewhere.getParent(), "folder of the file");
+        Check.that(!said.contains("lost: "), "nothing is lost, but the message says so: " + said);
+        return elsewhere;
+    }
+
+    /** What cannot be recovered is not offered. */
+    private static void offersNothing(Run run) {
+        Check.that(!run.vouchLines().toString().contains("vouch recover"), "there is nothing to recover: " + run.vouchLines());
+    }
+
+    private static String names(Path folder) throws IOException {
         try (Stream<Path> left = Files.list(folder)) {
-            Check.equal("[lost.json, lost.vouch]", left.map(path -> path.getFileName().toString()).sorted().collect(Collectors.toList()).toString(),
-                "what is left: the folder in the file's place, what was recorded, and no part of a file");
+            return left.map(path -> path.getFileName().toString()).sorted().collect(Collectors.toList()).toString();
         }
-        Check.equal("[profile.json, report.json]", run.files().toString(), "files elsewhere");
     }
 
     static class Program {

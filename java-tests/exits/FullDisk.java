@@ -1,12 +1,13 @@
 /*
  * The disk is full when the profile is to be written. The program must end as if nothing had
- * happened, with its own exit code and output; the user hears which file is lost and why; no half
- * file is left for him to trust; and a file that still fits is written.
+ * happened, with its own exit code and output. A file that does not fit is written to another
+ * folder, and the user hears where it is and why; no half file is left for him to trust; and a
+ * file that still fits is written where it should be.
  *
  * The disk is a small tmpfs in a mount namespace of the child's own, which vanishes with it.
  *
  * @test
- * @summary a full disk costs the profile, not the program
+ * @summary a full disk costs neither the profile nor the program
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -26,6 +27,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -46,32 +49,82 @@ public class FullDisk {
     public static void main(String[] args) throws Exception {
         String[] namespace = namespace();
         nothingFits(namespace);
+        nothingFitsAnywhere(namespace);
+        onlyTheBeginningOfTheRecordingFits(namespace);
         onlyTheReportFits(namespace);
         freed(namespace);
     }
 
+    private static final String[] FILES = {"p.json", "p.json.gz", "r.json"};
+
     private static void nothingFits(String[] namespace) throws Exception {
         Path disk = Files.createDirectory(Paths.get("none").toAbsolutePath());
-        Run run = run(namespace, disk, "out=" + disk + "/p.json,out=" + disk + "/p.json.gz,report=" + disk + "/r.json", 0);
+        Run run = run(on(namespace, disk, three(disk)), disk, 0);
         String said = String.join("\n", run.vouchLines());
-        for (String file : new String[] {"p.json", "p.json.gz", "r.json"}) {
+        for (String file : FILES) {
+            Path elsewhere = moved(said, disk + "/" + file, run.dir);
+            if (file.startsWith("p")) {
+                Profile.read(elsewhere).track("main").weightOf("FullDisk$Program.deep");
+            } else {
+                Check.atLeast(50, Report.read(elsewhere).signals(), "signals in the report");
+            }
+        }
+        Check.that(!said.contains("lost:") && !said.contains("vouch recover"), "nothing is lost, but the message says so: " + said);
+        // The recording is not needed, and its space is.
+        Check.equal("[filler]", left(run), "files on the full disk");
+        Check.that(said.indexOf("p.vouch cannot be written") < said.indexOf(disk + "/p.json could not be written"), "order of the lines: " + said);
+        Check.that(!said.contains("complete all the same"), "a promise that is not kept: " + said);
+    }
+
+    private static void nothingFitsAnywhere(String[] namespace) throws Exception {
+        Path disk = Files.createDirectory(Paths.get("nowhere").toAbsolutePath());
+        Run run = run(on(namespace, disk, three(disk)).env("TMPDIR", disk.toString()), disk, 0, "cd $disk && ");
+        String said = String.join("\n", run.vouchLines());
+        for (String file : FILES) {
             Check.contains(said, "lost: " + disk + "/" + file + " could not be written: No space left on device", "message");
         }
         Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
         // What was recorded until there was no more room is there, and readable where there is
         // room.
         Check.equal("[filler, p.vouch]", left(run), "files on the full disk");
-        Check.contains(said, disk + "/p.vouch has the recording", "message");
+        Check.contains(said, disk + "/p.vouch has the recording, as far as it could be written: `vouch recover ", "message");
+        Check.that(said.indexOf("lost: ") < said.indexOf("vouch recover"), "order of the lines: " + said);
         Tool.vouch(run.dir, "recover", "left/p.vouch", "--out", "p.json", "--report", "r.json").ok();
         Check.atLeast(50, Report.read(run.dir.resolve("r.json")).signals(), "signals in what was recovered");
     }
 
-    private static void onlyTheReportFits(String[] namespace) throws IOException {
-        Path disk = Files.createDirectory(Paths.get("little").toAbsolutePath());
-        Run run = run(namespace, disk, "out=" + disk + "/p.json,recording=off,report=" + disk + "/r.json", LITTLE);
+    /** The disk is full before the recording begins: a file of 0 bytes is no recording. */
+    private static void onlyTheBeginningOfTheRecordingFits(String[] namespace) throws Exception {
+        Path disk = Files.createDirectory(Paths.get("empty").toAbsolutePath());
+        Vm vm = on(namespace, disk, three(disk)).env("TMPDIR", disk.toString());
+        Run run = run(vm, disk, 0, "head -c 2m /dev/zero >$disk/early 2>/dev/null; cd $disk && ");
         String said = String.join("\n", run.vouchLines());
         Check.contains(said, "lost: " + disk + "/p.json could not be written", "message");
-        Check.that(!said.contains("lost: " + disk + "/r.json"), "the report had room, but the message says: " + said);
+        Check.that(!said.contains("vouch recover"), "there is nothing to recover: " + said);
+        Check.equal("[early, filler]", left(run), "files on the full disk");
+    }
+
+    private static String three(Path disk) {
+        return "out=" + disk + "/p.json,out=" + disk + "/p.json.gz,report=" + disk + "/r.json";
+    }
+
+    /** Where the file is that could not be written, and that the message says so, and why. */
+    private static Path moved(String said, String requested, Path folder) {
+        String begin = requested.replace(".", "\\.") + " could not be written: No space left on device \\(os error 28\\); it was written to ";
+        Matcher line = Pattern.compile(begin + "(\\S+) instead").matcher(said);
+        Check.that(line.find(), "what is said of " + requested + ": " + said);
+        Path elsewhere = Paths.get(line.group(1));
+        Check.equal(folder, elsewhere.getParent(), "folder of the file");
+        return elsewhere;
+    }
+
+    private static void onlyTheReportFits(String[] namespace) throws IOException {
+        Path disk = Files.createDirectory(Paths.get("little").toAbsolutePath());
+        Vm vm = on(namespace, disk, "out=" + disk + "/p.json,recording=off,report=" + disk + "/r.json");
+        Run run = run(vm, disk, LITTLE);
+        String said = String.join("\n", run.vouchLines());
+        moved(said, disk + "/p.json", run.dir);
+        Check.that(!said.contains(disk + "/r.json could"), "the report had room, but the message says: " + said);
         Check.equal("[filler, r.json]", left(run), "files on the full disk");
         Check.atLeast(50, Report.read(run.dir.resolve("left/r.json")).signals(), "signals in the report that fitted");
     }
@@ -96,15 +149,20 @@ public class FullDisk {
      * On a disk of its own. What is there is gone with the namespace, so the shell copies it out.
      */
     private static Vm on(String[] namespace, Path disk, String options) {
-        String script = "disk=$1; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
-            + "\"$@\"; code=$?; cp -a $disk left; exit $code";
+        String script = "disk=$1; dir=$PWD; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
+            + "(eval \"$BEFORE\" true && exec \"$@\"); code=$?; cp -a $disk $dir/left; exit $code";
         List<String> launcher = new ArrayList<>(Arrays.asList(namespace));
         launcher.addAll(Arrays.asList("sh", "-c", script, "sh", disk.toString()));
         return Vm.with(options + ",interval=1ms").noFiles().launcher(launcher.toArray(new String[0]));
     }
 
-    private static Run run(String[] namespace, Path disk, String options, int room) {
-        Run run = on(namespace, disk, options).run(Program.class, disk.toString(), Integer.toString(room));
+    private static Run run(Vm vm, Path disk, int room) {
+        return run(vm, disk, room, "");
+    }
+
+    /** Runs the program; `before` is what the shell does before that. */
+    private static Run run(Vm vm, Path disk, int room, String before) {
+        Run run = vm.env("BEFORE", before).run(Program.class, disk.toString(), Integer.toString(room));
         Check.equal("[burnt, full]", run.out.toString(), "the program's output");
         Check.equal(CODE, run.exit, "exit code");
         Check.empty(run.otherErr(), "lines on stderr that are not Vouch's");

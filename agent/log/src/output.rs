@@ -8,6 +8,7 @@
 //! **Invariant 9.** A file appears whole or not at all, for the user alone. Held by: this module's
 //! tests.
 
+pub mod elsewhere;
 pub mod held;
 
 use std::fs::{self, File, remove_file, rename};

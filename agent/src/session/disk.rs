@@ -136,27 +136,39 @@ impl Disk {
                 }
             }
             Err(error) if !std::mem::replace(&mut self.failing, true) => say(&format!(
-                "recording: {place} cannot be written: {error}; writing is retried, and the profile is complete all the same"
+                "recording: {place} cannot be written: {error}; writing is retried, and until it succeeds, samples are lost if the JVM is killed"
             )),
             Err(_) => {}
         }
     }
 
-    /// The profile was written, or not: the file is in nobody's way, or all that there is.
-    pub fn end(self, plan: &Plan, written: bool) {
+    /// What the user can do if a file of the run is lost; `None` if the recording has nothing.
+    pub fn remedy(&self) -> Option<String> {
+        let writer = self.writer.as_ref().filter(|writer| has_content(writer))?;
+        let how_far = if self.is_whole() { "" } else { ", as far as it could be written" };
+        let place = writer.path().display();
+        Some(format!(
+            "{place} has the recording{how_far}: `vouch recover {place} --out FILE` makes a profile of it"
+        ))
+    }
+
+    /// The last write has put all into it.
+    fn is_whole(&self) -> bool {
+        !self.stopped && !self.failing
+    }
+
+    /// Ends the file. It is removed if all files of the run are `saved`, or if it has nothing.
+    pub fn end(self, plan: &Plan, saved: bool) {
+        let is_whole = self.is_whole();
         let Some(mut writer) = self.writer else { return };
         terminal::recording(terminal::ENDED, writer.path());
-        let place = writer.path().display().to_string();
-        if written && plan.options.on_disk == OnDisk::On {
+        if (saved && plan.options.on_disk == OnDisk::On) || !has_content(&writer) {
+            let place = writer.path().display().to_string();
             return remove(writer, &place);
         }
-        // What the last write could not put there is in none of its blocks.
-        let is_whole = !self.stopped && !self.failing && writer.finish().is_ok();
-        if !written && writer.is_there() {
-            let how_far = if is_whole { "" } else { ", as far as it could be written" };
-            say(&format!(
-                "{place} has the recording{how_far}: `vouch recover {place}` makes a profile of it"
-            ));
+        if is_whole {
+            // Without its end it counts as the recording of a killed run, and is read all the same.
+            let _ = writer.finish();
         }
     }
 
@@ -168,6 +180,11 @@ impl Disk {
             remove(writer, &place);
         }
     }
+}
+
+/// True if a profile can be made of it.
+fn has_content(writer: &Writer) -> bool {
+    writer.length() > 0 && writer.is_there()
 }
 
 fn remove(writer: Writer, place: &str) {

@@ -1,16 +1,20 @@
 //! Writes a session's profiles and report, and says what came of it.
 //!
-//! A file that cannot be written costs the others nothing, and the program nothing at all.
+//! A file that cannot be written costs the others nothing, and the program nothing at all. It is
+//! written into another folder, where one takes it.
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use vouch_formats::Meta;
-use vouch_report::{Detail, Files, Run, TrustReport};
+use vouch_log::output::elsewhere::write_elsewhere;
+use vouch_log::output::write_whole;
+use vouch_report::{Detail, Run, TrustReport};
 
 use super::additions::Additions;
 use super::state::Session;
+use crate::clock;
 use crate::plan::Plan;
 use crate::say::say;
 
@@ -20,20 +24,103 @@ fn say_lines(lines: &[String]) {
     }
 }
 
-/// Writes everything that `places` names. True if all of it was written.
-pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
+/// How the files of a run were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// Each file is where it was requested.
+    Requested,
+    /// Each file was written, at least one of them into another folder.
+    Elsewhere,
+    /// At least one file is lost.
+    Lost,
+}
+
+impl Written {
+    pub fn is_requested(self) -> bool {
+        self == Self::Requested
+    }
+}
+
+/// The files that are written, and what there is to say of those that are not where they should be.
+struct Files {
+    folders: Vec<PathBuf>,
+    all: Vec<String>,
+    moved: Vec<String>,
+    lost: Vec<String>,
+}
+
+impl Files {
+    fn new() -> Self {
+        // The working folder first: the temporary folder may be gone with the process.
+        let mut folders: Vec<PathBuf> =
+            std::env::current_dir().into_iter().chain([std::env::temp_dir()]).collect();
+        folders.dedup();
+        Self { folders, all: Vec::new(), moved: Vec::new(), lost: Vec::new() }
+    }
+
+    /// Writes a file where it should be, or into another folder; its path.
+    fn write(
+        &mut self,
+        (path, ending): (&Path, &str),
+        gzip: bool,
+        write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Option<String> {
+        let requested = path.display().to_string();
+        let written = match write_whole(path, gzip, write) {
+            Ok(()) => Some(requested),
+            Err(error) => {
+                let elsewhere = write_elsewhere((path, ending), &run_of(path), &self.folders, gzip, write);
+                let elsewhere = elsewhere.map(|path| path.display().to_string());
+                match &elsewhere {
+                    Some(other) => self.moved.push(format!(
+                        "{requested} could not be written: {error}; it was written to {other} instead"
+                    )),
+                    None => self
+                        .lost
+                        .push(format!("lost: {requested} could not be written: {error}{}", self.tried(path))),
+                }
+                elsewhere
+            }
+        };
+        self.all.extend(written.clone());
+        written
+    }
+
+    /// The folders that did not take a file either, for a person.
+    fn tried(&self, path: &Path) -> String {
+        let others = self.folders.iter().filter(|folder| path.parent() != Some(folder));
+        let others: Vec<String> = others.map(|folder| folder.display().to_string()).collect();
+        if others.is_empty() {
+            String::new()
+        } else {
+            format!("; it could not be written to {} either", others.join(" or "))
+        }
+    }
+
+    fn written(&self) -> Written {
+        match (self.lost.is_empty(), self.moved.is_empty()) {
+            (false, _) => Written::Lost,
+            (true, false) => Written::Elsewhere,
+            (true, true) => Written::Requested,
+        }
+    }
+}
+
+/// What distinguishes this run's file in a folder that other runs use: the pid, unless the name has
+/// it, and the time.
+fn run_of(path: &Path) -> String {
+    let (pid, stamp) = (std::process::id().to_string(), clock::file_stamp());
+    let has_pid = path.file_name().is_some_and(|name| name.to_string_lossy().contains(&pid));
+    if has_pid { stamp } else { format!("{pid}-{stamp}") }
+}
+
+/// Writes everything that `places` names. `remedy` says what the user can do where a file is lost.
+pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Option<String>) -> Written {
     let recording = &session.recorder.recording;
     let meta = Meta { report: TrustReport::of(recording, run), ..meta };
     let report = &meta.report;
-    let mut lost = Vec::new();
-    let mut written = |path: &Path, result: io::Result<()>| match result {
-        Ok(()) => Some(path.display().to_string()),
-        Err(error) => {
-            lost.push(format!("lost: {} could not be written: {error}", path.display()));
-            None
-        }
-    };
-    let (mut all, mut opens, mut additions) = (Vec::new(), None, None);
+    let mut files = Files::new();
+    let (mut opens, mut additions) = (None, None);
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
@@ -43,34 +130,34 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run) -> bool {
         } else {
             None
         };
-        let result = vouch_log::output::write_whole(&out.path, format.gzip, |file| match document {
+        let file = files.write((&out.path, format.ending), format.gzip, &|file| match document {
             Some(document) => serde_json::to_writer(file, document).map_err(io::Error::from),
             None => plain(file),
         });
-        if let Some(file) = written(&out.path, result) {
-            opens = opens.or_else(|| format.opens.then(|| file.clone()));
-            all.push(file);
-        }
+        opens = opens.or(file.filter(|_| format.opens));
     }
     if let Some(path) = &places.report {
-        all.extend(written(path, vouch_log::output::write_whole(path, false, |file| report.write(file))));
+        files.write((path, ".json"), false, &|file| report.write(file));
     }
     let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
-    let is_whole = lost.is_empty();
-    if !is_whole {
+    let written = files.written();
+    let Files { all, moved, mut lost, .. } = files;
+    if written == Written::Lost {
+        lost.extend(remedy);
         lost.push("the program itself is not touched by this".to_owned());
     }
     // What was asked for and is not there comes first, and is said even to those who want no
     // summary.
+    say_lines(&moved);
     say_lines(&lost);
     say_lines(&not_added);
     let detail = places.options.detail;
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    say(&report.summary(Files { all: &all, opens: opens.as_deref() }, detail));
+    say(&report.summary(vouch_report::Files { all: &all, opens: opens.as_deref() }, detail));
     if detail != Detail::Quiet {
         say_lines(&added);
     }
-    is_whole
+    written
 }
 
 /// A dump may lie where the end is not written after all: whoever has the recording's terminal

@@ -1,0 +1,132 @@
+//! Writes a file into another folder where its own folder refuses it: the disk is full, or the
+//! folder was deleted.
+//!
+//! It never replaces a file that exists, and never follows a link: other users may write to these
+//! folders.
+
+use std::fs::{hard_link, remove_file};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Beside, MOST, fill, folder};
+
+/// Writes a file into the first of these folders that takes it, and returns its path. A folder that
+/// takes nothing costs an attempt. The name is the file's own, with `run` before its ending.
+/// `None`: no folder takes it.
+pub fn write_elsewhere(
+    (path, ending): (&Path, &str),
+    run: &str,
+    folders: &[PathBuf],
+    gzip: bool,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> Option<PathBuf> {
+    let name = path.file_name()?.to_string_lossy();
+    let stem = name.strip_suffix(ending).unwrap_or(&name);
+    let own_folder = folder(path).canonicalize().ok();
+    let others = folders.iter().filter_map(|folder| folder.canonicalize().ok());
+    let mut others = others.filter(|folder| Some(folder) != own_folder.as_ref());
+    others.find_map(|folder| {
+        let numbered = |number: u32| {
+            let number = if number > 1 { format!(".{number}") } else { String::new() };
+            folder.join(format!("{stem}-{run}{number}{ending}"))
+        };
+        write_new(numbered, gzip, &write).ok()
+    })
+}
+
+/// Writes a file under the first of these names that no file has.
+fn write_new(
+    numbered: impl Fn(u32) -> PathBuf,
+    gzip: bool,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let Beside { file, path: beside } = Beside::create(&numbered(1))?;
+    let linked = fill(&file, gzip, write).and_then(|()| {
+        let mut names = (1..=MOST).map(&numbered);
+        // A link takes a name only where no file has it, unlike a renamed file.
+        let taken = |path: &PathBuf| match hard_link(&beside, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
+            linked => Some(linked),
+        };
+        let linked = names.find_map(|path| Some(taken(&path)?.map(|()| path)));
+        linked.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))
+    });
+    // The file has its other name by now, or is not wanted.
+    let _ = remove_file(&beside);
+    linked
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const LOST: (&str, &str) = ("/no such folder/a.json.gz", ".json.gz");
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("vouch-elsewhere-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder.canonicalize().unwrap()
+    }
+
+    fn write(folders: &[PathBuf], content: &'static [u8]) -> Option<PathBuf> {
+        write_elsewhere((Path::new(LOST.0), LOST.1), "7-20260131-235959", folders, false, |file| {
+            file.write_all(content)
+        })
+    }
+
+    #[test]
+    fn the_first_folder_that_takes_the_file_gets_it_for_the_user_alone() {
+        let folder = scratch("first");
+        let folders = ["/no such folder".into(), "/proc".into(), folder.clone()];
+        let written = write(&folders, b"{}").unwrap();
+        assert_eq!(written, folder.join("a-7-20260131-235959.json.gz"));
+        assert_eq!(fs::read(&written).unwrap(), b"{}");
+        assert_eq!(fs::metadata(&written).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no part of a file remains");
+        assert_eq!(write(&folders[..2], b"{}"), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_or_a_link_of_that_name_stays() {
+        let folder = scratch("stays");
+        let (first, second) =
+            (folder.join("a-7-20260131-235959.json.gz"), folder.join("a-7-20260131-235959.2.json.gz"));
+        let victim = folder.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        symlink(&victim, &first).unwrap();
+        fs::write(&second, "another run's").unwrap();
+        let written = write(&[folder.clone()], b"{}").unwrap();
+        assert_eq!(written, folder.join("a-7-20260131-235959.3.json.gz"));
+        assert_eq!(fs::read(&victim).unwrap(), b"precious");
+        assert_eq!(fs::read(&second).unwrap(), b"another run's");
+        assert_eq!(fs::read(&written).unwrap(), b"{}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_folder_that_refused_the_file_is_not_tried_again() {
+        let folder = scratch("own");
+        let path = folder.join("a.json");
+        let written = write_elsewhere((&path, ".json"), "7", &[folder.clone()], false, |_| Ok(()));
+        assert_eq!(written, None);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn nothing_remains_of_a_file_that_does_not_fit_there_either() {
+        let folder = scratch("full");
+        let full = |file: &mut dyn Write| {
+            file.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        let written = write_elsewhere((Path::new(LOST.0), LOST.1), "7", &[folder.clone()], false, full);
+        assert_eq!(written, None);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
