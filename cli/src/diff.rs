@@ -17,12 +17,16 @@ use vouch_report::{float, grouped, percent, plain, shortened};
 
 use crate::flame;
 use crate::measure::Measure;
-use crate::top::width;
+use crate::top::{row_count, width};
 use compare::{Change, Comparison};
 use run::Run;
 
 /// So much more of the time refuted or without a stack, in points, is told.
 const LESS_TRUE: f64 = 2.0;
+/// How many characters of a circumstance a note has.
+const MAX_NOTED: usize = 100;
+/// A change of a share by more than this, in points, counts as large.
+const LARGE: f64 = 3.0;
 
 #[derive(Args)]
 pub struct How {
@@ -44,7 +48,7 @@ pub struct How {
     #[arg(long)]
     all: bool,
     /// List at most this many rows that gained, and as many that lost
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = row_count, allow_hyphen_values = true)]
     rows: usize,
     /// Draw a flame graph of the runs after: red gained, blue lost
     #[arg(long, value_name = "FILE.svg")]
@@ -166,6 +170,9 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
         "\n{} methods compared, 95 % sure of all rows together",
         grouped(comparison.changes.len() as u64)
     );
+    if !how.compared.time {
+        text.extend(uncertain(comparison));
+    }
     if let Some(hottest) = comparison.hottest() {
         let (name, value) = (plain(&shortened(&hottest.name, widest)), hottest.values[0]);
         let noticed = comparison.noticed(hottest);
@@ -192,7 +199,21 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
     text
 }
 
-/// How a figure is written.
+/// How many of the large changes are uncertain; `None` if none is. Two programs that differ have
+/// many, of which a table of certain changes says nothing.
+fn uncertain(comparison: &Comparison) -> Option<String> {
+    let is_large = |change: &&Change| 100.0 * change.by().abs() > LARGE;
+    let large: Vec<&Change> = comparison.changes.iter().filter(is_large).collect();
+    let uncertain = large.iter().filter(|change| !comparison.is_sure(change)).count();
+    (uncertain > 0).then(|| {
+        format!(
+            "{uncertain} of {} changes above {LARGE} points are uncertain (--all lists them)\n",
+            large.len()
+        )
+    })
+}
+
+/// How a value is written.
 #[derive(Clone, Copy)]
 struct Unit {
     time: bool,
@@ -221,6 +242,28 @@ impl Unit {
     }
 }
 
+/// The values without the words that all of them begin with, each at most [`MAX_NOTED`] characters:
+/// a command line may have thousands, and differ in its last word.
+fn differing_parts(values: &[String]) -> Vec<String> {
+    let is_long = |value: &String| value.chars().count() > MAX_NOTED;
+    if !values.iter().any(is_long) {
+        return values.to_vec();
+    }
+    let words: Vec<Vec<&str>> = values.iter().map(|value| value.split(' ').collect()).collect();
+    let is_common = |at: &usize| {
+        let word = words[0].get(*at);
+        word.is_some() && words.iter().all(|words| words.get(*at) == word)
+    };
+    let common = (0..).take_while(is_common).count();
+    let part = |words: &Vec<&str>| {
+        let differing = words[common..].join(" ");
+        let short: String = differing.chars().take(MAX_NOTED).collect();
+        let after = if short.len() < differing.len() { "…" } else { "" };
+        format!("{}{short}{after}", if common > 0 { "… " } else { "" })
+    };
+    words.iter().map(part).collect()
+}
+
 /// In what the runs differ beside their methods, and how far they can be trusted.
 fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -234,7 +277,8 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
             }
         }
         if values.len() > 1 {
-            warnings.push(format!("the runs differ in {what}: {}", plain(&values.join(" and "))));
+            let values: Vec<String> = differing_parts(&values).iter().map(|part| plain(part)).collect();
+            warnings.push(format!("the runs differ in {what}: {}", values.join(" and ")));
         }
     }
     let runs: Vec<&Run> = sides.iter().flatten().collect();

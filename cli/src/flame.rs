@@ -18,7 +18,7 @@ use vouch_recording::LEFT_OUT;
 use vouch_report::plain;
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::measure::Unit;
+use crate::counted::Unit;
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
 
@@ -43,9 +43,16 @@ pub struct How {
 pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
-    let text = out.extension().is_some_and(|ending| ending == "folded");
+    let has_ending = |name: &str| out.extension().is_some_and(|ending| ending == name);
+    if has_ending("html") {
+        return Err(format!(
+            "{}: a page has more than a profile keeps: `vouch convert FILE.vouch --out {0}` makes one of a recording (recording=keep), or the agent does with out={0}",
+            out.display()
+        ));
+    }
+    let text = has_ending("folded");
     if text { vouch_log::output::check(&out) } else { check(&out, ".svg or .folded") }?;
-    let read = Profile::read(profile, how.wanted.measure)?;
+    let read = how.wanted.measure.read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
     let by = by.map_err(about)?;

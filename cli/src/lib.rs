@@ -16,6 +16,7 @@ mod attach;
 mod audit;
 mod chosen;
 mod convert;
+mod counted;
 #[cfg(test)]
 mod damaged;
 mod diff;
@@ -178,19 +179,34 @@ enum Verb {
         #[command(flatten)]
         how: view::How,
     },
+    /// Print the version
+    #[command(hide = true)]
+    Version,
 }
 
 /// What the command line asks for.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| nearest(error).exit());
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let error = nearest(error);
+            let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
+            return written(error.print(), code);
+        }
+    };
     match answer(arguments.verb) {
-        Ok((text, code)) => match io::stdout().lock().write_all(text.as_bytes()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                refuse(&format!("the answer could not be written: {error}"))
-            }
-            _ => code,
-        },
+        Ok((text, code)) => written(io::stdout().lock().write_all(text.as_bytes()), code),
         Err(mistake) => refuse(&mistake),
+    }
+}
+
+/// The exit code after a text was written: a reader that has gone is no mistake.
+fn written(result: io::Result<()>, code: ExitCode) -> ExitCode {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            refuse(&format!("the answer could not be written: {error}"))
+        }
+        _ => code,
     }
 }
 
@@ -238,6 +254,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
         Verb::View { file, how } => view::view(&file, &how),
         Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),
+        Verb::Version => Ok(format!("vouch {}\n", env!("CARGO_PKG_VERSION"))),
     };
     told.map(|text| (text, ExitCode::SUCCESS))
 }

@@ -1,14 +1,18 @@
 //! What `vouch top`, `flame` and `diff` count: CPU time, or what the program allocated.
 //!
-//! A measure is a variant with its row in [`Measure::row`], and its samples in
-//! [`Profile::take_measure`](crate::profile::Profile::take_measure).
+//! A measure is a variant, with its way to read a profile in [`Measure::read`]. It must read no table
+//! that another measure needs: a profile of a long run has many.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Deserialize;
-use vouch_report::{float, grouped};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::document;
+use crate::profile::{Document, Profile, Samples, Shared, Thread, damaged};
 
 /// What samples count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -20,102 +24,89 @@ pub enum Measure {
     Alloc,
 }
 
-/// The unit of a weight of one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Unit {
-    Millis(f64),
-    Bytes,
-    /// One sample.
-    One,
-}
-
-/// What the weights of a profile's samples count.
-#[derive(Debug)]
-pub struct Counted {
-    /// In words.
-    pub what: Cow<'static, str>,
-    pub unit: Unit,
-}
-
-impl Counted {
-    pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
-
-    pub fn is_time(&self) -> bool {
-        self.each_ms().is_some()
-    }
-
-    /// The milliseconds that a weight of one stands for. `None` if that is no time.
-    pub fn each_ms(&self) -> Option<f64> {
-        if let Unit::Millis(each) = self.unit { Some(each) } else { None }
-    }
-
-    /// A weight in the unit of [`Self::key`]. `None` if samples have no unit.
-    pub fn value(&self, weight: u64) -> Option<f64> {
-        match self.unit {
-            Unit::Millis(each) => Some(float(weight) * each),
-            Unit::Bytes => Some(float(weight)),
-            Unit::One => None,
-        }
-    }
-
-    /// The unit's name in JSON.
-    pub fn key(&self) -> &'static str {
-        if self.unit == Unit::Bytes { "bytes" } else { "ms" }
-    }
-
-    /// A weight with its unit.
-    pub fn amount(&self, weight: u64) -> String {
-        match self.unit {
-            Unit::Millis(each) => format!("{:.1} ms", float(weight) * each),
-            Unit::Bytes => bytes(weight),
-            Unit::One => grouped(weight),
-        }
-    }
-
-    /// All weight of samples, in words.
-    pub fn total(&self, weight: u64, samples: u64) -> String {
-        let (what, number) = (&self.what, grouped(samples));
-        match self.unit {
-            Unit::Millis(_) => format!("{} of {what} in {number} samples", self.amount(weight)),
-            Unit::Bytes => format!("{} of allocated objects in {number} samples", bytes(weight)),
-            Unit::One => format!("{number} {what}, and of no time"),
+impl Measure {
+    /// Reads a profile with samples that count this.
+    pub fn read(self, file: &Path) -> Result<Profile, String> {
+        match self {
+            Self::Cpu => Profile::read(file),
+            Self::Alloc => read_allocations(file),
         }
     }
 }
 
-/// A number of bytes in the largest unit that keeps it above one.
-fn bytes(number: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
-    let unit = UNITS.into_iter().find(|(_, unit)| number >= *unit);
-    unit.map_or_else(
-        || format!("{number} B"),
-        |(name, unit)| format!("{:.1} {name}", float(number) / float(unit)),
-    )
+/// Reads a profile with its allocations as the samples. The frame on top is the class.
+fn read_allocations(file: &Path) -> Result<Profile, String> {
+    let document: Document<AllocatingThread> = document::read(file, document::no_profile)?;
+    let Document { meta, mut shared, threads } = document;
+    let stacks = shared.stacks();
+    let is_whole = |thread: &AllocatingThread| {
+        thread.js_allocations.as_ref().is_none_or(|allocations| allocations.is_whole(stacks))
+    };
+    if !threads.iter().all(is_whole) {
+        return Err(damaged(file));
+    }
+    let mut known = ClassStacks::default();
+    let threads = threads.into_iter().map(|thread| {
+        let AllocatingThread { name, tid, vouch_tids, js_allocations } = thread;
+        let samples = js_allocations.unwrap_or_default().into_samples(&mut known, &mut shared);
+        Thread { name, tid, vouch_tids, samples }
+    });
+    let threads = threads.collect();
+    let profile = Profile::of_allocations(file, Document { meta, shared, threads })?;
+    if profile.samples().next().is_none() {
+        let name = file.display();
+        return Err(format!("{name} has no allocations: record them with events=alloc, on JDK 11 or newer"));
+    }
+    Ok(profile)
+}
+
+/// A thread with its allocations, and without its samples of CPU time.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AllocatingThread {
+    name: String,
+    #[serde(default)]
+    tid: Value,
+    vouch_tids: Option<IgnoredAny>,
+    js_allocations: Option<Allocations>,
 }
 
 /// A thread's table of allocations, as the Firefox Profiler has it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Allocations {
-    pub class_name: Vec<String>,
-    pub weight: Vec<u64>,
-    pub stack: Vec<Option<usize>>,
+struct Allocations {
+    class_name: Vec<String>,
+    weight: Vec<u64>,
+    stack: Vec<Option<usize>>,
     /// In milliseconds.
-    pub time: Vec<f64>,
+    time: Vec<f64>,
 }
 
 impl Allocations {
     /// True if all columns have the same length, and no stack is outside of the table of stacks.
-    pub fn is_whole(&self, stacks: usize) -> bool {
+    fn is_whole(&self, stacks: usize) -> bool {
         let Self { class_name, weight, stack, time } = self;
         [class_name.len(), weight.len(), time.len()].iter().all(|length| *length == stack.len())
             && stack.iter().flatten().all(|stack| *stack < stacks)
+    }
+
+    /// The allocations as samples, with the class on top of each stack.
+    fn into_samples(self, known: &mut ClassStacks, shared: &mut Shared) -> Samples {
+        let Self { class_name, weight, stack, time } = self;
+        let stacks = class_name.into_iter().zip(stack).map(|(class, below)| {
+            let function = known.function(class, |class| shared.add_function(class));
+            Some(known.stack(below, function, || shared.add_stack(below, function)))
+        });
+        let stack = stacks.collect();
+        let mut last_ms = 0.0;
+        let time_deltas = time.into_iter().map(|time_ms| time_ms - std::mem::replace(&mut last_ms, time_ms));
+        Samples { stack, weight: Some(weight), vouch_context: None, time_deltas: Some(time_deltas.collect()) }
     }
 }
 
 /// The stacks with a class on top, each once.
 #[derive(Default)]
-pub struct ClassStacks {
+struct ClassStacks {
     /// By class.
     functions: HashMap<String, usize>,
     /// By the stack below, and the class's function.
@@ -124,23 +115,12 @@ pub struct ClassStacks {
 
 impl ClassStacks {
     /// The function that a class is shown as; `add` makes it.
-    pub fn function(&mut self, class: String, add: impl FnOnce(&str) -> usize) -> usize {
+    fn function(&mut self, class: String, add: impl FnOnce(&str) -> usize) -> usize {
         *self.functions.entry(class).or_insert_with_key(|class| add(class))
     }
 
     /// The stack with this function on top of another one; `add` makes it.
-    pub fn stack(&mut self, below: Option<usize>, function: usize, add: impl FnOnce() -> usize) -> usize {
+    fn stack(&mut self, below: Option<usize>, function: usize, add: impl FnOnce() -> usize) -> usize {
         *self.stacks.entry((below, function)).or_insert_with(add)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_have_a_unit_that_a_person_can_read() {
-        let texts = [0, 1_023, 1_024, 1_572_864, 5 << 30, 3 << 40].map(bytes);
-        assert_eq!(texts, ["0 B", "1023 B", "1.0 kB", "1.5 MB", "5.0 GB", "3.0 TB"]);
     }
 }

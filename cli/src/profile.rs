@@ -12,22 +12,28 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use vouch_formats::TOP_METHOD_UNCERTAIN;
-use vouch_profile::join::is_overlapping;
+use vouch_profile::join::{ContextKind, is_overlapping};
 use vouch_recording::VIRTUAL_THREAD;
 use vouch_report::{CPU_TIME, TrustReport};
 
+use crate::counted::{Counted, Unit};
 use crate::document;
-use crate::measure::{Allocations, ClassStacks, Counted, Measure, Unit};
 
 /// A profile of Vouch's.
-#[derive(Deserialize)]
 pub struct Profile {
     pub meta: Meta,
     pub shared: Shared,
     pub threads: Vec<Thread>,
-    /// What its samples count.
-    #[serde(skip)]
-    measure: Measure,
+    /// Its samples are allocations.
+    is_of_allocations: bool,
+}
+
+/// A profile as its file has it. `T` has the tables of a thread that are read.
+#[derive(Deserialize)]
+pub struct Document<T> {
+    pub meta: Meta,
+    pub shared: Shared,
+    pub threads: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -86,19 +92,10 @@ impl Recorded {
 /// The program's contexts, by row.
 #[derive(Deserialize, Default)]
 pub struct Contexts {
-    kinds: Vec<Kind>,
+    kinds: Vec<ContextKind>,
     outer: Vec<Option<usize>>,
     kind: Vec<usize>,
     values: Vec<Vec<usize>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Kind {
-    class: usize,
-    label: usize,
-    fields: Vec<usize>,
-    field_labels: Vec<usize>,
 }
 
 #[derive(Deserialize)]
@@ -138,21 +135,20 @@ pub struct Thread {
     pub name: String,
     /// The kernel's number, as a text where one process is not alone.
     #[serde(default)]
-    tid: Value,
+    pub tid: Value,
     /// All of its threads, where a track is of several.
-    vouch_tids: Option<IgnoredAny>,
-    samples: Samples,
-    js_allocations: Option<Allocations>,
+    pub vouch_tids: Option<IgnoredAny>,
+    pub samples: Samples,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Samples {
-    stack: Vec<Option<usize>>,
-    weight: Option<Vec<u64>>,
-    vouch_context: Option<Vec<Option<usize>>>,
+pub struct Samples {
+    pub stack: Vec<Option<usize>>,
+    pub weight: Option<Vec<u64>>,
+    pub vouch_context: Option<Vec<Option<usize>>>,
     /// From one to the next, in milliseconds.
-    time_deltas: Option<Vec<f64>>,
+    pub time_deltas: Option<Vec<f64>>,
 }
 
 /// A sample: its stack, its weight in intervals or bytes, its context, its thread, and its time.
@@ -166,52 +162,20 @@ pub struct Sample {
 }
 
 impl Profile {
-    /// Reads a profile whose samples are to count this.
-    pub fn read(file: &Path, measure: Measure) -> Result<Self, String> {
-        let name = file.display();
-        let mut profile: Self = document::read(file, document::no_profile)?;
-        if !profile.is_whole() {
-            return Err(format!(
-                "{name} refers to what is not in it: it was damaged, or written by another tool"
-            ));
-        }
-        profile.take_measure(measure).map_err(|why| format!("{name} {why}"))?;
-        Ok(profile)
+    /// Reads a profile with its samples.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        Self::checked(file, document::read(file, document::no_profile)?, false)
     }
 
-    /// Has the samples count this: if it is what was allocated, the class is the frame on top.
-    fn take_measure(&mut self, measure: Measure) -> Result<(), &'static str> {
-        self.measure = measure;
-        if measure == Measure::Cpu {
-            return Ok(());
-        }
-        let Self { shared, threads, .. } = self;
-        let mut known = ClassStacks::default();
-        for thread in threads.iter_mut() {
-            let allocations = thread.js_allocations.take();
-            let (mut stacks, mut weights, mut deltas, mut last_ms) = (vec![], vec![], vec![], 0.0);
-            if let Some(Allocations { class_name, weight, stack, time }) = allocations {
-                for (class, below) in class_name.into_iter().zip(stack) {
-                    let function = known.function(class, |class| shared.add_function(class));
-                    stacks.push(Some(known.stack(below, function, || shared.add_stack(below, function))));
-                }
-                weights = weight;
-                for time_ms in time {
-                    deltas.push(time_ms - last_ms);
-                    last_ms = time_ms;
-                }
-            }
-            thread.samples = Samples {
-                stack: stacks,
-                weight: Some(weights),
-                vouch_context: None,
-                time_deltas: Some(deltas),
-            };
-        }
-        if self.samples().next().is_none() {
-            return Err("has no allocations: record them with events=alloc, on JDK 11 or newer");
-        }
-        Ok(())
+    /// The profile of a file, with its allocations as the samples.
+    pub fn of_allocations(file: &Path, document: Document<Thread>) -> Result<Self, String> {
+        Self::checked(file, document, true)
+    }
+
+    fn checked(file: &Path, document: Document<Thread>, is_of_allocations: bool) -> Result<Self, String> {
+        let Document { meta, shared, threads } = document;
+        let profile = Self { meta, shared, threads, is_of_allocations };
+        if profile.is_whole() { Ok(profile) } else { Err(damaged(file)) }
     }
 
     fn is_whole(&self) -> bool {
@@ -223,7 +187,6 @@ impl Profile {
             let Samples { stack, weight, vouch_context, time_deltas } = &thread.samples;
             let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
             stack.iter().flatten().all(|stack| *stack < stacks)
-                && thread.js_allocations.as_ref().is_none_or(|allocations| allocations.is_whole(stacks))
                 && weight.as_ref().is_none_or(|weight| weight.len() == stack.len())
                 && time_deltas.as_ref().is_none_or(|times| times.len() == stack.len())
                 && vouch_context.as_ref().is_none_or(|column| {
@@ -314,14 +277,14 @@ impl Profile {
 
     /// That report, if its fates are of the samples that are counted.
     pub fn report_of_samples(&self) -> Option<TrustReport> {
-        self.report().filter(|_| self.measure == Measure::Cpu)
+        self.report().filter(|_| !self.is_of_allocations)
     }
 
     /// What its samples count, by its report as it was read. Of one that another version wrote, and
     /// that cannot be read, it is still known whether the samples are another profiler's, and
     /// whether they count time.
     pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
-        if self.measure == Measure::Alloc {
+        if self.is_of_allocations {
             return Counted::ALLOCATED;
         }
         let says = |key: &str| self.meta.report.get(key).is_some_and(Value::is_string);
@@ -337,7 +300,7 @@ impl Profile {
 
     /// How many stacks there are.
     pub fn stacks(&self) -> usize {
-        self.shared.stack_table.frame.len()
+        self.shared.stacks()
     }
 
     /// The stack of a stack's callers, which has a smaller number.
@@ -429,15 +392,20 @@ impl Profile {
 }
 
 impl Shared {
+    /// How many stacks there are.
+    pub fn stacks(&self) -> usize {
+        self.stack_table.frame.len()
+    }
+
     /// Adds a function that is no method, and gives its row.
-    fn add_function(&mut self, name: &str) -> usize {
+    pub fn add_function(&mut self, name: &str) -> usize {
         self.string_array.push(name.to_owned());
         self.func_table.name.push(self.string_array.len() - 1);
         self.func_table.name.len() - 1
     }
 
     /// Adds a stack with a function on top of another stack, and gives its row.
-    fn add_stack(&mut self, below: Option<usize>, function: usize) -> usize {
+    pub fn add_stack(&mut self, below: Option<usize>, function: usize) -> usize {
         self.frame_table.func.push(function);
         self.frame_table.category.push(None);
         if !self.frame_table.line.is_empty() {
@@ -485,4 +453,9 @@ pub struct Field {
     places: Vec<(usize, usize)>,
     /// It is one of virtual threads, of which some could not be identified.
     pub is_of_virtual_threads: bool,
+}
+
+/// What is said of a file that refers to rows of its tables that it does not have.
+pub fn damaged(file: &Path) -> String {
+    format!("{} refers to what is not in it: it was damaged, or written by another tool", file.display())
 }

@@ -17,7 +17,7 @@ use vouch_report::{
 };
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::measure::{Counted, Unit};
+use crate::counted::{Counted, Unit};
 use crate::profile::{Profile, Sample};
 use crate::tally::{Rows, Time};
 
@@ -43,7 +43,7 @@ pub struct Question {
     #[arg(long, value_enum, default_value_t = Order::Own)]
     sort: Order,
     /// List at most this many rows
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = row_count, allow_hyphen_values = true)]
     rows: usize,
     /// Print the rows as JSON, in milliseconds (or bytes) and as shares
     #[arg(long)]
@@ -59,7 +59,7 @@ enum Order {
 
 /// What there is to print.
 pub fn top(file: &Path, question: &Question) -> Result<String, String> {
-    let profile = Profile::read(file, question.wanted.measure)?;
+    let profile = question.wanted.measure.read(file)?;
     let about = |mistake| format!("{}: {mistake}", file.display());
     let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;
@@ -281,6 +281,11 @@ fn print_methods(
         let what = if lines { "lines" } else { "methods" };
         let _ = writeln!(text, "{} more {what}: --rows shows more", grouped(left as u64));
     }
+}
+
+/// Reads a number of rows.
+pub fn row_count(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "must be a whole number from 0 up, such as 20")
 }
 
 /// How long a name may be behind columns of this width: what the terminal has left, if it is one.

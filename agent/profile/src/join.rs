@@ -21,6 +21,7 @@ mod schemas;
 mod tables;
 mod tracks;
 
+pub use contexts::ContextKind;
 pub use opened::Source;
 pub use processes::is_overlapping;
 

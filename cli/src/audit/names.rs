@@ -11,7 +11,6 @@ use std::path::Path;
 use vouch_audit::{Audit, Progress, Whose, Word};
 
 use crate::document::{self, GZIP};
-use crate::measure::Measure;
 use crate::profile::Profile;
 use crate::unpack::gunzip;
 
@@ -88,7 +87,7 @@ fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Re
 
 /// Vouch shows all frames.
 fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
-    let profile = Profile::read(file, Measure::Cpu)?;
+    let profile = Profile::read(file)?;
     let run = profile.report().map(|report| report.run);
     let by = run.as_ref().map_or_else(|| "Vouch".to_owned(), |run| format!("Vouch {}", run.vouch));
     let (jdk, flags) = run.map_or_else(Default::default, |run| (run.jdk, run.vm_flags.join(" ")));

@@ -9,9 +9,10 @@ use std::path::Path;
 use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
+use crate::counted::Counted;
 use crate::flame;
-use crate::measure::{Counted, Measure, Unit};
-use crate::profile::{Profile, Recorded, Sample};
+use crate::measure::Measure;
+use crate::profile::{Recorded, Sample};
 use crate::tally::{Rows, Time};
 
 /// So many blocks, if the run is long enough for that.
@@ -23,6 +24,8 @@ const FILLED: u64 = 20;
 pub struct Run {
     name: String,
     samples: u64,
+    /// The weight of all of them.
+    weight: u64,
     /// What its samples count.
     pub counted: Counted,
     /// All of that time in milliseconds, by block; where it is no time, as if it were, for shares.
@@ -34,8 +37,27 @@ pub struct Run {
     /// Its stacks, if they are to be drawn, in microseconds, or as counts of what is no time.
     pub folded: Vec<String>,
     report: Option<TrustReport>,
+    /// The report's fates, if they are of what the run counts.
+    fates: Option<Fates>,
     began: Option<String>,
     recorded: Vec<Recorded>,
+}
+
+/// What became of the samples that a run counts.
+#[derive(Debug)]
+struct Fates {
+    words: String,
+    /// The part of the time of Java code, or of its samples, that has no stack that holds.
+    percent_without_stack: f64,
+}
+
+impl Fates {
+    fn from_report(report: &TrustReport) -> Self {
+        let fates = report.weights();
+        let without = fates.refuted + fates.unwalked + fates.dropped;
+        let percent_without_stack = 100.0 * without / (fates.sum() - fates.outside).max(1e-9);
+        Self { words: report.fates(), percent_without_stack }
+    }
 }
 
 /// What it is called, and how a run has it.
@@ -63,7 +85,7 @@ impl Run {
         thread: Option<&Regex>,
         drawn: bool,
     ) -> Result<Self, String> {
-        let profile = Profile::read(path, measure)?;
+        let profile = measure.read(path)?;
         let samples: Vec<Sample> = profile.samples_of(thread).filter(|sample| sample.weight > 0).collect();
         if samples.is_empty() {
             return Err(format!("{}: there is no such sample in it, so nothing to compare", path.display()));
@@ -87,10 +109,12 @@ impl Run {
         }
         let methods = rows.names.into_iter().zip(methods);
         let report = profile.report();
+        let fates = profile.report_of_samples().as_ref().map(Fates::from_report);
         let counted = profile.counted(report.as_ref());
         Ok(Self {
             name: path.display().to_string(),
             samples: samples.len() as u64,
+            weight: samples.iter().map(|sample| sample.weight).sum(),
             sample_ms: all.iter().sum::<f64>() / float(samples.len() as u64),
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
@@ -101,6 +125,7 @@ impl Run {
             },
             counted,
             report,
+            fates,
             began: profile.began(),
             recorded: profile.recorded(),
         })
@@ -127,21 +152,14 @@ impl Run {
         Path::new(&self.name).file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The report, if its fates are of what the run counts.
-    fn fates(&self) -> Option<&TrustReport> {
-        self.report.as_ref().filter(|_| self.counted.unit != Unit::Bytes)
-    }
-
     fn of_report(&self, of: impl Fn(&TrustReport) -> String) -> String {
         self.report.as_ref().map(of).unwrap_or_default()
     }
 
-    /// Of all time of Java code, or of its samples, in percent, what has no stack that holds.
+    /// The part of the time of Java code, or of its samples, in percent, that has no stack that
+    /// holds.
     pub fn without_stack(&self) -> f64 {
-        self.fates().map_or(0.0, |report| {
-            let fates = report.weights();
-            100.0 * (fates.refuted + fates.unwalked + fates.dropped) / (fates.sum() - fates.outside).max(1e-9)
-        })
+        self.fates.as_ref().map_or(0.0, |fates| fates.percent_without_stack)
     }
 }
 
@@ -152,24 +170,22 @@ fn listed(options: &[String]) -> String {
 /// The runs of one side in a line: the files, how much there is, how far it holds if it is the
 /// whole run.
 pub fn line(runs: &[Run], whole: bool) -> String {
-    let millis: f64 = runs.iter().flat_map(|run| &run.all).sum();
-    let samples = grouped(runs.iter().map(|run| run.samples).sum());
-    let name = runs.first().map(|run| plain(&run.name)).unwrap_or_default();
-    let mut times = runs.iter().map(|run| &*run.counted.what);
-    let time = times.next().filter(|first| times.all(|time| time == *first));
-    let all = if runs.iter().all(|run| run.counted.is_time()) {
-        format!("{millis:.0} ms of {} in {samples} samples", time.unwrap_or("time"))
-    } else if let [Run { counted, .. }, ..] = runs
-        && counted.unit == Unit::Bytes
-    {
-        format!("{time} in {samples} samples", time = counted.what)
+    let [samples, weight] =
+        [|run: &Run| run.samples, |run: &Run| run.weight].map(|of| runs.iter().map(of).sum::<u64>());
+    let Some((first, others)) = runs.split_first() else { return String::new() };
+    let name = plain(&first.name);
+    let all = if others.iter().all(|run| run.counted == first.counted) {
+        first.counted.total(weight, samples)
+    } else if runs.iter().all(|run| run.counted.is_time()) {
+        let millis: f64 = runs.iter().flat_map(|run| &run.all).sum();
+        format!("{millis:.1} ms of time in {} samples", grouped(samples))
     } else {
-        format!("{samples} {}", time.unwrap_or("samples"))
+        format!("{} samples", grouped(samples))
     };
     let (more, fates) = match runs {
         [_] if !whole => (String::new(), String::new()),
         [run] => {
-            let fates = run.fates().map(|report| format!("; {}", report.fates()));
+            let fates = run.fates.as_ref().map(|fates| format!("; {}", fates.words));
             (String::new(), fates.unwrap_or_default())
         }
         _ => (format!(" and {} more", runs.len() - 1), String::new()),

@@ -326,7 +326,7 @@ fn another_clocks_time_is_not_called_cpu_time() {
     let audited = |at: u64, clock: &str| audited("clock", at, clock);
     let (wall, other, cpu) = (audited(1, "wall"), audited(2, "wall"), audited(3, "cpu"));
     let told = text(&[wall.clone(), other.clone()], &[]);
-    assert_eq!(told.matches("2000 ms of wall-clock time in 2,000 samples").count(), 2, "{told}");
+    assert_eq!(told.matches("2000.0 ms of wall-clock time in 2,000 samples").count(), 2, "{told}");
     assert!(!told.contains("CPU") && !told.contains("note: the runs differ"), "{told}");
     let told = text(&[wall, cpu.clone()], &["--before", other.to_str().unwrap()]);
     assert!(
@@ -334,7 +334,7 @@ fn another_clocks_time_is_not_called_cpu_time() {
         "{told}"
     );
     let told = text(&[other.clone(), cpu.clone()], &["--before", audited(4, "cpu").to_str().unwrap()]);
-    assert!(told.contains("4000 ms of time in 4,000 samples"), "of two kinds it is neither: {told}");
+    assert!(told.contains("4000.0 ms of time in 4,000 samples"), "of two kinds it is neither: {told}");
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn what_counts_no_time_is_compared_by_its_samples() {
     let note = "note: the runs differ in what their samples count: samples of cache-misses and samples of page-faults";
     assert!(told.contains(note), "{told}");
     let told = text(&[one.clone(), audited("clock", 4, "cpu")], &["--all"]);
-    assert!(told.contains("self weight of") && told.contains("2000 ms of CPU time"), "{told}");
+    assert!(told.contains("self weight of") && told.contains("2000.0 ms of CPU time"), "{told}");
     let refused = run_diff(&[one, other], &["--time", "--before", faults.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--time compares times"), "{refused:?}");
 }
@@ -412,4 +412,37 @@ fn what_else_differs_is_told() {
             .stderr
             .starts_with(b"vouch: ")
     );
+}
+
+#[test]
+fn a_note_has_the_differing_part_of_long_command_lines() {
+    let long = "-Dsome.property=value ".repeat(300);
+    let commanded = |name: &str, at: u64, command: &str| {
+        let mut profile = profile(&mut Chance(at), 2000, EVEN);
+        let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
+        report["command"] = json!(command);
+        profile["meta"]["vouch"] = report;
+        file(&format!("command-{name}.json"), &profile)
+    };
+    let [before, after] = ["A 1", "B 2"].map(|end| format!("Shop {long}{end}"));
+    let told = text(&[commanded("a", 1, &before), commanded("b", 2, &after)], &[]);
+    assert!(told.contains("note: the runs differ in the command line: … A 1 and … B 2\n"), "{told}");
+    let [before, after] = ["A", "B"].map(|start| format!("{start} {long}"));
+    let told = text(&[commanded("c", 1, &before), commanded("d", 2, &after)], &[]);
+    let note = told.lines().find(|line| line.starts_with("note: ")).unwrap();
+    assert!(note.chars().count() < 300 && note.ends_with('…') && note.contains(": A -Dsome"), "{note}");
+}
+
+#[test]
+fn large_changes_that_are_uncertain_are_counted() {
+    let mut chance = Chance(5);
+    let mut run =
+        |name: &str, shares| file(&format!("uncertain-{name}.json"), &profile(&mut chance, 2000, shares));
+    // Of one run each, 5 points are uncertain and 40 are not.
+    let files = [run("a", [40.0, 20.0, 20.0, 15.0, 5.0]), run("b", [45.0, 15.0, 20.0, 15.0, 5.0])];
+    let told = text(&files, &[]);
+    assert!(told.contains("\n2 of 2 changes above 3 points are uncertain (--all lists them)\n"), "{told}");
+    let files = [run("c", [90.0, 5.0, 2.0, 2.0, 1.0]), run("d", [5.0, 90.0, 2.0, 2.0, 1.0])];
+    let told = text(&files, &[]);
+    assert!(!told.contains("are uncertain"), "{told}");
 }

@@ -205,3 +205,13 @@ fn what_nobody_said_cannot_be_asked_for() {
         assert!(output.status.code() == Some(1) && told.contains(why), "{arguments:?}: {told}");
     }
 }
+
+#[test]
+fn a_page_is_refused_with_what_makes_one() {
+    let refused = vouch(&["flame", "--out", "page.html"], &[&file("page.json", &profile([6, 3, 1]))]);
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.status.code() == Some(1) && why.contains("vouch convert FILE.vouch --out page.html"),
+        "{why}"
+    );
+}

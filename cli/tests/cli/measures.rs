@@ -98,6 +98,9 @@ fn diff_compares_what_was_allocated() {
     let arrays = told["methods"].as_array().unwrap().iter().find(|row| row["name"] == "byte[]").unwrap();
     let change = arrays["change"].as_f64().unwrap();
     assert!((change - (91.0 / 95.0 - 0.6)).abs() < 1e-6, "{arrays}");
+    let text = good(&["diff", "--measure", "alloc"], &[&before, &after]);
+    assert!(text.contains("diff-5.json: 10.0 MB of allocated objects in 4 samples"), "{text}");
+    assert!(text.contains("diff-90.json: 95.0 MB of allocated objects in 4 samples"), "{text}");
     let third = file("diff-third.json", &profile(7 << 20));
     let error = refused(
         &["diff", "--measure", "alloc", "--time", "--before", third.to_str().unwrap()],

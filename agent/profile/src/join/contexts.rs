@@ -13,17 +13,18 @@ const KEY: &str = "vouchContexts";
 
 #[derive(Default)]
 pub struct Contexts {
-    kinds: IndexSet<Kind>,
+    kinds: IndexSet<ContextKind>,
     rows: IndexSet<Row>,
 }
 
+/// A kind of contexts, as the profile has it: each number is a row of the table of strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
-    class: usize,
-    label: usize,
-    fields: Vec<usize>,
-    field_labels: Vec<usize>,
+pub struct ContextKind {
+    pub class: usize,
+    pub label: usize,
+    pub fields: Vec<usize>,
+    pub field_labels: Vec<usize>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -35,7 +36,7 @@ struct Row {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Columns {
-    kinds: Vec<Kind>,
+    kinds: Vec<ContextKind>,
     length: usize,
     outer: Vec<Option<usize>>,
     kind: Vec<usize>,
@@ -53,8 +54,8 @@ impl Contexts {
             rows.into_iter().map(|row| moved.string(row)).collect::<Result<Vec<_>, Wrong>>()
         };
         let mut kind_rows = Vec::new();
-        for Kind { class, label, fields, field_labels } in kinds {
-            let kind = Kind {
+        for ContextKind { class, label, fields, field_labels } in kinds {
+            let kind = ContextKind {
                 class: moved.string(class)?,
                 label: moved.string(label)?,
                 fields: strings(fields)?,

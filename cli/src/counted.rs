@@ -1,0 +1,89 @@
+//! What the weights of a profile's samples count, and how that is written.
+
+use std::borrow::Cow;
+
+use vouch_report::{float, grouped};
+
+/// The unit of a weight of one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unit {
+    Millis(f64),
+    Bytes,
+    /// One sample.
+    One,
+}
+
+/// What the weights of a profile's samples count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// In words.
+    pub what: Cow<'static, str>,
+    pub unit: Unit,
+}
+
+impl Counted {
+    pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
+
+    pub fn is_time(&self) -> bool {
+        self.each_ms().is_some()
+    }
+
+    /// The milliseconds that a weight of one stands for. `None` if that is no time.
+    pub fn each_ms(&self) -> Option<f64> {
+        if let Unit::Millis(each) = self.unit { Some(each) } else { None }
+    }
+
+    /// A weight in the unit of [`Self::key`]. `None` if samples have no unit.
+    pub fn value(&self, weight: u64) -> Option<f64> {
+        match self.unit {
+            Unit::Millis(each) => Some(float(weight) * each),
+            Unit::Bytes => Some(float(weight)),
+            Unit::One => None,
+        }
+    }
+
+    /// The unit's name in JSON.
+    pub fn key(&self) -> &'static str {
+        if self.unit == Unit::Bytes { "bytes" } else { "ms" }
+    }
+
+    /// A weight with its unit.
+    pub fn amount(&self, weight: u64) -> String {
+        match self.unit {
+            Unit::Millis(each) => format!("{:.1} ms", float(weight) * each),
+            Unit::Bytes => bytes(weight),
+            Unit::One => grouped(weight),
+        }
+    }
+
+    /// All weight of samples, in words.
+    pub fn total(&self, weight: u64, samples: u64) -> String {
+        let (what, number) = (&self.what, grouped(samples));
+        match self.unit {
+            Unit::Millis(_) => format!("{} of {what} in {number} samples", self.amount(weight)),
+            Unit::Bytes => format!("{} of allocated objects in {number} samples", bytes(weight)),
+            Unit::One => format!("{number} {what}, and of no time"),
+        }
+    }
+}
+
+/// A number of bytes in the largest unit that keeps it above one.
+fn bytes(number: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
+    let unit = UNITS.into_iter().find(|(_, unit)| number >= *unit);
+    unit.map_or_else(
+        || format!("{number} B"),
+        |(name, unit)| format!("{:.1} {name}", float(number) / float(unit)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_a_unit_that_a_person_can_read() {
+        let texts = [0, 1_023, 1_024, 1_572_864, 5 << 30, 3 << 40].map(bytes);
+        assert_eq!(texts, ["0 B", "1023 B", "1.0 kB", "1.5 MB", "5.0 GB", "3.0 TB"]);
+    }
+}
