@@ -113,12 +113,24 @@ fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -
 /// Why stacks are plausible and not proven, the most frequent reason first; `None` if no stack is.
 fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
     let reasons = BTreeMap::<String, PlausibleReport>::deserialize(reasons).ok()?;
-    let mut rows: Vec<(&String, &PlausibleReport)> = reasons.iter().collect();
-    rows.sort_by_key(|(_, row)| Reverse(row.samples));
+    // Several of the report's reasons may have the same words.
+    let mut by_words = BTreeMap::<String, (u64, f64, Vec<&str>)>::new();
+    for (name, PlausibleReport { samples, weight_ms, .. }) in &reasons {
+        let (all_samples, all_weight_ms, names) = by_words.entry(reason(name)).or_default();
+        *all_samples += samples;
+        *all_weight_ms += weight_ms;
+        names.push(name);
+    }
+    let mut rows: Vec<_> = by_words.into_iter().collect();
+    rows.sort_by_key(|(_, (samples, ..))| Reverse(*samples));
     let mut text = "\nwhy stacks are plausible, not proven (a stack may have several reasons):\n".to_owned();
-    for (name, PlausibleReport { samples, weight_ms, .. }) in &rows {
-        let share = all_ms.map_or_else(String::new, |all| percent(100.0 * weight_ms / all));
-        let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({name})", plain(&reason(name)));
+    for (words, (samples, weight_ms, names)) in &rows {
+        // A stack with two of these reasons is in both numbers.
+        let at_most = if names.len() > 1 { "≤ " } else { "" };
+        let share =
+            all_ms.map_or_else(String::new, |all| format!("{at_most}{}", percent(100.0 * weight_ms / all)));
+        let samples = format!("{at_most}{samples}");
+        let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({})", plain(words), plain(&names.join(", ")));
     }
     (!rows.is_empty()).then_some(text)
 }

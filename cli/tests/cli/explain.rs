@@ -70,6 +70,22 @@ fn the_list_also_says_why_stacks_are_plausible() {
 }
 
 #[test]
+fn reasons_with_the_same_words_share_a_row() {
+    let mut report = report(0);
+    report["weight_ms"] = json!({ "signals": 200.0 });
+    report["plausible_because"] = json!({
+        "method_handle": { "samples": 3, "weight_ms": 5.0, "alone_ms": 5.0 },
+        "handle_target": { "samples": 4, "weight_ms": 7.0, "alone_ms": 7.0 },
+    });
+    let text = good(&explain(&file("same-words", report.to_string().as_bytes()), None));
+    let rows: Vec<&str> = text.lines().filter(|row| row.contains("method handle")).collect();
+    let [row] = rows[..] else { panic!("{text}") };
+    let words: Vec<&str> = row.split_whitespace().collect();
+    let expected = "≤ 7 ≤ 6.0 % a call through a method handle or reflection (handle_target, method_handle)";
+    assert_eq!(words.join(" "), expected);
+}
+
+#[test]
 fn one_refutation_is_shown_with_its_place() {
     let path = file("one.json", report(2).to_string().as_bytes());
     let text = good(&explain(&path, Some("2")));
