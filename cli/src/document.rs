@@ -127,11 +127,37 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
             Ok(Kind::FlightRecorder) => {
                 format!("{name} is a Flight Recorder file: `vouch audit {name} --out FILE` makes a profile of it, `vouch merge` puts it into one")
             }
-            _ => format!("{name} is no JSON, so neither a trust report nor a profile: {error}"),
+            _ => match other_format(file) {
+                Some(what) => format!(
+                    "{name} is {what}, which has less than a profile: name the .json.gz or .json file of the same run, or make one of its recording (`vouch recover FILE.vouch`)"
+                ),
+                None => format!("{name} is no JSON, so neither a trust report nor a profile: {error}"),
+            },
         },
         Category::Data => other(file),
     })?;
     document.ok_or_else(|| other(file))
+}
+
+/// What a file is that Vouch writes for other programs, by how it begins.
+fn other_format(file: &Path) -> Option<&'static str> {
+    let mut first = Vec::new();
+    File::open(file).and_then(|file| file.take(4096).read_to_end(&mut first)).ok()?;
+    let text = String::from_utf8_lossy(&first);
+    let start = text.trim_start().to_ascii_lowercase();
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        return Some("a page for a browser (.html)");
+    }
+    if start.starts_with("<?xml") || start.starts_with("<svg") {
+        return Some("a picture (.svg)");
+    }
+    let is_folded = |line: &str| {
+        let count = line.rsplit_once(' ').map(|(_, count)| count);
+        count.is_some_and(|count| count.parse::<u64>().is_ok())
+    };
+    // The last line may be cut.
+    let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+    (!whole.is_empty() && whole.lines().all(is_folded)).then_some("a list of folded stacks (.folded)")
 }
 
 /// Opens a file, and tells its first byte: that of gzip, if it is packed.

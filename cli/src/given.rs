@@ -237,11 +237,22 @@ impl Given {
         let words = words.iter().map(|word| word.clone().into_owned());
         let parts: Vec<String> = words.chain(given).chain(self.words.iter().cloned()).collect();
         match parts.iter().find(|part| part.contains(',')) {
-            Some(part) => Err(format!(
-                "{part}: a comma separates the agent's options, so a value or the current folder's name must not contain one; join lists by +"
-            )),
+            Some(part) => {
+                Err(format!("{part}: a comma separates the agent's options: {}", without_comma(part)))
+            }
             None => Ok(parts.join(",")),
         }
+    }
+}
+
+/// What to write instead of a comma in an option, or in the folder's name that was put before it.
+fn without_comma(part: &str) -> &'static str {
+    match part.split_once('=').map_or(part, |(name, _)| name) {
+        "threads" => "write `.` for a comma in a name, or `a|b` for two names",
+        "events" | "recovery" => "join the words of a list by +",
+        "sources" => "join paths by `:`, and rename a folder or file that has a comma in its name",
+        name if FILES.contains(&name) => "choose a file and a folder without one in their names",
+        _ => "choose a value without one",
     }
 }
 
@@ -350,5 +361,16 @@ mod tests {
         let mut given = given("");
         given.values.push((vouch_report::options::find("threads").unwrap(), "a{1,2}".to_owned()));
         assert!(given.text(&[]).unwrap_err().contains("a comma separates"));
+        for (key, remedy) in [
+            ("threads", "write `.` for a comma"),
+            ("events", "by +"),
+            ("out", "choose a file"),
+            ("depth", "value"),
+        ] {
+            let mut given = Given::default();
+            given.values.push((vouch_report::options::find(key).unwrap(), "a,b".to_owned()));
+            let refused = given.text(&[]).unwrap_err();
+            assert!(refused.contains(remedy) && refused.contains("a,b"), "{refused}");
+        }
     }
 }

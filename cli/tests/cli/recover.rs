@@ -97,6 +97,29 @@ fn what_is_no_profile_is_told_what_makes_one_of_it() {
 }
 
 #[test]
+fn a_file_for_another_program_is_named_with_what_to_pass_instead() {
+    let folder = folder("other-formats");
+    drop(recording(&folder, "a"));
+    let (out, err) = told(&recover(
+        &folder,
+        &["a.vouch", "--out", "a.folded", "--out", "a.html", "--out", "a.svg", "--out", "a.json"],
+    ));
+    assert!(err.is_empty() && folder.join("a.svg").exists(), "{out}{err}");
+    for (file, what) in [
+        ("a.folded", "a list of folded stacks (.folded)"),
+        ("a.html", "a page for a browser"),
+        ("a.svg", "a picture"),
+    ] {
+        for command in ["top", "explain", "view"] {
+            let vouch =
+                Command::new(env!("CARGO_BIN_EXE_vouch")).args([command, file]).current_dir(&folder).output();
+            let (_, err) = told(&vouch.unwrap());
+            assert!(err.contains(&format!("{file} is {what}")) && err.contains(".json.gz or .json"), "{err}");
+        }
+    }
+}
+
+#[test]
 fn every_format_and_the_report_are_to_be_had() {
     let folder = folder("formats");
     drop(recording(&folder, "a"));
