@@ -72,8 +72,37 @@ fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, Strin
         eprintln!("reading {} …", plain(&recording.to_string_lossy()));
     }
     let (document, merged) = vouch_profile::merge::merge(document, file, &choice)?;
+    if merged.shown() == 0 {
+        return Err(nothing_to_add(&profile.display().to_string(), &merged));
+    }
     let out = rewritten.write(&document)?;
     Ok(text(&out, &merged))
+}
+
+/// Why a recording has no event for a profile, and what to do about it.
+fn nothing_to_add(profile: &str, merged: &Merged) -> String {
+    let Merged { recording, stranger, outside, unreadable, left_out, .. } = merged;
+    let mut reasons = Vec::new();
+    if *outside > 0 {
+        reasons.push(format!("{} of its events are before or after the profile", grouped(*outside)));
+    }
+    if let Some(pid) = stranger {
+        reasons.push(format!("it is of another process ({pid})"));
+    }
+    if *unreadable > 0 {
+        reasons.push(format!("{} of its events are damaged", grouped(*unreadable)));
+    }
+    if !left_out.is_empty() {
+        reasons.push(format!(
+            "{} of its kinds describe states and not events (--events 'jdk.*' adds them all)",
+            left_out.len()
+        ));
+    }
+    if reasons.is_empty() {
+        reasons.push("it has no events".to_owned());
+    }
+    let remedy = if *outside > 0 { ": name the recording of the same run" } else { "" };
+    format!("{recording} adds nothing to {profile}, and no file was written: {}{remedy}", reasons.join("; "))
 }
 
 fn text(out: &str, merged: &Merged) -> String {

@@ -6,6 +6,8 @@ mod events;
 mod explain;
 mod flame;
 mod measures;
+mod merge;
 mod recover;
 mod top;
+mod usage;
 mod view;
