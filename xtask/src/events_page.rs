@@ -112,8 +112,7 @@ it. What is missing:
 
 ## All kinds
 
-`cargo xtask events-page` makes this page from the catalogue in `agent/recording/src/kinds.rs`.
-`vouch events` prints the same.
+`vouch events` prints this table.
 
 ";
 
