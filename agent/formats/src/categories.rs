@@ -28,7 +28,7 @@ const STANDINGS: [&str; 7] = [
 ];
 
 /// Each with its colour and its parts; those of "No stack" are the reasons.
-const CATEGORIES: [(&str, &str, &[&str]); 8] = [
+const CATEGORIES: [(&str, &str, &[&str]); 9] = [
     ("Other", "grey", &["Other"]),
     ("Application", "yellow", &STANDINGS),
     ("Library", "green", &STANDINGS),
@@ -37,6 +37,7 @@ const CATEGORIES: [(&str, &str, &[&str]); 8] = [
     ("VM", "orange", &["Other", "GC", "JIT compiler"]),
     ("No stack", "darkgrey", &["Other"]),
     ("Refuted", "red", &["Other"]),
+    ("Allocated class", "purple", &["Other"]),
 ];
 
 /// All of them: the same in each profile, so that those of several processes can be put together.
@@ -62,6 +63,7 @@ pub fn index(category: Category) -> u8 {
         Category::Vm(_) => 5,
         Category::NoStack => 6,
         Category::Refuted => 7,
+        Category::Class => 8,
     }
 }
 

@@ -115,7 +115,7 @@ impl<'a> TrackColumns<'a> {
             vouch_tids: (track.threads.len() > 1)
                 .then(|| track.threads.iter().map(|thread| life(thread)).collect()),
             samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
-            js_allocations: AllocationColumns::of(recording, &track.threads),
+            js_allocations: AllocationColumns::new(recording, &track.threads),
             markers,
         }
     }

@@ -3,9 +3,11 @@
 //! It must never tell a row twice, or one before those that it refers to, and never look at what it
 //! has told already: a recording has millions of rows, and some come ten times in a second.
 
+use std::collections::HashMap;
+
 use vouch_recording::{
-    Allocation, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
-    Stored, Thread, ThreadId,
+    Amount, Amounts, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow,
+    Refuted, Stored, Thread, ThreadId,
 };
 
 use crate::wire;
@@ -53,7 +55,8 @@ struct OfThread {
     samples: usize,
     refuted: usize,
     marks: usize,
-    allocations: usize,
+    /// How many amounts of each measure have been written.
+    amounts: HashMap<&'static str, usize>,
 }
 
 /// The time behind which half of the samples are that were taken between two times.
@@ -108,7 +111,11 @@ impl Told {
                 samples: first,
                 refuted: thread.refuted().partition_point(|refuted| refuted.time_ns < time_ns),
                 marks: since(thread.marks(), time_ns),
-                allocations: thread.allocations().partition_point(|allocation| allocation.time_ns < time_ns),
+                amounts: thread
+                    .amounts()
+                    .iter()
+                    .map(|(measure, rows)| (measure.key, rows.partition_point(|row| row.time_ns < time_ns)))
+                    .collect(),
             });
         }
         told
@@ -316,8 +323,8 @@ impl OfThread {
             refuted: new(thread.refuted(), &mut self.refuted, room)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(refuted).collect()),
             marks: marks(thread.marks(), &mut self.marks, room),
-            allocations: new(thread.allocations(), &mut self.allocations, room)
-                .map_or(Vec::new(), |(_, rows)| rows.iter().map(allocation).collect()),
+            allocations: Vec::new(),
+            amounts: amounts(thread.amounts(), &mut self.amounts, room),
         }
     }
 
@@ -326,7 +333,10 @@ impl OfThread {
         self.samples < thread.samples().len()
             || self.refuted < thread.refuted().len()
             || self.marks < thread.marks().len()
-            || self.allocations < thread.allocations().len()
+            || thread
+                .amounts()
+                .iter()
+                .any(|(measure, rows)| self.amounts.get(measure.key).copied().unwrap_or(0) < rows.len())
     }
 }
 
@@ -412,9 +422,27 @@ fn marks(marks: &[Mark], told: &mut usize, room: &mut usize) -> Vec<wire::Mark> 
     new.iter().map(mark).collect()
 }
 
-fn allocation(allocation: &Allocation) -> wire::Allocation {
-    let Allocation { time_ns, stack, class, bytes, stands_for } = *allocation;
-    wire::Allocation { time_ns, stack: maybe(stack), class: row(class), bytes, stands_for }
+/// The amounts that were not written yet, one message for each measure.
+fn amounts(
+    amounts: &Amounts,
+    written: &mut HashMap<&'static str, usize>,
+    room: &mut usize,
+) -> Vec<wire::Amounts> {
+    let mut messages = Vec::new();
+    for (measure, rows) in amounts.iter() {
+        let Some((_, rows)) = new(rows, written.entry(measure.key).or_default(), room) else { continue };
+        let mut message = wire::Amounts { measure: measure.key.to_owned(), ..wire::Amounts::default() };
+        let mut last_ns = 0;
+        for Amount { time_ns, stack, amount, events } in rows {
+            message.time_ns.push(time_ns.wrapping_sub(last_ns).cast_signed());
+            last_ns = *time_ns;
+            message.stack.push(row(*stack));
+            message.amount.push(*amount);
+            message.events.push(*events);
+        }
+        messages.push(message);
+    }
+    messages
 }
 
 /// The rows that were not told yet and for which there is room, and which the first of them is; now

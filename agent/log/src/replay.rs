@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::iter;
 use std::num::NonZeroU32;
 
+use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    Allocation, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
-    FuncId, FuncRow, Id, Leaf, Mark, MarkKind, MarkKindId, Recording, RefutationId, RefutationRow, Refuted,
-    ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
+    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
+    FuncId, FuncRow, Id, Leaf, Mark, MarkKind, MarkKindId, Measure, Recording, RefutationId, RefutationRow,
+    Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
-
 use vouch_sample::MAX_VALUES;
 
 use crate::ids::Ids;
@@ -317,9 +317,33 @@ impl Replay {
         for wire::Allocation { time_ns, stack, class, bytes, stands_for } in &part.allocations {
             match self.strings.get(*class).zip(self.stacks.maybe(*stack).ok()) {
                 Some((class, stack)) => {
-                    let (bytes, stands_for) = (*bytes, *stands_for);
-                    let allocation = Allocation { time_ns: *time_ns, stack, class, bytes, stands_for };
-                    self.recording.allocation(thread, allocation);
+                    let class = self.recording.strings().get(class).to_owned();
+                    let stack = self.recording.stack_of_class(stack, &class);
+                    let amount = Amount {
+                        time_ns: *time_ns,
+                        stack,
+                        amount: *stands_for,
+                        events: stands_for.div_ceil((*bytes).max(1)),
+                    };
+                    self.recording.amount(thread, &ALLOCATED, amount);
+                }
+                None => self.lost.passed_over += 1,
+            }
+        }
+        part.amounts.iter().for_each(|amounts| self.amounts(thread, amounts));
+    }
+
+    /// Samples of one measure. Those of a measure that this version does not have are passed over.
+    fn amounts(&mut self, thread: ThreadId, amounts: &wire::Amounts) {
+        let wire::Amounts { measure, time_ns, stack, amount, events } = amounts;
+        let measure = Measure::from_key(measure).filter(|measure| **measure != CPU);
+        let mut last_ns = 0_u64;
+        for (((time, stack), amount), events) in time_ns.iter().zip(stack).zip(amount).zip(events) {
+            last_ns = last_ns.wrapping_add_signed(*time);
+            match measure.zip(self.stacks.get(*stack)) {
+                Some((measure, stack)) => {
+                    let amount = Amount { time_ns: last_ns, stack, amount: *amount, events: *events };
+                    self.recording.amount(thread, measure, amount);
                 }
                 None => self.lost.passed_over += 1,
             }
@@ -387,5 +411,47 @@ impl Replay {
         let within = |told: u64, before: u64| told.min(MOST_DROPPED).max(before);
         self.dropped = (within(process.dropped, samples), within(process.dropped_weight, weight));
         self.recording.dropped(self.dropped.0 - samples, self.dropped.1 - weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(part: wire::Thread) -> wire::Block {
+        let description = wire::Description { name: "main".to_owned(), ..wire::Description::default() };
+        let part = wire::Thread { description: Some(description), ..part };
+        let strings = wire::Strings { first: 0, text: vec!["byte[]".to_owned()] };
+        let tables = wire::Tables { strings: Some(strings), ..wire::Tables::default() };
+        wire::Block { tables: Some(tables), threads: vec![part], ..wire::Block::default() }
+    }
+
+    #[test]
+    fn allocations_of_an_older_file_become_amounts() {
+        let old = wire::Allocation { time_ns: 7, stack: 0, class: 0, bytes: 24, stands_for: 4_000 };
+        let mut replay = Replay::default();
+        replay.take(&thread(wire::Thread { allocations: vec![old], ..wire::Thread::default() }));
+        let recording = &replay.recording;
+        let [amount] = recording.threads()[0].amounts().get(&ALLOCATED) else { panic!("one amount") };
+        assert_eq!((amount.time_ns, amount.amount, amount.events), (7, 4_000, 167));
+        let frame = recording.frames().get(recording.stacks().get(amount.stack).frame);
+        assert_eq!(recording.strings().get(recording.funcs().get(frame.func).name), "byte[]");
+    }
+
+    #[test]
+    fn a_measure_that_this_version_lacks_is_counted_as_passed_over() {
+        let amounts = |measure: &str| wire::Amounts {
+            measure: measure.to_owned(),
+            time_ns: vec![1, 1],
+            stack: vec![0, 0],
+            amount: vec![5, 5],
+            events: vec![1, 1],
+        };
+        for measure in ["cpu", "moonlight"] {
+            let mut replay = Replay::default();
+            let part = wire::Thread { amounts: vec![amounts(measure)], ..wire::Thread::default() };
+            replay.take(&thread(part));
+            assert_eq!(replay.lost.passed_over, 2, "{measure}");
+        }
     }
 }

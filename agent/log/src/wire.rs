@@ -238,8 +238,29 @@ pub struct Thread {
     pub refuted: Vec<Refuted>,
     #[prost(message, repeated, tag = "5")]
     pub marks: Vec<Mark>,
+    /// What recordings of version 0.1 have of allocations. It is only read.
     #[prost(message, repeated, tag = "6")]
     pub allocations: Vec<Allocation>,
+    /// One message for each measure other than CPU time.
+    #[prost(message, repeated, tag = "7")]
+    pub amounts: Vec<Amounts>,
+}
+
+/// Samples of one measure, in columns of equal length.
+#[derive(Clone, PartialEq, Message)]
+pub struct Amounts {
+    /// The measure's key.
+    #[prost(string, tag = "1")]
+    pub measure: String,
+    /// The time since the sample before in this block; of the first, since 0.
+    #[prost(sint64, repeated, tag = "2")]
+    pub time_ns: Vec<i64>,
+    #[prost(uint32, repeated, tag = "3")]
+    pub stack: Vec<u32>,
+    #[prost(uint64, repeated, tag = "4")]
+    pub amount: Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub events: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -361,6 +382,7 @@ pub enum Category {
     VmJit = 7,
     Refuted = 8,
     NoStack = 9,
+    Class = 10,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
@@ -406,7 +428,7 @@ const UNITS: [(Told, Unit); 6] = [
     (Told::Percentage, Unit::Percentage),
 ];
 
-const CATEGORIES: [(Whose, Category); 10] = [
+const CATEGORIES: [(Whose, Category); 11] = [
     (Whose::Other, Category::Other),
     (Whose::Application, Category::Application),
     (Whose::Library, Category::Library),
@@ -417,6 +439,7 @@ const CATEGORIES: [(Whose, Category); 10] = [
     (Whose::Vm(VmPart::Jit), Category::VmJit),
     (Whose::Refuted, Category::Refuted),
     (Whose::NoStack, Category::NoStack),
+    (Whose::Class, Category::Class),
 ];
 
 const FATES: [(Option<Became>, Fate); 7] = [

@@ -15,6 +15,8 @@ pub enum Category {
     Refuted,
     /// There are no frames; what stands in the stack's place says why.
     NoStack,
+    /// The class of an allocated object, as the leaf of the stack that allocated it.
+    Class,
 }
 
 /// What the VM itself was doing.

@@ -17,11 +17,12 @@ use crate::ids::{
     StackId, StringId, ThreadId,
 };
 use crate::marks::{Mark, MarkKind, MarkKinds, Unit};
+use crate::measures::{Amount, Measure};
 use crate::refutations::{Refutation, RefutationRow, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
-use crate::thread::{Allocation, Refuted, Sample, Thread};
+use crate::thread::{Refuted, Sample, Thread};
 
 /// The tables, threads and samples of one run.
 #[derive(Debug, Default)]
@@ -195,9 +196,26 @@ impl Recording {
         }
     }
 
-    /// What a thread allocated.
-    pub fn allocation(&mut self, thread: ThreadId, allocation: Allocation) {
-        self.touch(thread).allocate(allocation);
+    /// A sample of a measure other than CPU time.
+    pub fn amount(&mut self, thread: ThreadId, measure: &'static Measure, amount: Amount) {
+        self.touch(thread).add_amount(measure, amount);
+    }
+
+    /// The stack with the class of an allocated object as its leaf. Without a stack the class is
+    /// the only frame.
+    pub fn stack_of_class(&mut self, allocated_by: Option<StackId>, class: &str) -> StackId {
+        let func = Func {
+            name: class,
+            category: Category::Class,
+            source: None,
+            line: None,
+            resource: None,
+            // The front-end's filter for Java frames must keep it.
+            java: true,
+        };
+        let func = self.func(func);
+        let frame = self.frame(func, None);
+        self.stack(allocated_by, frame)
     }
 
     /// Something comes of it.

@@ -4,8 +4,9 @@
 //! them when it writes. A stored sample must stay within 32 bytes: there are millions.
 
 use crate::fate::{Fate, Tally};
-use crate::ids::{ContextId, RefutationId, StackId, StringId};
+use crate::ids::{ContextId, RefutationId, StackId};
 use crate::marks::Mark;
+use crate::measures::{Amount, Amounts, CPU, Measure};
 
 /// One sample, with what became of it.
 #[derive(Debug, Clone, Copy)]
@@ -47,16 +48,6 @@ pub struct Refuted {
     pub how: RefutationId,
 }
 
-/// An object that was allocated, and what it stands for.
-#[derive(Debug, Clone, Copy)]
-pub struct Allocation {
-    pub time_ns: u64,
-    pub stack: Option<StackId>,
-    pub class: StringId,
-    pub bytes: u64,
-    pub stands_for: u64,
-}
-
 /// A thread under one of its names. Whoever has it can read it; only a recording changes it.
 #[derive(Debug)]
 pub struct Thread {
@@ -72,7 +63,7 @@ pub struct Thread {
     changes: Vec<Change>,
     refuted: Vec<Refuted>,
     marks: Vec<Mark>,
-    allocations: Vec<Allocation>,
+    amounts: Amounts,
     /// The weight of the stored samples.
     weight: u64,
     /// Something came of it since that was last asked.
@@ -92,7 +83,7 @@ impl Thread {
             changes: Vec::new(),
             refuted: Vec::new(),
             marks: Vec::new(),
-            allocations: Vec::new(),
+            amounts: Amounts::default(),
             weight: 0,
             touched: false,
         }
@@ -103,7 +94,7 @@ impl Thread {
         Self {
             ended_ns: self.ended_ns,
             marks: self.marks.clone(),
-            allocations: self.allocations.clone(),
+            amounts: self.amounts.clone(),
             ..Self::new(&self.name, self.tid, self.started_ns)
         }
     }
@@ -130,8 +121,8 @@ impl Thread {
         self.marks.push(mark);
     }
 
-    pub(crate) fn allocate(&mut self, allocation: Allocation) {
-        self.allocations.push(allocation);
+    pub(crate) fn add_amount(&mut self, measure: &'static Measure, amount: Amount) {
+        self.amounts.add(measure, amount);
     }
 
     pub fn name(&self) -> &str {
@@ -175,9 +166,16 @@ impl Thread {
         self.marks.truncate(count);
     }
 
-    /// What it allocated, as it came.
-    pub fn allocations(&self) -> &[Allocation] {
-        &self.allocations
+    /// The thread's amounts of all measures but CPU time.
+    pub fn amounts(&self) -> &Amounts {
+        &self.amounts
+    }
+
+    /// The stacks of one measure's samples, each with how much the sample stands for.
+    pub fn weights(&self, measure: &Measure) -> impl Iterator<Item = (StackId, u64)> {
+        let samples = if *measure == CPU { self.samples() } else { &[] };
+        let samples = samples.iter().map(|sample| (sample.stack, sample.weight.into()));
+        samples.chain(self.amounts.get(measure).iter().map(|amount| (amount.stack, amount.amount)))
     }
 
     /// As they came: maybe slightly out of order.
@@ -214,7 +212,12 @@ impl Thread {
         let changes = self.changes.capacity() * size_of::<Change>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
         let marks = self.marks.capacity() * size_of::<Mark>();
-        let allocations = self.allocations.capacity() * size_of::<Allocation>();
-        (samples + changes + refuted + marks + allocations + self.name.capacity() + size_of::<Self>()) as u64
+        (samples
+            + changes
+            + refuted
+            + marks
+            + self.amounts.bytes()
+            + self.name.capacity()
+            + size_of::<Self>()) as u64
     }
 }

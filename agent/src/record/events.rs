@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP};
-use vouch_recording::{Allocation, Mark, Recording, StackId, Unit};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Mark, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
 use vouch_signal::event;
@@ -134,9 +135,10 @@ impl Recorder {
         match (thread, values) {
             (Some(thread), [_, bytes, stands_for, ..]) if row.mark.key == ALLOCATION.mark.key => {
                 let class = Some(text).filter(|text| !text.is_empty()).unwrap_or("[unknown class]");
-                let class = self.recording.string(class);
-                let allocation = Allocation { time_ns: began_ns, stack, class, bytes, stands_for };
-                self.recording.allocation(thread, allocation);
+                let stack = self.recording.stack_of_class(stack, class);
+                let objects = stands_for.div_ceil(bytes.max(1));
+                let amount = Amount { time_ns: began_ns, stack, amount: stands_for, events: objects };
+                self.recording.amount(thread, &ALLOCATED, amount);
             }
             _ => {
                 let kind = self.recording.mark_kind(*row.mark);

@@ -1,46 +1,53 @@
-//! What a track's threads allocated: the front-end's call tree counts it instead of time, where it
-//! is asked to.
+//! The allocated bytes of a track's threads. The front-end's call tree can count them instead of
+//! time.
 //!
-//! The front-end knows allocations of JavaScript's: what it calls a class name is the class of an
-//! object, what it calls the nursery is nothing that the JVM tells.
+//! The front-end has a table for allocations of JavaScript. Its class names are the classes of
+//! objects here. The JVM reports nothing that could fill its column for the nursery.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::{Allocation, Recording, Thread};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Recording, Thread};
 
 use super::time::Micros;
 use crate::json::{Column, Repeat, Row};
 
-/// The table of a track; it has none where nothing was recorded.
+/// The table of a track.
 pub struct AllocationColumns<'a> {
     recording: &'a Recording,
-    allocations: Vec<&'a Allocation>,
+    amounts: Vec<&'a Amount>,
 }
 
 impl<'a> AllocationColumns<'a> {
-    pub fn of(recording: &'a Recording, threads: &[&'a Thread]) -> Option<Self> {
-        let mut allocations: Vec<_> = threads.iter().flat_map(|thread| thread.allocations()).collect();
-        allocations.sort_by_key(|allocation| allocation.time_ns);
-        (!allocations.is_empty()).then_some(Self { recording, allocations })
+    /// The table, or `None` if no allocation of these threads was recorded.
+    pub fn new(recording: &'a Recording, threads: &[&'a Thread]) -> Option<Self> {
+        let amounts = threads.iter().flat_map(|thread| thread.amounts().get(&ALLOCATED));
+        let mut amounts: Vec<_> = amounts.collect();
+        amounts.sort_by_key(|amount| amount.time_ns);
+        (!amounts.is_empty()).then_some(Self { recording, amounts })
+    }
+
+    /// The leaf of an amount's stack: the class.
+    fn class(&self, amount: &Amount) -> &'a str {
+        let frame = self.recording.stacks().get(amount.stack).frame;
+        let func = self.recording.frames().get(frame).func;
+        self.recording.strings().get(self.recording.funcs().get(func).name)
     }
 }
 
 impl Serialize for AllocationColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = || self.allocations.iter();
-        let length = self.allocations.len();
+        let rows = || self.amounts.iter();
+        let length = self.amounts.len();
         let mut table = serializer.serialize_struct("jsAllocations", 9)?;
         table.serialize_field("time", &Column(|| rows().map(|row| Micros::from_nanos(row.time_ns))))?;
-        table.serialize_field(
-            "className",
-            &Column(|| rows().map(|row| self.recording.strings().get(row.class))),
-        )?;
+        table.serialize_field("className", &Column(|| rows().map(|row| self.class(row))))?;
         table.serialize_field("typeName", &Repeat("Object", length))?;
         table.serialize_field("coarseType", &Repeat("Object", length))?;
-        table.serialize_field("weight", &Column(|| rows().map(|row| row.stands_for)))?;
+        table.serialize_field("weight", &Column(|| rows().map(|row| row.amount)))?;
         table.serialize_field("weightType", "bytes")?;
         table.serialize_field("inNursery", &Repeat(false, length))?;
-        table.serialize_field("stack", &Column(|| rows().map(|row| row.stack.map(Row))))?;
+        table.serialize_field("stack", &Column(|| rows().map(|row| Row(row.stack))))?;
         table.serialize_field("length", &length)?;
         table.end()
     }

@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
-use vouch_recording::{
-    Allocation, Category, Fate, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart,
-};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Category, Fate, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart};
 
 use crate::common::{START_NS, sample, stack, written};
 
@@ -173,16 +172,18 @@ fn what_a_thread_allocated_is_weighed_in_bytes_in_the_order_of_time() {
     let stood = stack(&mut recording, &["main", "make"]);
     let main = recording.add_thread("main", 1, START_NS);
     recording.add_thread("idle", 2, START_NS);
-    let class = recording.string("byte[]");
-    for (at, stack) in [(2_000_000, None), (1_000_000, Some(stood))] {
-        let allocation =
-            Allocation { time_ns: START_NS + at, stack, class, bytes: 24, stands_for: 4_000 + at };
-        recording.allocation(main, allocation);
+    let stacks = [None, Some(stood)].map(|below| recording.stack_of_class(below, "byte[]"));
+    for (at, stack) in [2_000_000, 1_000_000].into_iter().zip(stacks) {
+        let amount = Amount { time_ns: START_NS + at, stack, amount: 4_000 + at, events: 1 };
+        recording.amount(main, &ALLOCATED, amount);
     }
     let profile = written(&recording);
     let table = &profile["threads"][0]["jsAllocations"];
     assert_eq!(table["weight"], json!([1_004_000, 2_004_000]));
-    assert_eq!(table["stack"], json!([stood.row(), null]));
+    assert_eq!(table["stack"], json!([stacks[1].row(), stacks[0].row()]));
+    let offsets = &profile["shared"]["stackTable"]["prefixOffset"];
+    let caller_rows = stacks.map(|stack| stack.row() as u64 - offsets[stack.row()].as_u64().unwrap());
+    assert_eq!(caller_rows, [stacks[0].row() as u64, stood.row() as u64], "the class is the leaf");
     assert_eq!(
         (&table["className"][0], &table["weightType"], &table["length"]),
         (&json!("byte[]"), &json!("bytes"), &json!(2))

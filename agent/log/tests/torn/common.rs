@@ -11,9 +11,10 @@ use std::path::PathBuf;
 
 use vouch_formats::{Format, Meta};
 use vouch_log::{Recovered, State, Writer, read};
+use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{
-    Allocation, Category, Certainty, Fate, Func, Leaf, Mark, Recording, Refutation, Refuted, Sample,
-    ThreadId, Unit, VmPart, kinds,
+    Amount, Category, Certainty, Fate, Func, Leaf, Mark, Recording, Refutation, Refuted, Sample, ThreadId,
+    Unit, VmPart, kinds,
 };
 use vouch_report::{Rate, Run};
 
@@ -131,10 +132,12 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         }
         recording.mark((number.is_multiple_of(2)).then_some(thread), mark);
     }
-    let class = recording.string("byte[]");
-    let allocation =
-        Allocation { time_ns: START_NS + at, stack: Some(proven), class, bytes: 24, stands_for: 4096 };
-    recording.allocation(thread, allocation);
+    let stack = recording.stack_of_class(Some(proven), "byte[]");
+    recording.amount(
+        thread,
+        &ALLOCATED,
+        Amount { time_ns: START_NS + at, stack, amount: 4096, events: number },
+    );
     recording.dropped(number % 2, 3 * (number % 2));
     if number % 5 == 3 {
         recording.end_thread(thread, START_NS + at + MS);

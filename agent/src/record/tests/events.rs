@@ -1,6 +1,7 @@
 //! Events on their way into the recording: whose they are, what they are about, and where their
 //! threads stood.
 
+use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
 use vouch_sample::{Event, Frame, MethodId, pad_values};
@@ -204,10 +205,9 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     );
     assert_eq!((mark.values[1], mark.stack), (900, None));
     let thread = &recording.threads()[0];
-    let [allocation] = thread.allocations() else { panic!("one object: {:?}", thread.allocations()) };
-    assert_eq!((allocation.bytes, allocation.stands_for), (24, 4_000));
-    assert_eq!(recording.strings().get(allocation.class), "byte[]");
-    assert_eq!(functions(recording, allocation.stack), ["shop.Main.store"]);
+    let [amount] = thread.amounts().get(&ALLOCATED) else { panic!("one object: {:?}", thread.amounts()) };
+    assert_eq!((amount.amount, amount.events), (4_000, 167), "so many objects of 24 bytes");
+    assert_eq!(functions(recording, Some(amount.stack)), ["byte[]", "shop.Main.store"]);
     assert!(thread.marks().is_empty());
 }
 

@@ -1,0 +1,111 @@
+//! The measures: what samples count, one row each.
+//!
+//! CPU time is in a thread's samples. Each other measure is in the thread's amounts. To add a
+//! measure, write its row here and call `Recording::amount` where the event is recorded.
+
+use std::fmt;
+
+use crate::ids::StackId;
+
+/// What samples count.
+pub struct Measure {
+    /// The measure's name in files and options: one word.
+    pub key: &'static str,
+    /// The measure's name for a person.
+    pub name: &'static str,
+    pub unit: MeasureUnit,
+    /// What one event is, in the plural.
+    pub events: &'static str,
+    /// How to record the measure, for a person who asks for it and has none.
+    pub remedy: &'static str,
+}
+
+/// The unit of a measure's amounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasureUnit {
+    /// Intervals of the recording's clock: a sample's weight.
+    Intervals,
+    Bytes,
+}
+
+/// CPU time, or what the clock of the recording's samples counts.
+pub static CPU: Measure = Measure {
+    key: "cpu",
+    name: "CPU time",
+    unit: MeasureUnit::Intervals,
+    events: "samples",
+    remedy: "no CPU time was recorded",
+};
+
+/// Bytes that were allocated on the Java heap, by stack and class. The class is the leaf.
+pub static ALLOCATED: Measure = Measure {
+    key: "alloc",
+    name: "allocated bytes",
+    unit: MeasureUnit::Bytes,
+    events: "objects",
+    remedy: "record them with events=alloc, on JDK 11 or newer",
+};
+
+/// All measures, in the order in which a person is offered them.
+pub static MEASURES: [&Measure; 2] = [&CPU, &ALLOCATED];
+
+impl Measure {
+    /// The measure with this key.
+    pub fn from_key(key: &str) -> Option<&'static Self> {
+        MEASURES.into_iter().find(|measure| measure.key == key)
+    }
+}
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Measure {}
+
+impl fmt::Debug for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key)
+    }
+}
+
+/// A sample of a measure other than CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amount {
+    /// On CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    pub stack: StackId,
+    /// How much the sample stands for, in the measure's unit.
+    pub amount: u64,
+    /// How many events the sample stands for.
+    pub events: u64,
+}
+
+/// A thread's amounts, by measure.
+#[derive(Debug, Clone, Default)]
+pub struct Amounts(Vec<(&'static Measure, Vec<Amount>)>);
+
+impl Amounts {
+    pub(crate) fn add(&mut self, measure: &'static Measure, amount: Amount) {
+        match self.0.iter_mut().find(|(known, _)| *known == measure) {
+            Some((_, amounts)) => amounts.push(amount),
+            None => self.0.push((measure, vec![amount])),
+        }
+    }
+
+    /// The measures that have amounts, with these in the order in which they were recorded.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Measure, &[Amount])> {
+        self.0.iter().map(|(measure, amounts)| (*measure, &amounts[..]))
+    }
+
+    /// The amounts of one measure, in the order in which they were recorded.
+    pub fn get(&self, measure: &Measure) -> &[Amount] {
+        self.iter().find(|(known, _)| *known == measure).map_or(&[], |(_, amounts)| amounts)
+    }
+
+    /// The memory that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, amounts)| amounts.capacity() * size_of::<Amount>()).sum()
+    }
+}
