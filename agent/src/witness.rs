@@ -16,7 +16,7 @@
 //! scenario `LateIds`, which would find nothing otherwise.
 //!
 //! **Invariant 19.** A witness calls no walk wrong that may be right. Its grade is fixed before the
-//! two are compared. Held by: `record/tests/witness.rs`; `scripts/witness-page`, where each
+//! two are compared. Held by: `record/tests/witness.rs`; `cargo xtask page witness`, where each
 //! contradiction of a proven stack was examined.
 
 use std::collections::HashMap;

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use vouch_report::float;
 
-use crate::report::Of;
+use crate::report::RunReport;
 
 /// MiB recorded, seconds of CPU time, and of the file: KiB written for a minute of CPU time, and
 /// its part of that time.
 pub fn line(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
-    let report = Of::read(file)?.report;
+    let report = RunReport::read(file)?.report;
     let written = report.run.recording_file.ok_or("there was no recording on disk")?;
     let cpu_ms = report.run.cpu_ms.ok_or("the report has no CPU time of the process")?;
     if cpu_ms <= 0.0 {

@@ -1,13 +1,9 @@
-//! `cargo xtask`: what the scripts make of trust reports, typed, so that a figure that is renamed
-//! does not build.
+//! `cargo xtask`: makes pages of docs, and checks the repository.
 //!
-//!     xtask trust-page MAJOR-PROGRAM.json…         tables of fates, refutations, power and cost
-//!     xtask witness-page MAJOR-MODE-PROGRAM.json… tables of what the JVM itself said of the stacks
-//!     xtask lies-page MAJOR-MODE-PROGRAM.json…    the same of a walker that is known to be wrong now and then: how often, and in what
-//!     xtask recovery-page MAJOR-MODE.RUN-PROGRAM.json|collapsed… tables of bad stacks with recovery and without
-//!     xtask depth-page MAJOR-MODE.WALKER.DEPTH.RUN-deep.json… a table of what a sample costs by depth
+//! It reads trust reports typed, so a value that is renamed does not build.
+//!
+//!     xtask page NAME [--help]                    a page of docs, or a part of it; `page --list`
 //!     xtask clock-page MAJOR.merged.json…         a table of how well the Flight Recorder's times fit
-//!     xtask events-page                           docs/events.md, from the catalogue
 //!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
 //!     xtask manual FOLDER                         the command's manual pages and completions, as a release has them
 //!     xtask sbom METADATA.json FOLDER [NAME VERSION LICENCE TEXT]…   what a release is built of, by `cargo metadata`, and what else is in
@@ -22,54 +18,44 @@
 //!     xtask accuracy-twins|accuracy-sweep|accuracy-slowed MAJOR-PROFILER-PROGRAM.json…   how far profiles are from the programs' own clocks
 //!     xtask accuracy-timing TOP.json TIMED.json   the same of the Flight Recorder's method timing
 //!     xtask accuracy-guesses MAJOR-ROUNDS-PART.json…   how right the methods on top are in a program that names its parts
-//!     xtask true-stacks MAJOR-MODE-PROGRAM.json…   a line for each run, and what it refuted
-//!     xtask true-stacks-page …                     the same as tables
-//!     xtask true-stacks-refuted …                  how many stacks were refuted in all of them
 //!     xtask sample --seed N                        60 doc comments and 60 names at random, for a reading test
 //!     xtask circles [--list [CRATE]…|--lower]      which modules depend on each other in circles
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
 //!
-//! It must never write a figure that is in none of its files.
+//! It must never write a number that is in none of its files.
 #![forbid(unsafe_code)]
 
 mod accuracy;
 mod circles;
 mod clock_page;
-mod depth_page;
 mod endurance;
-mod events_page;
 mod guesses;
 mod jfr_kinds;
-mod lies_page;
 mod manual;
 mod merged;
-mod peer;
-mod recovery_page;
+mod page;
 mod report;
 mod sample;
 mod sbom;
 mod soak;
 mod trial_page;
-mod true_stacks;
-mod trust_page;
-mod witness_page;
 mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use report::Of;
-
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
     let page = match words.peek().map(String::as_str) {
-        Some("events-page") => Some(events_page::page()),
         Some("jfr-events-page") => Some(jfr_kinds::page()),
         _ => None,
     };
     if let Some(page) = page {
         print!("{page}");
         return ExitCode::SUCCESS;
+    }
+    if words.next_if(|word| word == "page").is_some() {
+        return print(page::run(&words.collect::<Vec<_>>()));
     }
     if words.next_if(|word| word == "sample").is_some() {
         return print(sample::run(&words.collect::<Vec<_>>()));
@@ -81,11 +67,6 @@ fn main() -> ExitCode {
         return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
     }
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
-        Some("trust-page") => |files| Ok(trust_page::page(&reports(files)?)),
-        Some("witness-page") => |files| Ok(witness_page::page(&reports(files)?)),
-        Some("lies-page") => |files| Ok(lies_page::page(&reports(files)?)),
-        Some("recovery-page") => recovery_page::page,
-        Some("depth-page") => |files| depth_page::page(&reports(files)?),
         Some("clock-page") => clock_page::page,
         Some("manual") => |folders| match folders {
             [share] => manual::write(share).map(|()| String::new()).map_err(|error| error.to_string()),
@@ -109,15 +90,9 @@ fn main() -> ExitCode {
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
         Some("soak-page") => soak::page,
-        Some("true-stacks") => |files| Ok(true_stacks::lines(&reports(files)?)),
-        Some("true-stacks-page") => |files| Ok(true_stacks::page(&reports(files)?)),
-        Some("true-stacks-refuted") => {
-            |files| Ok(format!("{}\n", true_stacks::all_refuted(&reports(files)?)))
-        }
         _ => {
             eprintln!(
-                "usage: cargo xtask events-page|jfr-events-page|circles|sample|words, or jfr-settings|jfr-kinds|trust-page|witness-page|lies-page|recovery-page|depth-page|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest|true-stacks|true-stacks-page|\
-                 true-stacks-refuted FILE…"
+                "usage: cargo xtask page|jfr-events-page|circles|sample|words, or jfr-settings|jfr-kinds|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
             );
             return ExitCode::from(2);
         }
@@ -139,8 +114,4 @@ fn print(made: Result<String, String>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn reports(files: &[PathBuf]) -> Result<Vec<Of>, String> {
-    files.iter().map(|file| Of::read(file)).collect()
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use vouch_report::{TrustReport, float, grouped};
 
 /// A report and the run that it is of.
 #[derive(Debug)]
-pub struct Of {
+pub struct RunReport {
     pub major: u32,
     /// Empty where the runs have none.
     pub mode: String,
@@ -18,7 +18,12 @@ pub struct Of {
     pub report: TrustReport,
 }
 
-impl Of {
+/// Reads these reports.
+pub fn reports(files: &[PathBuf]) -> Result<Vec<RunReport>, String> {
+    files.iter().map(|file| RunReport::read(file)).collect()
+}
+
+impl RunReport {
     /// Reads `MAJOR-PROGRAM.json` or `MAJOR-MODE-PROGRAM.json`.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
@@ -108,7 +113,7 @@ pub mod tests {
     use vouch_report::{EdgeReport, HandlerTime, Power, Run, Signals};
 
     /// A report whose figures are all different.
-    pub fn report(major: u32, mode: &str, program: &str) -> Of {
+    pub fn report(major: u32, mode: &str, program: &str) -> RunReport {
         let mut report = TrustReport {
             samples: Signals { signals: 1_000, ..Signals::default() },
             weight_ms: Some(Signals { signals: 2_000.0, ..Signals::default() }),
@@ -136,7 +141,7 @@ pub mod tests {
             handler_ns: Some(HandlerTime { total_ms: 20.0, ..HandlerTime::default() }),
             ..Run::default()
         };
-        Of { major, mode: mode.to_owned(), program: program.to_owned(), report }
+        RunReport { major, mode: mode.to_owned(), program: program.to_owned(), report }
     }
 
     #[test]
@@ -146,8 +151,8 @@ pub mod tests {
 
     #[test]
     fn a_file_that_is_no_report_is_named() {
-        let told = Of::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
+        let told = RunReport::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
         assert!(told.starts_with("/nowhere/25-mix.json: "), "{told}");
-        assert!(Of::read(Path::new("mix.json")).is_err());
+        assert!(RunReport::read(Path::new("mix.json")).is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use vouch_report::{TrustReport, grouped};
 
-use crate::report::{Of, table};
+use crate::report::{RunReport, table};
 
 /// The figures at the end of the row of a run that has not failed.
 const FIGURES: usize = 6;
@@ -17,7 +17,7 @@ const FIGURES: usize = 6;
 /// all their walks faulted, and how many samples there are, and are refuted.
 pub fn row(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
-    let Of { report, .. } = Of::read(file)?;
+    let RunReport { report, .. } = RunReport::read(file)?;
     let Walks { own, asgct, recovered } = Walks::of(&report);
     let fates = &report.samples.fates;
     let crashed = report.run.unwalked.get("crashed").copied().unwrap_or(0);

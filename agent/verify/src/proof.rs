@@ -13,7 +13,7 @@
 //! # Invariants
 //!
 //! **Invariant 11.** Proof refutes nothing that is true. It notices what is false. Held by:
-//! `scripts/true-stacks` (stacks by GetStackTrace of real programs; a bounded run in
+//! `cargo xtask page true-stacks` (stacks by GetStackTrace of real programs; a bounded run in
 //! `scripts/test`) for the first; the report's `power` and `java-tests/profile/Proof.java` (of a
 //! walker that is broken at a known rate, that share is refuted) for the second.
 

@@ -1,8 +1,8 @@
 //! What the VM calls by itself: methods of class loaders, of the class library's linker,
 //! constructors of exceptions.
 //!
-//! A name on these lists must be one that some VM really calls: `scripts/true-stacks` finds those
-//! that are lacking.
+//! A name on these lists must be one that some VM really calls. `cargo xtask page true-stacks` finds
+//! the names that are lacking.
 
 use crate::proof::method::Method;
 

@@ -1,14 +1,31 @@
-//! The page of all events, from the catalogue.
+//! docs/events.md: all events, from the catalogue.
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use vouch_recording::kinds::{ALLOCATION, EVENTS, EventKind};
+
+use super::document::write_whole;
+use super::interface::Page;
+
+/// The events that `events=` records, from the catalogue (no run)
+#[derive(Args, Debug)]
+pub struct Events {}
+
+impl Page for Events {
+    const NAME: &'static str = "events";
+    const DOCUMENT: &'static str = "docs/events.md";
+
+    fn make(self) -> Result<(), String> {
+        write_whole(Self::DOCUMENT, &page())
+    }
+}
 
 /// The facts that the list of all kinds has, so that a kind's own table leaves them out.
 const IN_THE_LIST: [&str; 3] = ["JDK", "Default", "Fields"];
 
 /// The text of docs/events.md.
-pub fn page() -> String {
+fn page() -> String {
     let mut text = String::from(HEAD);
     text.push_str("| word | JDK | default | what | fields |\n|---|---|---|---|---|\n");
     for kind in EVENTS {
@@ -120,10 +137,10 @@ it. What is missing:
 mod tests {
     #[test]
     fn the_page_is_that_of_the_catalogue() {
-        let written = include_str!("../../docs/events.md");
+        let written = include_str!("../../../docs/events.md");
         assert!(
             written == super::page(),
-            "docs/events.md is not the catalogue's: cargo xtask events-page > docs/events.md"
+            "docs/events.md differs from the catalogue: run cargo xtask page events"
         );
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use vouch_report::{float, grouped};
 
-use crate::report::{Of, kinds, table};
-use crate::witness_page::Sum;
+use super::sum::Sum;
+use crate::report::{RunReport, kinds, table};
 
 /// By what proof had made of them.
 const FATES: [&str; 3] = ["refuted", "plausible", "proven"];
 
 /// The table: by program and JDK.
-pub fn page(reports: &[Of]) -> String {
+pub fn page(reports: &[RunReport]) -> String {
     let mut sums: BTreeMap<(String, u32), Sum> = BTreeMap::new();
     for of in reports {
         sums.entry((of.program.clone(), of.major)).or_default().add(&of.report.run.witness);

@@ -1,15 +1,66 @@
-//! What Vouch says of real programs, as docs/proof.md has it: fates, refutations, the power of
-//! proof and its cost.
+//! The tables of docs/proof.md on real programs: fates, refutations, the power of proof, its cost.
 
+use clap::Args;
 use vouch_report::{Power, Signals, float, grouped};
 
-use crate::report::{Of, kinds, percent, share, table};
+use super::document::Output;
+use super::interface::Page;
+use super::runner::{Outcome, Runner, files_with_ending, processors, shown};
+use crate::report::{RunReport, kinds, percent, reports, share, table};
+
+/// Fates, refutations, power and cost of proof in real programs
+#[derive(Args, Debug)]
+pub struct Trust {
+    /// How long each program runs
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    #[arg(long, value_delimiter = ' ', default_value = "17 21 25 27")]
+    jdks: Vec<u32>,
+    /// Programs of java-tests/workloads
+    #[arg(long, value_delimiter = ' ', default_value = "javac mix")]
+    workloads: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Page for Trust {
+    const NAME: &'static str = "trust";
+    const DOCUMENT: &'static str = "docs/proof.md";
+
+    fn make(self) -> Result<(), String> {
+        let runner = Runner::new(Self::NAME)?;
+        runner.fetch_workloads()?;
+        runner.clear_runs()?;
+        let runs = runner.runs.display();
+        for jdk in runner.jdks(&self.jdks)? {
+            for name in &self.workloads {
+                println!("JDK {}: {name} for {} s", jdk.major, self.seconds);
+                let run = format!("{}-{name}", jdk.major);
+                let log = runner.logs.join(format!("{run}.log"));
+                let agent = runner.agent(&format!(
+                    "interval=1ms,engine=perf,quiet,out={runs}/profile.folded,report={runs}/{run}.json"
+                ));
+                if runner.workload(name, self.seconds, &jdk, &[agent], &log)? != Outcome::Done {
+                    return Err(format!("{run} failed: see {}", shown(&log)));
+                }
+            }
+        }
+        let tables = page(&reports(&files_with_ending(&runner.runs, ".json")?)?);
+        let text = format!(
+            "`perf` at 1 ms, {} s of each program on a machine of {} processors. Shares are of the time of all\n\
+             samples; `outside` is mostly the JIT compilers.",
+            self.seconds,
+            processors()
+        );
+        self.output.put(Self::DOCUMENT, "trust-page", &text, &tables)
+    }
+}
 
 /// The tables, by program and JDK.
-pub fn page(reports: &[Of]) -> String {
-    let mut reports: Vec<&Of> = reports.iter().collect();
+fn page(reports: &[RunReport]) -> String {
+    let mut reports: Vec<&RunReport> = reports.iter().collect();
     reports.sort_by_key(|of| (&of.program, of.major));
-    let of_each = |row: fn(&Of) -> Vec<String>| {
+    let of_each = |row: fn(&RunReport) -> Vec<String>| {
         reports.iter().map(move |of| [vec![of.program.clone(), of.major.to_string()], row(of)].concat())
     };
     let fates = table(
@@ -57,7 +108,7 @@ pub fn page(reports: &[Of]) -> String {
     )
 }
 
-fn fates(of: &Of) -> Vec<String> {
+fn fates(of: &RunReport) -> Vec<String> {
     let Signals { signals: weight, fates } = of.report.weight_ms.unwrap_or_default();
     let walked = fates.proven + fates.plausible + fates.refuted;
     let shares = [fates.proven, fates.plausible, fates.refuted, fates.unwalked, fates.outside];
@@ -67,14 +118,14 @@ fn fates(of: &Of) -> Vec<String> {
         .collect()
 }
 
-fn refutations(of: &Of) -> Vec<String> {
+fn refutations(of: &RunReport) -> Vec<String> {
     let edges = &of.report.run.edges;
     // Ungrouped: commas part them.
     let distinct = [edges.proven, of.explained(), edges.refuted].map(|count| count.to_string()).join(", ");
     vec![kinds(&of.report.run.refuted), distinct, kinds(&edges.explained)]
 }
 
-fn power(of: &Of) -> Vec<String> {
+fn power(of: &RunReport) -> Vec<String> {
     let run = &of.report.run;
     let power = |name| {
         let Power { tried, noticed } = run.power.get(name).copied().unwrap_or_default();

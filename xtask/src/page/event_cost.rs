@@ -1,0 +1,139 @@
+//! The table of docs/cost.md on events: what each kind costs a program that does nothing else.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Args;
+
+use super::document::Output;
+use super::interface::Page;
+use super::runner::{Outcome, Runner, at, last_line, processors, run_logged, shown};
+use super::spread::middle;
+use crate::report::table;
+
+/// What an event of each kind costs, without a profiler, with Vouch and with JFR
+///
+/// It needs a JDK of 17 or newer. All values of a row are from runs in turns.
+#[derive(Args, Debug)]
+pub struct EventCost {
+    /// Runs of each kind in each way
+    #[arg(long, default_value_t = 3)]
+    turns: u32,
+    /// Kinds of events; all by default
+    #[arg(long, value_delimiter = ' ')]
+    kinds: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Vouch's kinds, each with JFR's events for the same.
+const KINDS: [(&str, &[&str]); 9] = [
+    ("gc", &["jdk.GarbageCollection"]),
+    ("monitor", &["jdk.JavaMonitorEnter"]),
+    ("wait", &["jdk.JavaMonitorWait"]),
+    ("park", &["jdk.ThreadPark"]),
+    ("alloc", &["jdk.ObjectAllocationSample"]),
+    ("exception", &["jdk.JavaExceptionThrow"]),
+    ("class", &["jdk.ClassLoad", "jdk.ClassDefine"]),
+    ("jit", &["jdk.Compilation"]),
+    ("deopt", &["jdk.Deoptimization"]),
+];
+
+impl Page for EventCost {
+    const NAME: &'static str = "event-cost";
+    const DOCUMENT: &'static str = "docs/cost.md";
+
+    fn make(self) -> Result<(), String> {
+        let runner = Runner::new(Self::NAME)?;
+        runner.clear_runs()?;
+        let classes = runner.runs.join("classes");
+        runner.compile(&runner.newest, &classes, &["java-tests/cost/EventCost.java"])?;
+        let mut rows = Vec::new();
+        for (kind, events) in KINDS {
+            if !self.kinds.is_empty() && !self.kinds.iter().any(|named| named == kind) {
+                continue;
+            }
+            println!("{kind}: {} times without a profiler, with Vouch, with JFR", self.turns);
+            let settings = runner.runs.join(format!("{kind}.jfc"));
+            fs::write(&settings, jfr_settings(events)).map_err(|error| at(&settings, &error))?;
+            rows.push(self.row(&runner, kind, &settings)?);
+        }
+        let text = format!(
+            "Nanoseconds of the process's CPU time for one event: the middle of {} runs of 2 s, and the middle\n\
+             half. {}, `-XX:+UseSerialGC`, a machine of {} processors.",
+            self.turns,
+            release_of(&runner.newest)?,
+            processors()
+        );
+        let head = [
+            "kind",
+            "without a profiler",
+            "Vouch, `events=off`",
+            "Vouch, `events=KIND`",
+            "JFR, the same event",
+        ];
+        self.output.put(Self::DOCUMENT, "event-cost", &text, &table(&head, rows))
+    }
+}
+
+impl EventCost {
+    fn row(&self, runner: &Runner, kind: &str, settings: &Path) -> Result<Vec<String>, String> {
+        let runs = runner.runs.display();
+        let vouch = |events: &str| {
+            let files = format!("out={runs}/profile.json,report={runs}/{kind}.json");
+            vec![runner.agent(&format!("quiet,interval=10s,{files},events={events}"))]
+        };
+        let jfr = format!("-XX:StartFlightRecording:settings={},filename={runs}/r.jfr", settings.display());
+        let ways = [vec![], vouch("off"), vouch(kind), vec![jfr, "-Xlog:jfr*=off".to_owned()]];
+        let mut nanos = [const { Vec::new() }; 4];
+        for _ in 0..self.turns {
+            for (options, nanos) in ways.iter().zip(&mut nanos) {
+                nanos.push(once(runner, kind, options)?);
+            }
+        }
+        let mut row = vec![format!("`{kind}`")];
+        for nanos in &nanos {
+            row.push(middle(nanos, |value| format!("{value}"))?);
+        }
+        Ok(row)
+    }
+}
+
+/// The CPU time of one event, in nanoseconds.
+fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64, String> {
+    let log = runner.logs.join("run.log");
+    let mut java = Runner::java(&runner.newest, 60);
+    java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args((kind == "jit").then_some("-Xcomp")).args(options);
+    java.arg("-cp").arg(runner.runs.join("classes")).args(["EventCost", kind]);
+    let outcome = run_logged(&mut java, &log)?;
+    let text = fs::read_to_string(&log).map_err(|error| at(&log, &error))?;
+    let nanos = text.lines().find_map(|line| line.strip_prefix("ns=")?.split(' ').next()?.parse().ok());
+    nanos
+        .filter(|_| outcome == Outcome::Done)
+        .ok_or_else(|| format!("{kind} failed with {options:?}: {}: see {}", last_line(&log), shown(&log)))
+}
+
+/// JFR's settings that record these events alone, with stacks, however short they are.
+fn jfr_settings(events: &[&str]) -> String {
+    let mut text =
+        String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><configuration version=\"2.0\">\n");
+    for event in events {
+        let _ = writeln!(
+            text,
+            "<event name=\"{event}\"><setting name=\"enabled\">true</setting>\
+             <setting name=\"stackTrace\">true</setting><setting name=\"threshold\">0 ms</setting></event>"
+        );
+    }
+    text + "</configuration>\n"
+}
+
+/// `JDK 25.0.1`
+fn release_of(home: &Path) -> Result<String, String> {
+    let output = Command::new(home.join("bin/java")).arg("-version").output();
+    let output = output.map_err(|error| at(home, &error))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let version = text.split('"').nth(1).ok_or_else(|| format!("java -version printed {text}"))?;
+    Ok(format!("JDK {version}"))
+}

@@ -1,0 +1,240 @@
+//! Runs programs on JDKs under profilers, for all pages.
+//!
+//! JDKs, packages and workloads are those of `scripts/lib`, which tests share. A run counts only if
+//! its program did its work: a workload checks its own results. All runs use a copy of the agent, so
+//! that a build during the runs changes nothing.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The agent and what it is tried on.
+#[derive(Debug)]
+pub struct Runner {
+    /// The folder of all logs.
+    pub logs: PathBuf,
+    /// What the runs wrote. It stays until the page is made again.
+    pub runs: PathBuf,
+    /// The newest JDK that the tests' own tools run on.
+    pub newest: PathBuf,
+    /// The copies of the agent and of the command.
+    bin: PathBuf,
+}
+
+/// A JDK of this machine.
+#[derive(Debug, Clone)]
+pub struct Jdk {
+    pub major: u32,
+    pub home: PathBuf,
+}
+
+/// How a workload ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did its work, and its results were right.
+    Done,
+    /// It cannot run on this JDK. Its log says why.
+    CannotRun,
+    /// It ended with this exit code, or by a signal.
+    Failed(i32),
+}
+
+/// Variables that would change which JVM starts, or what it prints.
+const JVM_VARIABLES: [&str; 5] =
+    ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_LIBRARY_PATH", "LD_PRELOAD"];
+
+/// What the shell's shared functions need. `$0` is the folder of logs.
+const PRELUDE: &str = "set -euo pipefail; top=$PWD logs=$0; source scripts/lib/jdks.sh; \
+                       source scripts/lib/setup.sh; source scripts/lib/workloads.sh; ";
+
+/// Makes the repository's top the working directory.
+pub fn enter_repository() -> Result<(), String> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::set_current_dir(&top).map_err(|error| at(&top, &error))
+}
+
+/// How many processors the machine has.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// An error with the file that it is about.
+pub fn at(file: &Path, error: &impl ToString) -> String {
+    format!("{}: {}", shown(file), error.to_string())
+}
+
+/// A path as it is shown: from the repository's top, if it is below that.
+pub fn shown(path: &Path) -> std::path::Display<'_> {
+    let top = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(top).unwrap_or(path).display()
+}
+
+/// The last line of a log.
+pub fn last_line(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+/// True if a log says that an agent beside the program did something, such as `storm: 12`.
+pub fn weather_came(log: &Path, agent: &str) -> bool {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let count = |line: &str| line.strip_prefix(agent)?.strip_prefix(": ")?.chars().next();
+    text.lines().filter_map(count).any(|digit| matches!(digit, '1'..='9'))
+}
+
+/// The files of a folder with this ending, in the order of their names.
+pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|file| file.to_str().is_some_and(|name| name.ends_with(ending)))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Runs a command with all its output in a log.
+pub fn run_logged(command: &mut Command, log: &Path) -> Result<Outcome, String> {
+    let file = File::create(log).map_err(|error| at(log, &error))?;
+    let errors = file.try_clone().map_err(|error| at(log, &error))?;
+    let status = command.stdin(Stdio::null()).stdout(file).stderr(errors).status();
+    let status = status.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    Ok(match status.code() {
+        Some(0) => Outcome::Done,
+        Some(3) => Outcome::CannotRun,
+        code => Outcome::Failed(code.unwrap_or(-1)),
+    })
+}
+
+impl Runner {
+    /// Builds the agent and the command, and makes folders for the runs of this page.
+    pub fn new(page: &str) -> Result<Self, String> {
+        let top = std::env::current_dir().map_err(|error| error.to_string())?;
+        let target = top.join("target");
+        let folder = target.join("page").join(page);
+        let mut runner = Self {
+            logs: target.join("test-logs").join(page),
+            runs: folder.join("runs"),
+            newest: PathBuf::new(),
+            bin: folder.join("bin"),
+        };
+        for folder in [&runner.logs, &runner.runs, &runner.bin] {
+            fs::create_dir_all(folder).map_err(|error| at(folder, &error))?;
+        }
+        runner.newest = runner.shell("need_toolchains >&2; printf '%s' \"$newest\"", &[])?.into();
+        runner.shell("build_agent --workspace >&2", &[])?;
+        for file in ["libvouch.so", "vouch"] {
+            let (built, copy) = (target.join("release").join(file), runner.bin.join(file));
+            // A new file: a JVM may have loaded the old one.
+            let _ = fs::remove_file(&copy);
+            fs::copy(&built, copy).map_err(|error| at(&built, &error))?;
+        }
+        Ok(runner)
+    }
+
+    /// An error if runs failed. Called last: the page is made of the others.
+    pub fn report_failed(&self, failed: u32) -> Result<(), String> {
+        if failed == 0 { Ok(()) } else { Err(format!("{failed} runs failed: see {}", shown(&self.logs))) }
+    }
+
+    /// Removes what earlier runs wrote.
+    pub fn clear_runs(&self) -> Result<(), String> {
+        fs::remove_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))?;
+        fs::create_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))
+    }
+
+    /// Fetches and compiles the programs of `java-tests/workloads`.
+    pub fn fetch_workloads(&self) -> Result<(), String> {
+        self.shell("fetch_workloads >&2", &[]).map(drop)
+    }
+
+    /// Fetches async-profiler: its library.
+    pub fn fetch_peer(&self) -> Result<String, String> {
+        self.shell("need_toolchains >&2; fetch_peer", &[])
+    }
+
+    /// A variable of `scripts/lib/workloads.sh`.
+    pub fn variable(&self, name: &str) -> Result<String, String> {
+        self.shell(&format!("printf '%s' \"${{{name}}}\""), &[])
+    }
+
+    /// The JDKs of these versions, as far as this machine has them; all JDKs for an empty list.
+    pub fn jdks(&self, majors: &[u32]) -> Result<Vec<Jdk>, String> {
+        let homes = self.shell("jdks_homes", &[])?;
+        let jdks = homes.lines().filter_map(|line| {
+            let (major, home) = line.split_once('\t')?;
+            Some(Jdk { major: major.parse().ok()?, home: home.into() })
+        });
+        let jdks: Vec<Jdk> = jdks.filter(|jdk| majors.is_empty() || majors.contains(&jdk.major)).collect();
+        if jdks.is_empty() {
+            Err("none of these JDKs is here: scripts/jdks fetches them".to_owned())
+        } else {
+            Ok(jdks)
+        }
+    }
+
+    /// The JVM option that loads the agent with these options.
+    pub fn agent(&self, options: &str) -> String {
+        format!("-agentpath:{}={options}", self.bin.join("libvouch.so").display())
+    }
+
+    /// The command `vouch`.
+    pub fn vouch(&self) -> Command {
+        Command::new(self.bin.join("vouch"))
+    }
+
+    /// A workload of `java-tests/workloads`, until the work that it does after these seconds ends.
+    pub fn workload<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        program: &str,
+        seconds: u64,
+        jdk: &Jdk,
+        options: &[S],
+        log: &Path,
+    ) -> Result<Outcome, String> {
+        let mut command = self.shell_command("workload \"$@\"");
+        command.arg(program).arg(seconds.to_string()).arg(&jdk.home).args(options);
+        run_logged(&mut command, log)
+    }
+
+    /// Compiles Java files into a folder.
+    pub fn compile<S: AsRef<OsStr>>(
+        &self,
+        jdk: &Path,
+        classes: &Path,
+        arguments: &[S],
+    ) -> Result<(), String> {
+        let mut javac = Command::new(jdk.join("bin/javac"));
+        let log = self.logs.join("javac.log");
+        match run_logged(javac.arg("-d").arg(classes).args(arguments), &log)? {
+            Outcome::Done => Ok(()),
+            _ => Err(format!("javac failed: {}: see {}", last_line(&log), shown(&log))),
+        }
+    }
+
+    /// A JVM that `timeout` ends after these seconds.
+    pub fn java(jdk: &Path, seconds: u64) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg(seconds.to_string()).arg(jdk.join("bin/java"));
+        for variable in JVM_VARIABLES {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// What functions of `scripts/lib` print, without the last newline.
+    fn shell(&self, code: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut command = self.shell_command(code);
+        let output = command.args(arguments).stderr(Stdio::inherit()).output();
+        let output = output.map_err(|error| format!("bash: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() { Ok(text.trim_end().to_owned()) } else { Err(text.trim_end().to_owned()) }
+    }
+
+    fn shell_command(&self, code: &str) -> Command {
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(format!("{PRELUDE}{code}")).arg(&self.logs);
+        command
+    }
+}
