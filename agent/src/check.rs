@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use vouch_hotspot::places::Places;
+use vouch_hotspot::jvm_layouts::Places;
 use vouch_hotspot::vmstructs::{flag, missing};
 use vouch_hotspot::{HotSpot, fields};
 

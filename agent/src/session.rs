@@ -21,7 +21,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_hotspot::HotSpot;
-use vouch_hotspot::places::Places;
+use vouch_hotspot::jvm_layouts::Places;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_signal::handler::MAX_CRASHES;

@@ -5,17 +5,17 @@
 pub mod arguments;
 pub mod fields;
 pub mod java_thread;
-pub mod layout;
+pub mod jvm_layouts;
+pub mod monitor_owner_id;
 pub mod monitors;
-mod natives;
+mod native_methods;
 pub mod nmethods;
-pub mod owner;
 pub mod perf_data;
-pub mod places;
-pub mod polls;
+pub mod poll_offsets;
 #[cfg(test)]
 mod snapshots;
 pub mod vmstructs;
+pub mod walker_layout;
 
 use std::ffi::{CStr, CString, c_void};
 use std::mem::transmute;
@@ -68,7 +68,7 @@ impl HotSpot {
                 .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),
             // SAFETY: what a table of natives has for this signature is of this type, by JNI's
             // rules.
-            park: natives::find(inside, c"park", c"(ZJ)V")
+            park: native_methods::find(inside, c"park", c"(ZJ)V")
                 .map(|f| unsafe { transmute::<*mut c_void, Park>(f) }),
             library,
         })

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
 use crate::fields::{self, JdkName, Kind, Row};
-use crate::layout::Tables;
 use crate::vmstructs::{CodeLayout, Table};
+use crate::walker_layout::Tables;
 
 const JDKS: [(u32, &str); 7] = [
     (8, include_str!("snapshots/8.txt")),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_hotspot::owner::Owner;
+use vouch_hotspot::monitor_owner_id::Owner;
 use vouch_signal::vthread_contexts::{VTHREAD_CONTEXTS, VthreadContext};
 
 use crate::guard;

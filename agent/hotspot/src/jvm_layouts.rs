@@ -7,7 +7,7 @@ use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::jvm_layout::JvmLayout;
 
 use crate::vmstructs::CodeLayout;
-use crate::{HotSpot, layout, polls};
+use crate::{HotSpot, poll_offsets, walker_layout};
 
 /// `None` where that is not known.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ impl Places {
         let code = CodeLayout::of(hotspot);
         let ground = code.as_ref().zip(thread).and_then(|(code, (_, env))| code.jvm_layout(env));
         // SAFETY: by the caller's promise.
-        let polls = thread.and_then(|(own, env)| unsafe { polls::find(hotspot, own, own + env) });
+        let polls = thread.and_then(|(own, env)| unsafe { poll_offsets::find(hotspot, own, own + env) });
         let layout = match (&ground, &code) {
-            (Some(ground), Some(code)) => layout::of(hotspot, ground, code),
+            (Some(ground), Some(code)) => walker_layout::of(hotspot, ground, code),
             _ => Err("this JVM does not publish where its code and its threads' stacks are".to_owned()),
         };
         let own = layout.map(|layout| &*Box::leak(Box::new(HotspotWalker::new(layout))));
