@@ -11,12 +11,12 @@ use jni::objects::JClass;
 use jni_sys::jclass;
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_hotspot::jvm_layouts::Places;
-use vouch_hotspot::monitor_owner_id::Owner;
-use vouch_hotspot::monitors::Monitors;
-use vouch_hotspot::nmethods::Nmethods;
+use vouch_hotspot::jvm_layouts::JvmLayouts;
+use vouch_hotspot::monitor_owner_id::MonitorOwnerId;
+use vouch_hotspot::monitors::MonitorLayout;
+use vouch_hotspot::nmethods::NmethodLayout;
 use vouch_hotspot::perf_data::PerfData;
-use vouch_hotspot::vmstructs::{ThreadLayout, flag};
+use vouch_hotspot::vmstructs::{ThreadLayout, read_flag};
 use vouch_hotspot::{HotSpot, fields};
 use vouch_report::Detail;
 use vouch_report::options::terminal::End;
@@ -56,7 +56,7 @@ pub struct Agent {
     pub resolver: Resolver,
     /// AsyncGetCallTrace, as the truth lab asks it.
     asked: Mutex<Walkers>,
-    places: OnceCell<Places>,
+    layouts: OnceCell<JvmLayouts>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
@@ -122,8 +122,8 @@ impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
         let resolver = Resolver::new(jvmti, options.late_ids);
         let asked = Mutex::new(Self::asgct(&hotspot, options.break_walker));
-        let (places, program) = (OnceCell::new(), OnceCell::new());
-        Self { jvmti, hotspot, resolver, asked, places, program, state: Mutex::default() }
+        let (layouts, program) = (OnceCell::new(), OnceCell::new());
+        Self { jvmti, hotspot, resolver, asked, layouts, program, state: Mutex::default() }
     }
 
     /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
@@ -137,7 +137,7 @@ impl Agent {
 
     /// Our own walker, once the JVM is up and if it knows this one.
     fn own(&self) -> Option<&'static HotspotWalker> {
-        self.places.get()?.own.as_ref().ok().copied()
+        self.layouts.get()?.walker.as_ref().ok().copied()
     }
 
     /// Breaks AsyncGetCallTrace as the truth lab asks it, or mends it.
@@ -179,15 +179,15 @@ impl Agent {
     /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot));
-        if let Some(data) = PerfData::of(&self.hotspot) {
-            let is_g1 = flag(&self.hotspot, &fields::USE_G1_GC).unwrap_or(false);
+        if let Some(data) = PerfData::find(&self.hotspot) {
+            let is_g1 = read_flag(&self.hotspot, &fields::USE_G1_GC).unwrap_or(false);
             events::told_by(&data, is_g1);
         }
         let jni = env.get_raw() as usize;
         // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
         let thread = java::own_java_thread(env).and_then(|own| Some((own, jni.checked_sub(own)?)));
         // SAFETY: it is the calling thread's.
-        self.places.get_or_init(|| unsafe { Places::find(&self.hotspot, thread) });
+        self.layouts.get_or_init(|| unsafe { JvmLayouts::find(&self.hotspot, thread) });
         if let Some(own) = self.own() {
             self.resolver.learn(own.methods());
         }
@@ -196,18 +196,22 @@ impl Agent {
             && let (Some((own, place)), Some(id)) = (thread, java::own_id(env))
         {
             // SAFETY: it is the calling thread's.
-            carried::expect(unsafe { Owner::of(&self.hotspot, own, place, id) });
+            carried::expect(unsafe { MonitorOwnerId::new(&self.hotspot, own, place, id) });
         }
         let jdk = self.jvmti.jdk().unwrap_or(0);
-        let code = self.places.get().and_then(|places| places.code.as_ref());
-        if let Some(nmethods) = code.and_then(|code| Nmethods::of(&self.hotspot, code)) {
+        let code = self.layouts.get().and_then(|layouts| layouts.code.as_ref());
+        if let Some(nmethods) = code.and_then(|code| NmethodLayout::find(&self.hotspot, code)) {
             events::life::told_by(nmethods);
         }
-        events::meet(env, thread.and_then(|(_, place)| Monitors::of(&self.hotspot, jdk, place)));
+        events::meet(env, thread.and_then(|(_, place)| MonitorLayout::find(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());
-        let late =
-            late::enter_all(self.jvmti, env, thread.map(|(_, place)| place), ThreadLayout::of(&self.hotspot));
+        let late = late::enter_all(
+            self.jvmti,
+            env,
+            thread.map(|(_, place)| place),
+            ThreadLayout::find(&self.hotspot),
+        );
         self.resolver.begin(env, |env, class, signature| self.met(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
@@ -223,10 +227,10 @@ impl Agent {
     }
 
     fn check(&self, late: bool) {
-        let nowhere = Places::default();
-        let places = self.places.get().unwrap_or(&nowhere);
+        let nowhere = JvmLayouts::default();
+        let layouts = self.layouts.get().unwrap_or(&nowhere);
         let jdk = (self.program().jdk.as_str(), self.jvmti.jdk().unwrap_or(0));
-        say(&check::lines(&self.hotspot, places, jdk, late).join("\n"));
+        say(&check::lines(&self.hotspot, layouts, jdk, late).join("\n"));
     }
 
     /// A recording is to begin when the JVM is up: `begin_now` says when that is.
@@ -363,11 +367,11 @@ impl Agent {
         if let Some(warning) = &plan.choice.warning {
             say(warning);
         }
-        let nowhere = Places::default();
-        let places = self.places.get().unwrap_or(&nowhere);
-        let own = places.own.as_ref().copied().map_err(String::as_str);
+        let nowhere = JvmLayouts::default();
+        let layouts = self.layouts.get().unwrap_or(&nowhere);
+        let own = layouts.walker.as_ref().copied().map_err(String::as_str);
         let walkers = walkers::of(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
-        let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, places)
+        let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, layouts)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
         session.tell_state();
         worker::show(true);

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use vouch_hotspot::jvm_layouts::Places;
-use vouch_hotspot::vmstructs::{flag, missing};
+use vouch_hotspot::jvm_layouts::JvmLayouts;
+use vouch_hotspot::vmstructs::{losses, read_flag};
 use vouch_hotspot::{HotSpot, fields};
 
 use crate::engine::Engine;
@@ -22,12 +22,17 @@ use crate::walkers;
 
 /// Sentences, the most important first. The JDK has a name and a number; `late`: the JVM ran before
 /// the agent came.
-pub fn lines(hotspot: &HotSpot, places: &Places, (jdk, version): (&str, u32), late: bool) -> Vec<String> {
+pub fn lines(
+    hotspot: &HotSpot,
+    layouts: &JvmLayouts,
+    (jdk, version): (&str, u32),
+    late: bool,
+) -> Vec<String> {
     let mut lines = vec![jdk.to_owned()];
     lines.extend(engines());
     lines.push(
-        match places
-            .own
+        match layouts
+            .walker
             .as_ref()
             .map_err(String::clone)
             .and_then(|own| walkers::able(own).map_err(str::to_owned))
@@ -39,7 +44,7 @@ pub fn lines(hotspot: &HotSpot, places: &Places, (jdk, version): (&str, u32), la
         },
     );
     lines.extend(virtual_threads::missing());
-    lines.push(match recovery::of(places.ground.as_ref(), Options::default().recovery) {
+    lines.push(match recovery::of(layouts.jvm.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
         Err(why) => why.to_owned(),
     });
@@ -47,8 +52,8 @@ pub fn lines(hotspot: &HotSpot, places: &Places, (jdk, version): (&str, u32), la
         guard::unguarded()
             .unwrap_or_else(|| "walks are guarded: a fault ends the walk and nothing else".to_owned()),
     );
-    lines.extend(missing(hotspot, version));
-    if late && flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS) == Some(false) {
+    lines.extend(losses(hotspot, version));
+    if late && read_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS) == Some(false) {
         lines.push(
             "without -XX:+DebugNonSafepoints, in methods that were compiled before the agent came a sample has the line of the nearest \
              safepoint"

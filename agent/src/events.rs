@@ -26,7 +26,7 @@ pub mod totals;
 use std::collections::BTreeMap;
 
 use jni::JNIEnv;
-use vouch_hotspot::monitors::Monitors;
+use vouch_hotspot::monitors::MonitorLayout;
 use vouch_hotspot::perf_data::PerfData;
 use vouch_recording::kinds::EVENTS;
 use vouch_report::{EventReport, grouped};
@@ -80,7 +80,7 @@ pub fn told_by(data: &PerfData, is_g1: bool) {
 }
 
 /// The JVM is up: what is read of its objects is looked for.
-pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<Monitors>) {
+pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<MonitorLayout>) {
     monitor::meet(monitors);
     if park::is_bound() {
         blocker::meet(env);

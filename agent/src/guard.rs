@@ -9,7 +9,7 @@ use std::io;
 use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
-use vouch_hotspot::vmstructs::flag;
+use vouch_hotspot::vmstructs::read_flag;
 use vouch_hotspot::{HotSpot, fields};
 use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
@@ -90,7 +90,7 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
     if !CAN_GUARD {
         return Err("Vouch has no guard for this processor".to_owned());
     }
-    if flag(hotspot, &fields::CHECK_JNI_CALLS).unwrap_or(false) {
+    if read_flag(hotspot, &fields::CHECK_JNI_CALLS).unwrap_or(false) {
         return Err("under -Xcheck:jni the JVM warns of every handler that is not its own".to_owned());
     }
     let mut before = [Action::default(); FAULTS.len()];

@@ -60,7 +60,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         return refuse_at_start(&options, &[why.to_owned()], "");
     }
     // SAFETY: by the caller's promise.
-    let hotspot = match unsafe { HotSpot::of(vm) } {
+    let hotspot = match unsafe { HotSpot::from_vm(vm) } {
         Ok(hotspot) => hotspot,
         Err(why) => {
             say(&why);
@@ -110,7 +110,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             return refuse(&[NO_RECORDING.to_owned()]);
         }
         // SAFETY: by the caller's promise.
-        None => match unsafe { HotSpot::of(vm).and_then(|hotspot| set_up(vm, hotspot, &options)) } {
+        None => match unsafe { HotSpot::from_vm(vm).and_then(|hotspot| set_up(vm, hotspot, &options)) } {
             Ok(agent) => {
                 if let Err(why) = agent.settle_in(&mut env) {
                     say(&why);

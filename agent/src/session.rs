@@ -21,7 +21,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use vouch_formats::Meta;
 use vouch_hotspot::HotSpot;
-use vouch_hotspot::jvm_layouts::Places;
+use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_signal::handler::MAX_CRASHES;
@@ -69,15 +69,15 @@ impl Session {
         jvmti: Jvmti,
         hotspot: HotSpot,
         walkers: Walkers,
-        places: &Places,
+        layouts: &JvmLayouts,
     ) -> io::Result<Self> {
         let options = &plan.options;
-        let (recovery, unrecovered) = match recovery::of(places.ground.as_ref(), options.recovery) {
+        let (recovery, unrecovered) = match recovery::of(layouts.jvm.as_ref(), options.recovery) {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
         let rig =
-            Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, places.polls);
+            Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, layouts.polls);
         let witness = Witness::new(options.witness);
         let mut recorder = Recorder::new(
             options.depth,
@@ -90,7 +90,7 @@ impl Session {
         );
         recorder.is_asgct_alone = walkers.own.is_none();
         let anchors = Anchors::of(&hotspot);
-        let questions = Questions::new(jvmti, hotspot, registry(), places);
+        let questions = Questions::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, &plan);

@@ -1,25 +1,25 @@
-//! Every name of HotSpot's that the agent looks up: a row for each field, type, constant, flag and
-//! exported function.
+//! Lists every name that the agent looks up in HotSpot, with a row for each field, type, constant,
+//! flag and exported function.
 //!
-//! A row has its names in the order in which they are tried, the JDKs that have each name, and what
-//! is lost without it. If a JDK renames a field, its row gets one more name.
+//! A row has the names to try, in order, the JDKs that have each name, and the feature that is lost
+//! without it. If a JDK renames a field, add the new name to its row.
 //!
-//! The JDKs were measured on 8, 11, 17, 21, 25, 26 and 27: a JDK between two of these may differ.
-//! No other file may contain such a name, which a test checks.
+//! The versions were measured on JDK 8, 11, 17, 21, 25, 26 and 27. A JDK between two of these may
+//! differ. A test checks that no other file contains such a name.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// What the agent uses of HotSpot under one name, or under another in other JDKs.
+/// A field, type, constant, flag or function of HotSpot, with its name in each JDK.
 #[derive(Debug)]
 pub struct Row {
     /// The names, in the order in which they are tried.
     pub names: &'static [JdkName],
-    /// What does not work without it.
+    /// Describes what does not work if a JVM has none of the names.
     pub lost: &'static str,
 }
 
-/// A name in HotSpot's tables.
+/// A name in HotSpot's tables, and the JDKs that have it.
 #[derive(Debug)]
 pub struct JdkName {
     /// The type that has a field. `None` for a type, a constant, a flag or a function.
@@ -30,7 +30,7 @@ pub struct JdkName {
 }
 
 impl JdkName {
-    /// True if this JDK has the name.
+    /// Returns true if this JDK has the name.
     pub fn is_in(&self, jdk: u32) -> bool {
         self.jdks.iter().any(|jdks| jdks.contains(&jdk))
     }
@@ -57,9 +57,9 @@ impl fmt::Display for Row {
     }
 }
 
-/// Which of HotSpot's tables has a row.
+/// The table of HotSpot that has a row's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RowKind {
     Field,
     StaticField,
     Type,
@@ -68,27 +68,27 @@ pub enum Kind {
     Function,
 }
 
-/// A field of an object, by its offset in VMStructs.
+/// A field of an object. VMStructs has its offset.
 #[derive(Debug)]
 pub struct Field(pub Row);
-/// A static field, by its address in VMStructs.
+/// A static field. VMStructs has its address.
 #[derive(Debug)]
 pub struct StaticField(pub Row);
-/// A type, by its size in VMTypes.
+/// A type. VMTypes has its size.
 #[derive(Debug)]
 pub struct Type(pub Row);
-/// A constant, by its value in VMIntConstants.
+/// A constant. VMIntConstants has its value.
 #[derive(Debug)]
 pub struct Constant(pub Row);
-/// A flag of the command line that is on or off.
+/// A boolean command-line flag.
 #[derive(Debug)]
 pub struct Flag(pub Row);
-/// A function that the JVM's library exports.
+/// A function that the JVM's library exports. The dynamic linker has its address.
 #[derive(Debug)]
 pub struct Function(pub Row);
 
-/// The JDKs of a name: `[..=8] [25..]`, `[none]` for a name that no measured JDK has, or nothing
-/// for one that each of them has.
+/// Parses the JDKs of a name: `[..=8] [25..]`, `[none]` if no measured JDK has the name, or nothing
+/// if all of them have it.
 macro_rules! jdks {
     () => { &[0..=u32::MAX] };
     ([none]) => { &[] };
@@ -98,8 +98,8 @@ macro_rules! jdks {
     ($($range:tt)+) => { &[$(jdks!(@ $range)),+] };
 }
 
-/// Groups of `KIND without: "what is lost" { ROW = "Type"::"_field" [JDKs] | …; }`, in which each
-/// row may have several names.
+/// Defines the rows in groups. A row may have several names. A group is
+/// `KIND without: "what is lost" { ROW = "Type"::"_field" [JDKs] | …; }`.
 macro_rules! rows {
     ($($kind:ident without: $lost:literal {
         $($(#[$doc:meta])* $row:ident = $($first:literal $(:: $second:literal)? $([$($jdks:tt)+])*)|+;)+
@@ -109,8 +109,8 @@ macro_rules! rows {
             lost: $lost,
         });)+)+
 
-        /// All rows.
-        pub static ALL: &[(Kind, &Row)] = &[$($((Kind::$kind, &$row.0)),+),+];
+        /// Lists all rows.
+        pub static ALL: &[(RowKind, &Row)] = &[$($((RowKind::$kind, &$row.0)),+),+];
     };
     (@ $type_name:literal :: $name:literal ; $jdks:expr) => {
         JdkName { type_name: Some($type_name), name: $name, jdks: $jdks }
@@ -153,7 +153,7 @@ rows! {
         CODE_BLOB_NAME = "CodeBlob"::"_name";
         CODE_BLOB_SIZE = "CodeBlob"::"_size";
         NMETHOD_STATE = "nmethod"::"_state";
-        /// How many code heaps there are.
+        /// The number of code heaps.
         GROWABLE_ARRAY_LEN = "GrowableArrayBase"::"_len" [17..] | "GenericGrowableArray"::"_len" [..=11];
         GROWABLE_ARRAY_DATA = "GrowableArray<int>"::"_data";
     }
@@ -162,7 +162,7 @@ rows! {
     }
     StaticField without: "stacks are by AsyncGetCallTrace alone, and none is recovered" {
         CODE_CACHE_HEAPS = "CodeCache"::"_heaps" [11..];
-        /// The only one, before the code cache was segmented.
+        /// The only heap, before the code cache was segmented.
         CODE_CACHE_HEAP = "CodeCache"::"_heap" [..=8];
     }
 
@@ -188,7 +188,7 @@ rows! {
         NMETHOD_VERIFIED_ENTRY_POINT = "nmethod"::"_verified_entry_point" [..=21];
         NMETHOD_VERIFIED_ENTRY_OFFSET = "nmethod"::"_verified_entry_offset" [25..];
         NMETHOD_SCOPES_PCS_OFFSET = "nmethod"::"_scopes_pcs_offset";
-        /// The end of the PcDescs.
+        /// The offset of the dependencies, which is the end of the PcDescs.
         NMETHOD_DEPENDENCIES_OFFSET = "nmethod"::"_dependencies_offset" [..=21];
         NMETHOD_SCOPES_DATA_OFFSET = "nmethod"::"_scopes_data_offset" [..=8] [25..];
         SCOPES_DATA_BEGIN = "CompiledMethod"::"_scopes_data_begin" [11..=21];
@@ -207,7 +207,7 @@ rows! {
         INTERPRETER_CODELET_DESCRIPTION = "InterpreterCodelet"::"_description";
     }
     Type without: "stacks are by AsyncGetCallTrace alone" {
-        /// A method's bytecodes begin after it.
+        /// The header of a method's bytecodes, which begin after it.
         CONST_METHOD = "ConstMethod";
     }
 
@@ -258,7 +258,7 @@ rows! {
         JAVA_THREAD_VTHREAD = "JavaThread"::"_vthread" [21..];
     }
     Field without: "virtual threads that were parked have no stack" {
-        /// Before, the entry is looked for in the whole JavaThread.
+        /// The innermost ContinuationEntry. In older JDKs the whole JavaThread is searched for it.
         JAVA_THREAD_CONT_ENTRY = "JavaThread"::"_cont_entry" [25..];
         CONTINUATION_ENTRY_PARENT = "ContinuationEntry"::"_parent" [27..];
         COLLECTED_HEAP_IS_STW_GC_ACTIVE = "CollectedHeap"::"_is_stw_gc_active" [21..] | "CollectedHeap"::"_is_gc_active" [..=17];
@@ -278,13 +278,13 @@ rows! {
         COMPRESSED_OOPS_SHIFT = "CompressedOops"::"_shift" [25..] | "CompressedOops"::"_narrow_oop._shift" [17..=21];
         COMPRESSED_KLASS_BASE = "CompressedKlassPointers"::"_base" [25..] | "CompressedKlassPointers"::"_narrow_klass._base" [17..=21];
         COMPRESSED_KLASS_SHIFT = "CompressedKlassPointers"::"_shift" [25..] | "CompressedKlassPointers"::"_narrow_klass._shift" [17..=21];
-        /// Before, it is the last of the list.
+        /// The data of the boot loader. In older JDKs it is the last of the list.
         NULL_CLASS_LOADER_DATA = "ClassLoaderData"::"_the_null_class_loader_data" [27..];
         CLASS_LOADER_DATA_GRAPH_HEAD = "ClassLoaderDataGraph"::"_head";
     }
     StaticField without: "under ZGC virtual threads that were parked have no stack" {
         Z_GLOBALS_INSTANCE = "ZGlobalsForVMStructs"::"_instance_p" [11..];
-        /// Of the ZGC that has one generation.
+        /// The globals of single-generation ZGC.
         X_GLOBALS_INSTANCE = "XGlobalsForVMStructs"::"_instance_p" [21..=21];
     }
     Field without: "under ZGC virtual threads that were parked have no stack" {
@@ -318,7 +318,7 @@ rows! {
     Flag without: "the feature is taken to be absent" {
         CHECK_JNI_CALLS = "CheckJNICalls";
         DEBUG_NON_SAFEPOINTS = "DebugNonSafepoints";
-        /// On once a recording of the Flight Recorder has begun.
+        /// On after a Flight Recorder recording has begun.
         FLIGHT_RECORDER = "FlightRecorder";
         USE_G1_GC = "UseG1GC";
         USE_Z_GC = "UseZGC" [11..];
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_file_has_a_name_of_a_row_or_of_a_field() {
+    fn no_other_file_contains_a_name_of_hotspot() {
         let names = ALL.iter().flat_map(|(_, row)| row.names);
         let names: HashSet<&str> =
             names.flat_map(|name| [Some(name.name), name.type_name]).flatten().collect();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_in_some_jdk_and_has_one_name_in_each() {
+    fn each_row_has_at_most_one_name_in_each_jdk() {
         for (_, row) in ALL {
             assert!(row.names.iter().any(|name| !name.jdks.is_empty()), "{row}");
             for jdk in 8..30 {

@@ -1,6 +1,8 @@
-//! Where this JVM has what handlers and the agent look for: found once, when it is up.
+//! Finds the offsets and addresses in this JVM that handlers and the agent read, once, after VM
+//! initialization.
 //!
-//! What is not found is not looked for again, and never guessed: whoever needs it does without.
+//! A layout that was not found is `None`. It is never searched for again and never guessed: the
+//! feature that needs it is off.
 
 use vouch_signal::witness_rendezvous::PollOffsets;
 use vouch_walk::hotspot::HotspotWalker;
@@ -9,40 +11,43 @@ use vouch_walk::jvm_layout::JvmLayout;
 use crate::vmstructs::CodeLayout;
 use crate::{HotSpot, poll_offsets, walker_layout};
 
-/// `None` where that is not known.
+/// The layouts of this JVM.
 #[derive(Debug)]
-pub struct Places {
-    /// What says that a thread is to be stopped.
+pub struct JvmLayouts {
+    /// Offsets of the poll word and of the handshake queue, which a witness needs.
     pub polls: Option<PollOffsets>,
-    /// What recovery needs.
-    pub ground: Option<JvmLayout>,
-    /// Our own walker, or why there is none.
-    pub own: Result<&'static HotspotWalker, String>,
-    /// Its code, and what a thread left Java with.
+    /// The layout that recovery needs.
+    pub jvm: Option<JvmLayout>,
+    /// Vouch's own walker, or the reason why it cannot walk this JVM.
+    pub walker: Result<&'static HotspotWalker, String>,
+    /// The code cache, and the last Java frame's registers in a JavaThread.
     pub code: Option<CodeLayout>,
 }
 
-impl Default for Places {
+impl Default for JvmLayouts {
     fn default() -> Self {
-        Self { polls: None, ground: None, own: Err("the JVM is not up yet".to_owned()), code: None }
+        Self { polls: None, jvm: None, walker: Err("the JVM is not up yet".to_owned()), code: None }
     }
 }
 
-impl Places {
-    /// Finds them by a JavaThread, if it is known where that lies, and where in it its JNIEnv does.
+impl JvmLayouts {
+    /// Finds the layouts of a JVM. `thread` is the calling thread's JavaThread, and the offset of
+    /// the JNIEnv in it, or `None` if the JVM does not publish them.
     ///
     /// # Safety
-    /// It must be the calling thread's.
+    /// The JavaThread must be the calling thread's.
     pub unsafe fn find(hotspot: &HotSpot, thread: Option<(usize, usize)>) -> Self {
-        let code = CodeLayout::of(hotspot);
-        let ground = code.as_ref().zip(thread).and_then(|(code, (_, env))| code.jvm_layout(env));
+        let code = CodeLayout::find(hotspot);
+        let jvm = code.as_ref().zip(thread).and_then(|(code, (_, env))| code.jvm_layout(env));
         // SAFETY: by the caller's promise.
-        let polls = thread.and_then(|(own, env)| unsafe { poll_offsets::find(hotspot, own, own + env) });
-        let layout = match (&ground, &code) {
-            (Some(ground), Some(code)) => walker_layout::of(hotspot, ground, code),
+        let polls = thread.and_then(|(java_thread, env)| unsafe {
+            poll_offsets::find(hotspot, java_thread, java_thread + env)
+        });
+        let layout = match (&jvm, &code) {
+            (Some(jvm), Some(code)) => walker_layout::find(hotspot, jvm, code),
             _ => Err("this JVM does not publish where its code and its threads' stacks are".to_owned()),
         };
-        let own = layout.map(|layout| &*Box::leak(Box::new(HotspotWalker::new(layout))));
-        Self { polls, ground, own, code }
+        let walker = layout.map(|layout| &*Box::leak(Box::new(HotspotWalker::new(layout))));
+        Self { polls, jvm, walker, code }
     }
 }

@@ -1,6 +1,6 @@
-//! HotSpot as a library: where it lies, and the symbols beyond JVMTI that the agent takes from it.
+//! Finds the library of HotSpot and the exported symbols that the agent uses beyond JVMTI.
 //!
-//! The only place that looks symbols up. A JVM that lacks one is told apart here, and never called.
+//! Only this module looks symbols up. A symbol that a JVM lacks is `None`, and is never called.
 
 pub mod arguments;
 pub mod fields;
@@ -23,34 +23,35 @@ use std::mem::transmute;
 use jni_sys::{JNIEnv, JavaVM, jboolean, jint, jlong, jobject, jstring};
 use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
 
-/// `Thread.setNativeName`, as the JVM exports it.
+/// The type of `JVM_SetNativeThreadName`, which implements `Thread.setNativeName`.
 pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstring);
 
-/// `Unsafe.park(boolean, long)`, as the JVM has it.
+/// The type of the native method `Unsafe.park(boolean, long)`.
 pub type Park = unsafe extern "C" fn(*mut JNIEnv, jobject, jboolean, jlong);
 
-/// `Throwable.fillInStackTrace(int)`, as the JDK's library for `java.base` exports it.
+/// The type of `Throwable.fillInStackTrace(int)`, which the JDK's library for `java.base` exports.
 pub type FillInStackTrace = unsafe extern "C" fn(*mut JNIEnv, jobject, jint) -> jobject;
 
-/// What the agent uses of HotSpot.
+/// The library of a HotSpot JVM, with the functions that the agent calls in it.
 #[derive(Debug, Clone)]
 pub struct HotSpot {
     pub asgct: Asgct,
     pub set_native_thread_name: Option<SetNativeThreadName>,
-    /// What `Unsafe.park` is bound to.
+    /// The function that HotSpot binds to `Unsafe.park`.
     pub park: Option<Park>,
     library: Library,
 }
 
 impl HotSpot {
-    /// Finds HotSpot behind `vm`, or says in one sentence why it cannot be profiled.
+    /// Finds the library that implements `vm`. The error is one sentence that says why this JVM
+    /// cannot be profiled.
     ///
     /// # Safety
     /// `vm` must be the JVM that the agent was loaded into.
-    pub unsafe fn of(vm: *mut JavaVM) -> Result<Self, String> {
+    pub unsafe fn from_vm(vm: *mut JavaVM) -> Result<Self, String> {
         // SAFETY: by the caller's promise; one pointer of the table is read.
-        let inside = unsafe { (**vm).GetEnv }.map_or(std::ptr::null(), |f| f as *const c_void);
-        let library = Library::around(inside)
+        let get_env = unsafe { (**vm).GetEnv }.map_or(std::ptr::null(), |f| f as *const c_void);
+        let library = Library::containing(get_env)
             .ok_or("this JVM's library cannot be found, so the program runs unprofiled")?;
         let walker = library.function(&fields::ASYNC_GET_CALL_TRACE).ok_or_else(|| {
             format!(
@@ -66,57 +67,56 @@ impl HotSpot {
             // SAFETY: the type is that of jvm.h, unchanged since JDK 7; null stays None.
             set_native_thread_name: set_name
                 .map(|f| unsafe { transmute::<*mut c_void, SetNativeThreadName>(f) }),
-            // SAFETY: what a table of natives has for this signature is of this type, by JNI's
-            // rules.
-            park: native_methods::find(inside, c"park", c"(ZJ)V")
+            // SAFETY: JNI defines the function's type by the signature in the table of natives.
+            park: native_methods::find(get_env, c"park", c"(ZJ)V")
                 .map(|f| unsafe { transmute::<*mut c_void, Park>(f) }),
             library,
         })
     }
 
-    /// True for an address in the JVM's library.
-    pub fn holds(&self, address: usize) -> bool {
-        Library::around(address as *const c_void).is_some_and(|library| library.path == self.library.path)
+    /// Returns true if the JVM's library contains `address`.
+    pub fn contains(&self, address: usize) -> bool {
+        Library::containing(address as *const c_void).is_some_and(|library| library.path == self.library.path)
     }
 
-    /// A symbol of the JVM's library.
+    /// Looks up a symbol of the JVM's library.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         self.library.symbol(name)
     }
 }
 
-/// True if `address` lies in another library than `own` does, which has this symbol.
+/// Returns true if `address` is in a library that exports `symbol` and does not contain `own`.
 pub fn is_in_other_library(address: usize, own: usize, symbol: &CStr) -> bool {
-    let around = |address: usize| Library::around(address as *const c_void);
-    let (other, own) = (around(address), around(own));
+    let containing = |address: usize| Library::containing(address as *const c_void);
+    let (other, own) = (containing(address), containing(own));
     let differs = |library: &Library| own.as_ref().is_none_or(|own| own.path != library.path);
     other.filter(differs).is_some_and(|library| library.symbol(symbol).is_some())
 }
 
-/// A loaded library.
+/// A library that the dynamic linker has loaded.
 #[derive(Debug, Clone)]
 struct Library {
     handle: *mut c_void,
     path: CString,
 }
 
-// SAFETY: a handle of the dynamic linker's may be used from every thread; it is never closed.
+// SAFETY: every thread may use a handle of the dynamic linker, and this one is never closed.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// The library that `address` lies in.
-    fn around(address: *const c_void) -> Option<Self> {
+    /// Finds the library that contains `address`.
+    fn containing(address: *const c_void) -> Option<Self> {
         // SAFETY: all zero is a valid Dl_info.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
         // SAFETY: dladdr takes any address, and writes `info`.
         if unsafe { libc::dladdr(address, &raw mut info) } == 0 || info.dli_fname.is_null() {
             return None;
         }
-        // SAFETY: dladdr succeeded, so this is the linker's own C string.
+        // SAFETY: dladdr succeeded, so this is a C string that the linker owns.
         let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_owned();
-        // SAFETY: RTLD_NOLOAD only takes a reference on what is there.
+        // SAFETY: with RTLD_NOLOAD, dlopen only takes a reference on a loaded library.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then_some(Self { handle, path })
     }
@@ -133,17 +133,19 @@ impl Library {
     }
 }
 
-/// `Throwable.fillInStackTrace(int)` in the library that `inside` lies in.
+/// Finds `Throwable.fillInStackTrace(int)` in the library that contains `inside`.
 pub fn fill_in_stack_trace(inside: *const c_void) -> Option<FillInStackTrace> {
-    let found = Library::around(inside)?.symbol(c"Java_java_lang_Throwable_fillInStackTrace")?;
-    // SAFETY: by its name it is a native method of this signature, by JNI's rules.
-    Some(unsafe { transmute::<*mut c_void, FillInStackTrace>(found) })
+    let symbol = Library::containing(inside)?.symbol(c"Java_java_lang_Throwable_fillInStackTrace")?;
+    // SAFETY: by JNI's rules, a function of this name implements the native method of this
+    // signature.
+    Some(unsafe { transmute::<*mut c_void, FillInStackTrace>(symbol) })
 }
 
-/// Keeps the agent's own library loaded for good: threads of the program run through its functions.
+/// Keeps the agent's own library loaded until the process exits, because threads of the program may
+/// run its functions at any time.
 pub fn pin_own_library() {
-    if let Some(own) = Library::around(pin_own_library as *const c_void) {
-        // SAFETY: takes one more reference, which nobody gives back.
+    if let Some(own) = Library::containing(pin_own_library as *const c_void) {
+        // SAFETY: dlopen only takes one more reference, which is never released.
         unsafe { libc::dlopen(own.path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
     }
 }

@@ -1,162 +1,169 @@
-//! Where this JVM has who holds the monitor that a thread is about to wait for: by its own tables,
-//! from JDK 17 on, which put the monitor into the thread before they tell of the wait.
+//! Reads the owner of the monitor that a thread is about to wait for.
 //!
-//! Nothing is asked of the JVM: it would have to stand still for the answer. What has not been
-//! written down anywhere is not told.
+//! JDK 17 and later write the monitor into the JavaThread before they report the wait, at an offset
+//! that VMStructs publishes. JVMTI has a function for the owner, but it needs a safepoint. An owner
+//! that HotSpot has not written down is not reported.
 
 use crate::HotSpot;
 use crate::fields;
 use crate::java_thread::JavaThread;
-use crate::vmstructs::{Table, stack};
+use crate::vmstructs::{VmStructs, stack_offsets};
 
-/// The first JDK whose threads say what they want before they tell of it.
-const SINCE: u32 = 17;
-/// From this JDK on a monitor has the id of its owner, as Java calls it.
-const BY_ID_SINCE: u32 = 24;
-/// What stands for an owner that only its own list of locks tells, from JDK 21 on where locks are
-/// of that kind.
-const ON_ITS_LIST: usize = 1;
-/// The JVM itself has it, which is about to give the monitor back, and will not since it is wanted.
-const GIVEN_BACK: usize = 2;
-/// A thread's list has room for so many.
-const LISTED: usize = 8;
+/// The first JDK that writes the pending monitor before it reports the wait.
+const MIN_JDK: u32 = 17;
+/// The first JDK in which an owner word is the id of a `java.lang.Thread`.
+const MIN_JDK_WITH_OWNER_IDS: u32 = 24;
+/// The owner word of a monitor with an owner that is unknown except to its lock stack:
+/// `ANONYMOUS_OWNER` of JDK 21 and later with lightweight locking.
+const ANONYMOUS_OWNER: usize = 1;
+/// The owner word of a monitor that HotSpot is deflating: `DEFLATER_MARKER`. The deflation is
+/// cancelled if a thread waits for the monitor.
+const DEFLATER_MARKER: usize = 2;
+/// The number of objects that a thread's lock stack can hold.
+const LOCK_STACK_CAPACITY: usize = 8;
 const WORD: usize = size_of::<usize>();
 
-/// The places.
+/// Offsets in a JavaThread and in an ObjectMonitor.
 #[derive(Debug)]
-pub struct Monitors {
-    /// Of its JNIEnv in a JavaThread,
+pub struct MonitorLayout {
+    /// The offset of the JNIEnv in a JavaThread.
     env: usize,
-    /// of the monitor that it wants,
-    wanted: usize,
-    /// of the end of its stack, and how long that is,
+    /// The offset of the pending monitor in a JavaThread.
+    pending_monitor: usize,
+    /// The offsets of the stack's base (its highest address) and size in a JavaThread.
     stack: (usize, usize),
-    /// of where its list of locks ends (by bytes of the JavaThread), and where it begins.
-    list: Option<(usize, usize)>,
-    /// Of the owner, in a monitor.
+    /// The offsets of the lock stack's top and first element in a JavaThread. The value of the top
+    /// is itself an offset in the JavaThread.
+    lock_stack: Option<(usize, usize)>,
+    /// The offset of the owner in an ObjectMonitor.
     owner: usize,
-    by_id: bool,
+    has_owner_ids: bool,
 }
 
-/// Who has a monitor.
+/// The owner of a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// By what the monitor has of him: his id, or his JavaThread's place, or one of his stack.
+pub enum MonitorOwner {
+    /// The monitor's owner word: the thread's id, its JavaThread's address, or an address in its
+    /// stack.
     Word(usize),
-    /// Whoever has it on his list.
-    Listed,
+    /// The thread that has the object on its lock stack.
+    Anonymous,
 }
 
-impl Monitors {
-    /// Reads the exported tables; in each JavaThread its JNIEnv lies at `env`.
-    pub fn of(hotspot: &HotSpot, jdk: u32, env: usize) -> Option<Self> {
-        let table = Table::of(hotspot).filter(|_| jdk >= SINCE)?;
-        let list = || {
-            let list = table.offset(&fields::JAVA_THREAD_LOCK_STACK)?;
+impl MonitorLayout {
+    /// Reads the offsets from VMStructs. `env` is the offset of the JNIEnv in a JavaThread. `None`
+    /// if the JDK is too old, or does not publish an offset.
+    pub fn find(hotspot: &HotSpot, jdk: u32, env: usize) -> Option<Self> {
+        let vm_structs = VmStructs::find(hotspot).filter(|_| jdk >= MIN_JDK)?;
+        let lock_stack = || {
+            let lock_stack = vm_structs.offset(&fields::JAVA_THREAD_LOCK_STACK)?;
             let (top, base) = (&fields::LOCK_STACK_TOP, &fields::LOCK_STACK_BASE);
-            Some((list + table.offset(top)?, list + table.offset(base)?))
+            Some((lock_stack + vm_structs.offset(top)?, lock_stack + vm_structs.offset(base)?))
         };
         Some(Self {
             env,
-            wanted: table.offset(&fields::JAVA_THREAD_CURRENT_PENDING_MONITOR)?,
-            stack: stack(&table)?,
-            list: list(),
-            owner: table.offset(&fields::OBJECT_MONITOR_OWNER)?,
-            by_id: jdk >= BY_ID_SINCE,
+            pending_monitor: vm_structs.offset(&fields::JAVA_THREAD_CURRENT_PENDING_MONITOR)?,
+            stack: stack_offsets(&vm_structs)?,
+            lock_stack: lock_stack(),
+            owner: vm_structs.offset(&fields::OBJECT_MONITOR_OWNER)?,
+            has_owner_ids: jdk >= MIN_JDK_WITH_OWNER_IDS,
         })
     }
 
-    /// Whether a monitor has the id of its owner.
-    pub fn by_id(&self) -> bool {
-        self.by_id
+    /// Returns true if the owner word of a monitor is the id of a `java.lang.Thread`.
+    pub fn has_owner_ids(&self) -> bool {
+        self.has_owner_ids
     }
 
-    /// Who has the monitor that the calling thread is about to wait for; `None` if nobody has it at
-    /// this moment.
+    /// Reads the owner of the monitor that the calling thread is about to wait for. `None` if the
+    /// monitor has no owner now.
     ///
     /// # Safety
-    /// `env` must be the calling thread's, which is told at this moment that it begins to wait.
-    pub unsafe fn owner(&self, env: usize) -> Option<Owner> {
-        // SAFETY: by the caller's promise it is in a JavaThread, the calling thread's own, which
+    /// `env` must be the calling thread's JNIEnv, in the callback that reports its wait.
+    pub unsafe fn owner(&self, env: usize) -> Option<MonitorOwner> {
+        // SAFETY: by the caller's promise, the JNIEnv is in the calling thread's JavaThread, which
         // has this field.
-        let monitor = unsafe { word(env.wrapping_sub(self.env) + self.wanted) };
+        let monitor = unsafe { read_word(env.wrapping_sub(self.env) + self.pending_monitor) };
         if monitor == 0 {
             return None;
         }
-        // SAFETY: a thread that is about to wait for a monitor keeps it from being given back.
-        match unsafe { word(monitor + self.owner) } {
+        // SAFETY: HotSpot does not free a monitor that a thread is about to wait for.
+        match unsafe { read_word(monitor + self.owner) } {
             0 => None,
-            GIVEN_BACK if self.by_id => None,
-            ON_ITS_LIST => Some(Owner::Listed),
-            owner => Some(Owner::Word(owner)),
+            DEFLATER_MARKER if self.has_owner_ids => None,
+            ANONYMOUS_OWNER => Some(MonitorOwner::Anonymous),
+            owner => Some(MonitorOwner::Word(owner)),
         }
     }
 
-    /// Whether what a monitor has of its owner is a place of a thread's stack: so it is of one who
-    /// had locked before anybody else wanted to.
+    /// Returns true if the owner word points into the thread's stack. Then the monitor was inflated
+    /// from a stack lock.
     pub fn is_on_stack(&self, owner: usize, thread: &JavaThread) -> bool {
         let stack = thread.word(self.stack.0).zip(thread.word(self.stack.1));
-        stack.is_some_and(|(end, size)| (end.wrapping_sub(size)..end).contains(&owner))
+        stack.is_some_and(|(base, size)| (base.wrapping_sub(size)..base).contains(&owner))
     }
 
-    /// Whether a thread has an object on its list.
-    pub fn has_listed(&self, object: usize, thread: &JavaThread) -> bool {
-        let listed = self.list.and_then(|(top, base)| Some((thread.low_u32(top)? as usize, base)));
-        listed.is_some_and(|(top, base)| {
-            let listed = top.saturating_sub(base) / WORD;
-            (0..listed.min(LISTED)).any(|at| thread.word(base + at * WORD) == Some(object))
+    /// Returns true if the thread's lock stack contains an object.
+    pub fn is_on_lock_stack(&self, object: usize, thread: &JavaThread) -> bool {
+        let lock_stack = self.lock_stack.and_then(|(top, base)| Some((thread.low_u32(top)? as usize, base)));
+        lock_stack.is_some_and(|(top, base)| {
+            let length = top.saturating_sub(base) / WORD;
+            (0..length.min(LOCK_STACK_CAPACITY)).any(|at| thread.word(base + at * WORD) == Some(object))
         })
     }
 }
 
+/// Reads a word that other threads may write.
+///
 /// # Safety
-/// There must be an aligned word.
-unsafe fn word(place: usize) -> usize {
+/// `address` must be that of a mapped, aligned word.
+unsafe fn read_word(address: usize) -> usize {
     // SAFETY: by the caller's promise; other threads write whole words.
-    unsafe { (place as *const usize).read_volatile() }
+    unsafe { (address as *const usize).read_volatile() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const MONITORS: Monitors = Monitors {
+    const MONITORS: MonitorLayout = MonitorLayout {
         env: 2 * WORD,
-        wanted: WORD,
+        pending_monitor: WORD,
         stack: (3 * WORD, 4 * WORD),
-        list: Some((5 * WORD, 6 * WORD)),
+        lock_stack: Some((5 * WORD, 6 * WORD)),
         owner: WORD,
-        by_id: false,
+        has_owner_ids: false,
     };
 
-    /// A JavaThread that wants a monitor, with a stack from 800 to 900, and a list whose end is
-    /// given.
+    /// Makes the words of a JavaThread with a pending monitor and a stack from 800 to 900. `top` is
+    /// the word at which its lock stack ends.
     fn thread(monitor: &[usize; 2], top: usize) -> [usize; 8] {
         [0, monitor.as_ptr() as usize, 0, 900, 100, top * WORD, 71, 72]
     }
 
     #[test]
-    fn the_owner_is_what_the_monitor_has() {
+    fn the_owner_is_read_from_the_owner_word() {
         let owner = |owner| {
             let monitor = [0, owner];
             let thread = thread(&monitor, 6);
-            // SAFETY: it stands for the calling thread's JavaThread, and has its monitor.
+            // SAFETY: the words stand for the calling thread's JavaThread, and point to a monitor.
             unsafe { MONITORS.owner(thread.as_ptr() as usize + MONITORS.env) }
         };
-        assert_eq!(owner(0), None, "it has been given away a moment ago");
-        assert_eq!(owner(ON_ITS_LIST), Some(Owner::Listed));
-        assert_eq!(owner(5_000), Some(Owner::Word(5_000)));
-        assert_eq!(owner(GIVEN_BACK), Some(Owner::Word(GIVEN_BACK)), "only where owners have ids");
+        assert_eq!(owner(0), None, "the owner has just released it");
+        assert_eq!(owner(ANONYMOUS_OWNER), Some(MonitorOwner::Anonymous));
+        assert_eq!(owner(5_000), Some(MonitorOwner::Word(5_000)));
+        let deflater = Some(MonitorOwner::Word(DEFLATER_MARKER));
+        assert_eq!(owner(DEFLATER_MARKER), deflater, "a marker only with owner ids");
     }
 
     #[test]
-    fn an_owner_is_known_by_his_stack_or_his_list() {
+    fn an_owner_is_found_by_its_stack_or_its_lock_stack() {
         let thread = thread(&[0; 2], 7);
         // SAFETY: `thread` lives until the test ends.
-        let java_thread = unsafe { JavaThread::that_stays(thread.as_ptr() as usize) };
+        let java_thread = unsafe { JavaThread::protected(thread.as_ptr() as usize) };
         let is = |owner| MONITORS.is_on_stack(owner, &java_thread);
         assert!(is(800) && is(899) && !is(900) && !is(799));
-        let has = |object| MONITORS.has_listed(object, &java_thread);
-        assert!(has(71) && !has(72), "the second place is free");
+        let has = |object| MONITORS.is_on_lock_stack(object, &java_thread);
+        assert!(has(71) && !has(72), "the second slot is free");
     }
 }

@@ -1,10 +1,9 @@
-//! What HotSpot's code cache says of a method's compiled code beyond what JVMTI tells: which of the
-//! compilers made it, whether it is entered in the midst of a loop, and whether it has been given
-//! up.
+//! Reads from nmethods what JVMTI does not report: the compilation level, whether the code is an
+//! OSR compilation, and whether it is not entrant any more.
 //!
-//! Code may go while it is looked at, and other code come into its place. What is read once is read
-//! through the kernel; what is read of thousands four times a second is not, which would take a
-//! hundredth of a core.
+//! HotSpot may free an nmethod while it is read, and put other code at its address. Memory that is
+//! read once is read through the kernel. States are read directly: thousands of them, four times a
+//! second, would take 1 % of a core through the kernel.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -20,75 +19,76 @@ use vouch_walk::memory::Memory;
 
 use crate::HotSpot;
 use crate::fields;
-use crate::vmstructs::{CodeLayout, Table, read};
+use crate::vmstructs::{CodeLayout, VmStructs, read_word};
 
-/// Memory that is asked for many words close to each other: each block is read once. For one
-/// question: what was read does not change any more.
+/// A view of memory that reads each block of 512 bytes once. It is meant for one lookup with many
+/// reads close to each other: a block that was read is never read again.
 #[derive(Debug, Default)]
-pub struct Blocks {
-    /// The calling thread's slot for the guard, under which memory can be read that may be gone.
-    /// `None`: read through the kernel, which takes a hundred times as long.
-    place: Option<&'static AtomicUsize>,
-    /// Keeps this on its thread, whose slot `place` is.
-    stays: PhantomData<*const ()>,
-    read: RefCell<Read>,
-    /// The number of the block that was asked for last.
+pub struct CachedMemory {
+    /// The calling thread's slot of the guard, which allows direct reads of memory that may be
+    /// unmapped. `None` to read through the kernel, which takes a hundred times as long.
+    guard_slot: Option<&'static AtomicUsize>,
+    /// Keeps this value on the thread that owns `guard_slot`.
+    is_not_send: PhantomData<*const ()>,
+    cache: RefCell<Cache>,
+    /// The index of the block that was used last.
     last: Cell<usize>,
 }
 
-/// Blocks that were read.
+/// The blocks that were read.
 #[derive(Debug, Default)]
-struct Read {
+struct Cache {
+    /// Each block with its address.
     blocks: Vec<(usize, Block)>,
-    /// The number of the block that begins at an address.
-    numbers: HashMap<usize, usize>,
+    /// The index of each block, by its address.
+    indices: HashMap<usize, usize>,
 }
 
-/// No page cuts it.
+/// An aligned block of 512 bytes, so that no block crosses a page boundary.
 type Block = [usize; 64];
 
-impl Blocks {
-    fn block(&self, begin: usize) -> Option<Block> {
-        let Some(place) = self.place else { return peek(begin) };
+impl CachedMemory {
+    fn read_block(&self, begin: usize) -> Option<Block> {
+        let Some(guard_slot) = self.guard_slot else { return peek(begin) };
         let mut block = [0; _];
-        // SAFETY: the slot is the calling thread's: it was looked up there, and `Blocks` cannot be
-        // sent to another thread. `CodeMemory::new` sets it only while walks are guarded.
-        unsafe { copy(place, begin, &mut block) }.then_some(block)
+        // SAFETY: the slot is the calling thread's: it was looked up there, and `CachedMemory`
+        // cannot be sent to another thread. `CodeMemory::new` sets it only while walks are guarded.
+        unsafe { copy(guard_slot, begin, &mut block) }.then_some(block)
     }
 }
 
-impl Memory for Blocks {
+impl Memory for CachedMemory {
     fn word(&self, at: usize) -> Option<usize> {
         let begin = at - at % size_of::<Block>();
-        let Read { blocks, numbers } = &mut *self.read.borrow_mut();
+        let Cache { blocks, indices } = &mut *self.cache.borrow_mut();
         if blocks.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
-            let known = numbers.get(&begin).copied();
-            let number = known.unwrap_or(blocks.len());
+            let known = indices.get(&begin).copied();
+            let index = known.unwrap_or(blocks.len());
             if known.is_none() {
-                blocks.push((begin, self.block(begin)?));
-                numbers.insert(begin, number);
+                blocks.push((begin, self.read_block(begin)?));
+                indices.insert(begin, index);
             }
-            self.last.set(number);
+            self.last.set(index);
         }
         let (_, block) = blocks.get(self.last.get())?;
         block.get((at - begin) / size_of::<usize>()).copied()
     }
 }
 
-/// Reads the code cache directly and all other memory as [`Blocks`] does. For one question, like
-/// those.
+/// A view of memory that reads the code cache directly and all other memory through
+/// [`CachedMemory`]. Like that, it is meant for one lookup.
 #[derive(Debug)]
 pub struct CodeMemory<'h> {
     heaps: &'h [Range<usize>],
-    rest: Blocks,
+    other: CachedMemory,
 }
 
 impl<'h> CodeMemory<'h> {
-    /// Takes the code heaps from [`heaps`]; reads other memory under the guard if walks are
-    /// guarded.
+    /// Makes a view with the heaps from [`code_heaps`]. It reads other memory under the guard if
+    /// walks are guarded.
     pub fn new(heaps: &'h [Range<usize>], is_guarded: bool) -> Self {
-        let place = is_guarded.then(own_walking).flatten();
-        Self { heaps, rest: Blocks { place, ..Blocks::default() } }
+        let guard_slot = is_guarded.then(own_walking).flatten();
+        Self { heaps, other: CachedMemory { guard_slot, ..CachedMemory::default() } }
     }
 }
 
@@ -96,79 +96,81 @@ impl Memory for CodeMemory<'_> {
     fn word(&self, at: usize) -> Option<usize> {
         let is_in_heap = self.heaps.iter().any(|heap| heap.contains(&at));
         if !is_in_heap || !at.is_multiple_of(size_of::<usize>()) {
-            return self.rest.word(at);
+            return self.other.word(at);
         }
-        // SAFETY: a whole word of a heap of the code cache, as in `given_up`. HotSpot writes it at
+        // SAFETY: an aligned word of a code heap, as in `are_not_entrant`. HotSpot may write it at
         // any time, which an atomic read allows.
         Some(unsafe { AtomicUsize::from_ptr(at as *mut usize) }.load(Relaxed))
     }
 }
 
-/// The memory that the JVM has taken for its code cache so far. It may take more, and gives none
-/// back.
-pub fn heaps(blobs: &CodeCache) -> impl Iterator<Item = Range<usize>> {
-    let CodeCache { heaps, low, high, .. } = *blobs;
-    let field = |heap: usize, offset: usize| read(heap.checked_add(offset)?);
+/// Returns the committed memory of each code heap. HotSpot may commit more later, and uncommits
+/// none.
+pub fn code_heaps(code_cache: &CodeCache) -> impl Iterator<Item = Range<usize>> {
+    let CodeCache { heaps, low, high, .. } = *code_cache;
+    let field = |heap: usize, offset: usize| read_word(heap.checked_add(offset)?);
     heaps
         .into_iter()
         .take_while(|heap| *heap != 0)
         .filter_map(move |heap| Some(field(heap, low)?..field(heap, high)?))
 }
 
-/// Where such things lie.
+/// The layout of the code cache and of an nmethod.
 #[derive(Debug, Clone)]
-pub struct Nmethods {
-    blobs: CodeCache,
-    level: usize,
-    entry: usize,
+pub struct NmethodLayout {
+    code_cache: CodeCache,
+    comp_level: usize,
+    entry_bci: usize,
 }
 
-/// Of a method's code.
+/// The compilation that made an nmethod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Made {
-    /// 1 to 3 are the first compiler's, 4 is the second's; 0: a native method's wrapper.
+pub struct Compilation {
+    /// The compilation level: 1 to 3 for C1, 4 for C2, 0 for the wrapper of a native method.
     pub tier: u8,
-    /// It is entered in a loop that ran already.
-    pub in_loop: bool,
-    /// Where it says what it is good for; 0 if it is not known.
-    pub state: usize,
+    /// True for an OSR compilation, which is entered in a loop.
+    pub is_osr: bool,
+    /// The address of the nmethod's state byte, or 0 if unknown.
+    pub state_address: usize,
 }
 
-impl Nmethods {
-    /// `None` if this JVM does not publish it.
-    pub fn of(hotspot: &HotSpot, code: &CodeLayout) -> Option<Self> {
-        let table = Table::of(hotspot)?;
+impl NmethodLayout {
+    /// Reads the offsets from VMStructs. `None` if this JVM does not publish one.
+    pub fn find(hotspot: &HotSpot, code: &CodeLayout) -> Option<Self> {
+        let vm_structs = VmStructs::find(hotspot)?;
         Some(Self {
-            blobs: code.blobs?,
-            level: table.offset(&fields::NMETHOD_COMP_LEVEL)?,
-            entry: table.offset(&fields::NMETHOD_ENTRY_BCI)?,
+            code_cache: code.code_cache?,
+            comp_level: vm_structs.offset(&fields::NMETHOD_COMP_LEVEL)?,
+            entry_bci: vm_structs.offset(&fields::NMETHOD_ENTRY_BCI)?,
         })
     }
 
-    /// The code around an address, by the code cache's memory; `None` if there is none now.
-    pub fn made(&self, pc: usize, memory: &impl Memory) -> Option<Made> {
-        let (nmethod, kind) = self.blobs.find(pc, memory)?;
+    /// Reads the compilation of the nmethod that contains `pc`. `None` if no nmethod contains it
+    /// now.
+    pub fn compilation(&self, pc: usize, memory: &impl Memory) -> Option<Compilation> {
+        let (nmethod, kind) = self.code_cache.find(pc, memory)?;
         if kind == BlobKind::Other {
             return None;
         }
-        // The level has become a byte, and what follows it is another's.
-        let tier = memory.byte(nmethod.checked_add(self.level)?)?;
-        let in_loop = memory.int(nmethod.checked_add(self.entry)?)? >= 0;
-        Some(Made { tier, in_loop, state: nmethod.checked_add(self.blobs.state)? })
+        // The level is one byte in newer JDKs, with another field after it.
+        let tier = memory.byte(nmethod.checked_add(self.comp_level)?)?;
+        let is_osr = memory.int(nmethod.checked_add(self.entry_bci)?)? >= 0;
+        Some(Compilation { tier, is_osr, state_address: nmethod.checked_add(self.code_cache.state)? })
     }
 
-    /// Which of these states are of code that threads no more enter, and may still be in. (What
-    /// died with its class is dead at once.)
-    pub fn given_up(&self, states: &[usize]) -> Vec<bool> {
-        let heaps: Vec<Range<usize>> = heaps(&self.blobs).collect();
+    /// Returns for each address of a state byte whether its nmethod is not entrant: no thread
+    /// enters it any more, but threads may still run in it. (An nmethod of an unloaded class is
+    /// dead at once.)
+    pub fn are_not_entrant(&self, state_addresses: &[usize]) -> Vec<bool> {
+        let heaps: Vec<Range<usize>> = code_heaps(&self.code_cache).collect();
         let state = |at: usize| {
             let inside = heaps.iter().any(|heap| heap.contains(&at));
-            // SAFETY: the byte is in a heap of the code cache, within the memory that the JVM has
-            // taken for it, which HotSpot never gives back while it runs, whatever becomes of the
-            // code. HotSpot writes the byte at any time, which an atomic read allows.
+            // SAFETY: the byte is in the committed memory of a code heap. HotSpot never uncommits
+            // it, even if it frees the nmethod. HotSpot may write the byte at any time, which an
+            // atomic read allows.
             inside.then(|| unsafe { AtomicU8::from_ptr(at as *mut u8) }.load(Relaxed))
         };
-        let given_up = |state: u8| state > 0 && state < self.blobs.first_dead_state;
-        states.iter().map(|at| state(*at).is_some_and(given_up)).collect()
+        let is_not_entrant = |state: u8| state > 0 && state < self.code_cache.first_dead_state;
+        state_addresses.iter().map(|at| state(*at).is_some_and(is_not_entrant)).collect()
     }
 }

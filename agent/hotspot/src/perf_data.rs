@@ -1,8 +1,8 @@
-//! The JVM's performance counters, as it shares them with `jstat`: what the present collection is
-//! for, and what it counts from its beginning on.
+//! Reads the JVM's performance counters, which `jstat` reads as well: the cause of the current
+//! collection, and counts since the JVM's start.
 //!
-//! They lie in memory of the process's own, with a head that says how they are laid out. Nothing of
-//! it is believed without a look.
+//! They are in a memory region of the process (HotSpot's `PerfMemory`), with a header that
+//! describes their layout. Every offset and length in it is checked before it is used.
 
 use std::ops::Range;
 
@@ -10,113 +10,115 @@ use vouch_walk::kernel::peek;
 
 use crate::HotSpot;
 use crate::fields::{self, StaticField};
-use crate::vmstructs::{Table, read};
+use crate::vmstructs::{VmStructs, read_word};
 
-/// What a collection is for, as text that the JVM writes at its beginning.
+/// The counters that have the cause of a collection, which the JVM writes when it begins.
 #[derive(Debug)]
-pub struct Reason {
-    present: Text,
-    last: Text,
-    /// G1 gives a reason for all of its pauses but two, and for these none.
+pub struct GcCause {
+    current: TextCounter,
+    last: TextCounter,
+    /// G1 writes a cause for all pauses except Remark and Cleanup.
     is_g1: bool,
 }
 
-/// A text of the counters'.
+/// The addresses of a counter's text.
 #[derive(Debug, Clone)]
-struct Text(Range<usize>);
+struct TextCounter(Range<usize>);
 
-/// All counters of this JVM.
+/// The memory of this JVM's performance counters.
 #[derive(Debug, Clone)]
 pub struct PerfData(Range<usize>);
 
 impl PerfData {
-    /// `None`: it has none.
-    pub fn of(hotspot: &HotSpot) -> Option<Self> {
-        let table = Table::of(hotspot)?;
-        let at = |field: &StaticField| read(table.address(field)?).filter(|address| *address != 0);
-        Some(Self(at(&fields::PERF_MEMORY_START)?..at(&fields::PERF_MEMORY_END)?))
+    /// Finds the counters. `None` if this JVM has none, as with `-XX:-UsePerfData`.
+    pub fn find(hotspot: &HotSpot) -> Option<Self> {
+        let vm_structs = VmStructs::find(hotspot)?;
+        let pointer =
+            |field: &StaticField| read_word(vm_structs.address(field)?).filter(|address| *address != 0);
+        Some(Self(pointer(&fields::PERF_MEMORY_START)?..pointer(&fields::PERF_MEMORY_END)?))
     }
 
-    /// Where the values of these counters lie; `None` if one is lacking. All of them are looked for
-    /// in one copy of the memory: to ask the kernel for each word would take milliseconds, at the
-    /// JVM's start.
-    fn find<const COUNT: usize>(&self, names: [&str; COUNT]) -> Option<[Range<usize>; COUNT]> {
-        let bytes = copied(&self.0);
-        let mut found = [const { None }; COUNT];
+    /// Returns the addresses of the values of these counters, or `None` if one does not exist.
+    ///
+    /// The memory is copied once and searched there. A system call for each word would add
+    /// milliseconds to the JVM's start.
+    fn values<const COUNT: usize>(&self, names: [&str; COUNT]) -> Option<[Range<usize>; COUNT]> {
+        let bytes = copy_of(&self.0);
+        let mut values = [const { None }; COUNT];
         for (name, value) in entries(&bytes) {
-            if let Some(place) = names.iter().position(|wanted| wanted.as_bytes() == name) {
-                found[place] = Some(self.0.start + value.start..self.0.start + value.end);
+            if let Some(index) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+                values[index] = Some(self.0.start + value.start..self.0.start + value.end);
             }
         }
-        found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
+        values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
     }
 
-    /// How many of the clock's ticks, in which the JVM counts times, are a second. (It tells when
-    /// it is up, and not when it begins.)
-    pub fn ticks_in_a_second(&self) -> Option<u64> {
-        let [frequency] = self.find(["sun.os.hrt.frequency"])?;
-        Some(read(frequency.start)? as u64).filter(|ticks| *ticks > 0)
+    /// Reads how many ticks of the JVM's counters of time are a second. `None` while the JVM
+    /// starts.
+    pub fn ticks_per_second(&self) -> Option<u64> {
+        let [frequency] = self.values(["sun.os.hrt.frequency"])?;
+        Some(read_word(frequency.start)? as u64).filter(|ticks| *ticks > 0)
     }
 }
 
-/// Figures that the JVM counts up from its beginning on.
+/// Counters of numbers that grow from the JVM's start on.
 #[derive(Debug)]
-pub struct Tally<const COUNT: usize> {
-    at: [usize; COUNT],
+pub struct PerfCounters<const COUNT: usize> {
+    addresses: [usize; COUNT],
 }
 
-impl<const COUNT: usize> Tally<COUNT> {
-    /// `None`: this JVM does not count one of them.
-    pub fn of(data: &PerfData, names: [&str; COUNT]) -> Option<Self> {
-        Some(Self { at: data.find(names)?.map(|value| value.start) })
+impl<const COUNT: usize> PerfCounters<COUNT> {
+    /// Finds the counters with these names. `None` if this JVM lacks one of them.
+    pub fn find(data: &PerfData, names: [&str; COUNT]) -> Option<Self> {
+        Some(Self { addresses: data.values(names)?.map(|value| value.start) })
     }
 
-    /// What they are.
-    pub fn now(&self) -> Option<[u64; COUNT]> {
+    /// Reads the present values.
+    pub fn read(&self) -> Option<[u64; COUNT]> {
         let mut values = [0; COUNT];
-        for (value, at) in values.iter_mut().zip(self.at) {
-            *value = read(at)? as u64;
+        for (value, address) in values.iter_mut().zip(self.addresses) {
+            *value = read_word(address)? as u64;
         }
         Some(values)
     }
 
-    /// What has come to each since a moment.
-    pub fn since(&self, then: [u64; COUNT]) -> Option<[u64; COUNT]> {
-        let mut values = self.now()?;
-        for (value, before) in values.iter_mut().zip(then) {
+    /// Returns by how much each counter has grown since [`Self::read`] returned `earlier`.
+    pub fn growth_since(&self, earlier: [u64; COUNT]) -> Option<[u64; COUNT]> {
+        let mut values = self.read()?;
+        for (value, before) in values.iter_mut().zip(earlier) {
             *value = value.saturating_sub(before);
         }
         Some(values)
     }
 }
 
-impl Reason {
-    /// `None`: this JVM does not publish it.
-    pub fn of(data: &PerfData, is_g1: bool) -> Option<Self> {
-        let [present, last] = data.find(["sun.gc.cause", "sun.gc.lastCause"])?.map(Text);
-        Some(Self { present, last, is_g1 })
+impl GcCause {
+    /// Finds the counters. `None` if this JVM lacks one of them.
+    pub fn find(data: &PerfData, is_g1: bool) -> Option<Self> {
+        let [current, last] = data.values(["sun.gc.cause", "sun.gc.lastCause"])?.map(TextCounter);
+        Some(Self { current, last, is_g1 })
     }
 
-    /// That of the collection which runs, or has just ended.
-    pub fn present(&self) -> Option<String> {
-        match self.present.read().filter(|text| text != NO_REASON) {
-            Some(reason) => Some(reason),
+    /// Reads the cause of the collection that runs, or has just ended.
+    pub fn read(&self) -> Option<String> {
+        match self.current.read().filter(|text| text != NO_GC) {
+            Some(cause) => Some(cause),
             None if self.is_g1 => Some("G1 Remark or Cleanup".to_owned()),
-            // The serial and the parallel collector of older JDKs have taken it away by the time
-            // that they say that they have done.
-            None => self.last.read().filter(|text| text != NO_REASON),
+            // Serial and Parallel GC of older JDKs have already cleared the cause when they report
+            // the end of a collection.
+            None => self.last.read().filter(|text| text != NO_GC),
         }
     }
 }
 
-/// What the JVM says while nothing is collected.
-const NO_REASON: &str = "No GC";
+/// The cause that the JVM writes while no collection runs.
+const NO_GC: &str = "No GC";
 
-impl Text {
+impl TextCounter {
     fn read(&self) -> Option<String> {
         let mut text = Vec::new();
         for at in self.0.clone().step_by(size_of::<usize>()) {
-            let bytes = read(at)?.to_le_bytes();
+            let bytes = read_word(at)?.to_le_bytes();
             let end = bytes.iter().position(|byte| *byte == 0);
             text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
             if end.is_some() {
@@ -128,8 +130,8 @@ impl Text {
     }
 }
 
-/// The memory's bytes, as far as there are any.
-fn copied(memory: &Range<usize>) -> Vec<u8> {
+/// Copies the memory, up to the first byte that is not mapped.
+fn copy_of(memory: &Range<usize>) -> Vec<u8> {
     const PAGE: usize = 512;
     const WORD: usize = size_of::<usize>();
     let mut bytes = Vec::with_capacity(memory.len());
@@ -139,7 +141,7 @@ fn copied(memory: &Range<usize>) -> Vec<u8> {
             && let Some(words) = peek::<PAGE>(at)
         {
             bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        } else if let Some(word) = read(at).filter(|_| left >= WORD) {
+        } else if let Some(word) = read_word(at).filter(|_| left >= WORD) {
             bytes.extend(word.to_le_bytes());
         } else {
             break;
@@ -148,21 +150,23 @@ fn copied(memory: &Range<usize>) -> Vec<u8> {
     bytes
 }
 
-/// The counters that lie in these bytes: their names, and where their values are.
+/// Parses the counters in `bytes`. Returns the name of each, and the range of its value in `bytes`.
 fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
     const MAGIC: u32 = 0xcafe_c0c0;
-    let half = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-    let place = move |at: usize| half(at).and_then(|half| usize::try_from(half).ok());
-    let whole = half(0).is_some_and(|magic| magic.swap_bytes() == MAGIC || magic == MAGIC);
-    let mut next = place(24).filter(|_| whole);
-    let count = place(28).unwrap_or(0).min(10_000);
+    const MAX_ENTRIES: usize = 10_000;
+    let int = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let offset = move |at: usize| int(at).and_then(|int| usize::try_from(int).ok());
+    let has_magic = int(0).is_some_and(|magic| magic.swap_bytes() == MAGIC || magic == MAGIC);
+    let mut next = offset(24).filter(|_| has_magic);
+    let count = offset(28).unwrap_or(0).min(MAX_ENTRIES);
     (0..count).map_while(move |_| {
         let at = next?;
-        // Its length, where its name is, how long its value is; a byte each for what it is; where
-        // its value is.
-        let [length, name, elements, value] = [place(at)?, place(at + 4)?, place(at + 8)?, place(at + 16)?];
+        // HotSpot's `PerfDataEntry`: entry_length, name_offset, vector_length, four bytes of types
+        // and units, data_offset.
+        let [length, name, elements, value] =
+            [offset(at)?, offset(at + 4)?, offset(at + 8)?, offset(at + 16)?];
         next = Some(at + length).filter(|_| length > 0);
-        // A number has no elements, and is a word.
+        // A vector_length of 0 is a number of eight bytes.
         let value = at + value..at + value + if elements == 0 { size_of::<u64>() } else { elements };
         let name = bytes.get(at + name..value.start).filter(|_| value.end <= bytes.len())?;
         Some((name.split(|byte| *byte == 0).next()?, value))
@@ -173,7 +177,7 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
 mod tests {
     use super::*;
 
-    /// A counter of text, as the JVM lays it out.
+    /// Makes the entry of a counter of text.
     fn counter(name: &str, text: &str) -> Vec<u8> {
         let value = 20 + name.len() + 1;
         let size = (value + 80).next_multiple_of(8);
@@ -190,17 +194,17 @@ mod tests {
         bytes
     }
 
-    /// A counter of a number.
+    /// Makes the entry of a counter of a number.
     fn number(name: &str, value: u64) -> Vec<u8> {
-        let place = (20 + name.len() + 1).next_multiple_of(8);
+        let offset = (20 + name.len() + 1).next_multiple_of(8);
         let mut bytes = Vec::new();
-        for word in [place + 8, 20, 0] {
+        for word in [offset + 8, 20, 0] {
             bytes.extend(u32::try_from(word).unwrap().to_le_bytes());
         }
         bytes.extend(*b"J\0\x02\x03");
-        bytes.extend(u32::try_from(place).unwrap().to_le_bytes());
+        bytes.extend(u32::try_from(offset).unwrap().to_le_bytes());
         bytes.extend(name.as_bytes());
-        bytes.resize(place, 0);
+        bytes.resize(offset, 0);
         bytes.extend(value.to_le_bytes());
         bytes
     }
@@ -220,8 +224,8 @@ mod tests {
     }
 
     fn found(bytes: &[u8], name: &str) -> Option<String> {
-        let [value] = data(bytes).find([name])?;
-        Text(value).read()
+        let [value] = data(bytes).values([name])?;
+        TextCounter(value).read()
     }
 
     #[test]
@@ -233,37 +237,38 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_has_the_reason_that_is_told_with_it_or_else_by_its_collector() {
-        let reason = |present, last, is_g1| {
-            let bytes = memory(&[counter("sun.gc.cause", present), counter("sun.gc.lastCause", last)]);
-            Reason::of(&data(&bytes), is_g1).and_then(|reason| reason.present())
+    fn a_cleared_cause_is_replaced_by_the_last_one_or_by_the_pause_of_g1() {
+        let cause = |current, last, is_g1| {
+            let bytes = memory(&[counter("sun.gc.cause", current), counter("sun.gc.lastCause", last)]);
+            GcCause::find(&data(&bytes), is_g1).and_then(|cause| cause.read())
         };
-        assert_eq!(reason("System.gc()", "Warmup", false).as_deref(), Some("System.gc()"));
-        assert_eq!(reason("No GC", "Allocation Failure", false).as_deref(), Some("Allocation Failure"));
-        assert_eq!(reason("No GC", "G1 Evacuation Pause", true).as_deref(), Some("G1 Remark or Cleanup"));
-        assert_eq!(reason("No GC", "No GC", false), None);
+        assert_eq!(cause("System.gc()", "Warmup", false).as_deref(), Some("System.gc()"));
+        assert_eq!(cause("No GC", "Allocation Failure", false).as_deref(), Some("Allocation Failure"));
+        assert_eq!(cause("No GC", "G1 Evacuation Pause", true).as_deref(), Some("G1 Remark or Cleanup"));
+        assert_eq!(cause("No GC", "No GC", false), None);
     }
 
     #[test]
-    fn figures_are_told_from_a_moment_on() {
+    fn counters_report_their_growth_since_an_earlier_read() {
         let numbers =
             [("sun.os.hrt.frequency", 1_000_000), ("sun.rt.safepoints", 9), ("sun.rt.safepointTime", 70)];
         let bytes = memory(&numbers.map(|(name, value)| number(name, value)));
-        let tally = Tally::of(&data(&bytes), ["sun.rt.safepointTime", "sun.rt.safepoints"]).unwrap();
-        assert_eq!(tally.now(), Some([70, 9]));
-        assert_eq!(tally.since([10, 9]), Some([60, 0]));
-        assert_eq!(data(&bytes).ticks_in_a_second(), Some(1_000_000));
+        let counters =
+            PerfCounters::find(&data(&bytes), ["sun.rt.safepointTime", "sun.rt.safepoints"]).unwrap();
+        assert_eq!(counters.read(), Some([70, 9]));
+        assert_eq!(counters.growth_since([10, 9]), Some([60, 0]));
+        assert_eq!(data(&bytes).ticks_per_second(), Some(1_000_000));
         assert!(
-            Tally::of(&data(&bytes), ["sun.rt.safepoints", "sun.ci.threads"]).is_none(),
+            PerfCounters::find(&data(&bytes), ["sun.rt.safepoints", "sun.ci.threads"]).is_none(),
             "one is lacking"
         );
         let bytes =
             memory(&numbers[1..].iter().map(|(name, value)| number(name, *value)).collect::<Vec<_>>());
-        assert_eq!(data(&bytes).ticks_in_a_second(), None, "nobody knows how long a tick is");
+        assert_eq!(data(&bytes).ticks_per_second(), None, "the length of a tick is unknown");
     }
 
     #[test]
-    fn what_is_no_such_memory_has_no_counters() {
+    fn malformed_memory_has_no_counters() {
         let mut bytes = memory(&[counter("sun.gc.cause", "System.gc()")]);
         bytes[0] = 0;
         assert_eq!(found(&bytes, "sun.gc.cause"), None);
@@ -273,6 +278,6 @@ mod tests {
         assert_eq!(found(&bytes, "sun.gc.other"), None, "a counter without a length is the last");
         let mut bytes = memory(&[counter("sun.gc.cause", "System.gc()")]);
         bytes[41] = 255;
-        assert_eq!(found(&bytes, "sun.gc.cause"), None, "a value that reaches beyond the memory is none");
+        assert_eq!(found(&bytes, "sun.gc.cause"), None, "a value beyond the end of the memory is ignored");
     }
 }

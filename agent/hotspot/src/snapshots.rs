@@ -1,4 +1,5 @@
-//! What JDKs say of the rows of [`fields`], so that the layout of each is tested without a JDK.
+//! Tests the rows of [`fields`] and the layout of each JDK with snapshots of VMStructs, so no JDK
+//! is needed.
 //!
 //! `snapshots/JDK.txt` has a line for each name that the JDK has on x86-64, with its offset, size
 //! or value. A static field has no value there, because its address changes.
@@ -6,9 +7,9 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
-use crate::fields::{self, JdkName, Kind, Row};
-use crate::vmstructs::{CodeLayout, Table};
-use crate::walker_layout::Tables;
+use crate::fields::{self, JdkName, Row, RowKind};
+use crate::vmstructs::{CodeLayout, VmStructs};
+use crate::walker_layout::RequiredVmStructs;
 
 const JDKS: [(u32, &str); 7] = [
     (8, include_str!("snapshots/8.txt")),
@@ -20,18 +21,19 @@ const JDKS: [(u32, &str); 7] = [
     (27, include_str!("snapshots/27.txt")),
 ];
 
-/// How a line calls the table that has a name. Flags and functions are in no snapshot.
-fn word(kind: Kind) -> Option<&'static str> {
+/// Returns the first word of a snapshot's lines for this kind. Flags and functions are in no
+/// snapshot.
+fn line_prefix(kind: RowKind) -> Option<&'static str> {
     match kind {
-        Kind::Field => Some("field"),
-        Kind::StaticField => Some("static"),
-        Kind::Type => Some("type"),
-        Kind::Constant => Some("constant"),
-        Kind::Flag | Kind::Function => None,
+        RowKind::Field => Some("field"),
+        RowKind::StaticField => Some("static"),
+        RowKind::Type => Some("type"),
+        RowKind::Constant => Some("constant"),
+        RowKind::Flag | RowKind::Function => None,
     }
 }
 
-/// The values of a snapshot, by the words before them.
+/// Parses a snapshot: the value of each line, by the text before it.
 fn values(snapshot: &str) -> HashMap<&str, usize> {
     snapshot
         .lines()
@@ -42,12 +44,12 @@ fn values(snapshot: &str) -> HashMap<&str, usize> {
         .collect()
 }
 
-fn key(kind: Kind, name: &JdkName) -> Option<String> {
-    Some(format!("{} {name}", word(kind)?))
+fn key(kind: RowKind, name: &JdkName) -> Option<String> {
+    Some(format!("{} {name}", line_prefix(kind)?))
 }
 
 #[test]
-fn each_name_is_in_the_jdks_that_its_row_says() {
+fn each_jdk_has_exactly_the_names_that_the_rows_list_for_it() {
     for (jdk, snapshot) in JDKS {
         let values = values(snapshot);
         let mut names = 0;
@@ -63,7 +65,7 @@ fn each_name_is_in_the_jdks_that_its_row_says() {
     }
 }
 
-/// Memory that is never freed, as a JVM's tables are not.
+/// Allocates words that are never freed, like the tables of a JVM.
 fn leak(words: Vec<usize>) -> usize {
     words.leak().as_ptr() as usize
 }
@@ -72,9 +74,9 @@ fn text(text: &str) -> usize {
     CString::new(text).unwrap().into_raw() as usize
 }
 
-/// The tables that a JVM of this JDK exports, with entries of four words: a type's name, a field's
-/// name, an offset, size or value, and an address.
-fn table(jdk: u32, values: &HashMap<&str, usize>) -> Table {
+/// Makes the tables that a JVM of this JDK exports. An entry has four words: a type's name, a
+/// field's name, an offset, size or value, and an address.
+fn vm_structs(jdk: u32, values: &HashMap<&str, usize>) -> VmStructs {
     let interpreter = interpreter(values);
     let mut entries = [(); 3].map(|()| Vec::new());
     let is = |row: &Row, other: &Row| std::ptr::eq(row, other);
@@ -84,9 +86,9 @@ fn table(jdk: u32, values: &HashMap<&str, usize>) -> Table {
             let Some(value) = value else { continue };
             let named = text(name.type_name.unwrap_or(name.name));
             let (table, address) = match kind {
-                Kind::Type => (1, 0),
-                Kind::Constant => (2, 0),
-                // What a static field refers to has only zeros, but for these.
+                RowKind::Type => (1, 0),
+                RowKind::Constant => (2, 0),
+                // Only these static fields have values; the others point to zeros.
                 _ if is(row, &fields::ABSTRACT_INTERPRETER_CODE.0) => (0, leak(vec![interpreter])),
                 _ if is(row, &fields::VM_MAJOR_VERSION.0) => {
                     (0, leak(vec![if jdk == 8 { 25 } else { jdk as usize }]))
@@ -114,26 +116,26 @@ fn table(jdk: u32, values: &HashMap<&str, usize>) -> Table {
         };
         Some(leak(vec![word]))
     };
-    Table::new(symbol).unwrap()
+    VmStructs::from_symbols(symbol).unwrap()
 }
 
-/// A StubQueue with a piece of the interpreter for each name that the walker looks for.
+/// Makes a StubQueue with a codelet of the interpreter for each name that the walker needs.
 fn interpreter(values: &HashMap<&str, usize>) -> usize {
-    const PIECE: usize = 64;
+    const CODELET: usize = 64;
     let value = |name: &str| values[format!("field {name}").as_str()];
     let [size, description] = [&fields::INTERPRETER_CODELET_SIZE, &fields::INTERPRETER_CODELET_DESCRIPTION]
         .map(|field| value(&field.0.to_string()));
     let names =
         ["method entry point (kind = zerolocals)", "return entry points", "deoptimization entry points"];
-    let mut pieces = vec![0; names.len() * PIECE / 8];
-    for (piece, name) in pieces.chunks_mut(PIECE / 8).zip(names) {
-        piece[size / 8] = PIECE;
-        piece[description / 8] = text(name);
+    let mut codelets = vec![0; names.len() * CODELET / 8];
+    for (codelet, name) in codelets.chunks_mut(CODELET / 8).zip(names) {
+        codelet[size / 8] = CODELET;
+        codelet[description / 8] = text(name);
     }
     let mut queue = vec![0_usize; 8];
-    queue[value(&fields::STUB_QUEUE_STUB_BUFFER.0.to_string()) / 8] = leak(pieces);
+    queue[value(&fields::STUB_QUEUE_STUB_BUFFER.0.to_string()) / 8] = leak(codelets);
     let limit = value(&fields::STUB_QUEUE_BUFFER_LIMIT.0.to_string());
-    queue[limit / 8] |= (names.len() * PIECE) << (limit % 8 * 8);
+    queue[limit / 8] |= (names.len() * CODELET) << (limit % 8 * 8);
     leak(queue)
 }
 
@@ -141,11 +143,11 @@ fn interpreter(values: &HashMap<&str, usize>) -> usize {
 fn the_layout_of_each_jdk_is_found() {
     for (jdk, snapshot) in JDKS {
         let values = values(snapshot);
-        let table = table(jdk, &values);
-        assert_eq!(table.missing(jdk), Vec::<String>::new(), "JDK {jdk}");
-        let code = CodeLayout::new(&table).unwrap();
+        let vm_structs = vm_structs(jdk, &values);
+        assert_eq!(vm_structs.losses(jdk), Vec::<String>::new(), "JDK {jdk}");
+        let code = CodeLayout::from_vm_structs(&vm_structs).unwrap();
         let jvm = code.jvm_layout(0).unwrap();
-        let layout = Tables(table).layout(&jvm, &code).unwrap();
+        let layout = RequiredVmStructs(vm_structs).layout(&jvm, &code).unwrap();
         assert_eq!(layout.state, values["field JavaThread::_thread_state"], "JDK {jdk}");
         assert_eq!(layout.in_java, 8, "JDK {jdk}");
         assert_eq!(layout.upcall.is_some(), jdk >= 25, "JDK {jdk}");
@@ -156,7 +158,7 @@ fn the_layout_of_each_jdk_is_found() {
 }
 
 #[test]
-fn a_field_that_a_jdk_has_no_more_is_a_sentence() {
+fn a_missing_field_is_reported_with_what_is_lost() {
     let mut values = values(JDKS[6].1);
     values.remove("field JavaThread::_vthread");
     values.remove("field nmethod::_comp_level");
@@ -164,5 +166,5 @@ fn a_field_that_a_jdk_has_no_more_is_a_sentence() {
         "this JVM does not publish nmethod::_comp_level: compiled code has no tier",
         "this JVM does not publish JavaThread::_vthread: samples of virtual threads cannot be assigned to them",
     ];
-    assert_eq!(table(27, &values).missing(27), expected);
+    assert_eq!(vm_structs(27, &values).losses(27), expected);
 }

@@ -1,10 +1,10 @@
-//! VMStructs: the offsets of some of HotSpot's own fields, which every HotSpot exports for its
-//! debugger.
+//! Reads VMStructs: the tables of fields, types and constants that every HotSpot exports for the
+//! serviceability agent.
 //!
-//! Used where the agent came late: a thread that was there before it has its JavaThread in a field
-//! of its Java object, and its kernel id two steps further. Reads of a thread's fields go through
-//! the kernel, so that one that dies meanwhile gives an error and no fault. And used for the JVM's
-//! flags, which lie still.
+//! They have the offset of each field that the agent reads, the kernel's ids of threads that
+//! started before the agent, and the JVM's flags. Fields of threads are read through the kernel,
+//! because a thread that exits meanwhile must not cause a fault. The tables and the flags never
+//! move.
 
 use std::ffi::{CStr, c_char};
 
@@ -14,9 +14,9 @@ use vouch_walk::kernel::peek;
 use vouch_walk::code_cache::{CodeCache, MAX_HEAPS};
 
 use crate::HotSpot;
-use crate::fields::{self, Constant, Field, Flag, JdkName, Kind, Row, StaticField, Type};
+use crate::fields::{self, Constant, Field, Flag, JdkName, Row, RowKind, StaticField, Type};
 
-/// Where a JavaThread keeps the kernel's id of its thread.
+/// The offsets that lead from a JavaThread to the kernel's id of its thread.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadLayout {
     os_thread: usize,
@@ -24,82 +24,87 @@ pub struct ThreadLayout {
 }
 
 impl ThreadLayout {
-    /// Reads the exported tables; `None` if this JVM's are not as expected.
-    pub fn of(hotspot: &HotSpot) -> Option<Self> {
-        let table = Table::of(hotspot)?;
-        let os_thread = table.offset(&fields::THREAD_OSTHREAD)?;
-        Some(Self { os_thread, thread_id: table.offset(&fields::OSTHREAD_THREAD_ID)? })
+    /// Reads the offsets. `None` if this JVM does not publish one.
+    pub fn find(hotspot: &HotSpot) -> Option<Self> {
+        let vm_structs = VmStructs::find(hotspot)?;
+        let os_thread = vm_structs.offset(&fields::THREAD_OSTHREAD)?;
+        Some(Self { os_thread, thread_id: vm_structs.offset(&fields::OSTHREAD_THREAD_ID)? })
     }
 
-    /// The kernel's id of the thread whose JavaThread lies at `java_thread`.
+    /// Reads the kernel's id of the thread that has its JavaThread at `java_thread`.
     pub fn tid(self, java_thread: usize) -> Option<u32> {
-        let os_thread = read(java_thread.checked_add(self.os_thread)?)?;
+        let os_thread = read_word(java_thread.checked_add(self.os_thread)?)?;
         // `_thread_id` is a pid_t.
-        read_half(os_thread.checked_add(self.thread_id)?).filter(|tid| *tid != 0)
+        read_u32(os_thread.checked_add(self.thread_id)?).filter(|tid| *tid != 0)
     }
 }
 
-/// Where a JavaThread has the handles of two thread objects.
+/// The offsets of two handles in a JavaThread.
 #[derive(Debug, Clone, Copy)]
 pub struct JavaThreadHandles {
-    /// The thread that it is.
+    /// The offset of the handle of the platform thread (`_threadObj`).
     pub own: usize,
-    /// The thread that it runs as: itself, or a virtual thread.
+    /// The offset of the handle of the thread that runs now: the platform thread, or a mounted
+    /// virtual thread (`_vthread`).
     pub current: usize,
 }
 
 impl JavaThreadHandles {
-    /// Reads the exported tables; `None` where there are no virtual threads.
-    pub fn new(hotspot: &HotSpot) -> Option<Self> {
-        let table = Table::of(hotspot)?;
+    /// Reads the offsets. `None` if this JVM has no virtual threads.
+    pub fn find(hotspot: &HotSpot) -> Option<Self> {
+        let vm_structs = VmStructs::find(hotspot)?;
         Some(Self {
-            own: table.offset(&fields::JAVA_THREAD_OBJ)?,
-            current: table.offset(&fields::JAVA_THREAD_VTHREAD)?,
+            own: vm_structs.offset(&fields::JAVA_THREAD_OBJ)?,
+            current: vm_structs.offset(&fields::JAVA_THREAD_VTHREAD)?,
         })
     }
 }
 
-/// Where code lies, and where a JavaThread keeps its stack's place and what it left Java with.
+/// The addresses of code, and the offsets in a JavaThread of its stack and of its last Java frame.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeLayout {
+    /// The first address of the interpreter's code, and the address after its end.
     pub interpreter: (usize, usize),
-    /// Whose code lies where; `None` if the JVM does not tell.
-    pub blobs: Option<CodeCache>,
-    /// Of the end of the stack at which a thread began, and of the stack's size, in a JavaThread.
+    /// The layout of the code cache; `None` if the JVM does not publish it.
+    pub code_cache: Option<CodeCache>,
+    /// The offsets of the stack's base (its highest address) and size in a JavaThread.
     pub stack: Option<(usize, usize)>,
-    /// Of a JavaThread's state.
+    /// The offset of the state in a JavaThread.
     pub state: usize,
-    /// Of the last Java frame's registers, in a JavaThread. Where the pc is 0 it stands below what
-    /// the stack pointer says.
+    /// The offset of the last Java frame's stack pointer in a JavaThread.
     pub last_sp: usize,
+    /// The offset of the last Java frame's pc in a JavaThread. If the pc is 0, it is in the word
+    /// below the stack pointer.
     pub last_pc: usize,
+    /// The offset of the last Java frame's frame pointer in a JavaThread.
     pub last_fp: Option<usize>,
 }
 
 impl CodeLayout {
-    /// Reads the exported tables, once the JVM has its interpreter.
-    pub fn of(hotspot: &HotSpot) -> Option<Self> {
-        Self::new(&Table::of(hotspot)?)
+    /// Reads the layout. `None` if the JVM does not publish it, or has not generated its
+    /// interpreter yet.
+    pub fn find(hotspot: &HotSpot) -> Option<Self> {
+        Self::from_vm_structs(&VmStructs::find(hotspot)?)
     }
 
-    pub(crate) fn new(table: &Table) -> Option<Self> {
-        let queue = still(table.address(&fields::ABSTRACT_INTERPRETER_CODE)?);
-        let begin = read(queue.checked_add(table.offset(&fields::STUB_QUEUE_STUB_BUFFER)?)?)?;
-        let size = read_half(queue.checked_add(table.offset(&fields::STUB_QUEUE_BUFFER_LIMIT)?)?)?;
-        let anchor = table.offset(&fields::JAVA_THREAD_ANCHOR)?;
+    pub(crate) fn from_vm_structs(vm_structs: &VmStructs) -> Option<Self> {
+        let queue = read_static(vm_structs.address(&fields::ABSTRACT_INTERPRETER_CODE)?);
+        let begin = read_word(queue.checked_add(vm_structs.offset(&fields::STUB_QUEUE_STUB_BUFFER)?)?)?;
+        let size = read_u32(queue.checked_add(vm_structs.offset(&fields::STUB_QUEUE_BUFFER_LIMIT)?)?)?;
+        let anchor = vm_structs.offset(&fields::JAVA_THREAD_ANCHOR)?;
         Some(Self {
             interpreter: (begin, begin.checked_add(usize::try_from(size).ok()?)?),
-            blobs: blobs(table),
-            stack: stack(table),
-            state: table.offset(&fields::JAVA_THREAD_STATE)?,
-            last_sp: anchor + table.offset(&fields::LAST_JAVA_SP)?,
-            last_pc: anchor + table.offset(&fields::LAST_JAVA_PC)?,
-            last_fp: table.offset(&fields::LAST_JAVA_FP).map(|offset| anchor + offset),
+            code_cache: code_cache(vm_structs),
+            stack: stack_offsets(vm_structs),
+            state: vm_structs.offset(&fields::JAVA_THREAD_STATE)?,
+            last_sp: anchor + vm_structs.offset(&fields::LAST_JAVA_SP)?,
+            last_pc: anchor + vm_structs.offset(&fields::LAST_JAVA_PC)?,
+            last_fp: vm_structs.offset(&fields::LAST_JAVA_FP).map(|offset| anchor + offset),
         })
     }
 
-    /// What recovery and our own walker read of this JVM, or `None` if the JVM does not publish it.
-    /// `env` is the offset of the JNIEnv in a JavaThread.
+    /// Makes the layout that recovery and Vouch's own walker read. `None` if the JVM does not
+    /// publish it. `env` is the offset of the JNIEnv in a JavaThread.
     pub fn jvm_layout(&self, env: usize) -> Option<JvmLayout> {
         let (begin, end) = self.interpreter;
         let (stack_base, stack_size) = self.stack?;
@@ -110,106 +115,116 @@ impl CodeLayout {
             last_sp: self.last_sp,
             last_pc: self.last_pc,
             last_fp: self.last_fp?,
-            code_cache: self.blobs?,
+            code_cache: self.code_cache?,
             interpreter: begin..end,
         })
     }
 }
 
-/// The heaps of the code cache, and what lies where in them.
-fn blobs(table: &Table) -> Option<CodeCache> {
-    let (heaps, dead) = if let Some(heaps) = table.address(&fields::CODE_CACHE_HEAPS) {
-        (several(table, still(heaps))?, 3)
+/// Finds the heaps of the code cache, and the offsets in a heap and in a blob.
+fn code_cache(vm_structs: &VmStructs) -> Option<CodeCache> {
+    let (heaps, first_dead_state) = if let Some(heaps) = vm_structs.address(&fields::CODE_CACHE_HEAPS) {
+        (heaps_in_array(vm_structs, read_static(heaps))?, 3)
     } else {
-        // Until JDK 9 there was one, and a method had a state less.
+        // JDK 8 has one heap, and one state less before "dead".
         let mut heaps = [0; MAX_HEAPS];
-        heaps[0] = still(table.address(&fields::CODE_CACHE_HEAP)?);
+        heaps[0] = read_static(vm_structs.address(&fields::CODE_CACHE_HEAP)?);
         (heaps, 2)
     };
-    let memory = table.offset(&fields::CODE_HEAP_MEMORY)?;
-    let (low, high) = (table.offset(&fields::VIRTUAL_SPACE_LOW)?, table.offset(&fields::VIRTUAL_SPACE_HIGH)?);
+    let memory = vm_structs.offset(&fields::CODE_HEAP_MEMORY)?;
+    let (low, high) =
+        (vm_structs.offset(&fields::VIRTUAL_SPACE_LOW)?, vm_structs.offset(&fields::VIRTUAL_SPACE_HIGH)?);
     Some(CodeCache {
         heaps,
         low: memory + low,
         high: memory + high,
-        segmap: table.offset(&fields::CODE_HEAP_SEGMAP)? + low,
-        log2_segment_size: table.offset(&fields::CODE_HEAP_LOG2_SEGMENT_SIZE)?,
-        used: table.offset(&fields::HEAP_BLOCK_HEADER_USED)?,
-        header_size: table.size(&fields::HEAP_BLOCK)?,
-        name: table.offset(&fields::CODE_BLOB_NAME)?,
-        size: table.offset(&fields::CODE_BLOB_SIZE)?,
-        state: table.offset(&fields::NMETHOD_STATE)?,
-        first_dead_state: dead,
+        segmap: vm_structs.offset(&fields::CODE_HEAP_SEGMAP)? + low,
+        log2_segment_size: vm_structs.offset(&fields::CODE_HEAP_LOG2_SEGMENT_SIZE)?,
+        used: vm_structs.offset(&fields::HEAP_BLOCK_HEADER_USED)?,
+        header_size: vm_structs.size(&fields::HEAP_BLOCK)?,
+        name: vm_structs.offset(&fields::CODE_BLOB_NAME)?,
+        size: vm_structs.offset(&fields::CODE_BLOB_SIZE)?,
+        state: vm_structs.offset(&fields::NMETHOD_STATE)?,
+        first_dead_state,
     })
 }
 
-/// The pointers in a growable array of the JVM's, if they are not too many.
-fn several(table: &Table, array: usize) -> Option<[usize; MAX_HEAPS]> {
-    let length = table.offset(&fields::GROWABLE_ARRAY_LEN)?;
-    let length = usize::try_from(read_half(array.checked_add(length)?)?).ok()?;
-    let data = read(array.checked_add(table.offset(&fields::GROWABLE_ARRAY_DATA)?)?)?;
-    let mut found = [0; MAX_HEAPS];
-    for (place, heap) in found.get_mut(..length)?.iter_mut().enumerate() {
-        *heap = read(data.checked_add(place * size_of::<usize>())?)?;
+/// Reads the code heaps in a `GrowableArray`. `None` if there are more than [`MAX_HEAPS`].
+fn heaps_in_array(vm_structs: &VmStructs, array: usize) -> Option<[usize; MAX_HEAPS]> {
+    let length = vm_structs.offset(&fields::GROWABLE_ARRAY_LEN)?;
+    let length = usize::try_from(read_u32(array.checked_add(length)?)?).ok()?;
+    let data = read_word(array.checked_add(vm_structs.offset(&fields::GROWABLE_ARRAY_DATA)?)?)?;
+    let mut heaps = [0; MAX_HEAPS];
+    for (index, heap) in heaps.get_mut(..length)?.iter_mut().enumerate() {
+        *heap = read_word(data.checked_add(index * size_of::<usize>())?)?;
     }
-    Some(found)
+    Some(heaps)
 }
 
-/// Where a JavaThread keeps the end of its stack and the stack's size.
-pub(crate) fn stack(table: &Table) -> Option<(usize, usize)> {
-    Some((table.offset(&fields::JAVA_THREAD_STACK_BASE)?, table.offset(&fields::JAVA_THREAD_STACK_SIZE)?))
+/// Returns the offsets of the stack's base (its highest address) and size in a JavaThread.
+pub(crate) fn stack_offsets(vm_structs: &VmStructs) -> Option<(usize, usize)> {
+    Some((
+        vm_structs.offset(&fields::JAVA_THREAD_STACK_BASE)?,
+        vm_structs.offset(&fields::JAVA_THREAD_STACK_SIZE)?,
+    ))
 }
 
-/// The value of a flag; `None` if this JVM does not have it.
-pub fn flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
+/// Reads a flag. `None` if this JVM does not have it.
+pub fn read_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
     FlagValue::find(hotspot, flag).map(FlagValue::is_on)
 }
 
-/// A flag that the JVM may turn on or off while it runs.
+/// The address of a flag that the JVM may turn on or off while it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagValue(usize);
 
 impl FlagValue {
-    /// `None` if this JVM does not have the flag.
+    /// Finds a flag. `None` if this JVM does not have it.
     pub fn find(hotspot: &HotSpot, flag: &Flag) -> Option<Self> {
-        Table::of(hotspot)?.flag(flag).map(Self)
+        VmStructs::find(hotspot)?.flag_address(flag).map(Self)
     }
 
+    /// Reads the present value.
     pub fn is_on(self) -> bool {
-        // SAFETY: the address of a flag's value, which is a C++ bool and never goes.
+        // SAFETY: the address of a flag's value, which is a C++ bool and is never freed.
         unsafe { (self.0 as *const u8).read_volatile() != 0 }
     }
 }
 
-/// What this JVM lacks of the names that its JDK has, and what is lost without: a sentence for each
-/// loss.
-pub fn missing(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
-    Table::of(hotspot).map_or_else(Vec::new, |table| table.missing(jdk))
+/// Returns a sentence for each feature that is lost because this JVM lacks a name that its JDK has.
+pub fn losses(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
+    VmStructs::find(hotspot).map_or_else(Vec::new, |vm_structs| vm_structs.losses(jdk))
 }
 
-/// HotSpot's tables of fields, types and constants, with the layout of their own entries.
+/// HotSpot's tables of fields, types and constants, with the layout of their entries.
 #[derive(Debug)]
-pub struct Table {
-    fields: Rows,
+pub struct VmStructs {
+    fields: EntryArray,
+    /// The offset of the field's name in an entry of `fields`.
     field_name: usize,
+    /// The offset of the field's offset in an entry of `fields`.
     offset: usize,
+    /// The offset of a static field's address in an entry of `fields`.
     address: usize,
-    types: Rows,
+    types: EntryArray,
+    /// The offset of the type's size in an entry of `types`.
     size: usize,
-    constants: Rows,
+    constants: EntryArray,
+    /// The offset of the constant's value in an entry of `constants`.
     value: usize,
 }
 
-impl Table {
-    pub(crate) fn of(hotspot: &HotSpot) -> Option<Self> {
-        Self::new(|name| hotspot.symbol(name).map(|address| address as usize))
+impl VmStructs {
+    /// Finds the tables. `None` if the JVM does not export them.
+    pub(crate) fn find(hotspot: &HotSpot) -> Option<Self> {
+        Self::from_symbols(|name| hotspot.symbol(name).map(|address| address as usize))
     }
 
-    /// Finds the tables by the address of each exported symbol.
-    pub(crate) fn new(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
-        let word = |name| symbol(name).map(still);
+    /// Finds the tables. `symbol` returns the address of an exported symbol.
+    pub(crate) fn from_symbols(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
+        let word = |name| symbol(name).map(read_static);
         Some(Self {
-            fields: Rows {
+            fields: EntryArray {
                 entry: word(c"gHotSpotVMStructs")?,
                 stride: word(c"gHotSpotVMStructEntryArrayStride")?,
                 name: word(c"gHotSpotVMStructEntryTypeNameOffset")?,
@@ -217,13 +232,13 @@ impl Table {
             field_name: word(c"gHotSpotVMStructEntryFieldNameOffset")?,
             offset: word(c"gHotSpotVMStructEntryOffsetOffset")?,
             address: word(c"gHotSpotVMStructEntryAddressOffset")?,
-            types: Rows {
+            types: EntryArray {
                 entry: word(c"gHotSpotVMTypes")?,
                 stride: word(c"gHotSpotVMTypeEntryArrayStride")?,
                 name: word(c"gHotSpotVMTypeEntryTypeNameOffset")?,
             },
             size: word(c"gHotSpotVMTypeEntrySizeOffset")?,
-            constants: Rows {
+            constants: EntryArray {
                 entry: word(c"gHotSpotVMIntConstants")?,
                 stride: word(c"gHotSpotVMIntConstantEntryArrayStride")?,
                 name: word(c"gHotSpotVMIntConstantEntryNameOffset")?,
@@ -232,48 +247,48 @@ impl Table {
         })
     }
 
-    /// The offset of a field.
+    /// Returns the offset of a field.
     pub(crate) fn offset(&self, field: &Field) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.offset_by_name(name))
     }
 
-    /// True if this JVM has the field.
+    /// Returns true if this JVM has the field.
     pub(crate) fn has(&self, field: &Field) -> bool {
         self.offset(field).is_some()
     }
 
-    /// The address of a static field.
+    /// Returns the address of a static field.
     pub(crate) fn address(&self, field: &StaticField) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.address_by_name(name))
     }
 
-    /// The size of a type.
-    pub(crate) fn size(&self, of: &Type) -> Option<usize> {
-        of.0.names.iter().find_map(|name| self.size_by_name(name))
+    /// Returns the size of a type in bytes.
+    pub(crate) fn size(&self, class: &Type) -> Option<usize> {
+        class.0.names.iter().find_map(|name| self.size_by_name(name))
     }
 
-    /// The value of a constant.
+    /// Returns the value of a constant.
     pub(crate) fn constant(&self, constant: &Constant) -> Option<i32> {
         constant.0.names.iter().find_map(|name| self.constant_by_name(name))
     }
 
-    /// The address of a flag's value.
-    fn flag(&self, flag: &Flag) -> Option<usize> {
+    /// Returns the address of a flag's value.
+    fn flag_address(&self, flag: &Flag) -> Option<usize> {
         let (flags, count) = (
-            still(self.address(&fields::JVM_FLAG_FLAGS)?),
-            still(self.address(&fields::JVM_FLAG_NUM_FLAGS)?),
+            read_static(self.address(&fields::JVM_FLAG_FLAGS)?),
+            read_static(self.address(&fields::JVM_FLAG_NUM_FLAGS)?),
         );
         let (text, value) = (self.offset(&fields::JVM_FLAG_NAME)?, self.offset(&fields::JVM_FLAG_ADDR)?);
         let size = self.size(&fields::JVM_FLAG)?;
         let address = |index: usize| flags + index * size;
-        // The last of them is a sentinel without a name.
+        // The last flag is a sentinel without a name.
         let by_name = |name: &JdkName| {
-            (0..count).find(|index| is_text(still(address(*index) + text), name.name)).map(address)
+            (0..count).find(|index| is_text_at(read_static(address(*index) + text), name.name)).map(address)
         };
-        Some(still(flag.0.names.iter().find_map(by_name)? + value))
+        Some(read_static(flag.0.names.iter().find_map(by_name)? + value))
     }
 
-    pub(crate) fn missing(&self, jdk: u32) -> Vec<String> {
+    pub(crate) fn losses(&self, jdk: u32) -> Vec<String> {
         let mut lost: Vec<&Row> = Vec::new();
         for (kind, row) in fields::ALL {
             let is_expected = row.names.iter().any(|name| name.is_in(jdk));
@@ -285,91 +300,95 @@ impl Table {
         lost.iter().map(|row| format!("this JVM does not publish {row}: {}", row.lost)).collect()
     }
 
-    /// True if the tables have this name. A flag may be lacking, because a JVM is built without
-    /// what it turns on. An exported function is in no table.
-    fn has_name(&self, kind: Kind, name: &JdkName) -> bool {
+    /// Returns true if the tables have this name. For a flag this is always true, because a JVM may
+    /// be built without the flag's feature. It is also true for a function, which is in no table.
+    fn has_name(&self, kind: RowKind, name: &JdkName) -> bool {
         match kind {
-            Kind::Field => self.offset_by_name(name).is_some(),
-            Kind::StaticField => self.address_by_name(name).is_some(),
-            Kind::Type => self.size_by_name(name).is_some(),
-            Kind::Constant => self.constant_by_name(name).is_some(),
-            Kind::Flag | Kind::Function => true,
+            RowKind::Field => self.offset_by_name(name).is_some(),
+            RowKind::StaticField => self.address_by_name(name).is_some(),
+            RowKind::Type => self.size_by_name(name).is_some(),
+            RowKind::Constant => self.constant_by_name(name).is_some(),
+            RowKind::Flag | RowKind::Function => true,
         }
     }
 
     fn offset_by_name(&self, name: &JdkName) -> Option<usize> {
-        Some(still(self.entry(name)? + self.offset))
+        Some(read_static(self.field_entry(name)? + self.offset))
     }
 
     fn address_by_name(&self, name: &JdkName) -> Option<usize> {
-        Some(still(self.entry(name)? + self.address)).filter(|address| *address != 0)
+        Some(read_static(self.field_entry(name)? + self.address)).filter(|address| *address != 0)
     }
 
     fn size_by_name(&self, name: &JdkName) -> Option<usize> {
-        let entry = self.types.named(name.name).next()?;
-        Some(still(entry + self.size)).filter(|size| *size > 0)
+        let entry = self.types.entries_named(name.name).next()?;
+        Some(read_static(entry + self.size)).filter(|size| *size > 0)
     }
 
     fn constant_by_name(&self, name: &JdkName) -> Option<i32> {
-        read_half(self.constants.named(name.name).next()? + self.value).map(u32::cast_signed)
+        read_u32(self.constants.entries_named(name.name).next()? + self.value).map(u32::cast_signed)
     }
 
-    /// The entry of a field.
-    fn entry(&self, name: &JdkName) -> Option<usize> {
-        let mut fields = self.fields.named(name.type_name?);
-        fields.find(|entry| is_text(still(entry + self.field_name), name.name))
+    /// Returns the address of a field's entry.
+    fn field_entry(&self, name: &JdkName) -> Option<usize> {
+        let mut fields = self.fields.entries_named(name.type_name?);
+        fields.find(|entry| is_text_at(read_static(entry + self.field_name), name.name))
     }
 }
 
-/// An exported table: where its first entry is, how far apart they are, and where in each is its
-/// name, or the name of its type.
+/// One exported table. Its last entry has no name.
 #[derive(Clone, Copy, Debug)]
-struct Rows {
+struct EntryArray {
+    /// The address of the first entry.
     entry: usize,
+    /// The size of an entry in bytes.
     stride: usize,
+    /// The offset of the name in an entry. For a field, this is the name of its type.
     name: usize,
 }
 
-impl Rows {
-    /// The entries with this name, or of the type with this name.
-    fn named(self, name: &str) -> impl Iterator<Item = usize> {
-        // The tables have some 3,000 entries; the bound is against one that never ends.
-        let entries = (0..100_000_usize).map(move |index| self.entry + index * self.stride);
-        // The last entry has no type name.
-        let named =
-            entries.map(move |entry| (entry, still(entry + self.name))).take_while(|(_, text)| *text != 0);
-        named.filter(move |(_, text)| is_text(*text, name)).map(|(entry, _)| entry)
+impl EntryArray {
+    /// Finds the entries with this name, or of the type with this name.
+    fn entries_named(self, name: &str) -> impl Iterator<Item = usize> {
+        // The tables have about 3,000 entries. The bound ends the search in a damaged one.
+        const MAX_ENTRIES: usize = 100_000;
+        let entries = (0..MAX_ENTRIES).map(move |index| self.entry + index * self.stride);
+        let named = entries
+            .map(move |entry| (entry, read_static(entry + self.name)))
+            .take_while(|(_, text)| *text != 0);
+        named.filter(move |(_, text)| is_text_at(*text, name)).map(|(entry, _)| entry)
     }
 }
 
-/// Whether the C string that lies at `pointer` is this one. Most differ in their first bytes, and
-/// thousands are asked: none is measured first.
-fn is_text(pointer: usize, text: &str) -> bool {
-    // SAFETY: see `text_of`; no byte is read behind one that differs, and so none behind the
-    // string's end, which is a zero.
+/// Returns true if the C string at `pointer` is `text`. It compares byte by byte, because thousands
+/// of names are compared, and most differ in their first bytes.
+fn is_text_at(pointer: usize, text: &str) -> bool {
+    // SAFETY: a name as in `c_string`. No byte is read after one that differs, so none after the
+    // zero that ends the string.
     let byte = |index: usize| unsafe { (pointer as *const u8).add(index).read() };
     pointer != 0 && text.bytes().chain([0]).enumerate().all(|(index, wanted)| byte(index) == wanted)
 }
 
-/// The C string that lies at an address.
-pub(crate) fn text_of(pointer: usize) -> Option<&'static str> {
-    // SAFETY: names in the exported tables, those of the flags, and those of the interpreter's
-    // parts, are string constants of the JVM's library, which is never unloaded.
+/// Reads the C string at an address, which must be a name in VMStructs, in a flag, or in the
+/// interpreter.
+pub(crate) fn c_string(pointer: usize) -> Option<&'static str> {
+    // SAFETY: these names are string constants of the JVM's library, which is never unloaded.
     unsafe { CStr::from_ptr(pointer as *const c_char) }.to_str().ok()
 }
 
-/// A word of an exported table's, or of what it leads to in the JVM's library.
-fn still(address: usize) -> usize {
-    // SAFETY: the tables and the flags are data of a library that is never unloaded.
+/// Reads a word of static data: of an exported table, a flag or a static field.
+fn read_static(address: usize) -> usize {
+    // SAFETY: the tables, flags and static fields are data of a library that is never unloaded.
     unsafe { (address as *const usize).read_unaligned() }
 }
 
-/// Reads a word of this process's memory; `None` where there is none.
-pub fn read(address: usize) -> Option<usize> {
+/// Reads a word of this process's memory through the kernel. `None` if it is not mapped.
+pub fn read_word(address: usize) -> Option<usize> {
     peek::<1>(address).map(|[word]| word)
 }
 
-/// Reads half a word, such as a C++ int.
-pub fn read_half(address: usize) -> Option<u32> {
-    u32::try_from(read(address)? & 0xffff_ffff).ok()
+/// Reads 32 bits, such as a C++ int, through the kernel. `None` if the word that begins there is
+/// not mapped.
+pub fn read_u32(address: usize) -> Option<u32> {
+    u32::try_from(read_word(address)? & 0xffff_ffff).ok()
 }

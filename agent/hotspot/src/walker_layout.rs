@@ -1,10 +1,9 @@
-//! What our own walker needs to know of a JVM, from the tables that every HotSpot exports: a name
-//! that is not there, or has moved to where nobody knows, is a sentence, and then there is no such
-//! walker.
+//! Makes the layout that Vouch's own walker reads, from VMStructs. If a name is missing, the error
+//! is a sentence that names it, and the walker is off.
 //!
-//! Three times HotSpot has changed how a compiled method leads to its debug information: until JDK
-//! 9 by numbers in its head, then by some pointers, and since JDK 25 by memory of its own. Which
-//! one it is the names tell.
+//! An nmethod finds its debug information in one of three ways: JDK 8 has offsets in the nmethod,
+//! JDK 9 to 24 also have pointers, and JDK 25 and later have separate immutable data. The names
+//! that a JVM publishes decide which way it is.
 
 use std::ops::Range;
 
@@ -17,31 +16,33 @@ use vouch_walk::jvm_layout::JvmLayout;
 
 use crate::HotSpot;
 use crate::fields::{self, Constant, Field, StaticField, Type};
-use crate::vmstructs::{CodeLayout, Table, read, read_half, text_of};
+use crate::vmstructs::{CodeLayout, VmStructs, c_string, read_u32, read_word};
 
-/// Reads the tables, or says what is missing.
-pub fn of(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
+/// Makes the layout of this JVM. The error names what is missing.
+pub fn find(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
         return Err("the layout of frames on this processor is not known yet".to_owned());
     }
-    Tables::of(hotspot)?.layout(jvm, code)
+    RequiredVmStructs::find(hotspot)?.layout(jvm, code)
 }
 
-/// The pieces of the interpreter that callees return to.
-const RETURNS: [&str; 2] = ["return entry points", "invoke return entry points"];
+/// The names of the interpreter's codelets that callees return to.
+const RETURN_CODELETS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
-/// The tables, and what is said where something is not in them.
+/// VMStructs for a reader that needs every name: a missing one is an error that names it.
 #[derive(Debug)]
-pub struct Tables(pub(crate) Table);
+pub struct RequiredVmStructs(pub(crate) VmStructs);
 
-impl Tables {
-    pub fn of(hotspot: &HotSpot) -> Result<Self, String> {
-        let table = Table::of(hotspot).ok_or("this JVM does not export its VMStructs")?;
-        Ok(Self(table))
+impl RequiredVmStructs {
+    /// Finds the tables of this JVM.
+    pub fn find(hotspot: &HotSpot) -> Result<Self, String> {
+        let vm_structs = VmStructs::find(hotspot).ok_or("this JVM does not export its VMStructs")?;
+        Ok(Self(vm_structs))
     }
 
+    /// Makes the layout for Vouch's own walker.
     pub fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
-        let version = self.version()?;
+        let version = self.jdk_version()?;
         Ok(Layout {
             jvm: jvm.clone(),
             state: code.state,
@@ -50,7 +51,7 @@ impl Tables {
             compiled: self.compiled(version)?,
             method: self.method(version)?,
             call_stub: CallStubLayout {
-                return_address: self.still(&fields::CALL_STUB_RETURN_ADDRESS)?,
+                return_address: self.static_value(&fields::CALL_STUB_RETURN_ADDRESS)?,
                 wrapper_slot: slots::CALL_WRAPPER,
                 anchor: self.offset(&fields::JAVA_CALL_WRAPPER_ANCHOR)?,
             },
@@ -65,29 +66,33 @@ impl Tables {
         })
     }
 
+    /// Returns true if this JVM has the field.
     pub fn has(&self, field: &Field) -> bool {
         self.0.has(field)
     }
 
+    /// Returns the offset of a field.
     pub fn offset(&self, field: &Field) -> Result<usize, String> {
         let offset = self.0.offset(field);
         offset.ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     }
 
-    /// The value of a static field that is set once.
-    pub fn still(&self, field: &StaticField) -> Result<usize, String> {
-        let value = self.address(field).ok().and_then(read);
+    /// Reads the value of a static field.
+    pub fn static_value(&self, field: &StaticField) -> Result<usize, String> {
+        let value = self.address(field).ok().and_then(read_word);
         value.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    /// The address of a static field.
+    /// Returns the address of a static field.
     pub fn address(&self, field: &StaticField) -> Result<usize, String> {
         let address = self.0.address(field);
         address.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    pub fn size(&self, of: &Type) -> Result<usize, String> {
-        self.0.size(of).ok_or_else(|| format!("this JVM does not publish how large a {} is", of.0))
+    /// Returns the size of a type in bytes.
+    pub fn size(&self, class: &Type) -> Result<usize, String> {
+        let size = self.0.size(class);
+        size.ok_or_else(|| format!("this JVM does not publish how large a {} is", class.0))
     }
 
     fn constant(&self, constant: &Constant) -> Result<i32, String> {
@@ -95,16 +100,16 @@ impl Tables {
         value.ok_or_else(|| format!("this JVM does not publish what {} is", constant.0))
     }
 
-    /// Of the JDK. Those that counted from 1.0 on say 25 of HotSpot and 8 of Java.
-    fn version(&self) -> Result<u32, String> {
-        let major = self.0.address(&fields::VM_MAJOR_VERSION).and_then(read_half);
+    /// Returns the feature version of the JDK. In JDK 8, HotSpot's major version is 25.
+    fn jdk_version(&self) -> Result<u32, String> {
+        let major = self.0.address(&fields::VM_MAJOR_VERSION).and_then(read_u32);
         let major = major.ok_or("this JVM does not publish its version")?;
         if !self.has(&fields::DEOPTIMIZE_OFFSET) {
             return Ok(major);
         }
-        // JDK-8068945: before, who called a method handle kept the stack pointer in the frame
-        // pointer.
-        let update = self.0.address(&fields::VM_MINOR_VERSION).and_then(read_half);
+        // Before JDK-8068945, the caller of a method handle kept the stack pointer in the frame
+        // pointer register.
+        let update = self.0.address(&fields::VM_MINOR_VERSION).and_then(read_u32);
         match update {
             Some(60..) => Ok(8),
             _ => Err("this was not tried on a JDK 8 before its update 60".to_owned()),
@@ -122,13 +127,13 @@ impl Tables {
 
     fn blob(&self) -> Result<BlobLayout, String> {
         let complete = self.offset(&fields::CODE_BLOB_FRAME_COMPLETE_OFFSET)?;
-        let in_numbers = self.has(&fields::CODE_BLOB_CODE_OFFSET);
-        // The number shrank together with the others around it.
-        let short = self.has(&fields::CODE_BLOB_MUTABLE_DATA);
+        let has_code_offset = self.has(&fields::CODE_BLOB_CODE_OFFSET);
+        // The field became 16 bits wide when `_mutable_data` was added.
+        let is_short = self.has(&fields::CODE_BLOB_MUTABLE_DATA);
         Ok(BlobLayout {
             frame_size: self.offset(&fields::CODE_BLOB_FRAME_SIZE)?,
-            frame_complete: BlobField { offset: complete, bytes: if short { 2 } else { 4 } },
-            code_begin: if in_numbers {
+            frame_complete: BlobField { offset: complete, bytes: if is_short { 2 } else { 4 } },
+            code_begin: if has_code_offset {
                 self.address_in_blob(None, Some(&fields::CODE_BLOB_CODE_OFFSET))?
             } else {
                 self.address_in_blob(Some(&fields::CODE_BLOB_CODE_BEGIN), None)?
@@ -144,25 +149,26 @@ impl Tables {
             ..CompiledLayout::default()
         };
         if self.has(&fields::NMETHOD_IMMUTABLE_DATA) {
-            self.with_memory_of_its_own(&common)
+            self.with_immutable_data(&common)
         } else if self.has(&fields::SCOPES_DATA_BEGIN) {
             self.with_pointers(&common)
         } else {
-            self.with_numbers(&common)
+            self.with_offsets(&common)
         }
     }
 
-    fn with_memory_of_its_own(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let in_it = |field| self.address_in_blob(Some(&fields::NMETHOD_IMMUTABLE_DATA), Some(field));
+    /// Makes the layout of JDK 25 and later.
+    fn with_immutable_data(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let immutable = |field| self.address_in_blob(Some(&fields::NMETHOD_IMMUTABLE_DATA), Some(field));
         let mutable = self.offset(&fields::CODE_BLOB_MUTABLE_DATA)?;
         let relocations = self.offset(&fields::CODE_BLOB_RELOCATION_SIZE)?;
         let verified = BlobField { offset: self.offset(&fields::NMETHOD_VERIFIED_ENTRY_OFFSET)?, bytes: 2 };
         Ok(CompiledLayout {
             method: self.offset(&fields::NMETHOD_METHOD)?,
             verified_entry: VerifiedEntry::Offset(verified),
-            scopes_pcs: in_it(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
-            scopes_pcs_end: in_it(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
-            scopes_data: in_it(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
+            scopes_pcs: immutable(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: immutable(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
+            scopes_data: immutable(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
             metadata: BlobAddress { pointer: Some(mutable), offset: Some(BlobField::int(relocations)) },
             deopt_handlers: [
                 Some(self.address_in_blob(None, Some(&fields::DEOPT_HANDLER_OFFSET))?),
@@ -172,16 +178,17 @@ impl Tables {
         })
     }
 
+    /// Makes the layout of JDK 9 to 24.
     fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let pointer = |field| self.address_in_blob(Some(field), None);
-        let number = |field| self.address_in_blob(None, Some(field));
+        let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
             method: self.offset(&fields::NMETHOD_METHOD)?,
             verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
-            scopes_pcs: number(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
-            scopes_pcs_end: number(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
+            scopes_pcs: offset(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: offset(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
             scopes_data: pointer(&fields::SCOPES_DATA_BEGIN)?,
-            metadata: number(&fields::NMETHOD_METADATA_OFFSET)?,
+            metadata: offset(&fields::NMETHOD_METADATA_OFFSET)?,
             deopt_handlers: [
                 Some(pointer(&fields::DEOPT_HANDLER_BEGIN)?),
                 pointer(&fields::DEOPT_MH_HANDLER_BEGIN).ok(),
@@ -190,18 +197,19 @@ impl Tables {
         })
     }
 
-    fn with_numbers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let number = |field| self.address_in_blob(None, Some(field));
+    /// Makes the layout of JDK 8.
+    fn with_offsets(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
             method: self.offset(&fields::NMETHOD_METHOD)?,
             verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
-            scopes_pcs: number(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
-            scopes_pcs_end: number(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
-            scopes_data: number(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
-            metadata: number(&fields::NMETHOD_METADATA_OFFSET)?,
+            scopes_pcs: offset(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
+            scopes_pcs_end: offset(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
+            scopes_data: offset(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
+            metadata: offset(&fields::NMETHOD_METADATA_OFFSET)?,
             deopt_handlers: [
-                Some(number(&fields::DEOPTIMIZE_OFFSET)?),
-                number(&fields::DEOPTIMIZE_MH_OFFSET).ok(),
+                Some(offset(&fields::DEOPTIMIZE_OFFSET)?),
+                offset(&fields::DEOPTIMIZE_MH_OFFSET).ok(),
             ],
             ..*common
         })
@@ -223,37 +231,37 @@ impl Tables {
     }
 
     fn interpreter(&self, version: u32, code: &CodeLayout) -> Result<InterpreterLayout, String> {
-        let pieces = self.pieces(code)?;
+        let codelets = self.codelets(code)?;
         Ok(InterpreterLayout {
             bcp_slot: slots::BCP[usize::from(version >= 9)],
-            // Since JDK 21 those of native methods have a word before it.
-            method_entries: all_that(&pieces, |name| name.contains("method entry point"))?,
+            // In JDK 21 and later, the names for native methods have a word before these.
+            method_entries: span_of(&codelets, |name| name.contains("method entry point"))?,
             return_entries: [
-                all_that(&pieces, |name| RETURNS.contains(&name))?,
-                all_that(&pieces, |name| name == "deoptimization entry points")?,
+                span_of(&codelets, |name| RETURN_CODELETS.contains(&name))?,
+                span_of(&codelets, |name| name == "deoptimization entry points")?,
             ],
         })
     }
 
-    /// The pieces of the interpreter's code that have a name of HotSpot's.
-    fn pieces(&self, code: &CodeLayout) -> Result<Vec<Piece>, String> {
-        const PIECES: usize = 10_000;
+    /// Lists the interpreter's codelets that have a name.
+    fn codelets(&self, code: &CodeLayout) -> Result<Vec<Codelet>, String> {
+        const MAX_CODELETS: usize = 10_000;
         let size = self.offset(&fields::INTERPRETER_CODELET_SIZE)?;
         let name = self.offset(&fields::INTERPRETER_CODELET_DESCRIPTION)?;
         let (mut at, end) = code.interpreter;
-        let mut pieces = Vec::new();
-        for _ in 0..PIECES {
-            let length = read_half(at + size).and_then(|length| usize::try_from(length).ok());
+        let mut codelets = Vec::new();
+        for _ in 0..MAX_CODELETS {
+            let length = read_u32(at + size).and_then(|length| usize::try_from(length).ok());
             let Some(next) = length.filter(|length| *length > 0).map(|length| at + length) else { break };
             if next > end {
                 break;
             }
-            if let Some(name) = read(at + name).filter(|text| *text != 0).and_then(text_of) {
-                pieces.push((at..next, name));
+            if let Some(name) = read_word(at + name).filter(|text| *text != 0).and_then(c_string) {
+                codelets.push((at..next, name));
             }
             at = next;
         }
-        Ok(pieces)
+        Ok(codelets)
     }
 
     fn vframe_array(&self) -> Result<VframeArrayLayout, String> {
@@ -261,9 +269,9 @@ impl Tables {
         Ok(VframeArrayLayout {
             head: self.offset(&fields::VFRAME_ARRAY_HEAD)?,
             frames: self.offset(&fields::VFRAME_ARRAY_FRAMES)?,
-            // A frame begins with its stack pointer.
+            // The first field of HotSpot's `frame` is its stack pointer.
             caller_sp: self.offset(&fields::VFRAME_ARRAY_CALLER)?,
-            // The first is declared last, since there is room for all of them.
+            // The array of elements is the last field, and is declared with one element.
             elements: self
                 .size(&fields::VFRAME_ARRAY)?
                 .checked_sub(size)
@@ -283,12 +291,12 @@ impl Tables {
     }
 }
 
-/// Where a piece of the interpreter's code lies, and its name.
-type Piece = (Range<usize>, &'static str);
+/// The addresses of an interpreter's codelet, and its name.
+type Codelet = (Range<usize>, &'static str);
 
-/// From the first piece to the last that has such a name.
-fn all_that(pieces: &[Piece], is: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
-    let mut found = pieces.iter().filter(|(_, name)| is(name)).map(|(place, _)| place);
+/// Returns the addresses from the first to the last codelet with a name that matches.
+fn span_of(codelets: &[Codelet], is_match: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
+    let mut found = codelets.iter().filter(|(_, name)| is_match(name)).map(|(range, _)| range);
     let first = found.next().ok_or("this JVM's interpreter has no pieces of the names that are known")?;
     Ok(first.start..found.next_back().unwrap_or(first).end)
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
-use vouch_hotspot::monitor_owner_id::Owner;
+use vouch_hotspot::monitor_owner_id::MonitorOwnerId;
 use vouch_signal::vthread_contexts::{VTHREAD_CONTEXTS, VthreadContext};
 
 use crate::guard;
@@ -29,7 +29,7 @@ static FOUND: AtomicU8 = AtomicU8::new(Found::Never as u8);
 
 #[derive(Debug)]
 struct Search {
-    owner: Option<Owner>,
+    owner: Option<MonitorOwnerId>,
     asked: u32,
 }
 
@@ -48,7 +48,7 @@ enum Found {
 }
 
 /// There may be virtual threads in this JVM.
-pub fn expect(owner: Option<Owner>) {
+pub fn expect(owner: Option<MonitorOwnerId>) {
     let found = if owner.is_some() { Found::NotYet } else { Found::Never };
     *SEARCH.lock() = Search { owner, asked: 0 };
     FOUND.store(found as u8, Relaxed);
@@ -92,7 +92,7 @@ impl Search {
         // SAFETY: by the caller's promise.
         let place = unsafe { owner.narrow(env, id) };
         self.asked = self.asked.saturating_add(1);
-        let found = found(place.is_some(), owner.is_nowhere(), self.asked);
+        let found = found(place.is_some(), owner.has_failed(), self.asked);
         // SAFETY: a place in each JavaThread, by where its JNIEnv lies; or nothing is looked at any
         // more.
         unsafe {

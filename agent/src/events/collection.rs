@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
-use vouch_hotspot::perf_data::{PerfData, Reason};
+use vouch_hotspot::perf_data::{GcCause, PerfData};
 use vouch_recording::kinds;
 
 use super::row::Row;
@@ -35,11 +35,11 @@ pub static COLLECTION: Row = Row::of(
 /// When the present one began. Where the JVM tells of one within another, it goes from the first
 /// beginning to the first end.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
-static REASON: OnceCell<Reason> = OnceCell::new();
+static REASON: OnceCell<GcCause> = OnceCell::new();
 
 /// The counters by which this JVM tells what a collection is for.
 pub fn told_by(data: &PerfData, is_g1: bool) {
-    let _ = Reason::of(data, is_g1).map(|reason| REASON.set(reason));
+    let _ = GcCause::find(data, is_g1).map(|cause| REASON.set(cause));
 }
 
 /// A recording is about to begin.
@@ -55,7 +55,7 @@ unsafe extern "C" fn finish(_: *mut jvmtiEnv) {
     guard((), || {
         let (began, ended) = (BEGAN.swap(0, Relaxed), clock::monotonic());
         if began != 0 && COLLECTION.counted(began, ended) {
-            let reason = REASON.get().and_then(Reason::present);
+            let reason = REASON.get().and_then(GcCause::read);
             COLLECTION.happened(began, ended, [], reason.as_deref().unwrap_or(""));
         }
     });

@@ -9,7 +9,7 @@ use std::mem::take;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use once_cell::sync::OnceCell;
-use vouch_hotspot::nmethods::{Blocks, Made, Nmethods};
+use vouch_hotspot::nmethods::{CachedMemory, Compilation, NmethodLayout};
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
 use vouch_walk::memory::Memory;
@@ -22,7 +22,7 @@ use crate::facade::{Event, Jvmti};
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 
 /// How this JVM's code tells of itself.
-static NMETHODS: OnceCell<Nmethods> = OnceCell::new();
+static NMETHODS: OnceCell<NmethodLayout> = OnceCell::new();
 
 /// The time between two looks. What replaces code is told some milliseconds late: after so long it
 /// is known, too.
@@ -30,18 +30,18 @@ const PAUSE_NS: u64 = 250_000_000;
 /// So much code is looked at in one.
 const ONCE: usize = 4096;
 
-pub fn told_by(nmethods: Nmethods) {
+pub fn told_by(nmethods: NmethodLayout) {
     let _ = NMETHODS.set(nmethods);
 }
 
 /// What the code around an address tells of itself.
-pub fn made(pc: usize) -> Made {
-    made_in(pc, &Blocks::default())
+pub fn made(pc: usize) -> Compilation {
+    made_in(pc, &CachedMemory::default())
 }
 
 /// The same, by memory that the caller reads more of.
-pub fn made_in(pc: usize, memory: &impl Memory) -> Made {
-    NMETHODS.get().and_then(|nmethods| nmethods.made(pc, memory)).unwrap_or_default()
+pub fn made_in(pc: usize, memory: &impl Memory) -> Compilation {
+    NMETHODS.get().and_then(|nmethods| nmethods.compilation(pc, memory)).unwrap_or_default()
 }
 
 /// Looks now and then, while a recording runs.
@@ -104,7 +104,7 @@ impl Life {
     fn take(&mut self) {
         // Nobody asks by whom it was made whose bytes are counted alone: it takes some
         // microseconds.
-        let made = if GIVEN_UP.counts.wanted() { made } else { |_| Made::default() };
+        let made = if GIVEN_UP.counts.wanted() { made } else { |_| Compilation::default() };
         self.lives.take(compiled::changes(), made, given_up);
     }
 }
@@ -122,18 +122,20 @@ fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
 }
 
 /// What is told of code, in the catalogue's order; the first is its method's name.
-pub fn figures(size: usize, Made { tier, in_loop, .. }: Made) -> [u64; 4] {
-    [0, size as u64, tier.into(), in_loop.into()]
+pub fn figures(size: usize, Compilation { tier, is_osr, .. }: Compilation) -> [u64; 4] {
+    [0, size as u64, tier.into(), is_osr.into()]
 }
 
 /// Which code, by where it begins, was given up.
-fn given_up(code: &[(usize, Made)]) -> Vec<bool> {
+fn given_up(code: &[(usize, Compilation)]) -> Vec<bool> {
     let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
-    let states: Vec<usize> = code.iter().map(|(_, made)| made.state).collect();
-    let given_up = nmethods.given_up(&states).into_iter();
+    let states: Vec<usize> = code.iter().map(|(_, made)| made.state_address).collect();
+    let given_up = nmethods.are_not_entrant(&states).into_iter();
     // Where it lay another's code may lie, and anything stand where it had its state. Few are left
     // to be asked.
-    let is_it = |(begin, made): &(usize, Made)| nmethods.made(*begin, &Blocks::default()) == Some(*made);
+    let is_it = |(begin, made): &(usize, Compilation)| {
+        nmethods.compilation(*begin, &CachedMemory::default()) == Some(*made)
+    };
     given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
 }
 
@@ -142,7 +144,7 @@ fn given_up(code: &[(usize, Made)]) -> Vec<bool> {
 struct Code {
     method: MethodId,
     size: usize,
-    made: Made,
+    made: Compilation,
     /// Later ones have higher numbers; what was there at first has none.
     number: u64,
     /// Nobody knows that it was given up.
@@ -183,8 +185,8 @@ impl Lives {
     fn take(
         &mut self,
         changes: Vec<Change>,
-        made: impl Fn(usize) -> Made,
-        given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>,
+        made: impl Fn(usize) -> Compilation,
+        given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>,
     ) {
         for change in changes {
             match change {
@@ -209,8 +211,9 @@ impl Lives {
 
     /// What was given up before the recording is nothing to tell of, and in which order it came
     /// nobody knows.
-    fn begin(&mut self, given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>) {
-        let all: Vec<(usize, Made)> = self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
+    fn begin(&mut self, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
+        let all: Vec<(usize, Compilation)> =
+            self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
         for (code, given_up) in self.code.values_mut().zip(given_up(&all)) {
             code.good &= !given_up;
             code.number = 0;
@@ -218,7 +221,7 @@ impl Lives {
         self.latest.clear();
     }
 
-    fn add(&mut self, begin: usize, method: MethodId, size: usize, made: Made) {
+    fn add(&mut self, begin: usize, method: MethodId, size: usize, made: Compilation) {
         self.numbers += 1;
         let code = Code { method, size, made, number: self.numbers, good: made.tier > 0 };
         note(&mut self.latest, &code);
@@ -228,10 +231,10 @@ impl Lives {
     }
 
     /// Looks at so much code, from where the last look ended.
-    fn look(&mut self, now: u64, most: usize, given_up: impl Fn(&[(usize, Made)]) -> Vec<bool>) {
+    fn look(&mut self, now: u64, most: usize, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
         let from = if most < self.code.len() { self.at } else { 0 };
         let good = self.code.range((Excluded(from), Unbounded)).filter(|(_, code)| code.good).take(most);
-        let good: Vec<(usize, Made)> = good.map(|(begin, code)| (*begin, code.made)).collect();
+        let good: Vec<(usize, Compilation)> = good.map(|(begin, code)| (*begin, code.made)).collect();
         self.at = good.last().filter(|_| good.len() == most).map_or(0, |(begin, _)| *begin);
         for ((begin, _), _) in good.iter().zip(given_up(&good)).filter(|(_, given_up)| *given_up) {
             if let Some(code) = self.code.get_mut(begin) {
@@ -261,7 +264,7 @@ impl Lives {
 
     /// Whether other code has come since that is as good.
     fn was_replaced(&self, code: &Code) -> bool {
-        let Some(latest) = self.latest.get(&(code.method, code.made.in_loop)) else { return false };
+        let Some(latest) = self.latest.get(&(code.method, code.made.is_osr)) else { return false };
         let tier = usize::from(code.made.tier);
         let mut others =
             latest.iter().enumerate().filter(|(other, _)| *other != tier && worth(*other) >= worth(tier));
@@ -270,7 +273,7 @@ impl Lives {
 }
 
 fn note(latest: &mut HashMap<(MethodId, bool), [u64; TIERS]>, code: &Code) {
-    let latest = latest.entry((code.method, code.made.in_loop)).or_default();
+    let latest = latest.entry((code.method, code.made.is_osr)).or_default();
     if let Some(latest) = latest.get_mut(usize::from(code.made.tier)) {
         *latest = code.number.max(*latest);
     }
@@ -292,7 +295,12 @@ mod tests {
     fn come(lives: &mut Lives, tiers: &[(usize, u8, bool)]) {
         for (method, tier, in_loop) in tiers {
             let begin = 100 * method + usize::try_from(lives.numbers).unwrap();
-            lives.add(begin, MethodId(*method), 10, Made { tier: *tier, in_loop: *in_loop, state: begin });
+            lives.add(
+                begin,
+                MethodId(*method),
+                10,
+                Compilation { tier: *tier, is_osr: *in_loop, state_address: begin },
+            );
         }
     }
 
@@ -334,7 +342,12 @@ mod tests {
         let all: Vec<_> = (1..=ONCE + 5).map(|method| (method, 4, false)).collect();
         let mut lives = Lives { begun: true, ..Lives::default() };
         for (method, tier, in_loop) in &all {
-            lives.add(100 * method, MethodId(*method), 10, Made { tier: *tier, in_loop: *in_loop, state: 1 });
+            lives.add(
+                100 * method,
+                MethodId(*method),
+                10,
+                Compilation { tier: *tier, is_osr: *in_loop, state_address: 1 },
+            );
         }
         let last = ONCE + 3;
         see(&mut lives, SECOND, &[last]);
@@ -349,7 +362,11 @@ mod tests {
     #[test]
     fn what_was_there_at_first_is_not_told_of_and_replaces_nothing() {
         let loaded = |begin, method| Change::Loaded { method: MethodId(method), begin, size: 10 };
-        let made = |begin| Made { tier: if begin < 300 { 3 } else { 4 }, in_loop: false, state: begin };
+        let made = |begin| Compilation {
+            tier: if begin < 300 { 3 } else { 4 },
+            is_osr: false,
+            state_address: begin,
+        };
         let mut lives = Lives::default();
         // Of one method code that was given up lies behind code that is good.
         lives.take(vec![loaded(100, 1), loaded(200, 2), loaded(300, 1)], made, |code| {
@@ -369,7 +386,7 @@ mod tests {
         let loaded = |begin, size| Change::Loaded { method: MethodId(1), begin, size };
         let unloaded = |begin| Change::Unloaded { begin };
         let mut take = |changes| {
-            lives.take(changes, |_| Made::default(), |code| vec![false; code.len()]);
+            lives.take(changes, |_| Compilation::default(), |code| vec![false; code.len()]);
             lives.bytes
         };
         assert_eq!(take(vec![loaded(100, 30), loaded(200, 50), unloaded(100), unloaded(300)]), 50);

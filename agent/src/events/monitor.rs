@@ -1,4 +1,4 @@
-//! Monitors: threads that wait for one that another has, and those that wait to be notified.
+//! MonitorLayout: threads that wait for one that another has, and those that wait to be notified.
 //!
 //! A program may do either a million times a second: what was over at once is counted, and nothing
 //! else is asked about it.
@@ -8,7 +8,7 @@ use jni::objects::JObject;
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
-use vouch_hotspot::monitors::{Monitors, Owner};
+use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
 use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_signal::slots::Wait;
 
@@ -27,7 +27,7 @@ const MOST_ASKED: usize = 2_000;
 const VIRTUAL: u64 = u64::MAX;
 
 /// Where the JVM has who holds a monitor. Set once it is up, if it does.
-static MONITORS: OnceCell<Monitors> = OnceCell::new();
+static MONITORS: OnceCell<MonitorLayout> = OnceCell::new();
 
 pub static MONITOR: Row = Row {
     brings: Brings::Texts,
@@ -78,7 +78,7 @@ const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
 }
 
 /// The JVM is up, and has who holds a monitor there.
-pub fn meet(monitors: Option<Monitors>) {
+pub fn meet(monitors: Option<MonitorLayout>) {
     if let Some(monitors) = monitors {
         let _ = MONITORS.set(monitors);
     }
@@ -88,7 +88,7 @@ pub fn meet(monitors: Option<Monitors>) {
 /// meanwhile.
 pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObject<'_>, found: bool) {
     let Some(monitors) = MONITORS.get() else { return };
-    let word = if monitors.by_id() { java::id(env, thread) } else { Some(java_thread as u64) };
+    let word = if monitors.has_owner_ids() { java::id(env, thread) } else { Some(java_thread as u64) };
     let slot = registry().slots().find(tid).filter(|_| java_thread != 0);
     match slot.zip(word) {
         Some((slot, word)) => LIVE_JAVA_THREADS.enter((tid, slot.serial()), java_thread, word, found),
@@ -107,13 +107,13 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     // SAFETY: by the caller's promise.
     let serial = match unsafe { monitors.owner(env as usize) } {
         None => None,
-        Some(Owner::Word(word)) => match LIVE_JAVA_THREADS.serial(word as u64) {
-            Err(()) if monitors.by_id() => return VIRTUAL,
+        Some(MonitorOwner::Word(word)) => match LIVE_JAVA_THREADS.serial(word as u64) {
+            Err(()) if monitors.has_owner_ids() => return VIRTUAL,
             Ok(Some(known)) => Some(known),
             _ => LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.is_on_stack(word, thread)),
         },
         // SAFETY: by the caller's promise.
-        Some(Owner::Listed) => unsafe { listed(monitors, env, object) },
+        Some(MonitorOwner::Anonymous) => unsafe { listed(monitors, env, object) },
     };
     serial.map_or(0, u64::from)
 }
@@ -123,11 +123,11 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
 ///
 /// # Safety
 /// As of [`owner`].
-unsafe fn listed(monitors: &Monitors, env: *mut jni_sys::JNIEnv, object: jobject) -> Option<u32> {
+unsafe fn listed(monitors: &MonitorLayout, env: *mut jni_sys::JNIEnv, object: jobject) -> Option<u32> {
     let find = || {
         // SAFETY: the JVM's references for a callback are places of the object's address.
         let wanted = unsafe { object.cast::<usize>().read_volatile() };
-        let found = LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.has_listed(wanted, thread));
+        let found = LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.is_on_lock_stack(wanted, thread));
         found.map(|serial| (serial, wanted))
     };
     let found = find()?;

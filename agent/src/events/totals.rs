@@ -6,7 +6,7 @@
 //! The JVM adds up what has ended.
 
 use once_cell::sync::OnceCell;
-use vouch_hotspot::perf_data::{PerfData, Tally};
+use vouch_hotspot::perf_data::{PerfCounters, PerfData};
 use vouch_report::{ClassReport, CompilerReport, SafepointReport, float};
 
 const SAFEPOINTS: [&str; 3] = ["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"];
@@ -37,7 +37,7 @@ pub fn told_by(data: &PerfData) {
 #[derive(Debug)]
 struct Since<const COUNT: usize> {
     names: [&'static str; COUNT],
-    tally: OnceCell<Tally<COUNT>>,
+    tally: OnceCell<PerfCounters<COUNT>>,
     /// What they stood at then. (A JVM makes some when it is up already: until then they stand at
     /// nothing.)
     then: Option<[u64; COUNT]>,
@@ -47,19 +47,19 @@ impl<const COUNT: usize> Since<COUNT> {
     fn begin(names: [&'static str; COUNT]) -> Self {
         let mut begun = Self { names, tally: OnceCell::new(), then: None };
         begun.then = match begun.tally() {
-            Some(tally) => tally.now(),
+            Some(tally) => tally.read(),
             None => Some([0; COUNT]),
         };
         begun
     }
 
-    fn tally(&self) -> Option<&Tally<COUNT>> {
-        self.tally.get_or_try_init(|| Tally::of(DATA.get().ok_or(())?, self.names).ok_or(())).ok()
+    fn tally(&self) -> Option<&PerfCounters<COUNT>> {
+        self.tally.get_or_try_init(|| PerfCounters::find(DATA.get().ok_or(())?, self.names).ok_or(())).ok()
     }
 
     /// `None` if this JVM does not publish it.
     fn now(&self) -> Option<[u64; COUNT]> {
-        self.tally()?.since(self.then?)
+        self.tally()?.growth_since(self.then?)
     }
 }
 
@@ -86,7 +86,7 @@ impl Totals {
 
     /// How to tell ticks in milliseconds.
     fn millis(&self) -> Option<impl Fn(u64) -> f64> {
-        let found = || DATA.get().and_then(PerfData::ticks_in_a_second).ok_or(());
+        let found = || DATA.get().and_then(PerfData::ticks_per_second).ok_or(());
         let in_a_second = float(*self.ticks.get_or_try_init(found).ok()?);
         Some(move |ticks| 1000.0 * float(ticks) / in_a_second)
     }

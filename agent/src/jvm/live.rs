@@ -11,7 +11,7 @@ use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
 use vouch_hotspot::HotSpot;
-use vouch_hotspot::jvm_layouts::Places;
+use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_hotspot::nmethods::CodeMemory;
 use vouch_hotspot::vmstructs::CodeLayout;
 use vouch_report::Power;
@@ -51,7 +51,7 @@ pub struct Questions {
 }
 
 impl Questions {
-    pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry, places: &Places) -> Self {
+    pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry, layouts: &JvmLayouts) -> Self {
         let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
         // That, the JDK's own launcher says of itself, and no other program does.
         let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
@@ -64,8 +64,8 @@ impl Questions {
             launched,
             stacks: Stacks::new(jvmti, registry),
             registry,
-            code: places.code,
-            own: places.own.as_ref().ok().copied(),
+            code: layouts.code,
+            own: layouts.walker.as_ref().ok().copied(),
             top_frames: TopFrames::new(jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci),
             mounted: OnceCell::new(),
         }
@@ -181,7 +181,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn begins_with(&self, routine: usize) -> bool {
-        self.questions.hotspot.holds(routine)
+        self.questions.hotspot.contains(routine)
     }
 
     fn is_launched(&self) -> bool {
@@ -227,7 +227,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames> {
-        let (own, blobs) = (self.questions.own?, self.questions.code?.blobs?);
+        let (own, blobs) = (self.questions.own?, self.questions.code?.code_cache?);
         let mut top_frames = take(&mut self.questions.top_frames);
         let mut bytecode = |id: MethodId| {
             let meaning = self.meaning(id, u64::MAX);

@@ -10,7 +10,7 @@
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jni_sys::jobject;
-use vouch_hotspot::vmstructs::{JavaThreadHandles, flag, read};
+use vouch_hotspot::vmstructs::{JavaThreadHandles, read_flag, read_word};
 use vouch_hotspot::{HotSpot, fields};
 
 use crate::facade::Jvmti;
@@ -30,10 +30,10 @@ impl Mounted {
     pub fn new(hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) -> Option<Self> {
         const TAGS: usize = size_of::<usize>() - 1;
         // A JVM that checks references would end the process over this one.
-        if jvmti.jdk()? < 21 || flag(hotspot, &fields::CHECK_JNI_CALLS) != Some(false) {
+        if jvmti.jdk()? < 21 || read_flag(hotspot, &fields::CHECK_JNI_CALLS) != Some(false) {
             return None;
         }
-        let handles = JavaThreadHandles::new(hotspot)?;
+        let handles = JavaThreadHandles::find(hotspot)?;
         let own_java_thread = java::own_java_thread(env)?;
         let found = env.with_local_frame(8, |env| -> jni::errors::Result<Option<Self>> {
             let Ok(raw) = jvmti.current_thread() else { return Ok(None) };
@@ -42,7 +42,8 @@ impl Mounted {
             let global = env.new_global_ref(&own)?;
             let tag = global.as_obj().as_raw() as usize & TAGS;
             let it = Self { handles, tag };
-            let Some(handle) = read(own_java_thread.wrapping_add(handles.own)).filter(|handle| *handle != 0)
+            let Some(handle) =
+                read_word(own_java_thread.wrapping_add(handles.own)).filter(|handle| *handle != 0)
             else {
                 return Ok(None);
             };
@@ -65,7 +66,7 @@ impl Mounted {
     ) -> Option<(u64, String)> {
         let asked = env.with_local_frame(8, |env| -> jni::errors::Result<Option<(u64, String)>> {
             let thread = registry.with_java_thread(tid, serial, |java_thread| {
-                let handle = read(java_thread.wrapping_add(self.handles.current))?;
+                let handle = read_word(java_thread.wrapping_add(self.handles.current))?;
                 // SAFETY: a handle of a JavaThread that does not end before this returns.
                 if handle == 0 { None } else { unsafe { self.load(env, handle) } }
             });

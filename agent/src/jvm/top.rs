@@ -4,7 +4,7 @@
 //! The registers say where the thread is, or, where it has left Java, what it left with. It must be
 //! asked only while the thread stays; what it cannot tell for certain it does not tell.
 
-use vouch_hotspot::vmstructs::{CodeLayout, read, read_half};
+use vouch_hotspot::vmstructs::{CodeLayout, read_u32, read_word};
 use vouch_walk::code_cache::BlobKind;
 use vouch_walk::context::Registers;
 use vouch_walk::memory::Memory;
@@ -23,7 +23,7 @@ pub fn top(at: Registers, java_thread: usize, code: &CodeLayout) -> Top {
     // In native code or blocked. Not in the VM: there a native method's wrapper may be already that
     // has looked at its poll for the last time.
     const AWAY: [u32; 2] = [4, 10];
-    let state = java_thread.checked_add(code.state).and_then(read_half);
+    let state = java_thread.checked_add(code.state).and_then(read_u32);
     Top { frame: frame(at, java_thread, code), away: state.is_some_and(|state| AWAY.contains(&state)) }
 }
 
@@ -50,7 +50,7 @@ pub fn code_at(pc: usize, code: &CodeLayout, memory: &impl Memory) -> CodeAt {
     if is_interpreter(pc, code) {
         return CodeAt::Interpreter;
     }
-    let unnamed = || match code.blobs.and_then(|blobs| blobs.kind_at(pc, memory)) {
+    let unnamed = || match code.code_cache.and_then(|blobs| blobs.kind_at(pc, memory)) {
         Some(BlobKind::Nmethod | BlobKind::Dead) => CodeAt::Unknown,
         Some(BlobKind::Other) | None => CodeAt::Other,
     };
@@ -80,10 +80,10 @@ fn is_interpreter(pc: usize, code: &CodeLayout) -> bool {
 
 /// Where a thread that runs no Java code has left it, with the frame pointer there.
 fn left(java_thread: usize, code: &CodeLayout) -> Option<(Spot, Option<usize>)> {
-    let field = |offset: usize| read(java_thread.checked_add(offset)?);
+    let field = |offset: usize| read_word(java_thread.checked_add(offset)?);
     let sp = field(code.last_sp).filter(|sp| *sp != 0)?;
     let pc = match field(code.last_pc)? {
-        0 => read(sp.checked_sub(size_of::<usize>())?)?,
+        0 => read_word(sp.checked_sub(size_of::<usize>())?)?,
         pc => pc,
     };
     Some((spot(pc, Stands::Calling, code)?, code.last_fp.and_then(field)))
@@ -91,7 +91,7 @@ fn left(java_thread: usize, code: &CodeLayout) -> Option<(Spot, Option<usize>)> 
 
 /// What stands above the caller's frame pointer.
 fn return_address(fp: usize) -> Option<usize> {
-    read(fp.checked_add(size_of::<usize>())?)
+    read_word(fp.checked_add(size_of::<usize>())?)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     /// A JavaThread of four words: its state, and the registers that it left Java with.
     const LAYOUT: CodeLayout = CodeLayout {
         interpreter: (INTERPRETER, INTERPRETER + 0x1000),
-        blobs: None,
+        code_cache: None,
         stack: None,
         state: 0,
         last_sp: 8,
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(caller(CODE + 0xf), Some((2, Some(METHOD))));
         assert_eq!(caller(CODE + 0x10), Some((1, Some(METHOD))));
         assert_eq!((caller(INTERPRETER), caller(1)), (Some((1, None)), None));
-        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT, &read));
+        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT, &read_word));
         assert_eq!(code, [CodeAt::Method(METHOD), CodeAt::Interpreter, CodeAt::Other]);
     }
 

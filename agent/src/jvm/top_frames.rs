@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
-use vouch_hotspot::nmethods::{CodeMemory, heaps};
+use vouch_hotspot::nmethods::{CodeMemory, code_heaps};
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
@@ -153,7 +153,7 @@ impl TopFrames {
     ) -> Option<Decision> {
         let Self { has_reliable_notes, methods, analyses, heaps: known, .. } = self;
         if !known.iter().any(|heap| heap.contains(&site.pc)) {
-            *known = heaps(blobs).collect();
+            *known = code_heaps(blobs).collect();
         }
         let memory = CodeMemory::new(known, !own.unguarded.load(Ordering::Relaxed));
         let method = methods.entry(code).or_insert_with(|| Method {

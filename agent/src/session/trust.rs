@@ -36,7 +36,7 @@ impl Program {
     pub fn of(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let given = command_line::given();
-        let told = arguments::of(hotspot).map(|mut all| {
+        let told = arguments::read(hotspot).map(|mut all| {
             all.extend_from_slice(command_line::class_path(&given));
             all
         });

@@ -53,11 +53,11 @@ impl LiveJavaThreads {
         inner.words.insert(tid, word);
         inner.words_by_address.insert(address, word);
         let java_thread = if was_found {
-            JavaThread::that_may_be_freed(address)
+            JavaThread::unprotected(address)
         } else {
             // SAFETY: the calling thread removes itself at its end, under this lock, before the JVM
             // frees its JavaThread.
-            unsafe { JavaThread::that_stays(address) }
+            unsafe { JavaThread::protected(address) }
         };
         inner.threads.insert(word, Known { serial, java_thread });
     }
@@ -144,6 +144,6 @@ mod tests {
         threads.enter((2, 20), 0x1000, 8, false);
         threads.enter((1, 30), 0x2000, 9, false);
         assert_eq!([7, 8, 9].map(|word| threads.serial(word)), [Ok(None), Ok(Some(20)), Ok(Some(30))]);
-        assert_eq!(JavaThread::that_may_be_freed(0x10).word(8), None, "no memory is mapped there");
+        assert_eq!(JavaThread::unprotected(0x10).word(8), None, "no memory is mapped there");
     }
 }

@@ -1,9 +1,9 @@
-//! Where this JVM has the frames of virtual threads: from its own tables, from what it tells of its
-//! own code, and from the offsets of fields that Java itself may ask for.
+//! Finds the layout of virtual threads' frames: from VMStructs, from JVMTI's events for generated
+//! code, and from field offsets that `Unsafe` returns.
 //!
-//! It is looked for when the class is there that comes with the first virtual thread, or out of an
-//! archive at the JVM's start; nothing is initialised for it. What cannot be told is a sentence,
-//! and then a virtual thread that was parked has no stack of our own walker's.
+//! The search runs once a class is loaded that comes with the first virtual thread. (A CDS archive
+//! may load it at the JVM's start.) It initializes no class. If it fails, the error is a sentence,
+//! and Vouch's own walker finds no stack of a virtual thread that was parked.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -14,8 +14,8 @@ use jni::objects::{JClass, JObject, JValue, JValueOwned};
 use jni_sys::{JNI_FALSE, jmethodID};
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::fields::{self, Field, Flag, StaticField};
-use vouch_hotspot::vmstructs::{flag, read, read_half};
-use vouch_hotspot::walker_layout::Tables;
+use vouch_hotspot::vmstructs::{read_flag, read_u32, read_word};
+use vouch_hotspot::walker_layout::RequiredVmStructs;
 use vouch_walk::calls::follows_call;
 use vouch_walk::hotspot::continuation::{ChunkEnd, ChunkLayout, ContinuationLayout};
 use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, Relocation};
@@ -80,8 +80,8 @@ pub fn of(
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
 ) -> Result<(ContinuationLayout, Carriers), String> {
-    let tables = Tables::of(hotspot)?;
-    let klasses = Klasses::of(&tables)?;
+    let vm_structs = RequiredVmStructs::find(hotspot)?;
+    let klasses = Klasses::of(&vm_structs)?;
     let [virtual_klass, chunk_klass] = klasses.find([CLASS.trim_matches(['L', ';']), CHUNK])?;
     let continuation = env.get_superclass(class);
     let continuation =
@@ -95,22 +95,22 @@ pub fn of(
             .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
     };
     let offsets = Offsets::of(env, class)?;
-    let (carried, carriers) = match carriers(&tables, &klasses, &offsets, env, class) {
+    let (carried, carriers) = match carriers(&vm_structs, &klasses, &offsets, env, class) {
         Ok(layout) => (Some(layout), Ok(())),
         Err(why) => (None, Err(why)),
     };
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "virtual threads");
     let layout = ContinuationLayout {
         mounted: carried,
-        heap: heap(hotspot, &tables)?,
-        barrier: barrier(&tables, jvmti)?,
+        heap: heap(hotspot, &vm_structs)?,
+        barrier: barrier(&vm_structs, jvmti)?,
         enter_id: id(&continuation, "enter")?,
         enter_special_id: id(&continuation, "enterSpecial")?,
         run_continuation_id: id(&carrier, "runContinuation")?,
         do_yield_id: id(&continuation, "doYield")?,
-        entry_slots: entry(&tables)?,
+        entry_slots: entry(&vm_structs)?,
         // Behind the entry before it, which is the first in it, or the second.
-        entry_continuation: match tables.offset(&fields::CONTINUATION_ENTRY_PARENT) {
+        entry_continuation: match vm_structs.offset(&fields::CONTINUATION_ENTRY_PARENT) {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
             Err(_) => WORD..3 * WORD,
         },
@@ -133,7 +133,7 @@ pub fn of(
 
 /// Where it stands whom a carrier carries.
 fn carriers(
-    tables: &Tables,
+    vm_structs: &RequiredVmStructs,
     klasses: &Klasses,
     offsets: &Offsets<'_>,
     env: &mut JNIEnv<'_>,
@@ -146,8 +146,8 @@ fn carriers(
         offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
     let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
     Ok(MountedVthreadLayout {
-        thread_obj: tables.offset(&fields::JAVA_THREAD_OBJ)?,
-        vthread: tables.offset(&fields::JAVA_THREAD_VTHREAD)?,
+        thread_obj: vm_structs.offset(&fields::JAVA_THREAD_OBJ)?,
+        vthread: vm_structs.offset(&fields::JAVA_THREAD_VTHREAD)?,
         klass: virtual_klass,
         tid: offset(&thread, "tid")?,
         name: offset(&thread, "name")?,
@@ -158,51 +158,54 @@ fn carriers(
 }
 
 /// Where in a JavaThread the entry's address may stand.
-fn entry(tables: &Tables) -> Result<Range<usize>, String> {
-    if let Ok(place) = tables.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
+fn entry(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, String> {
+    if let Ok(place) = vm_structs.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
         return Ok(place..place + WORD);
     }
     // It is somewhere behind what all of them begin with.
-    let size = tables.size(&fields::JAVA_THREAD)?;
-    Ok(tables.offset(&fields::JAVA_THREAD_OBJ)?.next_multiple_of(WORD)..size)
+    let size = vm_structs.size(&fields::JAVA_THREAD)?;
+    Ok(vm_structs.offset(&fields::JAVA_THREAD_OBJ)?.next_multiple_of(WORD)..size)
 }
 
-/// Where the barrier is. Some tables tell where it begins, and none how long it is.
-fn barrier(tables: &Tables, jvmti: Jvmti) -> Result<Range<usize>, String> {
+/// Where the barrier is. Some vm_structs tell where it begins, and none how long it is.
+fn barrier(vm_structs: &RequiredVmStructs, jvmti: Jvmti) -> Result<Range<usize>, String> {
     let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
     let _ = jvmti.disable(STUBS.event);
     told.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
     let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
-    let other = tables.still(&fields::CONT_RETURN_BARRIER).is_ok_and(|barrier| barrier != begin);
+    let other = vm_structs.static_value(&fields::CONT_RETURN_BARRIER).is_ok_and(|barrier| barrier != begin);
     if begin == 0 || length == 0 || other {
         return Err(
             "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
         );
     }
     // What it calls first only says how much is to come back; what it calls then moves it.
-    let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read(at), *pc));
+    let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read_word(at), *pc));
     first.map(|first| begin..first + 1).ok_or_else(|| {
         "the code of this JVM that brings back virtual threads' frames is not known".to_owned()
     })
 }
 
-fn heap(hotspot: &HotSpot, tables: &Tables) -> Result<HeapLayout, String> {
-    let is = |wanted: &Flag| flag(hotspot, wanted) == Some(true);
+fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout, String> {
+    let is = |wanted: &Flag| read_flag(hotspot, wanted) == Some(true);
     let (z, shenandoah) = (is(&fields::USE_Z_GC), is(&fields::USE_SHENANDOAH_GC));
-    // The collector's own tables say where a number of its is.
+    // The collector's own vm_structs say where a number of its is.
     let place = |instance: &StaticField, field: &Field| {
-        let at = tables.still(instance)? + tables.offset(field)?;
-        read(at).ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
+        let at = vm_structs.static_value(instance)? + vm_structs.offset(field)?;
+        read_word(at).ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     };
     let narrow = |base: &StaticField, shift: &StaticField| {
-        Some(Narrow { base: tables.still(base).ok()?, shift: read_half(tables.address(shift).ok()?)? })
+        Some(Narrow {
+            base: vm_structs.static_value(base).ok()?,
+            shift: read_u32(vm_structs.address(shift).ok()?)?,
+        })
     };
     let classes = narrow(&fields::COMPRESSED_KLASS_BASE, &fields::COMPRESSED_KLASS_SHIFT)
         .ok_or("this JVM does not publish how an object refers to its class");
     Ok(HeapLayout {
         oops: match () {
             // Until JDK 23 there is one that knows no generations, by another name.
-            () if z && flag(hotspot, &fields::Z_GENERATIONAL) == Some(false) => {
+            () if z && read_flag(hotspot, &fields::Z_GENERATIONAL) == Some(false) => {
                 OopEncoding::SingleGenerationZ {
                     bad_mask: place(&fields::X_GLOBALS_INSTANCE, &fields::X_ADDRESS_BAD_MASK)?,
                 }
@@ -222,16 +225,18 @@ fn heap(hotspot: &HotSpot, tables: &Tables) -> Result<HeapLayout, String> {
         },
         klasses: match () {
             () if is(&fields::USE_COMPACT_OBJECT_HEADERS) => KlassEncoding::CompactHeader(classes?),
-            () if flag(hotspot, &fields::USE_COMPRESSED_CLASS_POINTERS) == Some(false) => KlassEncoding::Full,
+            () if read_flag(hotspot, &fields::USE_COMPRESSED_CLASS_POINTERS) == Some(false) => {
+                KlassEncoding::Full
+            }
             () => KlassEncoding::Narrow(classes?),
         },
         relocation: if z || shenandoah {
             Relocation::Concurrent
         } else {
-            let heap = tables.still(&fields::UNIVERSE_COLLECTED_HEAP)?;
+            let heap = vm_structs.static_value(&fields::UNIVERSE_COLLECTED_HEAP)?;
             Relocation::AtPauses {
-                count: heap + tables.offset(&fields::COLLECTED_HEAP_TOTAL_COLLECTIONS)?,
-                is_active: heap + tables.offset(&fields::COLLECTED_HEAP_IS_STW_GC_ACTIVE)?,
+                count: heap + vm_structs.offset(&fields::COLLECTED_HEAP_TOTAL_COLLECTIONS)?,
+                is_active: heap + vm_structs.offset(&fields::COLLECTED_HEAP_IS_STW_GC_ACTIVE)?,
             }
         },
     })
@@ -324,32 +329,32 @@ impl Klasses {
     /// A name has less than so many words.
     const NAME: usize = 8;
 
-    fn of(tables: &Tables) -> Result<Self, String> {
+    fn of(vm_structs: &RequiredVmStructs) -> Result<Self, String> {
         const NONE: &str = "this JVM does not publish which classes it has";
-        let next = tables.offset(&fields::CLASS_LOADER_DATA_NEXT)?;
-        let first = tables.offset(&fields::CLASS_LOADER_DATA_KLASSES)?;
-        let loader = if let Ok(loader) = tables.still(&fields::NULL_CLASS_LOADER_DATA) {
+        let next = vm_structs.offset(&fields::CLASS_LOADER_DATA_NEXT)?;
+        let first = vm_structs.offset(&fields::CLASS_LOADER_DATA_KLASSES)?;
+        let loader = if let Ok(loader) = vm_structs.static_value(&fields::NULL_CLASS_LOADER_DATA) {
             loader
         } else {
             // It came first, and those that came later stand before it.
-            let head = tables.still(&fields::CLASS_LOADER_DATA_GRAPH_HEAD)?;
-            let after = |loader: &usize| read(loader.wrapping_add(next)).filter(|next| *next != 0);
+            let head = vm_structs.static_value(&fields::CLASS_LOADER_DATA_GRAPH_HEAD)?;
+            let after = |loader: &usize| read_word(loader.wrapping_add(next)).filter(|next| *next != 0);
             std::iter::successors(Some(head), after).take(Self::LOADERS).last().ok_or(NONE)?
         };
         Ok(Self {
-            first: read(loader.wrapping_add(first)).ok_or(NONE)?,
-            next: tables.offset(&fields::KLASS_NEXT_LINK)?,
-            name: tables.offset(&fields::KLASS_NAME)?,
-            length: tables.offset(&fields::SYMBOL_LENGTH)?,
-            body: tables.offset(&fields::SYMBOL_BODY)?,
-            size: tables.offset(&fields::KLASS_LAYOUT_HELPER)?,
+            first: read_word(loader.wrapping_add(first)).ok_or(NONE)?,
+            next: vm_structs.offset(&fields::KLASS_NEXT_LINK)?,
+            name: vm_structs.offset(&fields::KLASS_NAME)?,
+            length: vm_structs.offset(&fields::SYMBOL_LENGTH)?,
+            body: vm_structs.offset(&fields::SYMBOL_BODY)?,
+            size: vm_structs.offset(&fields::KLASS_LAYOUT_HELPER)?,
         })
     }
 
     /// The classes of these names: of several the oldest, since what a redefinition leaves is
     /// younger.
     fn find<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
-        let after = |class: &usize| read(class.wrapping_add(self.next)).filter(|next| *next != 0);
+        let after = |class: &usize| read_word(class.wrapping_add(self.next)).filter(|next| *next != 0);
         let mut found = [0; N];
         for class in std::iter::successors(Some(self.first), after).take(Self::CLASSES) {
             if let Some(at) = self.is_one_of(class, names) {
@@ -364,8 +369,8 @@ impl Klasses {
 
     /// Which of these names a class has.
     fn is_one_of<const N: usize>(&self, class: usize, names: [&str; N]) -> Option<usize> {
-        let symbol = read(class.wrapping_add(self.name))?;
-        let length = usize::try_from(read_half(symbol.wrapping_add(self.length))? & 0xffff).ok()?;
+        let symbol = read_word(class.wrapping_add(self.name))?;
+        let length = usize::try_from(read_u32(symbol.wrapping_add(self.length))? & 0xffff).ok()?;
         names.iter().position(|name| {
             let body = || peek::<{ Self::NAME }>(symbol.wrapping_add(self.body));
             let is = |body: [usize; Self::NAME]| {
@@ -378,7 +383,7 @@ impl Klasses {
     /// How many bytes an object of a class has for its fields.
     fn size(&self, class: usize) -> Result<usize, String> {
         // The lowest bits say how one is made.
-        let size = read_half(class.wrapping_add(self.size)).and_then(|size| usize::try_from(size).ok());
+        let size = read_u32(class.wrapping_add(self.size)).and_then(|size| usize::try_from(size).ok());
         let size = size.map(|size| size & !(WORD - 1)).filter(|size| *size > 0);
         size.ok_or_else(|| "this JVM does not publish how large a stack's chunk is".to_owned())
     }
