@@ -169,9 +169,9 @@ impl Agent {
             // here does nothing.
             let class = unsafe { JClass::from_raw(class) };
             if before || !worker::is_running() {
-                virtual_threads::look(own, &self.hotspot, self.jvmti, env, &class);
+                virtual_threads::search(own, &self.hotspot, self.jvmti, env, &class);
             } else {
-                virtual_threads::meet(env, &class);
+                virtual_threads::request_search(env, &class);
             }
         }
     }
@@ -254,7 +254,7 @@ impl Agent {
         hook::install_if_new();
         published::look_if_new();
         if let Some(own) = self.own() {
-            virtual_threads::look_if_met(own, &self.hotspot, self.jvmti, env);
+            virtual_threads::search_if_requested(own, &self.hotspot, self.jvmti, env);
         }
         let mut state = self.state.lock();
         match &mut *state {

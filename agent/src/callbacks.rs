@@ -1,7 +1,8 @@
-//! The events that the JVM tells: each is guarded against panics and passed on.
+//! The callbacks of JVMTI's events. Each one catches panics and calls the module that handles the
+//! event.
 //!
-//! A callback runs on a thread of the program's, in the middle of something: it must be short, and
-//! must not throw.
+//! A callback runs on a thread of the program, between any two of its instructions. It must be
+//! short and must not throw.
 
 use std::ffi::c_void;
 
@@ -14,24 +15,24 @@ use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
 use crate::events::{self, ROWS, exception, monitor, park};
-use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told, inlined};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, Need, frame_counts};
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
 use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
 use crate::threads::{hook, registry, rename};
-use crate::virtual_threads::continuations::STUBS;
+use crate::virtual_threads::continuations::GENERATED_CODE;
 
-/// What the JVM is to tell of, whatever is recorded.
-static TOLD: [Told; 9] = [
-    told(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), Need::All),
-    told(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), Need::All),
-    told(Event::ThreadStart, &[], |table| table.known.ThreadStart = Some(thread_start), Need::All),
-    told(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), Need::All),
+/// The events that are on whatever is recorded.
+static ALWAYS_ON: [EventSubscription; 9] = [
+    subscription(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), Need::All),
+    subscription(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), Need::All),
+    subscription(Event::ThreadStart, &[], |table| table.known.ThreadStart = Some(thread_start), Need::All),
+    subscription(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), Need::All),
     // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
-    told(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), Need::All),
-    told(Event::ClassPrepare, &[], |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
-    told(
+    subscription(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), Need::All),
+    subscription(Event::ClassPrepare, &[], |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
+    subscription(
         Event::NativeMethodBind,
         &[Capability::GenerateNativeMethodBindEvents],
         |table| table.known.NativeMethodBind = Some(native_method_bind),
@@ -39,13 +40,13 @@ static TOLD: [Told; 9] = [
     ),
     // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with
     // -Xcomp crashes in it when it is stopped thousands of times a second, as for true stacks.
-    told(
+    subscription(
         Event::CompiledMethodLoad,
         &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodLoad = Some(compiled_method_load),
         Need::Walks,
     ),
-    told(
+    subscription(
         Event::CompiledMethodUnload,
         &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodUnload = Some(compiled_method_unload),
@@ -53,25 +54,26 @@ static TOLD: [Told; 9] = [
     ),
 ];
 
-const fn told(
+const fn subscription(
     event: Event,
     capabilities: &'static [Capability],
     install: fn(&mut Callbacks),
     need: Need,
-) -> Told {
-    Told { event, capabilities, install, need }
+) -> EventSubscription {
+    EventSubscription { event, capabilities, install, need }
 }
 
-/// All that the JVM is to tell of, whatever is recorded.
-pub fn always() -> impl Iterator<Item = &'static Told> {
-    TOLD.iter()
+/// Returns the events that are on whatever is recorded.
+pub fn always() -> impl Iterator<Item = &'static EventSubscription> {
+    ALWAYS_ON.iter()
 }
 
-/// The table for the JVM.
+/// Makes the table of callbacks for the JVM.
 pub fn table() -> Callbacks {
     let mut table = Callbacks::default();
-    for told in always().chain([&STUBS]).chain(ROWS.iter().flat_map(|row| row.told)) {
-        (told.install)(&mut table);
+    for subscription in always().chain([&GENERATED_CODE]).chain(ROWS.iter().flat_map(|row| row.subscriptions))
+    {
+        (subscription.install)(&mut table);
     }
     table
 }
@@ -168,7 +170,7 @@ unsafe extern "C" fn compiled_method_load(
     guard((), || {
         let size = usize::try_from(size).unwrap_or(0);
         // SAFETY: the JVM passes its records, which live until the event ends.
-        if compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { inlined(info) }) {
+        if compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { frame_counts(info) }) {
             events::compiled(MethodId(method as usize), code as usize, size);
         }
     });

@@ -43,7 +43,7 @@ pub fn lines(
             Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
         },
     );
-    lines.extend(virtual_threads::missing());
+    lines.extend(virtual_threads::problem());
     lines.push(match recovery::of(layouts.jvm.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
         Err(why) => why.to_owned(),

@@ -89,7 +89,7 @@ pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<MonitorLayout>) {
 
 /// Asks for what telling of these takes: some JVMs give it before they are up alone.
 pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
-    for capability in rows(chosen).flat_map(|row| row.told).flat_map(|told| told.capabilities) {
+    for capability in rows(chosen).flat_map(|row| row.subscriptions).flat_map(|event| event.capabilities) {
         // What is not given is missed when it is to be told.
         let _ = jvmti.add_capability(*capability);
     }
@@ -108,7 +108,9 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     for row in rows(*chosen) {
         row.counts.begin();
         row.counts.set_wanted(true);
-        if !(row.can)() || row.told.iter().any(|told| jvmti.enable(told.event).is_err()) {
+        if !(row.can)()
+            || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err())
+        {
             row.counts.set_wanted(false);
             missing.extend(row.kind.map(|kind| kind.word));
         }
@@ -126,9 +128,9 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
 pub fn end(jvmti: Jvmti) {
     for row in ROWS {
         row.counts.set_wanted(false);
-        for told in row.told {
+        for subscription in row.subscriptions {
             // One that was never asked for is off already.
-            let _ = jvmti.disable(told.event);
+            let _ = jvmti.disable(subscription.event);
         }
     }
 }

@@ -157,12 +157,12 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     hook::install();
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
-    for told in callbacks::always() {
-        match told.need {
-            Need::All => jvmti.enable(told.event).map_err(refused)?,
+    for subscription in callbacks::always() {
+        match subscription.need {
+            Need::All => jvmti.enable(subscription.event).map_err(refused)?,
             Need::Walks if options.true_stacks => {}
             Need::Walks | Need::Itself => {
-                let _ = jvmti.enable(told.event);
+                let _ = jvmti.enable(subscription.event);
             }
         }
     }

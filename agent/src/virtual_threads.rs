@@ -1,8 +1,8 @@
-//! When it is looked for where this JVM has the frames of virtual threads, by whom, and what came
-//! of it.
+//! Decides when and on which thread the layout of virtual threads is searched for, and keeps the
+//! result.
 //!
-//! It must never run Java on a thread that is sampled meanwhile, nor hold up one of the program's
-//! for long.
+//! The search calls Java code, so it must never run on a thread that is sampled meanwhile. It must
+//! not block a thread of the program for long.
 
 use std::time::Duration;
 
@@ -16,74 +16,84 @@ use vouch_walk::hotspot::HotspotWalker;
 use crate::facade::Jvmti;
 use crate::java;
 use crate::wake::wake;
-use continuations::Carriers;
+use continuations::MountedVthreads;
 
 pub mod continuations;
 
-/// What came of looking, since there may be virtual threads.
-static FOUND: OnceCell<Result<Carriers, String>> = OnceCell::new();
+/// The result of the search. It is empty as long as the program cannot have virtual threads.
+static RESULT: OnceCell<Result<MountedVthreads, String>> = OnceCell::new();
 
-/// The class of [`continuations::CLASS`], which somebody has met and nobody looked at yet; and who
-/// waits until somebody has.
-static MET: Mutex<Option<GlobalRef>> = Mutex::new(None);
-static LOOKED: Condvar = Condvar::new();
-/// A program is not held up for longer, whatever the agent's own thread has to do first.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// The class [`continuations::CLASS`] if a thread has requested the search and it has not run yet.
+static REQUEST: Mutex<Option<GlobalRef>> = Mutex::new(None);
+/// Wakes the thread that requested the search.
+static FINISHED: Condvar = Condvar::new();
+/// The longest time for which a thread of the program waits for the search, in case the agent's own
+/// thread is busy.
+const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// A thread of the program's makes the first virtual one. The agent's own looks then, and this one
-/// waits: Java runs for it, in which it would be sampled, called by an instruction that calls
-/// nothing.
-pub fn meet(env: &JNIEnv<'_>, class: &JClass<'_>) {
-    let mut met = MET.lock();
-    if FOUND.get().is_none() {
-        *met = env.new_global_ref(class).ok();
+/// Requests the search and waits for it. A thread of the program calls this when it makes the first
+/// virtual thread.
+///
+/// The agent's own thread runs the search. On the calling thread, samples of the search's Java code
+/// would have a caller at an instruction that is no call, and would be refuted.
+pub fn request_search(env: &JNIEnv<'_>, class: &JClass<'_>) {
+    let mut request = REQUEST.lock();
+    if RESULT.get().is_none() {
+        *request = env.new_global_ref(class).ok();
         wake();
-        LOOKED.wait_for(&mut met, PATIENCE);
+        FINISHED.wait_for(&mut request, MAX_WAIT);
     }
 }
 
-/// On the agent's own thread: whether somebody has met them.
-pub fn look_if_met(own: &HotspotWalker, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
-    let met = MET.lock().take();
-    if let Some(class) = met {
-        look(own, hotspot, jvmti, env, class.as_obj().into());
-        // So that who is about to wait does so before, or sees that it need not.
-        drop(MET.lock());
-        LOOKED.notify_all();
+/// Runs the search if a thread has requested it. The agent's own thread calls this.
+pub fn search_if_requested(walker: &HotspotWalker, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>) {
+    let request = REQUEST.lock().take();
+    if let Some(class) = request {
+        search(walker, hotspot, jvmti, env, class.as_obj().into());
+        // With the lock, a thread in `request_search` either waits already or sees the result.
+        drop(REQUEST.lock());
+        FINISHED.notify_all();
     }
 }
 
-/// There may be virtual threads: from now on our own walker finds their frames, if that can be.
-/// `class` is the one of
-/// [`continuations::CLASS`].
-pub fn look(own: &HotspotWalker, hotspot: &HotSpot, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: &JClass<'_>) {
-    if FOUND.get().is_none() {
-        let found = env.with_local_frame(64, |env| -> jni::errors::Result<Result<Carriers, String>> {
-            let known = continuations::of(hotspot, jvmti, env, class);
-            Ok(known.map(|(known, carriers)| {
-                own.set_continuations(Box::leak(Box::new(known)));
-                carriers
-            }))
-        });
-        let found =
-            java::cleared(env, found).unwrap_or_else(|| Err("there is no room for references".to_owned()));
-        let _ = FOUND.set(found);
+/// Searches for the layout of virtual threads, once, and passes it to Vouch's own walker. `class`
+/// is [`continuations::CLASS`].
+pub fn search(
+    walker: &HotspotWalker,
+    hotspot: &HotSpot,
+    jvmti: Jvmti,
+    env: &mut JNIEnv<'_>,
+    class: &JClass<'_>,
+) {
+    if RESULT.get().is_none() {
+        let result =
+            env.with_local_frame(64, |env| -> jni::errors::Result<Result<MountedVthreads, String>> {
+                let found = continuations::find(hotspot, jvmti, env, class);
+                Ok(found.map(|(layout, mounted)| {
+                    walker.set_continuations(Box::leak(Box::new(layout)));
+                    mounted
+                }))
+            });
+        let result =
+            java::cleared(env, result).unwrap_or_else(|| Err("there is no room for references".to_owned()));
+        let _ = RESULT.set(result);
     }
 }
 
-/// True if there may have been a virtual thread.
-pub fn met() -> bool {
-    FOUND.get().is_some()
+/// Returns true if the program may have had a virtual thread.
+pub fn may_exist() -> bool {
+    RESULT.get().is_some()
 }
 
-/// True if it can be told whom a carrier carries.
-pub fn known() -> bool {
-    matches!(FOUND.get(), Some(Ok(Ok(()))))
+/// Returns true if the walker can find which virtual thread is mounted on a carrier.
+pub fn are_identified() -> bool {
+    matches!(RESULT.get(), Some(Ok(Ok(()))))
 }
 
-/// What is said where the frames of virtual threads cannot be found though there are some.
-pub fn missing() -> Option<String> {
-    match FOUND.get()? {
+/// Returns a sentence for the report if virtual threads may exist and cannot be walked or
+/// identified.
+pub fn problem() -> Option<String> {
+    match RESULT.get()? {
         Err(why) => Some(format!("virtual threads that were parked have neither a stack nor a name: {why}")),
         Ok(Err(why)) => Some(format!("samples of virtual threads cannot be assigned to them: {why}")),
         Ok(Ok(())) => None,

@@ -78,7 +78,8 @@ pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
         // SAFETY: by the caller's promise.
         unsafe { SEARCH.lock().look(env, id) as u8 }
     };
-    let seen = found >= Found::Likely as u8 || virtual_threads::known() && guard::unguarded().is_none();
+    let seen =
+        found >= Found::Likely as u8 || virtual_threads::are_identified() && guard::unguarded().is_none();
     if seen { VTHREAD_CONTEXTS.claim(id) } else { None }
 }
 

@@ -15,12 +15,12 @@ use vouch_recording::kinds;
 use super::place;
 use super::row::{Pace, Row};
 use crate::clock;
-use crate::facade::{Capability, Event, Jvmti, Need, Told};
+use crate::facade::{Capability, Event, EventSubscription, Jvmti, Need};
 use crate::fault::guard;
 
 pub static ALLOCATION: Row = Row::of(
     &kinds::ALLOCATION,
-    &[Told {
+    &[EventSubscription {
         event: Event::SampledObjectAlloc,
         capabilities: &[Capability::GenerateSampledObjectAllocEvents],
         install: |table| table.sampled_object_alloc = Some(sampled),
@@ -49,7 +49,7 @@ pub fn begin(jvmti: Jvmti) {
     let _change = CHANGE.lock();
     MEAN.store(FIRST, Relaxed);
     // Where the JVM refuses it tells of an object as often as it does by itself, which is the same.
-    let _ = jvmti.sample_allocations_every(FIRST);
+    let _ = jvmti.set_heap_sampling_interval(FIRST);
 }
 
 /// The calling thread begins, and has drawn. (Most never allocate what is told: they need not have
@@ -74,7 +74,7 @@ fn change(pace: Pace) {
     let next = next.clamp(FIRST, LAST);
     if next != mean
         && let Some(jvmti) = Jvmti::current()
-        && jvmti.sample_allocations_every(next).is_ok()
+        && jvmti.set_heap_sampling_interval(next).is_ok()
     {
         MEAN.store(next, Relaxed);
     }

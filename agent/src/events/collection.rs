@@ -11,19 +11,19 @@ use vouch_recording::kinds;
 
 use super::row::Row;
 use crate::clock;
-use crate::facade::{Capability, Event, Need, Told};
+use crate::facade::{Capability, Event, EventSubscription, Need};
 use crate::fault::guard;
 
 pub static COLLECTION: Row = Row::of(
     &kinds::COLLECTION,
     &[
-        Told {
+        EventSubscription {
             event: Event::GarbageCollectionStart,
             capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionStart = Some(start),
             need: Need::Itself,
         },
-        Told {
+        EventSubscription {
             event: Event::GarbageCollectionFinish,
             capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionFinish = Some(finish),

@@ -62,7 +62,7 @@ impl Life {
         }
         compiled::learn(|| {
             // A JVM that does not tell has less in the graph.
-            let _ = jvmti.generate(Event::CompiledMethodLoad);
+            let _ = jvmti.generate_events(Event::CompiledMethodLoad);
         });
         compiled::watch();
         let mut life = Self { next: 0, drawn, counter: None, lives: Lives::default() };

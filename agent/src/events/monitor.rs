@@ -15,7 +15,7 @@ use vouch_signal::slots::Wait;
 use super::place;
 use super::row::{Brings, Row};
 use crate::clock;
-use crate::facade::{Callbacks, Capability, Event, Need, Told};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Need};
 use crate::fault::guard;
 use crate::java;
 use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
@@ -34,8 +34,12 @@ pub static MONITOR: Row = Row {
     ..Row::of(
         &kinds::MONITOR,
         &[
-            told(Event::MonitorContendedEnter, |table| table.known.MonitorContendedEnter = Some(enter)),
-            told(Event::MonitorContendedEntered, |table| table.known.MonitorContendedEntered = Some(entered)),
+            subscription(Event::MonitorContendedEnter, |table| {
+                table.known.MonitorContendedEnter = Some(enter)
+            }),
+            subscription(Event::MonitorContendedEntered, |table| {
+                table.known.MonitorContendedEntered = Some(entered)
+            }),
         ],
     )
 };
@@ -43,8 +47,8 @@ pub static MONITOR: Row = Row {
 pub static WAIT: Row = Row::of(
     &kinds::WAIT,
     &[
-        told(Event::MonitorWait, |table| table.known.MonitorWait = Some(wait)),
-        told(Event::MonitorWaited, |table| table.known.MonitorWaited = Some(waited)),
+        subscription(Event::MonitorWait, |table| table.known.MonitorWait = Some(wait)),
+        subscription(Event::MonitorWaited, |table| table.known.MonitorWaited = Some(waited)),
     ],
 );
 
@@ -66,7 +70,7 @@ pub static STILL_WAITS: Row = Row::own(&MarkKind {
     figures: &[Figure::text("class", "Of class")],
 });
 
-const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
+const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscription {
     // The others are for what is not over at the end: without them it is not told what for, nor who
     // has it.
     const ALL: &[Capability] = &[
@@ -74,7 +78,7 @@ const fn told(event: Event, install: fn(&mut Callbacks)) -> Told {
         Capability::GetCurrentContendedMonitor,
         Capability::GetMonitorInfo,
     ];
-    Told { event, capabilities: ALL, install, need: Need::Itself }
+    EventSubscription { event, capabilities: ALL, install, need: Need::Itself }
 }
 
 /// The JVM is up, and has who holds a monitor there.

@@ -13,7 +13,7 @@ use vouch_signal::event::{EventDetails, publish};
 
 use super::place;
 use crate::clock;
-use crate::facade::Told;
+use crate::facade::EventSubscription;
 
 /// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
 const MOST: u64 = 100_000;
@@ -54,8 +54,8 @@ pub struct Row {
     pub kind: Option<&'static EventKind>,
     /// How it stands in a timeline.
     pub mark: &'static MarkKind<'static>,
-    /// How the JVM tells of it, while it is recorded. What is told anyway has none.
-    pub told: &'static [Told],
+    /// The JVMTI events to turn on while this kind is recorded. It is empty if they are always on.
+    pub subscriptions: &'static [EventSubscription],
     /// Whether it can be told of in this process, when all that is there.
     pub can: fn() -> bool,
     pub brings: Brings,
@@ -65,12 +65,19 @@ pub struct Row {
 impl Row {
     /// Of what the agent itself does.
     pub const fn own(mark: &'static MarkKind<'static>) -> Self {
-        Self { kind: None, mark, told: &[], can: || true, brings: Brings::Stack, counts: Counts::new() }
+        Self {
+            kind: None,
+            mark,
+            subscriptions: &[],
+            can: || true,
+            brings: Brings::Stack,
+            counts: Counts::new(),
+        }
     }
 
     /// Of what the JVM tells.
-    pub const fn of(kind: &'static EventKind, told: &'static [Told]) -> Self {
-        Self { kind: Some(kind), told, ..Self::own(&kind.mark) }
+    pub const fn of(kind: &'static EventKind, subscriptions: &'static [EventSubscription]) -> Self {
+        Self { kind: Some(kind), subscriptions, ..Self::own(&kind.mark) }
     }
 
     /// Of what the JVM tells of a method.

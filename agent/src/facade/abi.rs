@@ -1,9 +1,8 @@
-//! What is shared with the JVM by layout: sizes, offsets, slots and numbers, asserted at compile
-//! time.
+//! Asserts the layout that the agent shares with the JVM: sizes, offsets, slots and constants.
 //!
-//! `scripts/test` compiles a C program against each installed JDK's own `jvmti.h`, which prints the
-//! same figures, and compares. A figure that is used by the façade must stand here, or, if it is a
-//! number of a capability or an event, in `events`.
+//! `scripts/test` compiles a C program with the `jvmti.h` of each installed JDK. The program prints
+//! the same values, and the test compares them. Every value that the façade uses must be here, or
+//! in `events` if it is the number of a capability or an event.
 
 use std::mem::offset_of;
 
@@ -12,9 +11,9 @@ use jvmti_sys::{
     jvmtiThreadInfo,
 };
 
-/// The figures by the expression that yields each in C.
+/// The values, each with the expression that has it in C.
 #[cfg(test)]
-const FIGURES: &[(&str, usize)] = &[
+const ABI_VALUES: &[(&str, usize)] = &[
     ("sizeof(jvmtiCapabilities)", size_of::<jvmtiCapabilities>()),
     ("sizeof(jvmtiLineNumberEntry)", size_of::<jvmtiLineNumberEntry>()),
     ("offsetof(jvmtiLineNumberEntry, line_number)", offset_of!(jvmtiLineNumberEntry, line_number)),
@@ -60,12 +59,12 @@ const FIGURES: &[(&str, usize)] = &[
     ("SLOT(SetEventCallbacks)", slot(offset_of!(jvmtiInterface_1, SetEventCallbacks))),
     ("SLOT(GetSystemProperty)", slot(offset_of!(jvmtiInterface_1, GetSystemProperty))),
     ("SLOT(AddCapabilities)", slot(offset_of!(jvmtiInterface_1, AddCapabilities))),
-    ("SLOT(SetHeapSamplingInterval)", super::events::HEAP_SAMPLING),
+    ("SLOT(SetHeapSamplingInterval)", super::events::SET_HEAP_SAMPLING_INTERVAL),
 ];
 
-/// What no header before JDK 11's has, as it is called there.
+/// Names that no header before JDK 11 has.
 #[cfg(test)]
-const SINCE_11: [&str; 4] = [
+const NAMES_SINCE_11: [&str; 4] = [
     "SetHeapSamplingInterval",
     "SampledObjectAlloc",
     "JVMTI_EVENT_SAMPLED_OBJECT_ALLOC",
@@ -76,7 +75,7 @@ const fn slot(offset: usize) -> usize {
     offset / size_of::<usize>()
 }
 
-// What a 64-bit JVM has had since JVMTI 1.0: a changed binding must not build.
+// The layout of a 64-bit JVM since JVMTI 1.0. The build fails if the binding changes it.
 const _: () = {
     assert!(size_of::<jvmtiCapabilities>() == 16);
     assert!(size_of::<jvmtiLineNumberEntry>() == 16);
@@ -91,25 +90,32 @@ const _: () = {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIGURES, SINCE_11};
+    use super::{ABI_VALUES, NAMES_SINCE_11};
     use crate::facade::{Callbacks, Capability, Event, compiled};
     use std::fmt::Write as _;
     use std::path::Path;
     use std::process::Command;
 
-    /// Each that this header can know, as an expression of C, and what it is here.
-    fn figures(header: &str) -> Vec<(&'static str, usize)> {
-        let all =
-            [FIGURES, compiled::FIGURES, Capability::FIGURES, Event::FIGURES, Callbacks::FIGURES].concat();
-        let older = !header.contains(SINCE_11[0]);
-        let lacks = |expression: &str| older && SINCE_11.iter().any(|name| expression.contains(name));
+    /// Returns the values that this header can have, each with its expression in C.
+    fn abi_values(header: &str) -> Vec<(&'static str, usize)> {
+        let all = [
+            ABI_VALUES,
+            compiled::ABI_VALUES,
+            Capability::ABI_VALUES,
+            Event::ABI_VALUES,
+            Callbacks::ABI_VALUES,
+        ]
+        .concat();
+        let is_older = !header.contains(NAMES_SINCE_11[0]);
+        let lacks =
+            |expression: &str| is_older && NAMES_SINCE_11.iter().any(|name| expression.contains(name));
         all.into_iter().filter(|(expression, _)| !lacks(expression)).collect()
     }
 
-    /// The C program that prints every figure from the header's own point of view.
-    fn program(figures: &[(&str, usize)]) -> String {
+    /// Writes the C program that prints every value by the header.
+    fn program(values: &[(&str, usize)]) -> String {
         let mut lines = String::new();
-        for (expression, _) in figures {
+        for (expression, _) in values {
             writeln!(lines, "  printf(\"%zu\\n\", (size_t)({expression}));").unwrap();
         }
         format!(
@@ -124,17 +130,17 @@ mod tests {
         )
     }
 
-    /// Every JDK of `VOUCH_JDKS` (folders, separated by colons) that has a header must agree.
+    /// Compares with every JDK in `VOUCH_JDKS` (folders, separated by colons) that has a header.
     #[test]
-    fn every_jdk_has_the_figures_that_we_assume() {
+    fn every_jdk_has_the_values_that_the_agent_assumes() {
         let jdks = std::env::var("VOUCH_JDKS").unwrap_or_default();
         let folder = std::env::temp_dir().join(format!("vouch-abi-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let source = folder.join("abi.c");
         for jdk in jdks.split(':').filter(|jdk| Path::new(jdk).join("include/jvmti.h").exists()) {
             let include = Path::new(jdk).join("include");
-            let figures = figures(&std::fs::read_to_string(include.join("jvmti.h")).unwrap());
-            std::fs::write(&source, program(&figures)).unwrap();
+            let values = abi_values(&std::fs::read_to_string(include.join("jvmti.h")).unwrap());
+            std::fs::write(&source, program(&values)).unwrap();
             let binary = folder.join("abi");
             let built = Command::new("cc")
                 .arg("-o")
@@ -150,8 +156,8 @@ mod tests {
             let printed = Command::new(&binary).output().unwrap().stdout;
             let theirs: Vec<usize> =
                 String::from_utf8(printed).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-            assert_eq!(theirs.len(), figures.len());
-            for ((expression, ours), theirs) in figures.into_iter().zip(theirs) {
+            assert_eq!(theirs.len(), values.len());
+            for ((expression, ours), theirs) in values.into_iter().zip(theirs) {
                 assert_eq!(ours, theirs, "{jdk}: {expression}");
             }
             println!("abi agrees: {jdk}");

@@ -1,8 +1,8 @@
-//! Questions about classes and methods.
+//! JVMTI's functions about classes and methods.
 //!
-//! A method id may be asked about only while its class cannot be unloaded: the caller holds a
-//! reference to the class, or knows that its loader is never collected. A stale id crashes some
-//! JVMs.
+//! A method id may be passed only while its class cannot be unloaded. The caller must hold a
+//! reference to the class, or the class's loader must be one that is never collected. A stale id
+//! crashes some JVMs.
 
 use std::ffi::c_char;
 use std::ptr::null_mut;
@@ -11,7 +11,7 @@ use jni_sys::{jclass, jint, jmethodID, jobject};
 use jvmti_sys::jvmtiLineNumberEntry;
 
 use super::jvmti::{Jvmti, JvmtiError, Result, call};
-use super::memory::{Allocated, text};
+use super::memory::{Allocated, take_string};
 
 /// A method's name and descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub struct MethodName {
 }
 
 impl MethodName {
-    /// Of a method that the JVM does not name.
+    /// Returns the name for a method that the JVM does not name.
     pub fn unknown() -> Self {
         Self { name: "?".to_owned(), descriptor: "?".to_owned() }
     }
 }
 
-/// From `start` on, the code belongs to `line`.
+/// An entry of a line number table: the code from the bytecode index `start` on is of `line`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineEntry {
     pub start: u16,
@@ -35,7 +35,7 @@ pub struct LineEntry {
 }
 
 impl Jvmti {
-    /// All loaded classes, as local references of the calling thread.
+    /// Returns all loaded classes, as local references of the calling thread.
     pub fn loaded_classes(self) -> Result<Allocated<jclass>> {
         let (mut count, mut first) = (0, null_mut());
         call!(self, GetLoadedClasses(&raw mut count => *mut jint, &raw mut first => *mut *mut jclass))?;
@@ -43,8 +43,8 @@ impl Jvmti {
         Ok(unsafe { Allocated::new(self, first, count) })
     }
 
-    /// The ids of all methods of a class; asking creates those that did not exist. Fails for a
-    /// class that is not prepared.
+    /// Returns the ids of all methods of a class. The call creates ids that did not exist. It fails
+    /// for a class that is not prepared.
     pub fn class_methods(self, class: jclass) -> Result<Allocated<jmethodID>> {
         let (mut count, mut first) = (0, null_mut());
         call!(self, GetClassMethods(
@@ -53,45 +53,45 @@ impl Jvmti {
         Ok(unsafe { Allocated::new(self, first, count) })
     }
 
-    /// A class's signature, as in `Ljava/lang/String;`.
+    /// Returns a class's signature, as in `Ljava/lang/String;`.
     pub fn class_signature(self, class: jclass) -> Result<String> {
         let mut signature = null_mut();
         call!(self, GetClassSignature(
             class => jclass, &raw mut signature => *mut *mut c_char, null_mut() => *mut *mut c_char))?;
         // SAFETY: the function succeeded, so it wrote a string.
-        unsafe { text(self, signature) }.ok_or(JvmtiError::NOT_AVAILABLE)
+        unsafe { take_string(self, signature) }.ok_or(JvmtiError::NOT_AVAILABLE)
     }
 
-    /// The class's SourceFile attribute, if it has one.
+    /// Returns the class's SourceFile attribute, if it has one.
     pub fn source_file(self, class: jclass) -> Option<String> {
         let mut name = null_mut();
         call!(self, GetSourceFileName(class => jclass, &raw mut name => *mut *mut c_char)).ok()?;
         // SAFETY: as above.
-        unsafe { text(self, name) }
+        unsafe { take_string(self, name) }
     }
 
-    /// True for an interface.
+    /// Returns true for an interface.
     pub fn is_interface(self, class: jclass) -> bool {
         let mut interface = 0;
         let asked = call!(self, IsInterface(class => jclass, &raw mut interface => *mut u8));
         asked.is_ok() && interface != 0
     }
 
-    /// The class's loader, a local reference; null for the boot loader.
+    /// Returns the class's loader as a local reference, or null for the boot loader.
     pub fn class_loader(self, class: jclass) -> Result<jobject> {
         let mut loader = null_mut();
         call!(self, GetClassLoader(class => jclass, &raw mut loader => *mut jobject))?;
         Ok(loader)
     }
 
-    /// The class that declares a method, a local reference.
+    /// Returns the class that declares a method, as a local reference.
     pub fn declaring_class(self, method: jmethodID) -> Result<jclass> {
         let mut class = null_mut();
         call!(self, GetMethodDeclaringClass(method => jmethodID, &raw mut class => *mut jclass))?;
         Ok(class)
     }
 
-    /// A method's name and descriptor.
+    /// Returns a method's name and descriptor.
     pub fn method_name(self, method: jmethodID) -> Result<MethodName> {
         let (mut name, mut descriptor) = (null_mut(), null_mut());
         call!(self, GetMethodName(
@@ -100,14 +100,15 @@ impl Jvmti {
             &raw mut descriptor => *mut *mut c_char,
             null_mut() => *mut *mut c_char))?;
         // SAFETY: the function succeeded, so it wrote two strings.
-        let (name, descriptor) = unsafe { (text(self, name), text(self, descriptor)) };
+        let (name, descriptor) = unsafe { (take_string(self, name), take_string(self, descriptor)) };
         match (name, descriptor) {
             (Some(name), Some(descriptor)) => Ok(MethodName { name, descriptor }),
             _ => Err(JvmtiError::NOT_AVAILABLE),
         }
     }
 
-    /// A method's line table in the order of the code; empty if it has none or is native.
+    /// Returns a method's line number table, sorted by bytecode index. It is empty if the method is
+    /// native or has no table.
     pub fn line_table(self, method: jmethodID) -> Vec<LineEntry> {
         let (mut count, mut first) = (0, null_mut());
         let asked = call!(self, GetLineNumberTable(
@@ -119,7 +120,7 @@ impl Jvmti {
         }
         // SAFETY: as above.
         let table = unsafe { Allocated::new(self, first, count) };
-        // A class file holds both as unsigned 16 bit.
+        // Both are unsigned 16-bit numbers in a class file.
         let mut lines: Vec<_> = table
             .iter()
             .filter_map(|entry| {

@@ -1,6 +1,6 @@
-//! The code of methods, and the constants that it names.
+//! JVMTI's functions for the bytecode of methods and for constant pools.
 //!
-//! What holds for questions about methods holds here: the caller holds a reference to the class.
+//! The caller must hold a reference to the class, as in `classes`.
 
 use std::ptr::null_mut;
 
@@ -9,10 +9,10 @@ use jni_sys::{jclass, jint, jmethodID};
 use super::jvmti::{Jvmti, Result, call};
 use super::memory::Allocated;
 
-/// A class's constants, as its class file has them.
+/// A class's constant pool, in the format of a class file.
 #[derive(Debug)]
 pub struct Constants {
-    /// One more than the highest number.
+    /// The highest index plus one.
     pub count: u16,
     pub bytes: Allocated<u8>,
 }
@@ -26,8 +26,8 @@ pub enum Modifier {
 }
 
 impl Jvmti {
-    /// The bytes of a method's code, as its class file has them. A method without code has none,
-    /// which is an error on some JVMs.
+    /// Returns a method's bytecode as in its class file. For a method without code the result is
+    /// empty, or an error in some JVMs.
     pub fn bytecodes(self, method: jmethodID) -> Result<Allocated<u8>> {
         let (mut count, mut first) = (0, null_mut());
         call!(self, GetBytecodes(
@@ -36,7 +36,7 @@ impl Jvmti {
         Ok(unsafe { Allocated::new(self, first, count) })
     }
 
-    /// The constants of a class in its present version.
+    /// Returns the constant pool of a class's present version.
     pub fn constants(self, class: jclass) -> Result<Constants> {
         let (mut numbers, mut count, mut first) = (0, 0, null_mut());
         call!(self, GetConstantPool(
@@ -49,7 +49,7 @@ impl Jvmti {
         Ok(Constants { count: u16::try_from(numbers).unwrap_or(u16::MAX), bytes })
     }
 
-    /// A method's modifiers, as bits of [`Modifier`].
+    /// Returns a method's modifiers, as bits of [`Modifier`].
     pub fn modifiers(self, method: jmethodID) -> Result<jint> {
         let mut modifiers = 0;
         call!(self, GetMethodModifiers(method => jmethodID, &raw mut modifiers => *mut jint))?;

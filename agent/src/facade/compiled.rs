@@ -1,7 +1,7 @@
-//! What the JVM tells of a compiled method: from where to where its code lies, and how many frames
-//! are one there.
+//! Reads the inlining records that come with JVMTI's CompiledMethodLoad event.
 //!
-//! The records of `jvmticmlr.h`, which `jvmti-sys` does not have. They live as long as the event.
+//! The structs are those of `jvmticmlr.h`, which `jvmti-sys` does not have. They are valid until
+//! the callback returns.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -9,71 +9,74 @@ use std::ptr::NonNull;
 
 use jni_sys::{jint, jmethodID};
 
-/// How many frames stand at the places of a compiled method, by the record of what was inlined: for
-/// each place its address, in their order, and the number.
+/// Returns the number of inlined frames at each debug point of a compiled method: pairs of an
+/// address and the number, sorted by address.
 ///
 /// # Safety
-/// `info` must be what the JVM has passed to the event of a compiled method, which goes on.
-pub unsafe fn inlined(info: *const c_void) -> impl Iterator<Item = (usize, usize)> {
-    let mut next = NonNull::new(info.cast_mut().cast::<Header>());
+/// `info` must be the `compile_info` that the JVM passed to CompiledMethodLoad, before the callback
+/// returns.
+pub unsafe fn frame_counts(info: *const c_void) -> impl Iterator<Item = (usize, usize)> {
+    let mut next = NonNull::new(info.cast_mut().cast::<RecordHeader>());
     let records = std::iter::from_fn(move || {
         let record = next?;
-        // SAFETY: by the caller's promise, as each link of the chain.
+        // SAFETY: by the caller's promise; each record of the list has a valid link.
         next = NonNull::new(unsafe { record.as_ref() }.next);
         Some(record)
     });
     // SAFETY: as above.
     let inline = records.filter(|record| unsafe { record.as_ref() }.kind == INLINE_INFO);
     inline.flat_map(|record| {
-        // SAFETY: the kind says that the record is of this type, and the record how many places it
-        // has.
-        let places = unsafe {
+        // SAFETY: by its kind, the record has this type, and it has the length of its array.
+        let points = unsafe {
             let record = record.cast::<InlineRecord>().as_ref();
             match usize::try_from(record.count) {
-                Ok(count) if !record.places.is_null() => std::slice::from_raw_parts(record.places, count),
+                Ok(count) if !record.points.is_null() => std::slice::from_raw_parts(record.points, count),
                 _ => &[],
             }
         };
-        places.iter().map(|place| (place.pc as usize, usize::try_from(place.frames).unwrap_or(0)))
+        points.iter().map(|point| (point.pc as usize, usize::try_from(point.frames).unwrap_or(0)))
     })
 }
 
 /// `JVMTI_CMLR_INLINE_INFO`.
 const INLINE_INFO: jint = 2;
 
+/// `jvmtiCompiledMethodLoadRecordHeader`.
 #[repr(C)]
-struct Header {
+struct RecordHeader {
     kind: jint,
     major: jint,
     minor: jint,
-    next: *mut Header,
+    next: *mut RecordHeader,
 }
 
+/// `jvmtiCompiledMethodLoadInlineRecord`.
 #[repr(C)]
 struct InlineRecord {
-    header: Header,
+    header: RecordHeader,
     count: jint,
-    places: *const Place,
+    points: *const PcStackInfo,
 }
 
+/// `PCStackInfo`: the frames at one address.
 #[repr(C)]
-struct Place {
+struct PcStackInfo {
     pc: *const c_void,
     frames: jint,
     methods: *const jmethodID,
     bcis: *const jint,
 }
 
-/// For `abi`, which compares them with each JDK's own header.
+/// The values for `abi`, which compares them with the header of each JDK.
 #[cfg(test)]
-pub const FIGURES: &[(&str, usize)] = &[
+pub const ABI_VALUES: &[(&str, usize)] = &[
     ("JVMTI_CMLR_INLINE_INFO", INLINE_INFO as usize),
-    ("offsetof(jvmtiCompiledMethodLoadRecordHeader, kind)", offset_of!(Header, kind)),
-    ("offsetof(jvmtiCompiledMethodLoadRecordHeader, next)", offset_of!(Header, next)),
+    ("offsetof(jvmtiCompiledMethodLoadRecordHeader, kind)", offset_of!(RecordHeader, kind)),
+    ("offsetof(jvmtiCompiledMethodLoadRecordHeader, next)", offset_of!(RecordHeader, next)),
     ("offsetof(jvmtiCompiledMethodLoadInlineRecord, numpcs)", offset_of!(InlineRecord, count)),
-    ("offsetof(jvmtiCompiledMethodLoadInlineRecord, pcinfo)", offset_of!(InlineRecord, places)),
-    ("sizeof(PCStackInfo)", size_of::<Place>()),
-    ("offsetof(PCStackInfo, pc)", offset_of!(Place, pc)),
-    ("offsetof(PCStackInfo, numstackframes)", offset_of!(Place, frames)),
+    ("offsetof(jvmtiCompiledMethodLoadInlineRecord, pcinfo)", offset_of!(InlineRecord, points)),
+    ("sizeof(PCStackInfo)", size_of::<PcStackInfo>()),
+    ("offsetof(PCStackInfo, pc)", offset_of!(PcStackInfo, pc)),
+    ("offsetof(PCStackInfo, numstackframes)", offset_of!(PcStackInfo, frames)),
 ];
-const _: () = assert!(offset_of!(InlineRecord, places) == 32 && size_of::<Place>() == 32);
+const _: () = assert!(offset_of!(InlineRecord, points) == 32 && size_of::<PcStackInfo>() == 32);

@@ -1,4 +1,4 @@
-//! Capabilities and events: what the agent may do, and what it wants to be told.
+//! JVMTI's capabilities and events, and the functions that turn them on.
 
 use std::ptr::null_mut;
 
@@ -7,8 +7,8 @@ use jvmti_sys::{jthread, jvmtiCapabilities, jvmtiEnv, jvmtiEventCallbacks};
 
 use super::jvmti::{Jvmti, JvmtiError, Result, call, checked};
 
-/// Numbers of jvmti.h, each under our name and its own, by which `abi` compares them with each
-/// JDK's.
+/// Defines an enum of numbers of jvmti.h, each with its name there. `abi` compares them with the
+/// header of each JDK.
 macro_rules! numbers {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $header:literal,)* }) => {
         $(#[$doc])*
@@ -19,13 +19,13 @@ macro_rules! numbers {
 
         impl $name {
             #[cfg(test)]
-            pub const FIGURES: &[(&str, usize)] = &[$(($header, $number),)*];
+            pub const ABI_VALUES: &[(&str, usize)] = &[$(($header, $number),)*];
         }
     };
 }
 
 numbers! {
-    /// A capability by its bit's place in `jvmtiCapabilities`.
+    /// A capability, by the index of its bit in `jvmtiCapabilities`.
     Capability {
         GetBytecodes = 3 "BIT(can_get_bytecodes)",
         GetCurrentContendedMonitor = 6 "BIT(can_get_current_contended_monitor)",
@@ -44,7 +44,7 @@ numbers! {
 }
 
 numbers! {
-    /// An event by its number.
+    /// An event, by its number in `jvmtiEvent`.
     Event {
         VmInit = 50 "JVMTI_EVENT_VM_INIT",
         VmDeath = 51 "JVMTI_EVENT_VM_DEATH",
@@ -67,33 +67,33 @@ numbers! {
     }
 }
 
-/// An event of the JVM's that the agent is told of, all in one place: an event more is a row more.
+/// A subscription to one JVMTI event. Each event that the agent uses has one.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct EventSubscription {
     pub event: Event,
-    /// What the agent must be able to do for it, first what it cannot do without.
+    /// The capabilities that the event needs. The event is unavailable without the first one.
     pub capabilities: &'static [Capability],
-    /// Puts the function into the table that the JVM is to call.
+    /// Puts the callback into the table that the JVM calls.
     pub install: fn(&mut Callbacks),
     pub need: Need,
 }
 
-/// Who misses an event that a JVM does not tell.
+/// What is lost if a JVM does not report an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Without it nothing is recorded.
+    /// The whole recording.
     All,
-    /// The walks of samples.
+    /// The stacks of samples.
     Walks,
-    /// What it tells of.
+    /// Only what the event itself reports.
     Itself,
 }
 
-/// The slot of `SetHeapSamplingInterval`, which came with JDK 11.
-pub const HEAP_SAMPLING: usize = 155;
+/// The slot of `SetHeapSamplingInterval` in the function table, since JDK 11.
+pub const SET_HEAP_SAMPLING_INTERVAL: usize = 155;
 
-/// The table of functions that the JVM calls, with what came since JVMTI 1.2; an older JVM takes as
-/// much of it as it knows.
+/// The table of callbacks, with entries that were added after JVMTI 1.2. An older JVM reads only
+/// the entries that it has.
 #[derive(Default)]
 #[repr(C)]
 pub struct Callbacks {
@@ -102,13 +102,14 @@ pub struct Callbacks {
     pub sampled_object_alloc: Option<SampledObjectAlloc>,
 }
 
-/// An object was allocated: its thread, itself, its class, its size.
+/// The callback of SampledObjectAlloc. The last four arguments are the thread, the object, its
+/// class and its size.
 pub type SampledObjectAlloc =
     unsafe extern "C" fn(*mut jvmtiEnv, *mut JNIEnv, jthread, jobject, jclass, jlong);
 
 impl Callbacks {
     #[cfg(test)]
-    pub const FIGURES: &[(&str, usize)] = &[(
+    pub const ABI_VALUES: &[(&str, usize)] = &[(
         "offsetof(jvmtiEventCallbacks, SampledObjectAlloc)",
         std::mem::offset_of!(Callbacks, sampled_object_alloc),
     )];
@@ -118,7 +119,7 @@ const ENABLE: jint = 1;
 const DISABLE: jint = 0;
 
 impl Jvmti {
-    /// Asks for one capability; a JVM may not have it.
+    /// Adds one capability. It fails if the JVM does not have the capability.
     pub fn add_capability(self, wanted: Capability) -> Result<()> {
         let mut set = jvmtiCapabilities::default();
         let bit = wanted as u32;
@@ -136,10 +137,10 @@ impl Jvmti {
         call!(self, AddCapabilities(&raw const set => *const jvmtiCapabilities))
     }
 
-    /// Says whom to call; the JVM copies the table.
+    /// Sets the callbacks. The JVM copies the table.
     pub fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
         let size = jint::try_from(size_of::<Callbacks>()).unwrap_or(0);
-        // It begins with what the binding knows; the size says that there is more.
+        // The table begins with the binding's struct, and the size covers the added entries.
         let table = std::ptr::from_ref(callbacks).cast();
         call!(self, SetEventCallbacks(table => *const jvmtiEventCallbacks, size => jint))
     }
@@ -149,13 +150,13 @@ impl Jvmti {
         self.set_mode(event, ENABLE)
     }
 
-    /// Turns it off.
+    /// Turns an event off, for all threads.
     pub fn disable(self, event: Event) -> Result<()> {
         self.set_mode(event, DISABLE)
     }
 
-    /// Has the JVM tell of all that there is already, on the calling thread.
-    pub fn generate(self, event: Event) -> Result<()> {
+    /// Calls GenerateEvents: the JVM reports what exists already, on the calling thread.
+    pub fn generate_events(self, event: Event) -> Result<()> {
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint) -> jint;
         let env = self.raw();
         // SAFETY: as in `call!`; the enum that jvmti.h declares is an int.
@@ -166,8 +167,7 @@ impl Jvmti {
     }
 
     fn set_mode(self, event: Event, mode: jint) -> Result<()> {
-        // The one function of the table that takes further arguments, which nobody uses: no `call!`
-        // for it.
+        // This is the only variadic function of the table, so `call!` cannot call it.
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint, jint, jthread, ...) -> jint;
         let env = self.raw();
         // SAFETY: as in `call!`.
@@ -177,16 +177,15 @@ impl Jvmti {
         checked(unsafe { function(env, mode, event as jint, null_mut()) })
     }
 
-    /// About how many bytes are to be allocated from one object that is told to the next.
-    pub fn sample_allocations_every(self, bytes: u32) -> Result<()> {
+    /// Sets the average number of allocated bytes between two SampledObjectAlloc events.
+    pub fn set_heap_sampling_interval(self, bytes: u32) -> Result<()> {
         type Function = unsafe extern "C" fn(*mut jvmtiEnv, jint) -> jint;
         if self.jdk().is_none_or(|jdk| jdk < 11) {
             return Err(JvmtiError::NOT_AVAILABLE);
         }
         let env = self.raw();
-        // SAFETY: a table of JDK 11 or later, which is as long as that; its slots are functions, or
-        // null.
-        let function = unsafe { (*env).cast::<Option<Function>>().add(HEAP_SAMPLING).read() };
+        // SAFETY: the table of JDK 11 or later has this slot, which is a function or null.
+        let function = unsafe { (*env).cast::<Option<Function>>().add(SET_HEAP_SAMPLING_INTERVAL).read() };
         let function = function.ok_or(JvmtiError::NOT_AVAILABLE)?;
         // SAFETY: the arguments are those of jvmti.h.
         checked(unsafe { function(env, jint::try_from(bytes).unwrap_or(jint::MAX)) })

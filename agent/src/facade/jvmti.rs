@@ -1,4 +1,4 @@
-//! The JVMTI environment, and how each of its functions is called.
+//! The JVMTI environment, and the macro that calls its functions.
 
 use std::fmt;
 use std::ptr::null_mut;
@@ -7,26 +7,26 @@ use jni_sys::{JNI_OK, JavaVM, jint};
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
 
-/// JVMTI as every JDK from 6 on has it; a newer number makes GetEnv fail on JDKs 8 to 21.
+/// JVMTI 1.2, which every JDK since 6 has. With a newer version, GetEnv fails on JDK 8 to 21.
 const VERSION: jint = 0x3001_0200;
 
-/// A JVMTI environment. It lives until the process ends.
+/// A JVMTI environment. It is never disposed of.
 #[derive(Debug, Clone, Copy)]
 pub struct Jvmti(*mut jvmtiEnv);
 
 // SAFETY: JVMTI environments may be used from any thread that is attached to the JVM.
 unsafe impl Send for Jvmti {}
-// SAFETY: as above; the JVM does its own locking.
+// SAFETY: as above; the JVM locks internally.
 unsafe impl Sync for Jvmti {}
 
 static CURRENT: OnceCell<Jvmti> = OnceCell::new();
 
-/// A JVMTI function's answer other than success, by its number.
+/// An error code that a JVMTI function returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JvmtiError(pub jint);
 
 impl JvmtiError {
-    /// The environment lacks the function.
+    /// `JVMTI_ERROR_NOT_AVAILABLE`: the environment lacks the function.
     pub const NOT_AVAILABLE: Self = Self(98);
 }
 
@@ -38,15 +38,14 @@ impl fmt::Display for JvmtiError {
 
 pub type Result<T> = std::result::Result<T, JvmtiError>;
 
-/// Calls a function of the table: its name, its parameter types, the arguments.
+/// Calls a function of the table: `call!(jvmti, Name(argument => ParameterType, …))`.
 macro_rules! call {
     ($jvmti:expr, $name:ident($($argument:expr => $kind:ty),* $(,)?)) => {{
         let env = $jvmti.raw();
-        // SAFETY: `env` came from GetEnv and is never disposed of; the slot's position is asserted
-        // in `abi`.
+        // SAFETY: `env` came from GetEnv and is never disposed of, and `abi` asserts the slot.
         let slot = unsafe { (**env).$name };
         // SAFETY: only the declared result changes, from an enum to the integer that the C header
-        // declares. That all else is the same the compiler checks, by the first of the two types.
+        // declares. By the first type, the compiler checks that all else is the same.
         let function = unsafe {
             std::mem::transmute::<
                 Option<
@@ -56,7 +55,7 @@ macro_rules! call {
             >(slot)
         };
         match function {
-            // SAFETY: the arguments are of the kinds that jvmti.h declares, and live through the
+            // SAFETY: the arguments have the types that jvmti.h declares, and are valid during the
             // call.
             Some(function) => $crate::facade::jvmti::checked(unsafe { function(env $(, $argument)*) }),
             None => Err($crate::facade::jvmti::JvmtiError::NOT_AVAILABLE),
@@ -65,12 +64,13 @@ macro_rules! call {
 }
 pub(super) use call;
 
+/// Turns a JVMTI error code into a result.
 pub fn checked(code: jint) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(JvmtiError(code)) }
 }
 
 impl Jvmti {
-    /// Asks a JVM for an environment of our own.
+    /// Creates an environment for the agent.
     ///
     /// # Safety
     /// `vm` must be the JVM that the agent was loaded into.
@@ -83,13 +83,12 @@ impl Jvmti {
         if code == JNI_OK && !env.is_null() { Ok(Self(env.cast())) } else { Err(JvmtiError(code)) }
     }
 
-    /// The agent's environment; `None` until the agent is set up.
+    /// Returns the agent's environment, or `None` until the agent is set up.
     pub fn current() -> Option<Self> {
         CURRENT.get().copied()
     }
 
-    /// Makes this the agent's environment. There is one in a process, so a second call does
-    /// nothing.
+    /// Makes this the agent's environment. A process has one, so a second call does nothing.
     pub fn make_current(self) {
         CURRENT.get_or_init(|| self);
     }

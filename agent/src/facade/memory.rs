@@ -1,4 +1,4 @@
-//! Memory that the JVM allocated for an answer, given back when it is no longer needed.
+//! Owns memory that JVMTI allocated for a result, and deallocates it when it is dropped.
 
 use std::ffi::{CStr, c_char};
 use std::ops::Deref;
@@ -16,7 +16,7 @@ pub struct Allocated<T> {
 }
 
 impl<T> Allocated<T> {
-    /// Takes over what a function wrote.
+    /// Takes ownership of an array that a JVMTI function returned.
     ///
     /// # Safety
     /// `first` must be null or point to `length` values that this environment allocated.
@@ -33,7 +33,7 @@ impl<T> Deref for Allocated<T> {
         if self.length == 0 {
             return &[];
         }
-        // SAFETY: by `new`'s contract; the memory is ours until it is dropped.
+        // SAFETY: by `new`'s contract; the memory is deallocated only on drop.
         unsafe { std::slice::from_raw_parts(self.first, self.length) }
     }
 }
@@ -41,31 +41,31 @@ impl<T> Deref for Allocated<T> {
 impl<T> Drop for Allocated<T> {
     fn drop(&mut self) {
         if !self.first.is_null() {
-            // A failure would only leak.
+            // A failure only leaks memory.
             let _ = call!(self.jvmti, Deallocate(self.first.cast() => *mut u8));
         }
     }
 }
 
-/// Copies a C string that JVMTI allocated, and gives it back. What is no UTF-8 (the JVM's own
-/// encoding writes supplementary characters otherwise) is replaced.
+/// Copies a C string that JVMTI allocated, and deallocates it. The JVM writes modified UTF-8; bytes
+/// that are invalid in it are replaced.
 ///
 /// # Safety
 /// `text` must be null or a C string that this environment allocated.
-pub(super) unsafe fn text(jvmti: Jvmti, text: *mut c_char) -> Option<String> {
+pub(super) unsafe fn take_string(jvmti: Jvmti, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
     // SAFETY: by the caller's promise.
     let owner = unsafe { Allocated::new(jvmti, text, 1) };
     // SAFETY: as above; `owner` frees it only after the copy.
-    let copy = cesu(unsafe { CStr::from_ptr(text) }.to_bytes());
+    let copy = decode_modified_utf8(unsafe { CStr::from_ptr(text) }.to_bytes());
     drop(owner);
     Some(copy)
 }
 
-/// From the JVM's modified UTF-8 to a string.
-pub(crate) fn cesu(bytes: &[u8]) -> String {
+/// Decodes the JVM's modified UTF-8.
+pub(crate) fn decode_modified_utf8(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => match cesu8::from_java_cesu8(bytes) {

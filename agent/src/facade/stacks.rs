@@ -1,7 +1,7 @@
-//! The witness: GetStackTrace, and holding a thread still meanwhile.
+//! JVMTI's functions for the witness: GetStackTrace, SuspendThread and ResumeThread.
 //!
-//! GetStackTrace makes the method ids that a walk may be lacking, so it must never be called before
-//! the walk that it witnesses.
+//! GetStackTrace creates method ids that a walk may lack, so it must never be called before the
+//! walk that it witnesses.
 
 use std::mem::offset_of;
 
@@ -12,7 +12,7 @@ use vouch_verify::witness::rules;
 
 use super::jvmti::{Jvmti, Result, call};
 
-/// A frame of a witness, as GetStackTrace writes it: the method id is a number here, as everywhere.
+/// A frame as GetStackTrace writes it. The method id is a number, as everywhere in the agent.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct StackFrame {
@@ -22,7 +22,7 @@ pub struct StackFrame {
 }
 
 impl StackFrame {
-    /// As a walk would have it.
+    /// Converts the frame to that of a walk.
     pub fn frame(self) -> Frame {
         rules::of_witness(self.method, self.location)
     }
@@ -33,37 +33,44 @@ const _: () = assert!(
         && offset_of!(StackFrame, location) == offset_of!(jvmtiFrameInfo, location)
 );
 
-/// A witness's first room; more is made for a deeper stack.
-const FIRST_ROOM: usize = 256;
+/// The initial capacity for a stack, in frames. It grows for a deeper stack.
+const INITIAL_FRAMES: usize = 256;
 
 impl Jvmti {
-    /// The stack of a thread, leaf first, written into `room`, which grows for it, but to no more
-    /// than `most` frames: the thread stands still for as long as its stack is walked, and that may
-    /// have a million. Gives the number of frames; `most` of them may not be all. Null is the
-    /// calling thread. If the stack changes meanwhile its outermost frames may be lacking.
-    pub fn stack_trace(self, thread: jthread, room: &mut Vec<StackFrame>, most: usize) -> Result<usize> {
+    /// Writes the stack of a thread into `buffer`, leaf first, and returns the number of frames. If
+    /// `thread` is null, it is the calling thread.
+    ///
+    /// `buffer` grows up to `max_frames`; a stack of that length may be cut. The limit is needed
+    /// because a stack may have a million frames, and the thread is stopped while it is walked. If
+    /// the stack changes between two calls, its outermost frames may be missing.
+    pub fn stack_trace(
+        self,
+        thread: jthread,
+        buffer: &mut Vec<StackFrame>,
+        max_frames: usize,
+    ) -> Result<usize> {
         loop {
-            let size = room.len().max(FIRST_ROOM).min(most);
-            room.resize(room.len().max(size), StackFrame::default());
+            let size = buffer.len().max(INITIAL_FRAMES).min(max_frames);
+            buffer.resize(buffer.len().max(size), StackFrame::default());
             let mut count = 0;
             call!(self, GetStackTrace(
                 thread => jthread, 0 => jint, jint::try_from(size).unwrap_or(jint::MAX) => jint,
-                room.as_mut_ptr().cast() => *mut jvmtiFrameInfo, &raw mut count => *mut jint))?;
+                buffer.as_mut_ptr().cast() => *mut jvmtiFrameInfo, &raw mut count => *mut jint))?;
             let count = usize::try_from(count).unwrap_or(0);
-            if count < size || size == most {
+            if count < size || size == max_frames {
                 return Ok(count);
             }
-            room.resize(size.saturating_mul(4).min(most), StackFrame::default());
+            buffer.resize(size.saturating_mul(4).min(max_frames), StackFrame::default());
         }
     }
 
-    /// Stops a thread until it is resumed. It goes on where it is in native code, up to its return
-    /// to Java.
+    /// Suspends a thread until it is resumed. A thread in native code runs on until it returns to
+    /// Java.
     pub fn suspend(self, thread: jthread) -> Result<()> {
         call!(self, SuspendThread(thread => jthread))
     }
 
-    /// Lets a suspended thread go on.
+    /// Resumes a suspended thread.
     pub fn resume(self, thread: jthread) -> Result<()> {
         call!(self, ResumeThread(thread => jthread))
     }

@@ -199,7 +199,7 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn make_ids(&mut self) {
-        if virtual_threads::met() {
+        if virtual_threads::may_exist() {
             self.resolver.make_ids(self.env);
         }
     }

@@ -112,12 +112,13 @@ impl Stacks {
                     let told = told.map(|(class, owner)| Wanted { class, owner });
                     // It may not be told what, or it may have thrown in the place of waiting, of
                     // which the JVM does not tell.
-                    let something = || if wants.lock { none.is_err() } else { jvmti.waits(thread.as_raw()) };
+                    let something =
+                        || if wants.lock { none.is_err() } else { jvmti.is_waiting(thread.as_raw()) };
                     return Ok(told.or_else(|| something().then(Wanted::default)));
                 }
             };
             let owner = if wants.owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
-                jvmti.owner(monitor).ok().flatten()
+                jvmti.monitor_owner(monitor).ok().flatten()
             } else {
                 None
             };

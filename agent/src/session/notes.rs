@@ -144,7 +144,7 @@ impl Notes {
             format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended")
         }));
         self.warn_if(session.plan.is_asked("walker"), session.walkers.missing.clone());
-        self.note(session.walkers.own.and_then(|_| virtual_threads::missing()));
+        self.note(session.walkers.own.and_then(|_| virtual_threads::problem()));
         self.warn(session.walkers.wrong().then(|| {
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"
                 .to_owned()

@@ -39,7 +39,7 @@ pub fn enter_all(
         monitor::started(tid, java_thread, env, thread, true);
         // It may have ended before the events of that were on. (Its place has no other thread yet,
         // or that one has said so.)
-        if !jvmti.alive(thread.as_raw())
+        if !jvmti.is_alive(thread.as_raw())
             && registry().java_serial(java_thread).is_some_and(|(of, _)| of == tid)
         {
             registry().java_end(tid);

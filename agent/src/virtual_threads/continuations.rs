@@ -22,27 +22,27 @@ use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, 
 use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
 use vouch_walk::kernel::peek;
 
-use crate::facade::{Callbacks, Capability, Event, Jvmti, Need, Told};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, Need};
 use crate::fault::guard;
 use crate::java;
 
-/// The class that is loaded with the first virtual thread, if no archive had it, as the JVM writes
-/// it.
+/// The signature of the class that is loaded with the first virtual thread, if it is not in a CDS
+/// archive.
 pub const CLASS: &str = "Ljava/lang/VirtualThread$VThreadContinuation;";
 const CHUNK: &str = "jdk/internal/vm/StackChunk";
-const CARRIER: &str = "java/lang/VirtualThread";
+const VIRTUAL_THREAD: &str = "java/lang/VirtualThread";
 
 const WORD: usize = size_of::<usize>();
 
-/// The JVM's code is told of while it is asked for, and only then.
-pub static STUBS: Told = Told {
+/// The subscription to generated code. The event is on only while [`barrier`] runs.
+pub static GENERATED_CODE: EventSubscription = EventSubscription {
     event: Event::DynamicCodeGenerated,
     capabilities: &[] as &[Capability],
     install: |table: &mut Callbacks| table.known.DynamicCodeGenerated = Some(code_generated),
     need: Need::Itself,
 };
 
-/// Where the barrier begins and how long it is, once the JVM has told it.
+/// The address and length of the return barrier, once the JVM has reported it. Both are 0 before.
 static BARRIER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 unsafe extern "C" fn code_generated(
@@ -52,7 +52,7 @@ unsafe extern "C" fn code_generated(
     length: i32,
 ) {
     guard((), || {
-        // SAFETY: the JVM passes a C string that lives until the event ends.
+        // SAFETY: the JVM passes a C string that is valid until the callback returns.
         let name = unsafe { std::ffi::CStr::from_ptr(name) }.to_string_lossy();
         if is_barrier(&name) {
             BARRIER[0].store(address as usize, Ordering::Relaxed);
@@ -61,32 +61,34 @@ unsafe extern "C" fn code_generated(
     });
 }
 
-/// True for the name of the code that a virtual thread's oldest frame on the stack returns to: each
-/// JDK writes it another way.
+/// Returns true if `name` is that of the return barrier: the stub that the oldest frame of a
+/// virtual thread on the stack returns to. Each JDK spells it in another way.
 fn is_barrier(name: &str) -> bool {
     let name: String = name.to_ascii_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
-    // There is a second one, for exceptions.
+    // A second barrier is for exceptions.
     name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
 }
 
-/// Whether it can be told whom a carrier carries, and why not.
-pub type Carriers = Result<(), String>;
+/// Says whether the walker can find which virtual thread is mounted on a carrier. The error is a
+/// sentence with the reason.
+pub type MountedVthreads = Result<(), String>;
 
-/// Looks for it all, or says what is missing. No class is initialised for it: the program may never
-/// have a virtual thread.
-pub fn of(
+/// Searches for the layout. The error is a sentence that names what is missing.
+///
+/// It initializes no class, because the program may never have a virtual thread.
+pub fn find(
     hotspot: &HotSpot,
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
-) -> Result<(ContinuationLayout, Carriers), String> {
+) -> Result<(ContinuationLayout, MountedVthreads), String> {
     let vm_structs = RequiredVmStructs::find(hotspot)?;
-    let klasses = Klasses::of(&vm_structs)?;
-    let [virtual_klass, chunk_klass] = klasses.find([CLASS.trim_matches(['L', ';']), CHUNK])?;
+    let klasses = BootKlasses::find(&vm_structs)?;
+    let [virtual_klass, chunk_klass] = klasses.by_names([CLASS.trim_matches(['L', ';']), CHUNK])?;
     let continuation = env.get_superclass(class);
     let continuation =
         java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
-    let (chunk, carrier) = (named(env, class, CHUNK)?, named(env, class, CARRIER)?);
+    let (chunk, virtual_thread) = (jdk_class(env, class, CHUNK)?, jdk_class(env, class, VIRTUAL_THREAD)?);
     let id = |class: &JClass<'_>, name: &str| {
         let ids = jvmti.class_methods(class.as_raw()).ok();
         let is = |id: &jmethodID| jvmti.method_name(*id).is_ok_and(|method| method.name == name);
@@ -94,22 +96,23 @@ pub fn of(
         id.map(|id| id as usize)
             .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
     };
-    let offsets = Offsets::of(env, class)?;
-    let (carried, carriers) = match carriers(&vm_structs, &klasses, &offsets, env, class) {
+    let unsafe_object = Unsafe::get(env, class)?;
+    let (mounted_layout, mounted) = match mounted_vthread(&vm_structs, &klasses, &unsafe_object, env, class) {
         Ok(layout) => (Some(layout), Ok(())),
         Err(why) => (None, Err(why)),
     };
-    let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "virtual threads");
+    let mut offset =
+        |class: &JClass<'_>, name: &str| unsafe_object.field_offset(env, class, name, "virtual threads");
     let layout = ContinuationLayout {
-        mounted: carried,
+        mounted: mounted_layout,
         heap: heap(hotspot, &vm_structs)?,
         barrier: barrier(&vm_structs, jvmti)?,
         enter_id: id(&continuation, "enter")?,
         enter_special_id: id(&continuation, "enterSpecial")?,
-        run_continuation_id: id(&carrier, "runContinuation")?,
+        run_continuation_id: id(&virtual_thread, "runContinuation")?,
         do_yield_id: id(&continuation, "doYield")?,
-        entry_slots: entry(&vm_structs)?,
-        // Behind the entry before it, which is the first in it, or the second.
+        entry_slots: entry_slots(&vm_structs)?,
+        // The field after `_parent`, which is the first or the second field.
         entry_continuation: match vm_structs.offset(&fields::CONTINUATION_ENTRY_PARENT) {
             Ok(parent) => parent + WORD..parent + 2 * WORD,
             Err(_) => WORD..3 * WORD,
@@ -125,26 +128,28 @@ pub fn of(
                 Ok(at) => ChunkEnd::Bottom(at),
                 Err(_) => ChunkEnd::ArgSize(offset(&chunk, "argsize")?),
             },
-            frames: klasses.size(chunk_klass)?,
+            frames: klasses.instance_size(chunk_klass)?,
         },
     };
-    Ok((layout, carriers))
+    Ok((layout, mounted))
 }
 
-/// Where it stands whom a carrier carries.
-fn carriers(
+/// Finds the layout of the virtual thread that is mounted on a carrier.
+fn mounted_vthread(
     vm_structs: &RequiredVmStructs,
-    klasses: &Klasses,
-    offsets: &Offsets<'_>,
+    klasses: &BootKlasses,
+    unsafe_object: &Unsafe<'_>,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
 ) -> Result<MountedVthreadLayout, String> {
-    let [virtual_klass] = klasses.find([CARRIER])?;
-    let (thread, string) = (named(env, class, "java/lang/Thread")?, named(env, class, "java/lang/String")?);
-    let bytes = named(env, class, "[B")?;
+    let [virtual_klass] = klasses.by_names([VIRTUAL_THREAD])?;
+    let (thread, string) =
+        (jdk_class(env, class, "java/lang/Thread")?, jdk_class(env, class, "java/lang/String")?);
+    let bytes = jdk_class(env, class, "[B")?;
     let array_base =
-        offsets.first_element(env, &bytes).ok_or("Java does not publish where an array begins")?;
-    let mut offset = |class: &JClass<'_>, name: &str| offsets.field(env, class, name, "threads and strings");
+        unsafe_object.array_base_offset(env, &bytes).ok_or("Java does not publish where an array begins")?;
+    let mut offset =
+        |class: &JClass<'_>, name: &str| unsafe_object.field_offset(env, class, name, "threads and strings");
     Ok(MountedVthreadLayout {
         thread_obj: vm_structs.offset(&fields::JAVA_THREAD_OBJ)?,
         vthread: vm_structs.offset(&fields::JAVA_THREAD_VTHREAD)?,
@@ -157,21 +162,23 @@ fn carriers(
     })
 }
 
-/// Where in a JavaThread the entry's address may stand.
-fn entry(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, String> {
-    if let Ok(place) = vm_structs.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
-        return Ok(place..place + WORD);
+/// Returns the offsets in a JavaThread at which the pointer to its ContinuationEntry may be.
+fn entry_slots(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, String> {
+    if let Ok(offset) = vm_structs.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
+        return Ok(offset..offset + WORD);
     }
-    // It is somewhere behind what all of them begin with.
+    // The pointer is in some field after `_threadObj`, one of the first fields of a JavaThread.
     let size = vm_structs.size(&fields::JAVA_THREAD)?;
     Ok(vm_structs.offset(&fields::JAVA_THREAD_OBJ)?.next_multiple_of(WORD)..size)
 }
 
-/// Where the barrier is. Some vm_structs tell where it begins, and none how long it is.
+/// Finds the code of the return barrier up to its second call. VMStructs has its address in some
+/// JDKs, and its length in none, so JVMTI reports both.
 fn barrier(vm_structs: &RequiredVmStructs, jvmti: Jvmti) -> Result<Range<usize>, String> {
-    let told = jvmti.enable(STUBS.event).and_then(|()| jvmti.generate(STUBS.event));
-    let _ = jvmti.disable(STUBS.event);
-    told.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
+    let event = GENERATED_CODE.event;
+    let reported = jvmti.enable(event).and_then(|()| jvmti.generate_events(event));
+    let _ = jvmti.disable(event);
+    reported.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
     let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
     let other = vm_structs.static_value(&fields::CONT_RETURN_BARRIER).is_ok_and(|barrier| barrier != begin);
     if begin == 0 || length == 0 || other {
@@ -179,18 +186,19 @@ fn barrier(vm_structs: &RequiredVmStructs, jvmti: Jvmti) -> Result<Range<usize>,
             "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
         );
     }
-    // What it calls first only says how much is to come back; what it calls then moves it.
+    // The first call only returns how much to thaw; the second one thaws the frames.
     let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read_word(at), *pc));
     first.map(|first| begin..first + 1).ok_or_else(|| {
         "the code of this JVM that brings back virtual threads' frames is not known".to_owned()
     })
 }
 
+/// Finds how this JVM's heap encodes references and classes, and when its collector moves objects.
 fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout, String> {
     let is = |wanted: &Flag| read_flag(hotspot, wanted) == Some(true);
     let (z, shenandoah) = (is(&fields::USE_Z_GC), is(&fields::USE_SHENANDOAH_GC));
-    // The collector's own vm_structs say where a number of its is.
-    let place = |instance: &StaticField, field: &Field| {
+    // ZGC publishes the address of each of its global values.
+    let global = |instance: &StaticField, field: &Field| {
         let at = vm_structs.static_value(instance)? + vm_structs.offset(field)?;
         read_word(at).ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     };
@@ -204,17 +212,17 @@ fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout,
         .ok_or("this JVM does not publish how an object refers to its class");
     Ok(HeapLayout {
         oops: match () {
-            // Until JDK 23 there is one that knows no generations, by another name.
+            // Until JDK 23, ZGC may have a single generation, and its globals have another name.
             () if z && read_flag(hotspot, &fields::Z_GENERATIONAL) == Some(false) => {
                 OopEncoding::SingleGenerationZ {
-                    bad_mask: place(&fields::X_GLOBALS_INSTANCE, &fields::X_ADDRESS_BAD_MASK)?,
+                    bad_mask: global(&fields::X_GLOBALS_INSTANCE, &fields::X_ADDRESS_BAD_MASK)?,
                 }
             }
             () if z => {
-                let place = |field| place(&fields::Z_GLOBALS_INSTANCE, field);
+                let global = |field| global(&fields::Z_GLOBALS_INSTANCE, field);
                 OopEncoding::GenerationalZ {
-                    bad_mask: place(&fields::Z_POINTER_LOAD_BAD_MASK)?,
-                    load_shift: place(&fields::Z_POINTER_LOAD_SHIFT)?,
+                    bad_mask: global(&fields::Z_POINTER_LOAD_BAD_MASK)?,
+                    load_shift: global(&fields::Z_POINTER_LOAD_SHIFT)?,
                 }
             }
             () if is(&fields::USE_COMPRESSED_OOPS) => OopEncoding::Narrow(
@@ -242,9 +250,9 @@ fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout,
     })
 }
 
-/// The class of this name of the JDK's own, which is not initialised for it. Any class is given, to
-/// be asked by.
-fn named<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
+/// Loads a class of the JDK with `Class.forName`, without initializing it. `any` is any class; it
+/// only leads to `java.lang.Class`.
+fn jdk_class<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
     let ask = |env: &mut JNIEnv<'e>| -> jni::errors::Result<JClass<'e>> {
         let classes = env.get_object_class(any)?;
         let text = env.new_string(name.replace('/', "."))?;
@@ -257,26 +265,27 @@ fn named<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClas
     java::cleared(env, class).ok_or_else(|| format!("Java has no {name}"))
 }
 
-/// Who tells the offsets of fields.
-struct Offsets<'e>(JObject<'e>);
+/// The object of `jdk.internal.misc.Unsafe`, which returns the offsets of fields.
+struct Unsafe<'e>(JObject<'e>);
 
-impl<'e> Offsets<'e> {
-    /// Any class is given, to be asked by.
-    fn of(env: &mut JNIEnv<'e>, any: &JClass<'_>) -> Result<Self, String> {
+impl<'e> Unsafe<'e> {
+    /// Gets the object. `any` is any class, as in [`jdk_class`].
+    fn get(env: &mut JNIEnv<'e>, any: &JClass<'_>) -> Result<Self, String> {
         const CLASS: &str = "jdk/internal/misc/Unsafe";
-        let class = named(env, any, CLASS)?;
-        let told =
+        let class = jdk_class(env, any, CLASS)?;
+        let object =
             env.call_static_method(class, "getUnsafe", format!("()L{CLASS};"), &[]).and_then(JValueOwned::l);
-        let told = java::cleared(env, told).filter(|told| !told.is_null());
-        told.map(Self).ok_or_else(|| "Java does not publish where fields are".to_owned())
+        let object = java::cleared(env, object).filter(|object| !object.is_null());
+        object.map(Self).ok_or_else(|| "Java does not publish where fields are".to_owned())
     }
 
-    fn field(
+    /// Returns the offset of a field. `owners` names the objects in the error's sentence.
+    fn field_offset(
         &self,
         env: &mut JNIEnv<'_>,
         class: &JClass<'_>,
         name: &str,
-        whose: &str,
+        owners: &str,
     ) -> Result<usize, String> {
         let mut ask = || {
             let name = env.new_string(name);
@@ -291,17 +300,17 @@ impl<'e> Offsets<'e> {
                 .and_then(JValueOwned::j);
             usize::try_from(java::cleared(env, offset)?).ok()
         };
-        ask().ok_or_else(|| format!("Java does not publish where {whose} have their {name}"))
+        ask().ok_or_else(|| format!("Java does not publish where {owners} have their {name}"))
     }
 
-    /// Where the first element lies in arrays of this class.
-    fn first_element(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Option<usize> {
+    /// Returns the offset of the first element in arrays of this class.
+    fn array_base_offset(&self, env: &mut JNIEnv<'_>, class: &JClass<'_>) -> Option<usize> {
         let mut ask = |returns: &str| {
             let signature = format!("(Ljava/lang/Class;){returns}");
             let offset = env.call_method(&self.0, "arrayBaseOffset", signature, &[JValue::Object(class)]);
             java::cleared(env, offset)
         };
-        // A long from JDK 25 on.
+        // In JDK 25 and later it is a long.
         match ask("J").or_else(|| ask("I"))? {
             JValueOwned::Long(offset) => usize::try_from(offset).ok(),
             JValueOwned::Int(offset) => usize::try_from(offset).ok(),
@@ -310,36 +319,43 @@ impl<'e> Offsets<'e> {
     }
 }
 
-/// The classes of the loader that is never collected, as the JVM has them. They stay; but what a
-/// redefinition leaves stands among them for a while, and may go at any time: so each word is asked
-/// of the kernel, and nothing is believed but a name.
-struct Klasses {
+/// The classes of the boot loader, as HotSpot's list of Klasses.
+///
+/// The classes are never unloaded. But old versions of redefined classes are in the list for a
+/// while, and may be freed at any time. So each word is read through the kernel, and a class is
+/// only used if its name matches.
+struct BootKlasses {
+    /// The address of the first Klass.
     first: usize,
+    /// The offset of the next Klass in a Klass.
     next: usize,
+    /// The offset of the name's Symbol in a Klass.
     name: usize,
+    /// The offset of the length in a Symbol.
     length: usize,
+    /// The offset of the text in a Symbol.
     body: usize,
-    size: usize,
+    /// The offset of the layout helper in a Klass.
+    layout_helper: usize,
 }
 
-impl Klasses {
-    /// So many loaders and classes are looked at.
-    const LOADERS: usize = 100_000;
-    const CLASSES: usize = 1_000_000;
-    /// A name has less than so many words.
-    const NAME: usize = 8;
+impl BootKlasses {
+    const MAX_LOADERS: usize = 100_000;
+    const MAX_CLASSES: usize = 1_000_000;
+    /// The number of words that are read of a name. All names to find are shorter.
+    const NAME_WORDS: usize = 8;
 
-    fn of(vm_structs: &RequiredVmStructs) -> Result<Self, String> {
+    fn find(vm_structs: &RequiredVmStructs) -> Result<Self, String> {
         const NONE: &str = "this JVM does not publish which classes it has";
         let next = vm_structs.offset(&fields::CLASS_LOADER_DATA_NEXT)?;
         let first = vm_structs.offset(&fields::CLASS_LOADER_DATA_KLASSES)?;
         let loader = if let Ok(loader) = vm_structs.static_value(&fields::NULL_CLASS_LOADER_DATA) {
             loader
         } else {
-            // It came first, and those that came later stand before it.
+            // The boot loader was added first, and newer loaders come before it.
             let head = vm_structs.static_value(&fields::CLASS_LOADER_DATA_GRAPH_HEAD)?;
             let after = |loader: &usize| read_word(loader.wrapping_add(next)).filter(|next| *next != 0);
-            std::iter::successors(Some(head), after).take(Self::LOADERS).last().ok_or(NONE)?
+            std::iter::successors(Some(head), after).take(Self::MAX_LOADERS).last().ok_or(NONE)?
         };
         Ok(Self {
             first: read_word(loader.wrapping_add(first)).ok_or(NONE)?,
@@ -347,17 +363,17 @@ impl Klasses {
             name: vm_structs.offset(&fields::KLASS_NAME)?,
             length: vm_structs.offset(&fields::SYMBOL_LENGTH)?,
             body: vm_structs.offset(&fields::SYMBOL_BODY)?,
-            size: vm_structs.offset(&fields::KLASS_LAYOUT_HELPER)?,
+            layout_helper: vm_structs.offset(&fields::KLASS_LAYOUT_HELPER)?,
         })
     }
 
-    /// The classes of these names: of several the oldest, since what a redefinition leaves is
-    /// younger.
-    fn find<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
+    /// Finds the Klasses with these names. Of several with one name it returns the oldest, because
+    /// old versions of a redefined class are added later.
+    fn by_names<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
         let after = |class: &usize| read_word(class.wrapping_add(self.next)).filter(|next| *next != 0);
         let mut found = [0; N];
-        for class in std::iter::successors(Some(self.first), after).take(Self::CLASSES) {
-            if let Some(at) = self.is_one_of(class, names) {
+        for class in std::iter::successors(Some(self.first), after).take(Self::MAX_CLASSES) {
+            if let Some(at) = self.name_index(class, names) {
                 found[at] = class;
             }
         }
@@ -367,23 +383,24 @@ impl Klasses {
         }
     }
 
-    /// Which of these names a class has.
-    fn is_one_of<const N: usize>(&self, class: usize, names: [&str; N]) -> Option<usize> {
+    /// Returns the index of the class's name in `names`.
+    fn name_index<const N: usize>(&self, class: usize, names: [&str; N]) -> Option<usize> {
         let symbol = read_word(class.wrapping_add(self.name))?;
         let length = usize::try_from(read_u32(symbol.wrapping_add(self.length))? & 0xffff).ok()?;
         names.iter().position(|name| {
-            let body = || peek::<{ Self::NAME }>(symbol.wrapping_add(self.body));
-            let is = |body: [usize; Self::NAME]| {
+            let body = || peek::<{ Self::NAME_WORDS }>(symbol.wrapping_add(self.body));
+            let is = |body: [usize; Self::NAME_WORDS]| {
                 body.iter().flat_map(|word| word.to_le_bytes()).take(length).eq(name.bytes())
             };
             name.len() == length && body().is_some_and(is)
         })
     }
 
-    /// How many bytes an object of a class has for its fields.
-    fn size(&self, class: usize) -> Result<usize, String> {
-        // The lowest bits say how one is made.
-        let size = read_u32(class.wrapping_add(self.size)).and_then(|size| usize::try_from(size).ok());
+    /// Returns the size of an object of a class in bytes, without array elements.
+    fn instance_size(&self, class: usize) -> Result<usize, String> {
+        // The lowest bits of the layout helper are flags.
+        let size =
+            read_u32(class.wrapping_add(self.layout_helper)).and_then(|size| usize::try_from(size).ok());
         let size = size.map(|size| size & !(WORD - 1)).filter(|size| *size > 0);
         size.ok_or_else(|| "this JVM does not publish how large a stack's chunk is".to_owned())
     }
@@ -394,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_barrier_is_known_by_each_of_its_names() {
+    fn each_name_of_the_return_barrier_is_recognized() {
         for name in [
             "Cont thaw return barrier",
             "cont_returnBarrier",
