@@ -30,7 +30,7 @@ use std::sync::atomic::{
 
 use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
-use vouch_report::{GroupReport, LIMITS};
+use vouch_report::{GroupReport, LIMIT_COUNT};
 
 use crate::library::wanted;
 
@@ -48,9 +48,9 @@ const ABANDONED: usize = 3;
 const UNKNOWN: usize = 4;
 const UNKNOWN_WALL: usize = 5;
 const LONG_WALL: usize = 6;
-const LONG_CPU: usize = LONG_WALL + LIMITS;
+const LONG_CPU: usize = LONG_WALL + LIMIT_COUNT;
 /// Numbers of a cell.
-pub const NUMBERS: usize = LONG_CPU + LIMITS;
+pub const NUMBERS: usize = LONG_CPU + LIMIT_COUNT;
 
 static GROUPS: Lazy<Groups> = Lazy::new(Groups::default);
 
@@ -90,7 +90,7 @@ impl Cell {
     /// Counts a time at the greatest limit that it is longer than.
     fn count(&self, limits: usize, took: u64) {
         if let Some(limit) = (took / 1_000_000).checked_ilog2() {
-            self.add(limits + (limit as usize).min(LIMITS - 1), 1);
+            self.add(limits + (limit as usize).min(LIMIT_COUNT - 1), 1);
         }
     }
 }
@@ -242,7 +242,8 @@ fn report(sums: &[u64; NUMBERS]) -> GroupReport {
     let millis = vouch_report::millis;
     // Each limit is of those that took longer than it, so also of those that took longer than the
     // next.
-    let beyond = |limits: usize| array::from_fn(|limit| sums[limits + limit..limits + LIMITS].iter().sum());
+    let beyond =
+        |limits: usize| array::from_fn(|limit| sums[limits + limit..limits + LIMIT_COUNT].iter().sum());
     GroupReport {
         tasks: sums[TASKS],
         abandoned: sums[ABANDONED],

@@ -2,10 +2,10 @@
 //! `jcmd … agent_load`.
 //!
 //! Strict: an unknown key or a bad value is never passed over, and all mistakes of one text are
-//! told at once. Pure: what the environment says comes in through [`Place`], files are not touched
-//! here.
+//! told at once. Pure: what the environment says comes in through [`PatternValues`], files are not
+//! touched here.
 //!
-//! [`Place`]: vouch_report::options::pattern::Place
+//! [`PatternValues`]: vouch_report::options::pattern::PatternValues
 
 pub mod choices;
 pub mod fields;

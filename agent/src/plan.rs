@@ -11,7 +11,7 @@ use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};
 use crate::options::parse::{Request, parse};
-use vouch_report::options::pattern::Place;
+use vouch_report::options::pattern::PatternValues;
 
 /// What was asked for, with everything decided.
 #[derive(Debug, Clone)]
@@ -48,8 +48,12 @@ pub fn request(text: &str) -> Request {
         .into_iter()
         .filter_map(variable)
         .any(|options| !text.is_empty() && options.contains("-agent") && options.contains(&given));
-    let place =
-        Place { pid: std::process::id(), time: Some(clock::file_stamp()), variable: &variable, inherited };
+    let place = PatternValues {
+        pid: std::process::id(),
+        time: Some(clock::file_stamp()),
+        variable: &variable,
+        inherited,
+    };
     parse(text, &place)
 }
 

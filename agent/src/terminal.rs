@@ -14,7 +14,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use vouch_log::output::held::beyond_standard_streams;
 pub use vouch_report::options::terminal::{BEGUN, ENDED};
-use vouch_report::options::terminal::{End, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+use vouch_report::options::terminal::{End, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH};
 
 /// One that is open. All files are made at once: whoever takes the folder away then finds no new
 /// ones in it.
@@ -67,7 +67,7 @@ impl Terminal {
             // Somebody has made it where there was one.
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let said = file(path, SAID, |options| options.append(true))?;
+        let said = file(path, MESSAGES, |options| options.append(true))?;
         let followed = if follows {
             let state = file(path, STATE, |options| options.write(true))?;
             // Its room is there from now on: its end has to be told on a full disk, too.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
-use vouch_report::options::{RECORDING, RESTING};
+use vouch_report::options::{IDLE_THREAD_NAME, RECORDING_THREAD_NAME};
 use vouch_signal::smoothed_cost::SmoothedCost;
 
 use crate::facade::{Jvmti, Result};
@@ -45,7 +45,7 @@ pub fn is_running() -> bool {
 
 /// Shows to whoever looks at the process from outside whether there is a recording.
 pub fn show(recording: bool) {
-    THREAD.call(if recording { RECORDING } else { RESTING });
+    THREAD.call(if recording { RECORDING_THREAD_NAME } else { IDLE_THREAD_NAME });
 }
 
 /// What the thread is for.

@@ -16,7 +16,7 @@ use clap::Args;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use vouch_formats::Format;
-use vouch_report::options::pattern::{Place, escaped};
+use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
 use crate::agent;
@@ -230,7 +230,7 @@ impl Line {
         given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
         let variable = |name: &str| std::env::var(name).ok();
-        let place = Place { pid: self.jvm.pid, time: None, variable: &variable, inherited: false };
+        let place = PatternValues { pid: self.jvm.pid, time: None, variable: &variable, inherited: false };
         for name in ["out", "report"] {
             given.change(name, |wanted| {
                 let ending = Format::of(wanted).map_or("", |format| format.ending);

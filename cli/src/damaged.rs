@@ -78,7 +78,7 @@ fn profile(boot: &str, weight: u32) -> String {
         started_ns: START_NS,
         ended_ns: START_NS + 100 * MS,
         identity: Some(Identity { boot: boot.to_owned(), namespace: 1, pid: 1, started_ticks: 1 }),
-        report: TrustReport::of(&recording, run),
+        report: TrustReport::from_recording(&recording, run),
         ..Meta::default()
     };
     let mut text = Vec::new();

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::Deserialize as _;
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
-use vouch_report::{LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason};
+use vouch_report::{MAX_LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason};
 use vouch_sample::NATIVE;
 use vouch_verify::proof::Refutation;
 
@@ -69,9 +69,9 @@ fn none(
     contradictions: &[RefutationReport],
 ) -> String {
     let kept = |full: bool| {
-        if full { format!("; it keeps the {LISTED} most frequent") } else { String::new() }
+        if full { format!("; it keeps the {MAX_LISTED} most frequent") } else { String::new() }
     };
-    let full = |all: &[RefutationReport]| all.len() >= LISTED;
+    let full = |all: &[RefutationReport]| all.len() >= MAX_LISTED;
     let numbers = refutations.iter().chain(contradictions).map(|refutation| refutation.number);
     match which {
         Which::Witnessed(place) if contradictions.is_empty() => {
@@ -221,7 +221,7 @@ fn claim(what: &RefutationReport) -> String {
 }
 
 fn sentence(what: &RefutationReport) -> String {
-    let (expected, found, place) = (plain(&what.expected), plain(&what.found), what.place());
+    let (expected, found, place) = (plain(&what.expected), plain(&what.found), what.position());
     let at = if place.is_empty() { String::new() } else { format!(",{place},") };
     match caller(what) {
         None if what.kind == Refutation::WrongRoot && !found.is_empty() => {

@@ -11,7 +11,7 @@ use std::path::{Path, absolute};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 use vouch_formats::Format;
 use vouch_report::Detail;
-use vouch_report::options::{Beside, DEFAULT_OUT, Key, explained, pattern};
+use vouch_report::options::{AllowedWith, DEFAULT_OUT, Key, explained, pattern};
 
 use crate::outputs::free;
 
@@ -53,7 +53,7 @@ impl Of for Write {
     const HEADING: &'static str = "Files to write instead of those that the recording was started with";
 
     fn has(key: &Key) -> bool {
-        key.beside == Beside::Writing
+        key.allowed_with == AllowedWith::Writing
     }
 }
 
@@ -79,7 +79,7 @@ impl Given {
         let command = keys.fold(command, |command, key| {
             let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
             let help = key.help.join(" ") + &default;
-            let action = if key.again { ArgAction::Append } else { ArgAction::Set };
+            let action = if key.is_repeatable { ArgAction::Append } else { ArgAction::Set };
             let mut arg = Arg::new(key.name).long(key.name).value_name(key.value).help(help).action(action);
             arg = arg.allow_hyphen_values(true);
             command.arg(arg)

@@ -157,7 +157,7 @@ fn of(pid: u32) -> Look {
         libc: libraries.iter().copied().find_map(Libc::of_loaded).unwrap_or(Libc::Glibc),
         elsewhere: root(pid) != root(std::process::id()),
         agent: named(|name| name == agent::NAME).map(PathBuf::from),
-        recording: threads(pid).any(|name| name.trim_end() == vouch_report::options::RECORDING),
+        recording: threads(pid).any(|name| name.trim_end() == vouch_report::options::RECORDING_THREAD_NAME),
     }))
 }
 

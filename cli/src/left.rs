@@ -13,7 +13,7 @@ use vouch_formats::Format;
 use vouch_log::{ENDING, Recovered, is_left};
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
-use vouch_report::options::pattern::Place;
+use vouch_report::options::pattern::PatternValues;
 
 use crate::given::{Given, seen};
 use crate::outputs::{Outputs, free};
@@ -133,7 +133,7 @@ fn make_all(
     let stem = name.strip_suffix(ENDING).unwrap_or(&name);
     let mut profile = PathBuf::from(format!("{stem}{}", format.map_or(".json.gz", |format| format.ending)));
     // Its environment may be another one.
-    let place = Place { pid: read.0.meta.pid, time: None, variable: &|_| None, inherited };
+    let place = PatternValues { pid: read.0.meta.pid, time: None, variable: &|_| None, inherited };
     let named = |wanted: &str| place.expand_own(wanted).ok().map(PathBuf::from);
     // Where the name is not known, it is right by that of the recording, if its ending is.
     let is_asked_for =

@@ -1,7 +1,7 @@
 //! What `vouch top`, `flame` and `diff` count: CPU time, or what the program allocated.
 //!
-//! A measure is a variant, with its way to read a profile in [`Measure::read`]. It must read no table
-//! that another measure needs: a profile of a long run has many.
+//! A measure is a variant, with its way to read a profile in [`Measure::read`]. It must read no
+//! table that another measure needs: a profile of a long run has many.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use vouch_log::is_left;
-use vouch_report::options::terminal::{BEGUN, ENDED, End, KEPT, KEY, RECORDINGS, SAID, STATE, STATE_LENGTH};
+use vouch_report::options::terminal::{
+    BEGUN, ENDED, End, KEPT, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH,
+};
 
 use crate::jvm::user::{User, within};
 
@@ -131,7 +133,7 @@ impl Terminal {
     /// The lines that were said since.
     pub fn said(&mut self) -> Vec<String> {
         let mut bytes = Vec::new();
-        let read = self.open(SAID).and_then(|mut file| {
+        let read = self.open(MESSAGES).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
             file.take(MOST).read_to_end(&mut bytes)
         });
@@ -178,7 +180,7 @@ impl Terminal {
 
     /// Some agent has been here.
     pub fn was_met(&self) -> bool {
-        self.open(SAID).is_ok()
+        self.open(MESSAGES).is_ok()
     }
 
     /// A recording that lies in it, of a process that is gone and had not ended it.
@@ -259,7 +261,7 @@ mod tests {
     fn lines_come_whole_and_once() {
         let mut terminal = Terminal::here().unwrap();
         assert!(terminal.said().is_empty());
-        let mut said = File::create(terminal.seen(SAID)).unwrap();
+        let mut said = File::create(terminal.seen(MESSAGES)).unwrap();
         said.write_all(b"[vouch] one\n[vouch] tw").unwrap();
         assert_eq!(terminal.said(), ["[vouch] one"]);
         said.write_all(b"o\n").unwrap();

@@ -51,7 +51,7 @@ use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 
 use vouch_classes::Library;
-use vouch_report::{LISTED, grouped, is_of_jdk};
+use vouch_report::{MAX_LISTED, grouped, is_of_jdk};
 
 use chunk_reader::{Moment, Reading};
 use cpu_time::Cpu;
@@ -216,7 +216,7 @@ impl Audit {
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
         report.audited = files;
         let listed = refutation_report::refutations(&seen, &judge, &verdicts);
-        report.refutations = listed.values().take(LISTED).cloned().collect();
+        report.refutations = listed.values().take(MAX_LISTED).cloned().collect();
         report.power = power;
         report.classes.places = library.places().map(str::to_owned).collect();
         report.classes.unreadable = library.unreadable().map(str::to_owned).collect();

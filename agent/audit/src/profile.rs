@@ -378,7 +378,7 @@ impl Profile {
             pid: told.pid,
             process_name: program,
             arguments: report.command,
-            report: TrustReport::of(&recording, run).taken_by(plan.clock, plan.event),
+            report: TrustReport::from_recording(&recording, run).taken_by(plan.clock, plan.event),
             ..Meta::default()
         };
         Ok((recording, meta))

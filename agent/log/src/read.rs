@@ -116,7 +116,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     if let Some(damage) = found.damage() {
         run.warn(damage);
     }
-    meta.report = TrustReport::of(&recording, run);
+    meta.report = TrustReport::from_recording(&recording, run);
     Ok(Recovered { recording, meta, found })
 }
 

@@ -1,7 +1,7 @@
-//! The summary that everybody reads: the file, the methods with the most time, and how far the
-//! profile can be trusted.
+//! The default summary: the files, the methods with the most time, and how far the profile can be
+//! trusted.
 //!
-//! It must never need the words of the report: its reader has a profiler for the first time.
+//! Its text must be clear to a reader who uses a profiler for the first time.
 
 use vouch_recording::Fate;
 
@@ -10,11 +10,11 @@ use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
 
-/// A smaller or larger part of the CPU time is as good as all of it.
+/// The summary has the sampled part of the CPU time only if it is outside of this range.
 const CONSERVED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 
 impl TrustReport {
-    /// Four lines at most. `notes` is how many notes only the verbose summary has.
+    /// Returns at most four lines. `notes` is how many further notes the verbose summary has.
     pub(crate) fn brief(&self, files: Files<'_>, notes: usize) -> Vec<String> {
         let shares = self.hottest.shares().map(|shares| format!("hottest methods by self time: {shares}"));
         let lines: [Option<String>; 4] =
@@ -22,7 +22,7 @@ impl TrustReport {
         lines.into_iter().flatten().collect()
     }
 
-    /// What share of the time has a stack of which kind.
+    /// Returns a line with the sampled time, and the share of each fate.
     fn trusted(&self) -> String {
         let weights = self.weights();
         if self.samples.fates.sum() == 0 {
@@ -48,7 +48,7 @@ impl TrustReport {
         format!("sampled {sampled} in {wall}: {}", shares.join(", "))
     }
 
-    /// How sure a share is, and where there is more to read.
+    /// Returns a line with the precision of shares, and the commands that show more.
     fn precision(&self, files: Files<'_>, notes: usize) -> Option<String> {
         let all = self.hottest.all;
         let mut parts = Vec::new();

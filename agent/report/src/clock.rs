@@ -1,12 +1,13 @@
-//! The clock by which samples were taken.
+//! The clock of another profiler's samples.
 
 use serde::{Deserialize, Serialize};
 
-/// By which another profiler has sampled.
+/// The clock by which another profiler took its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
+    /// A thread has samples only while it runs.
     Cpu,
-    /// A thread that waits has samples, too.
+    /// A thread has samples while it waits, too.
     Wall,
 }

@@ -1,9 +1,8 @@
-//! Whose CPU time it was: what the samples in the program's contexts stand for, by kind, field and
-//! value.
+//! The CPU time of the program's contexts, by kind, field and value.
 //!
-//! A sample counts for the innermost context of each kind that it was taken in, and once: so the
-//! values of a field add up to their kind's. It must never be guessed whose a sample without a
-//! context is.
+//! A sample counts once for each kind, for the innermost context of that kind. So the values of a
+//! field add up to the time of their kind. A sample without a context must never be attributed to
+//! one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -18,29 +17,31 @@ use crate::interval::share;
 use crate::text::{grouped, percent, plain, shortened};
 use crate::time::intervals_ms;
 
-/// So many values of a field are told apart in a report.
-const DEAREST: usize = 10;
-/// And so many in one line, each of which takes no more than so many characters.
-const IN_A_LINE: usize = 3;
-const WIDEST: usize = 40;
+/// How many values of a field the report lists, by descending CPU time.
+const MAX_VALUES: usize = 10;
+/// How many values of a field the summary lists.
+const MAX_VALUES_IN_LINE: usize = 3;
+/// How many characters of a value the summary prints.
+const MAX_VALUE_CHARS: usize = 40;
 
-/// What the program's contexts are known to have cost.
+/// The CPU time of samples in the program's contexts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextsReport {
-    /// CPU time of samples with a context, and of those without one whose thread ran Java, which is
-    /// null where samples stand for no time.
+    /// CPU time of samples with a context.
     pub with_ms: f64,
+    /// CPU time of samples of Java threads without a context. Null if samples count no time.
     pub without_ms: Option<f64>,
-    /// How many contexts samples have met.
-    pub met: u64,
-    /// How often the program named one that there was no room for.
+    /// How many contexts have samples.
+    #[serde(rename = "met")]
+    pub sampled: u64,
+    /// How many contexts were not recorded because the table was full.
     pub left_out: u64,
-    /// The dearest first.
+    /// All kinds, by descending CPU time.
     pub kinds: Vec<KindReport>,
 }
 
-/// A class of contexts.
+/// The samples of one kind of contexts, which is a class of the program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindReport {
     pub class: String,
@@ -50,19 +51,20 @@ pub struct KindReport {
     pub fields: Vec<FieldReport>,
 }
 
-/// One field of it.
+/// The samples by the values of one field of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldReport {
     pub key: String,
     pub label: String,
-    /// How many values samples have met.
+    /// How many values have samples.
     pub distinct: u64,
-    /// The dearest of them, and what all others cost.
+    /// The values with the most CPU time.
     pub values: Vec<ValueReport>,
+    /// The CPU time of all other values.
     pub others_ms: f64,
 }
 
-/// One value of it, with the interval in which its CPU time lies in 95 of 100 cases.
+/// The samples of one value, with the 95 % confidence interval of its CPU time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ValueReport {
     pub value: String,
@@ -73,18 +75,18 @@ pub struct ValueReport {
 }
 
 impl ContextsReport {
-    pub(crate) fn of(recording: &Recording, interval_ns: u64, left_out: u64) -> Self {
+    pub(crate) fn new(recording: &Recording, interval_ns: u64, left_out: u64) -> Self {
         let contexts = recording.contexts();
         let mut kinds = vec![Weighed::default(); contexts.kinds().len()];
         let mut values: HashMap<(usize, usize, StringId), Weighed> = HashMap::new();
-        let (mut with, mut without, mut met) = (Weighed::default(), contexts.without(), 0);
+        let (mut with, mut without, mut sampled) = (Weighed::default(), contexts.without(), 0);
         for id in contexts.ids() {
             let weighed = contexts.weighed(id);
-            // The program has said nothing of it.
+            // The agent made this context, not the program.
             if contexts.is_carried(id) {
                 without = without.and(weighed);
             } else {
-                met += u64::from(weighed.samples > 0);
+                sampled += u64::from(weighed.samples > 0);
                 with = with.and(weighed);
             }
             let mut counted = Vec::new();
@@ -106,26 +108,26 @@ impl ContextsReport {
             fields.entry((kind, field)).or_default().push((value, weighed));
         }
         let all = with.and(without);
-        let told = Told { recording, interval_ns, all };
+        let builder = ReportBuilder { recording, interval_ns, all };
         let mut kinds: Vec<KindReport> = contexts
             .kinds()
             .iter()
             .zip(kinds)
             .enumerate()
-            .map(|(at, (kind, weighed))| told.kind(kind, weighed, |field| fields.remove(&(at, field))))
+            .map(|(at, (kind, weighed))| builder.kind(kind, weighed, |field| fields.remove(&(at, field))))
             .collect();
         kinds.sort_by(|one, other| other.cpu_ms.total_cmp(&one.cpu_ms));
         Self {
             with_ms: intervals_ms(with.weight, interval_ns),
             without_ms: Some(intervals_ms(without.weight, interval_ns)),
-            met,
+            sampled,
             left_out,
             kinds,
         }
     }
 
-    /// In a line, as shares of all time that was sampled; `None` if the program has told of none,
-    /// and had no virtual threads.
+    /// Returns a line for the summary, with shares of all sampled time. `None` if the program has
+    /// no contexts and no virtual threads.
     pub(crate) fn line(&self, all: f64) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
@@ -133,23 +135,25 @@ impl ContextsReport {
         };
         let of_all = |ms: f64| percent(100.0 * ms / all);
         let values = |field: &FieldReport| {
-            let values = field.values.iter().take(IN_A_LINE);
+            let values = field.values.iter().take(MAX_VALUES_IN_LINE);
             let values: Vec<String> = values
-                .map(|value| format!("{} {}", shortened(&value.value, WIDEST), of_all(value.cpu_ms)))
+                .map(|value| format!("{} {}", shortened(&value.value, MAX_VALUE_CHARS), of_all(value.cpu_ms)))
                 .collect();
-            let rest = if field.distinct > IN_A_LINE as u64 { ", and others" } else { "" };
+            let rest = if field.distinct > MAX_VALUES_IN_LINE as u64 { ", and others" } else { "" };
             format!("{}{rest}", values.join(", "))
         };
-        // Traces are around all else, and of many a trace the dearest is none that matters: they
-        // are told where there is nothing else.
-        let own = self.kinds.iter().filter(|kind| !kind.is_carried() && kind.class != TRACE);
+        // Traces surround all other contexts, and a single trace seldom matters. So the line has
+        // them only if the program has no other kind.
+        let own = self.kinds.iter().filter(|kind| !kind.is_virtual_thread() && kind.class != TRACE);
         let traces = self.kinds.iter().filter(|kind| kind.class == TRACE);
-        let dearest = own.chain(traces).find_map(|kind| {
+        let largest = own.chain(traces).find_map(|kind| {
             let field = kind.fields.iter().find(|field| field.distinct > 1).or(kind.fields.first())?;
             Some(plain(&format!("{} {}: {}", kind.label, field.label, values(field))))
         });
-        let told = (all > 0.0 && self.met > 0).then(|| format!("{} in a context", of_all(self.with_ms)));
-        let carried = self.kinds.iter().find(|kind| all > 0.0 && kind.is_carried()).and_then(|kind| {
+        let in_context =
+            (all > 0.0 && self.sampled > 0).then(|| format!("{} in a context", of_all(self.with_ms)));
+        let virtual_threads = self.kinds.iter().find(|kind| all > 0.0 && kind.is_virtual_thread());
+        let virtual_threads = virtual_threads.and_then(|kind| {
             let [names, ids] = kind.fields.as_slice() else { return None };
             let number = grouped(ids.distinct);
             let noun = if ids.distinct == 1 { "virtual thread" } else { "virtual threads" };
@@ -166,27 +170,30 @@ impl ContextsReport {
             (ids.distinct > 0).then(|| format!("{} on {number} {noun}{names}{biased}", of_all(kind.cpu_ms)))
         });
         let parts: Vec<String> =
-            [told, dearest.filter(|_| self.met > 0), carried, left_out].into_iter().flatten().collect();
+            [in_context, largest.filter(|_| self.sampled > 0), virtual_threads, left_out]
+                .into_iter()
+                .flatten()
+                .collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
 impl KindReport {
-    /// Virtual threads, which nobody has to tell of.
-    fn is_carried(&self) -> bool {
+    /// True if the contexts are virtual threads, which the agent finds itself.
+    fn is_virtual_thread(&self) -> bool {
         self.class == VIRTUAL_THREAD
     }
 }
 
-/// What all of them are told by.
-struct Told<'r> {
+/// Builds the parts of a report from one recording.
+struct ReportBuilder<'r> {
     recording: &'r Recording,
     interval_ns: u64,
-    /// All samples of threads that ran Java.
+    /// All samples of threads that ran Java. Intervals are of shares of these.
     all: Weighed,
 }
 
-impl Told<'_> {
+impl ReportBuilder<'_> {
     fn text(&self, id: StringId) -> String {
         self.recording.strings().get(id).to_owned()
     }
@@ -198,14 +205,14 @@ impl Told<'_> {
         mut values: impl FnMut(usize) -> Option<Vec<(StringId, Weighed)>>,
     ) -> KindReport {
         let fields = kind.fields.iter().enumerate();
-        let is_carried = self.text(kind.class) == VIRTUAL_THREAD;
+        let is_virtual_thread = self.text(kind.class) == VIRTUAL_THREAD;
         KindReport {
             class: self.text(kind.class),
             label: self.text(kind.label),
             samples: weighed.samples,
             cpu_ms: intervals_ms(weighed.weight, self.interval_ns),
             fields: fields
-                .map(|(at, field)| self.field(*field, values(at).unwrap_or_default(), is_carried))
+                .map(|(at, field)| self.field(*field, values(at).unwrap_or_default(), is_virtual_thread))
                 .collect(),
         }
     }
@@ -214,14 +221,16 @@ impl Told<'_> {
         &self,
         field: ContextField,
         mut values: Vec<(StringId, Weighed)>,
-        is_carried: bool,
+        is_virtual_thread: bool,
     ) -> FieldReport {
         values.retain(|(_, weighed)| weighed.samples > 0);
         values.sort_by_key(|(value, weighed)| (Reverse(weighed.weight), *value));
-        // These stand for several virtual threads, or for none that is known.
-        let several = |value| is_carried && [UNKNOWN, OTHERS].contains(&self.recording.strings().get(value));
-        let distinct = values.iter().filter(|(value, _)| !several(*value)).count() as u64;
-        let others = values.split_off(values.len().min(DEAREST));
+        // Two values do not name one virtual thread: one sums up many threads, one is for unknown
+        // threads.
+        let is_one_thread =
+            |value| !is_virtual_thread || ![UNKNOWN, OTHERS].contains(&self.recording.strings().get(value));
+        let distinct = values.iter().filter(|(value, _)| is_one_thread(*value)).count() as u64;
+        let others = values.split_off(values.len().min(MAX_VALUES));
         let others: u64 = others.iter().map(|(_, weighed)| weighed.weight).sum();
         FieldReport {
             key: self.text(field.key),

@@ -1,20 +1,20 @@
-//! What held the program up meanwhile, in words: the time that it stood still, that its threads
-//! waited for each other, and that its code took to be there.
+//! A sentence about what delayed the program: pauses, waits for locks, class loading and
+//! compilation.
 //!
-//! Time is added up over threads: what they waited for locks can be more than the run was long.
+//! Times are summed over threads, so all waits for locks can take longer than the run.
 
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 use crate::report::Run;
 use crate::text::{duration, grouped, percent, times};
 
-/// So large a part of the run is worth a line.
-const PART: f64 = 0.01;
+/// The summary has a delay only if it takes more than this part of the run.
+const MIN_SHARE: f64 = 0.01;
 
-/// In words; `None` if nothing of it was seen.
+/// Describes all delays of a run in one sentence. `None` if none was recorded.
 pub fn words(run: &Run) -> Option<String> {
     let lasted_ms = run.lasted_ms();
-    let of = |word: &str| run.events.get(word).filter(|events| events.count > 0);
-    let pauses = of("gc").map(|EventReport { count, took_ms, longest_ms, .. }| {
+    let recorded = |word: &str| run.events.get(word).filter(|events| events.count > 0);
+    let pauses = recorded("gc").map(|EventReport { count, took_ms, longest_ms, .. }| {
         let share = percent(100.0 * took_ms / lasted_ms);
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
         format!(
@@ -22,7 +22,7 @@ pub fn words(run: &Run) -> Option<String> {
             times(*count)
         )
     });
-    let locks = of("monitor").map(|EventReport { count, took_ms, longest_ms, .. }| {
+    let locks = recorded("monitor").map(|EventReport { count, took_ms, longest_ms, .. }| {
         let (took, longest) = (duration(*took_ms), duration(*longest_ms));
         format!("threads waited for a lock {}, for {took} in all, {longest} at most", times(*count))
     });
@@ -34,17 +34,17 @@ pub fn words(run: &Run) -> Option<String> {
             times(count)
         )
     });
-    let told = [pauses, all, locks, still(&run.waiting), classes(run), compilers(run)];
-    let parts: Vec<String> = told.into_iter().flatten().collect();
+    let parts = [pauses, all, locks, longest_wait(&run.waiting), classes(run), compilers(run)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What its classes took, if that is worth a line.
+/// Describes the time that threads spent on new classes. `None` if it is a small part of the run.
 fn classes(run: &Run) -> Option<String> {
     let ClassReport { loaded, loading_ms, linking_ms, initializing_ms, .. } = run.classes?;
     let all = loading_ms + linking_ms + initializing_ms;
     let [loading, linking, initializing] = [loading_ms, linking_ms, initializing_ms].map(duration);
-    (all > PART * run.lasted_ms()).then(|| {
+    (all > MIN_SHARE * run.lasted_ms()).then(|| {
         format!(
             "threads spent {} on {} new classes: {loading} loading, {linking} linking, {initializing} initialising",
             duration(all),
@@ -53,17 +53,17 @@ fn classes(run: &Run) -> Option<String> {
     })
 }
 
-/// The same of its compilers.
+/// Describes the time of the JIT compilers. `None` if it is a small part of the run.
 fn compilers(run: &Run) -> Option<String> {
     let CompilerReport { compiled, took_ms, .. } = run.compilers?;
-    (took_ms > PART * run.lasted_ms()).then(|| {
+    (took_ms > MIN_SHARE * run.lasted_ms()).then(|| {
         let (took, times) = (duration(took_ms), grouped(compiled));
         format!("JIT compiler threads spent {took} of wall-clock time on {times} compilations")
     })
 }
 
-/// Who wants a lock still: the first that began to.
-fn still(waiting: &[WaitingReport]) -> Option<String> {
+/// Describes the thread that has waited for a lock longest, and still waits.
+fn longest_wait(waiting: &[WaitingReport]) -> Option<String> {
     let first = waiting.iter().max_by(|one, other| one.waited_ms.total_cmp(&other.waited_ms))?;
     let WaitingReport { thread, class, owner, waited_ms } = first;
     let of = if class.is_empty() { String::new() } else { format!(" of class {class}") };
@@ -77,9 +77,9 @@ fn still(waiting: &[WaitingReport]) -> Option<String> {
     Some(format!("{waits}{owner}{others}"))
 }
 
-/// True if a person should read of it who has not asked.
-pub fn matter(run: &Run) -> bool {
-    let long = |took_ms: f64| took_ms > PART * run.lasted_ms();
+/// True if the delays are long enough for the summary. The front-end's panel always has them.
+pub fn are_long(run: &Run) -> bool {
+    let long = |took_ms: f64| took_ms > MIN_SHARE * run.lasted_ms();
     let mut kinds = ["gc", "monitor"].iter();
     run.waiting.iter().any(|waiting| long(waiting.waited_ms))
         || kinds.any(|word| run.events.get(*word).is_some_and(|events| long(events.took_ms)))

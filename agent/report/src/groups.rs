@@ -1,34 +1,35 @@
-//! Groups of tasks, as the program has made them: what they took.
+//! The time that the program's groups of tasks took.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Of how many milliseconds tasks are counted that took longer: powers of two, from 1 to 512.
-pub const LIMITS: usize = 10;
+/// How many limits a group counts its tasks by: the powers of two from 1 to 512 ms.
+pub const LIMIT_COUNT: usize = 10;
 
-/// What a group's tasks have taken.
+/// The time that the tasks of one group took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupReport {
     pub tasks: u64,
-    /// So many more were given up, since an event loop was entered again inside of them, or they
-    /// were closed on another thread.
+    /// How many further tasks were not measured: an event loop was entered again inside of them, or
+    /// another thread closed them.
     pub abandoned: u64,
-    /// Of so many nobody knows the CPU time.
+    /// How many of the tasks have no CPU time.
     pub tasks_without_cpu: u64,
     pub wall_ms: f64,
-    /// Of those of which it is known, and how long these were on no processor.
+    /// The CPU time of all tasks that have one.
     pub cpu_ms: f64,
+    /// The wall-clock time in which these tasks were on no processor.
     pub blocked_ms: f64,
-    /// How many tasks took so many milliseconds, or more.
+    /// How many tasks took at least as many milliseconds of wall-clock time as the key.
     pub tasks_of_ms: BTreeMap<String, u64>,
-    /// The same of CPU time.
+    /// How many tasks took at least as many milliseconds of CPU time as the key.
     pub tasks_of_cpu_ms: BTreeMap<String, u64>,
 }
 
 impl GroupReport {
-    /// Counts by the milliseconds of their limits.
-    pub fn limits(counts: [u64; LIMITS]) -> BTreeMap<String, u64> {
+    /// Returns the counts with their limits, in milliseconds, as keys.
+    pub fn limits(counts: [u64; LIMIT_COUNT]) -> BTreeMap<String, u64> {
         counts.into_iter().enumerate().map(|(at, count)| ((1_u64 << at).to_string(), count)).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The methods with the most time, for the summary.
 //!
-//! It must never be a figure of the report: `vouch top` reads the same from the profile.
+//! The report has no key for them, because `vouch top` finds the same methods in the profile.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,12 +13,12 @@ use crate::time::float;
 /// How many methods the summary names.
 const MAX_METHODS: usize = 3;
 
-/// The Java methods that ran most of the time themselves.
+/// The Java methods with the most self time.
 #[derive(Debug, Clone, Default)]
 pub struct Hottest {
-    /// Names and weights, the heaviest first.
+    /// Names and weights, by descending weight.
     methods: Vec<(String, u64)>,
-    /// All samples that the profile shows. Shares are of their weight, as those of `vouch top` are.
+    /// All samples that the profile shows. As in `vouch top`, shares are shares of their weight.
     pub all: Weighed,
 }
 
@@ -30,7 +30,7 @@ impl Hottest {
             let func = recording.frames().get(recording.stacks().get(sample.stack).frame).func;
             *by_func.entry(func).or_default() += u64::from(sample.weight);
         }
-        // A method may have several rows: overloads, and one for stacks that are refuted.
+        // Overloads, and the frames of refuted stacks, have separate functions with the same name.
         let mut by_name = HashMap::<_, u64>::new();
         for (func, weight) in by_func {
             let row = recording.funcs().get(func);
@@ -46,7 +46,7 @@ impl Hottest {
         Self { methods, all }
     }
 
-    /// `A.a 24.6 %, B.b 14.6 %`; `None` if no sample is of a Java method.
+    /// Returns text such as `A.a 24.6 %, B.b 14.6 %`. `None` if no sample is in a Java method.
     pub(crate) fn shares(&self) -> Option<String> {
         let share = |weight: u64| percent(100.0 * float(weight) / float(self.all.weight));
         let methods = self.methods.iter().map(|(name, weight)| format!("{name} {}", share(*weight)));

@@ -1,11 +1,11 @@
-//! How sure a share can be that was counted.
+//! Confidence intervals for shares of samples.
 
 use vouch_recording::Weighed;
 
 use crate::time::float;
 
-/// Wilson's interval for a share of so many, at 95 %: it does not shrink to nothing where none was
-/// found.
+/// Returns Wilson's 95 % confidence interval for a share of `count` samples. Unlike the normal
+/// approximation it has a width even if the share is 0.
 pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
     if count <= 0.0 {
@@ -17,20 +17,21 @@ pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     (((middle - width) / scale).max(0.0), ((middle + width) / scale).min(1.0))
 }
 
-/// As how many samples of one weight they are good: those of different weights are worth fewer.
+/// Returns the number of equally weighted samples that would give a share as precisely. (Kish's
+/// effective sample size.)
 pub fn effective(all: Weighed) -> f64 {
     let weight = float(all.weight);
     weight * weight / float(all.squares).max(1.0)
 }
 
-/// By how many points a share of this many samples may be off, at 95 %. That is for a half: no
-/// other share is less sure.
+/// Returns how many percentage points a share of this many samples may be off, at 95 % confidence.
+/// The result is for a share of one half, which has the widest interval.
 pub fn points_off(count: f64) -> f64 {
     let (least, most) = wilson(0.5, count);
     50.0 * (most - least)
 }
 
-/// The share of some samples in all of them, and its interval.
+/// Returns the share of `part` in `all`, and its 95 % confidence interval.
 pub fn share(part: Weighed, all: Weighed) -> (f64, (f64, f64)) {
     let share = float(part.weight) / float(all.weight).max(1.0);
     (share, wilson(share, effective(all)))

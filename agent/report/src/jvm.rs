@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventReport {
     pub count: u64,
-    /// Events that a timeline shows: neither those that were over at once nor those that came too
-    /// often.
+    /// How many of them the timeline shows. It omits events without a length, and the excess of
+    /// frequent kinds.
     pub shown: u64,
-    /// Events that a timeline does not show since too many came, or their stacks took too long.
+    /// How many events the timeline omits because there were too many, or their stacks took too
+    /// long.
     #[serde(default)]
     pub left_out: u64,
     pub took_ms: f64,
     pub longest_ms: f64,
 }
 
-/// A thread that waits for a lock.
+/// A thread that was waiting for a lock at the end of the recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitingReport {
     pub thread: String,
@@ -27,36 +28,36 @@ pub struct WaitingReport {
     pub waited_ms: f64,
 }
 
-/// Safepoints: all threads were stopped.
+/// All safepoints of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SafepointReport {
     pub count: u64,
-    /// While all threads were stopped.
+    /// How long all threads were stopped.
     pub stopped_ms: f64,
-    /// From the request to stop until the last thread had stopped.
+    /// The time from the requests until the last thread had stopped.
     pub reaching_ms: f64,
 }
 
-/// The time until classes could be used, summed over all threads, of loads that ended in the run.
+/// The time that class loads of the run took, summed over all threads.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct ClassReport {
     pub loaded: u64,
     pub initialized: u64,
-    /// Loads that the JVM itself began. Of what a program asks its class loader for this has only
-    /// the definition.
+    /// Time of loads that the JVM began. Of loads by the program's class loaders it has only the
+    /// definition of the class.
     pub loading_ms: f64,
-    /// With verification.
+    /// Time of linking, which includes verification.
     pub linking_ms: f64,
     pub initializing_ms: f64,
 }
 
-/// All compilers together.
+/// The work of all JIT compilers.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct CompilerReport {
-    /// Methods, and loops of methods (OSR).
+    /// Successful compilations, of whole methods and of loops (OSR).
     pub compiled: u64,
-    /// Compilations without a result.
+    /// Compilations that failed.
     pub failed: u64,
-    /// Time of the compilations with a result.
+    /// Time of the successful compilations.
     pub took_ms: f64,
 }

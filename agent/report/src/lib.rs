@@ -1,11 +1,10 @@
-//! The trust report: how far a recording can be trusted, in figures for machines and in words for
-//! people.
+//! The trust report: how far a recording can be trusted, as JSON for tools and as text for people.
 //!
-//! [`TrustReport::of`] takes from a recording what that can tell, and from a [`Run`] what only the
-//! caller knows. The summary on stderr, the panel in the front-end and what `vouch explain` says
-//! are made from it. [`options`] has the options, which agent and command share.
+//! [`TrustReport::from_recording`] combines a recording with a [`Run`], which contains what a
+//! recording does not. The summary on stderr, the front-end's panel and `vouch explain` print parts
+//! of the report. [`options`] has the options, which the agent and the command share.
 //!
-//! What this crate never does: know a JVM, read a clock, open a file.
+//! This crate must not depend on a JVM, read a clock or open a file.
 #![forbid(unsafe_code)]
 
 mod brief;
@@ -31,7 +30,7 @@ mod witness;
 
 pub use clock::Clock;
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
-pub use groups::{GroupReport, LIMITS};
+pub use groups::{GroupReport, LIMIT_COUNT};
 pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
@@ -39,12 +38,14 @@ pub use plausible::{
     APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
 };
 pub use process::ProcessTime;
-pub use proof::{Account, Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower, sign};
+pub use proof::{
+    Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower, WitnessStack, sign,
+};
 pub use report::{
     AgreementReport, Delivered, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, ThreadReport,
     TrustReport,
 };
-pub use several::{Renumbered, Several, add_groups};
+pub use several::{RefutationNumbers, ReportSum, add_groups};
 pub use summary::{Detail, FATES, Files, LIMIT_REACHED, most_frequent, noticed};
 pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
 pub use time::{float, micros, millis};

@@ -1,62 +1,62 @@
-//! The options that there are: one row each, of which the agent's help and the command line's are
-//! made.
+//! The table of all options. The agent's help and the command's are made from it.
 //!
-//! What this module never does: read an option's value. That is the agent's, which knows what it
-//! can do; what is wrong with one is said by it.
+//! This module does not parse values. Only the agent does, because only the agent can check them.
 
 pub mod launcher;
 pub mod pattern;
 pub mod terminal;
 
-/// What an option has a meaning beside.
+/// The agent's commands that an option can be combined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
-    /// The start of a recording.
+pub enum AllowedWith {
+    /// Commands that start a recording.
     Start,
-    /// That, and whatever writes what was recorded: `stop` and `dump`.
+    /// Commands that start a recording, and those that write one: `stop` and `dump`.
     Writing,
-    /// The truth lab.
+    /// Only the truth lab.
     Lab,
-    /// Whatever a command of `vouch` asks for. No person writes it.
+    /// Every command. The command `vouch` passes such an option, users do not.
     Any,
 }
 
-/// What stands before a `=`, and what that does.
+/// The name of an option, and what its help says.
 #[derive(Debug)]
 pub struct Key {
     pub name: &'static str,
-    /// What kind of value it takes, as a help has it.
+    /// The kind of value, as the help shows it.
     pub value: &'static str,
-    /// The value that it has when nobody gives one, where that is a word.
+    /// The default value. `None` if it is not a fixed text.
     pub default: Option<&'static str>,
-    pub beside: Beside,
-    /// It may be given again.
-    pub again: bool,
-    /// What it does, in lines that fit beside its name.
+    pub allowed_with: AllowedWith,
+    /// True if the option can be repeated.
+    pub is_repeatable: bool,
+    /// The lines of the help beside the name.
     pub help: &'static [&'static str],
 }
 
 impl Key {
-    /// Two recordings of one program differ by it, and no other figure of their reports tells so.
+    /// True if two recordings with different values cannot be compared, and no other value of their
+    /// reports shows the difference.
     pub fn alters(&self) -> bool {
-        let told = ["recording", "recording-limit", "interval", "engine", "on-error"];
-        matches!(self.beside, Beside::Start | Beside::Lab) && !told.contains(&self.name)
+        let in_report = ["recording", "recording-limit", "interval", "engine", "on-error"];
+        matches!(self.allowed_with, AllowedWith::Start | AllowedWith::Lab) && !in_report.contains(&self.name)
     }
 }
 
-/// The profile that is written when nobody names one.
+/// The name of the profile if the user sets none.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
-/// What the kernel calls the agent's thread, by which it is seen from outside whether there is a
-/// recording.
-pub const RESTING: &str = "Vouch";
-pub const RECORDING: &str = "Vouch records";
+/// The kernel's name for the agent's thread while it records nothing.
+pub const IDLE_THREAD_NAME: &str = "Vouch";
+/// The kernel's name for the agent's thread during a recording. By it other processes see that
+/// there is one.
+pub const RECORDING_THREAD_NAME: &str = "Vouch records";
 
 const fn key(name: &'static str, value: &'static str, help: &'static [&'static str]) -> Key {
-    Key { name, value, default: None, beside: Beside::Start, again: false, help }
+    Key { name, value, default: None, allowed_with: AllowedWith::Start, is_repeatable: false, help }
 }
 
-const fn of(
+const fn with_default(
     name: &'static str,
     default: &'static str,
     value: &'static str,
@@ -66,17 +66,17 @@ const fn of(
 }
 
 const fn writing(name: &'static str, value: &'static str, help: &'static [&'static str]) -> Key {
-    Key { beside: Beside::Writing, ..key(name, value, help) }
+    Key { allowed_with: AllowedWith::Writing, ..key(name, value, help) }
 }
 
 const fn lab(name: &'static str) -> Key {
-    Key { beside: Beside::Lab, ..key(name, "KIND", &[]) }
+    Key { allowed_with: AllowedWith::Lab, ..key(name, "KIND", &[]) }
 }
 
-/// All of them, in the order in which they are explained.
+/// All options, in the order of the help.
 pub static KEYS: [Key; 24] = [
     Key {
-        again: true,
+        is_repeatable: true,
         ..writing(
             "out",
             "FILE",
@@ -90,7 +90,7 @@ pub static KEYS: [Key; 24] = [
     writing("report", "FILE.json", &["write the trust report as JSON"]),
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),
     writing("sources", "PATH:…", &["add source text, from source trees, -sources.jar files or a JDK"]),
-    of(
+    with_default(
         "recording",
         "on",
         "on|keep|off",
@@ -99,31 +99,41 @@ pub static KEYS: [Key; 24] = [
             "killed: on, keep (also after the profile is written) or off",
         ],
     ),
-    of("recording-limit", "1GB", "SIZE", &["limit the recording on disk"]),
-    of(
+    with_default("recording-limit", "1GB", "SIZE", &["limit the recording on disk"]),
+    with_default(
         "interval",
         "1ms",
         "TIME",
         &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
     ),
-    of("engine", "auto", "NAME", &["choose the source of signals: auto, perf, poll, timer or itimer"]),
-    of(
+    with_default(
+        "engine",
+        "auto",
+        "NAME",
+        &["choose the source of signals: auto, perf, poll, timer or itimer"],
+    ),
+    with_default(
         "signal",
         "SIGPROF",
         "NAME",
         &["sample threads by another signal, such as SIGUSR1, where SIGPROF is taken"],
     ),
-    of("depth", "65536", "N", &["keep at most this many frames of a stack, from both ends (1 to 65536)"]),
+    with_default(
+        "depth",
+        "65536",
+        "N",
+        &["keep at most this many frames of a stack, from both ends (1 to 65536)"],
+    ),
     key("threads", "REGEX", &["sample only threads with a name that contains a match"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
-    of(
+    with_default(
         "witness",
         "sparing",
         "RATE",
         &["compare samples with GetStackTrace: off, sparing (< 0.1 % of the run), or 10/s"],
     ),
-    of(
+    with_default(
         "refuted",
         "isolate",
         "HOW",
@@ -132,8 +142,8 @@ pub static KEYS: [Key; 24] = [
             "or without their frames (drop)",
         ],
     ),
-    of("names", "full", "HOW", &["write methods as com.foo.Bar.baz (full) or Bar.baz (short)"]),
-    of(
+    with_default("names", "full", "HOW", &["write methods as com.foo.Bar.baz (full) or Bar.baz (short)"]),
+    with_default(
         "walker",
         "auto",
         "WHO",
@@ -142,7 +152,7 @@ pub static KEYS: [Key; 24] = [
             "both, and proof decides between them",
         ],
     ),
-    of(
+    with_default(
         "recovery",
         "all",
         "WAYS",
@@ -151,7 +161,7 @@ pub static KEYS: [Key; 24] = [
             "left_java, top, probe, frame_pointer, joined by +",
         ],
     ),
-    of(
+    with_default(
         "events",
         "default",
         "WHAT",
@@ -160,13 +170,13 @@ pub static KEYS: [Key; 24] = [
             "alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
         ],
     ),
-    of(
+    with_default(
         "vthreads",
         "carrier",
         "WHERE",
         &["show virtual threads on their carriers' tracks, or (own) on separate ones"],
     ),
-    of(
+    with_default(
         "on-error",
         "stop",
         "stop|run",
@@ -174,24 +184,24 @@ pub static KEYS: [Key; 24] = [
     ),
     lab("lab"),
     lab("break"),
-    Key { beside: Beside::Any, ..key(terminal::KEY, "FOLDER", &[]) },
+    Key { allowed_with: AllowedWith::Any, ..key(terminal::KEY, "FOLDER", &[]) },
 ];
 
-/// Everything that may stand alone.
+/// All words without a value: commands of the agent, and switches.
 pub const WORDS: [&str; 11] =
     ["start", "stop", "dump", "status", "groups", "check", "lab", "quiet", "verbose", "help", "version"];
 
-/// The keys that a person may give.
+/// Returns the options that users may set.
 pub fn offered() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.beside != Beside::Any)
+    KEYS.iter().filter(|key| key.allowed_with != AllowedWith::Any)
 }
 
-/// The keys that a help explains.
+/// Returns the options that the help explains.
 pub fn explained() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| matches!(key.beside, Beside::Start | Beside::Writing))
+    KEYS.iter().filter(|key| matches!(key.allowed_with, AllowedWith::Start | AllowedWith::Writing))
 }
 
-/// The key of this name.
+/// Returns the option with this name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
@@ -201,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_options_has_a_row_for_each_and_no_other() {
+    fn the_options_page_has_exactly_one_row_for_each_option() {
         let page = include_str!("../../../docs/options.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
         let options: Vec<&str> =

@@ -1,25 +1,30 @@
-//! Why stacks are plausible and not proven.
+//! The reasons for which stacks are plausible and not proven.
 
 use serde::{Deserialize, Serialize};
 use vouch_verify::proof::Explanation;
 
-/// Reasons that explain no call, but concern the stack as a whole or its top frame. The report
-/// calls the others as proof calls its explanations.
+// These reasons concern a whole stack or its top frame. All other reasons are explanations of a
+// call, and have the names of `Explanation`.
+/// Frames in the middle of the stack are missing.
 pub const FRAMES_LEFT_OUT: &str = "frames_left_out";
+/// The inlined method on top is a guess.
 pub const APPROXIMATE_TOP_FRAME: &str = "approximate_top_frame";
+/// The code on top is unknown.
 pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
+/// The walk had lost the top frame, and it was added again.
 pub const TOP_FRAME_PUT_BACK: &str = "top_frame_put_back";
 
-/// Why samples are plausible and not proven: those with one reason.
+/// The samples that are plausible for one reason. A sample may have several reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlausibleReport {
     pub samples: u64,
-    /// The time of these samples, and of those of them that have no other reason.
+    /// The time of these samples.
     pub weight_ms: f64,
+    /// The time of those samples that have no other reason.
     pub alone_ms: f64,
 }
 
-/// A reason in words that a person reads.
+/// Returns the text for a reason.
 pub fn reason(name: &str) -> String {
     let words = match Explanation::of(name) {
         Some(Explanation::NativeCaller) => "a call by native code or reflection",

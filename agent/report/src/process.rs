@@ -1,35 +1,35 @@
-//! Where the CPU time of the recorded process went: into samples, into Vouch's own threads, or into
-//! neither.
+//! Divides the CPU time of the recorded process into sampled time, time of Vouch's own threads, and
+//! the rest.
 //!
-//! It must never count the signal handler beside the samples. A handler runs on the clock of the
-//! thread that it interrupts, so the samples of that thread contain its time.
+//! The signal handler's time must not be added to the samples. The kernel charges it to the
+//! interrupted thread, so the samples of that thread already contain it.
 
 use serde::Serialize;
 
 use crate::report::TrustReport;
 use crate::text::percent;
 
-/// Less than this part of the process's time is not worth a word, in per cent.
-const WORTH_A_WORD: f64 = 0.05;
+/// The lines omit a part that is less than this percentage.
+const MIN_PERCENT: f64 = 0.05;
 
 /// The CPU time of a process, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ProcessTime {
-    /// All that the kernel charged the process while it was recorded.
+    /// All CPU time that the kernel charged to the process during the recording.
     pub cpu_ms: f64,
     /// The time of the samples that the profile shows.
     pub sampled_ms: f64,
-    /// The time of Vouch's own threads. No sample is of them.
+    /// The time of Vouch's own threads, which are not sampled.
     pub vouch_ms: f64,
     /// The rest. It is negative if the samples count more than the kernel charged.
     pub not_sampled_ms: f64,
-    /// The part of `sampled_ms` in Vouch's signal handler. `None` if it was not measured.
+    /// The part of `sampled_ms` that Vouch's signal handler took. `None` if it was not measured.
     pub handler_ms: Option<f64>,
 }
 
 impl TrustReport {
-    /// Divides the CPU time of the process. `None` if the kernel was not asked for it, as in
-    /// another profiler's recording.
+    /// Divides the CPU time of the process. `None` if that time is unknown, as in another
+    /// profiler's recording.
     pub fn process_time(&self, sampled_ms: f64) -> Option<ProcessTime> {
         let (cpu_ms, vouch_ms) = (self.run.cpu_ms?, self.run.agent_cpu_ms?);
         let handler_ms = self.run.handler_ns.as_ref().map(|handler| handler.total_ms);
@@ -39,14 +39,14 @@ impl TrustReport {
 }
 
 impl ProcessTime {
-    /// A line with all of the process's time, and one with the signal handler's part of the
-    /// samples.
+    /// Returns a line that divides the process's time, and one with the signal handler's part of
+    /// the samples.
     pub fn lines(&self) -> Vec<String> {
         let Self { cpu_ms, sampled_ms, vouch_ms, not_sampled_ms, handler_ms } = *self;
         let amount = |ms| amount(ms, cpu_ms);
         let part = |ms: f64, all_ms: f64| format!("{} ({})", amount(ms), percent(100.0 * ms / all_ms));
-        let is_worth_a_word = |ms: f64, all_ms: f64| 100.0 * ms >= WORTH_A_WORD * all_ms;
-        let rest = if !is_worth_a_word(not_sampled_ms.abs(), cpu_ms) {
+        let is_shown = |ms: f64, all_ms: f64| 100.0 * ms >= MIN_PERCENT * all_ms;
+        let rest = if !is_shown(not_sampled_ms.abs(), cpu_ms) {
             String::new()
         } else if not_sampled_ms < 0.0 {
             format!("; {} too much", part(-not_sampled_ms, cpu_ms))
@@ -55,7 +55,7 @@ impl ProcessTime {
         };
         let (all, sampled, own) = (amount(cpu_ms), amount(sampled_ms), part(vouch_ms, cpu_ms));
         let mut lines = vec![format!("process CPU time {all}: {sampled} sampled, {own} [Vouch]{rest}")];
-        lines.extend(handler_ms.filter(|ms| is_worth_a_word(*ms, sampled_ms)).map(|ms| {
+        lines.extend(handler_ms.filter(|ms| is_shown(*ms, sampled_ms)).map(|ms| {
             let part = part(ms, sampled_ms);
             format!("Vouch's signal handler: {part} of the sampled time, in the rows of what it interrupted")
         }));
@@ -63,7 +63,7 @@ impl ProcessTime {
     }
 }
 
-/// A time in the unit that suits the whole, so that a reader can add up the parts of a line.
+/// Formats a time in the unit that fits `all_ms`, so that a reader can add up the parts of a line.
 fn amount(ms: f64, all_ms: f64) -> String {
     match all_ms {
         _ if all_ms < 100.0 => format!("{ms:.1} ms"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_process_that_was_not_measured() {
+    fn an_unmeasured_process_has_no_lines() {
         assert_eq!(time(0.0, 0.0, 0.0, 0.0), None);
         assert_eq!(TrustReport::default().process_time(10.0), None);
     }

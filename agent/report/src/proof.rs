@@ -1,5 +1,4 @@
-//! What the trust report says of proof: edges, refutations, the power of the check, and whether
-//! time was conserved.
+//! The report's parts about proof: edges, refutations, power, and conservation of time.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +9,25 @@ use vouch_verify::proof::Refutation;
 use crate::text::readable;
 use crate::time::float;
 
-/// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
+/// The edges of all stacks. The verdicts count distinct edges, and add up to `distinct`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgeReport {
-    /// How often an edge stood in a sample's stack.
+    /// The number of edges in all samples' stacks, repeated ones included.
     pub checked: u64,
     pub distinct: u64,
     pub proven: u64,
-    /// By explanation.
+    /// Explained edges, by explanation.
     pub explained: BTreeMap<String, u64>,
     pub refuted: u64,
-    /// What proof took of the agent's CPU time; null where there was no agent.
+    /// The agent's CPU time for proof. Null for an audit.
     pub took_ms: Option<f64>,
 }
 
 /// The instructions that name a method.
 const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
 
-/// What there is to read in a refuted stack at the place where it breaks; `expected` is what stands
-/// there in the bytecode.
+/// Returns the text of the frame that marks the wrong call in a refuted stack. `expected` is the
+/// instruction in the bytecode.
 pub fn sign(kind: Refutation, expected: &str) -> String {
     let words = kind.words();
     match expected.split_once(' ').filter(|(code, _)| CALLS.contains(code)) {
@@ -39,8 +38,8 @@ pub fn sign(kind: Refutation, expected: &str) -> String {
     }
 }
 
-/// How many refutations the report lists at most.
-pub const LISTED: usize = 50;
+/// The report lists at most this many refutations.
+pub const MAX_LISTED: usize = 50;
 
 /// A refutation with its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,30 +49,30 @@ pub struct RefutationReport {
     pub count: u64,
     #[serde(with = "by_name")]
     pub kind: Refutation,
-    /// The method whose bytecode says otherwise; empty where a stack's end is meant.
+    /// The method with the contradicting bytecode. Empty if the end of the stack is wrong.
     pub caller: String,
     pub bci: i32,
-    /// Where the bci is not the walk's own, which said the line alone; 0: not even that.
+    /// The line, if the recording has lines and no bcis. 0 if it has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u16>,
-    /// What its bytecode calls.
+    /// The instruction at that bci.
     pub expected: String,
-    /// The method that the walk claimed was called; empty where it claimed no more than the place.
+    /// The callee in the stack. Empty if the caller's bci alone is wrong.
     pub found: String,
-    /// The first such stack, leaf first, a frame each: `com.foo.Bar.baz(Bar.java:12) @ 7`.
+    /// The first stack with this refutation, leaf first: `com.foo.Bar.baz(Bar.java:12) @ 7`.
     pub stack: Vec<String>,
-    /// Where in it the refuted frame's caller stands.
+    /// The index of the caller in `stack`.
     pub at: Option<usize>,
     /// The caller's instructions around the bci.
     pub code: Vec<String>,
-    /// Where the JVM itself contradicts the stack: what GetStackTrace said at the same moment.
+    /// The contradicting stack of GetStackTrace, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub witness: Option<Account>,
+    pub witness: Option<WitnessStack>,
 }
 
 impl RefutationReport {
-    /// Where the walk said that the caller stood, behind the caller's name.
-    pub fn place(&self) -> String {
+    /// Returns the caller's position, as text that follows the caller's name.
+    pub fn position(&self) -> String {
         match self.line {
             None => format!(" at bci {}", self.bci),
             Some(0) => String::new(),
@@ -81,8 +80,8 @@ impl RefutationReport {
         }
     }
 
-    /// Adds it to a recording's refutations, in words that a person reads. The number is that of
-    /// the recording.
+    /// Adds the refutation to a recording, with methods as in Java source. The recording gives it
+    /// its number.
     pub fn add_to(&self, recording: &mut Recording) -> RefutationId {
         let [caller, expected, found] =
             [&self.caller, &self.expected, &self.found].map(|text| readable(text));
@@ -97,23 +96,24 @@ impl RefutationReport {
     }
 }
 
-/// GetStackTrace's account of a stack.
+/// A stack that GetStackTrace returned for the thread of a sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    /// How much of it is of the walk's moment.
+pub struct WitnessStack {
+    /// The grade of the witness: how much of this stack must equal the walk.
     pub grade: String,
-    /// Leaf first, a frame each.
+    /// The frames as text, leaf first.
     pub stack: Vec<String>,
 }
 
-/// How often a corruption was made, and how often proof noticed it.
+/// The number of corruptions of one kind, and how many of them proof noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Power {
     pub tried: u64,
     pub noticed: u64,
 }
 
-/// The same for stacks that were witnessed: by whom it was noticed.
+/// The number of corruptions of witnessed stacks, and how many proof, the witness, or one of the
+/// two noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessPower {
     pub tried: u64,
@@ -123,29 +123,29 @@ pub struct WitnessPower {
 }
 
 impl Power {
-    /// In percent; `None` if nothing could be tried.
+    /// Returns the percentage that was noticed. `None` if there was no corruption to try.
     pub fn percent(self) -> Option<f64> {
         (self.tried > 0).then(|| 100.0 * float(self.noticed) / float(self.tried))
     }
 }
 
-/// The time of the samples against the time that the kernel charged the same threads.
+/// The time of the samples, and the time that the kernel charged to the same threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conservation {
     pub cpu_ms: f64,
     pub sampled_ms: f64,
-    /// Sampled of charged; null if nothing was charged.
+    /// Sampled time divided by charged time. Null if nothing was charged.
     pub ratio: Option<f64>,
 }
 
 impl Conservation {
-    pub(crate) fn of(cpu_ms: f64, sampled_ms: f64) -> Self {
+    pub(crate) fn new(cpu_ms: f64, sampled_ms: f64) -> Self {
         Self { cpu_ms, sampled_ms, ratio: (cpu_ms > 0.0).then(|| (sampled_ms / cpu_ms * 1e4).round() / 1e4) }
     }
 }
 
-/// A kind of refutation is written by its name. One that is not known is of another version, and is
-/// told.
+/// Serialises a kind of refutation by its name. An unknown name, from another version of Vouch, is
+/// an error.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use vouch_verify::proof::Refutation;

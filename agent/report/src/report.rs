@@ -1,7 +1,7 @@
-//! The trust report: how far this profile can be trusted, in figures.
+//! The trust report's types, and how a recording becomes one.
 //!
-//! The keys are a contract that tools read: none may be renamed, or left out because it is 0. A
-//! figure that was not measured must never be there as a number.
+//! Tools read the report's keys. So no key may be renamed, or omitted because its value is 0. A
+//! value that was not measured must be null or missing, never a number.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -21,166 +21,168 @@ use crate::time::{float, intervals_ms, millis};
 use crate::top_frame::TopFrameReport;
 use crate::witness::WitnessReport;
 
-/// The report.
+/// The trust report on one recording.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TrustReport {
     #[serde(flatten)]
     pub run: Run,
-    /// By which another profiler has sampled, as far as that is told; none: Vouch's own, CPU
-    /// time's, if it has no recorder.
+    /// The clock of another profiler's samples. `None` if it is unknown, and for Vouch's own
+    /// samples, which count CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// What its samples count where that is no time, by the recorder's own word; then there is no
-    /// clock.
+    /// The event that another profiler's samples count, by that profiler's name for it. `None` if
+    /// they count time. With an event there is no clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     pub samples: Signals<u64>,
-    /// Null where they stand for no time.
+    /// The time of the samples. Null if they count no time.
     pub weight_ms: Option<Signals<f64>>,
-    /// How the top frames of proven and plausible stacks are known.
+    /// The certainty of the top frames of proven and plausible stacks.
     #[serde(default)]
     pub top_frame: TopFrameReport,
     pub conservation: Conservation,
-    /// Whose CPU time it was, as far as the program has told.
+    /// The CPU time of the program's contexts.
     #[serde(default)]
     pub contexts: ContextsReport,
     pub threads: Vec<ThreadReport>,
     pub bytes_recorded: u64,
+    /// The methods with the most self time, for the summary. `vouch top` lists all methods.
     #[serde(skip)]
-    /// For the summary; `vouch top` has all of them.
     pub hottest: Hottest,
 }
 
-/// What a recording itself cannot tell: each figure is the caller's to know.
+/// The values of a report that a recording does not contain. The caller sets each of them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// Vouch's own version.
+    /// The version of Vouch.
     pub vouch: String,
-    /// Whose samples these are, which Vouch has only audited; none: its own.
+    /// The profiler that took the samples, if Vouch has only audited them. `None` for Vouch's own
+    /// samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorder: Option<String>,
     pub jdk: String,
     pub vm_flags: Vec<String>,
     pub command: String,
-    /// The agent's options that other runs of the program may not have had, as `key=value`; none:
-    /// nobody has told.
+    /// The agent's options that make this run differ from others, as `key=value`. `None` if they
+    /// are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
     pub engine: String,
-    /// Why a better engine was not taken, and whatever else a reader should know about this one.
+    /// Reasons why a better engine was not taken, and other remarks on the run.
     pub engine_notes: Vec<String>,
-    /// Those of the notes that the summary begins with: what was asked for and refused, and what
-    /// can harm the program or the profile.
+    /// The notes that the summary begins with: requests that were refused, and what can harm the
+    /// program or the profile. `engine_notes` contains them, too.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The engine was stopped before the recording's end: what the program did since then is not
-    /// sampled, nor in `threads`.
+    /// True if the engine was stopped before the end of the recording. Later work of the program is
+    /// not sampled, and not in `threads`.
     pub engine_stopped: bool,
-    /// What a sample's weight is counted in.
-    #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "of_micros")]
+    /// The interval, which is the unit of a sample's weight.
+    #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "from_micros")]
     pub interval_ns: u64,
-    /// The CPU time from one signal to the next, in the end: longer than the interval where this
-    /// machine cannot afford that; null, like all that its own recorder alone can measure, where
-    /// Vouch has only audited.
+    /// The CPU time between two signals at the end of the run. It is longer than the interval if
+    /// this machine cannot afford the interval. Null for audited recordings.
     pub sampled_interval_us: Option<f64>,
     pub rate: Option<Rate>,
     pub wall_ms: f64,
-    /// Where this is of several runs: how long each of them took, added up.
+    /// The wall-clock times of all runs, added up, if the report is on several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_ms: Option<f64>,
-    /// What the kernel charged the process.
+    /// The CPU time that the kernel charged to the process.
     pub cpu_ms: Option<f64>,
-    /// What of it went to the agent's own threads.
+    /// The part of `cpu_ms` that the agent's own threads took.
     pub agent_cpu_ms: Option<f64>,
     #[serde(skip)]
     pub delivered: Delivered,
-    /// Of the samples without a stack, how many ASGCT gave each of its codes for.
+    /// Samples without a stack, by reason. The reasons have the names of AsyncGetCallTrace's codes.
     pub unwalked: BTreeMap<String, u64>,
-    /// Why samples are plausible and not proven, by reason. A sample may have several.
+    /// Plausible samples, by the reason for which they are not proven. A sample may have several.
     #[serde(default)]
     pub plausible_because: BTreeMap<String, PlausibleReport>,
-    /// Of the samples whose stack is refuted, how many in which way.
+    /// Samples with a refuted stack, by the kind of refutation.
     pub refuted: BTreeMap<String, u64>,
-    /// By strategy.
+    /// Results of recovery, by strategy.
     #[serde(default)]
     pub recovery: BTreeMap<String, RecoveryReport>,
-    /// How many samples have their stack by which walker; those by a strategy of recovery are in
-    /// `recovery`.
+    /// Samples by the walker that found their stack. `recovery` has those that recovery found.
     #[serde(default)]
     pub walked_by: BTreeMap<String, u64>,
-    /// How the accounts of two walkers differed, where there were two.
+    /// Samples that both walkers walked, by how the two stacks differed.
     #[serde(default)]
     pub agreement: BTreeMap<String, AgreementReport>,
     pub edges: EdgeReport,
-    /// The most frequent.
+    /// The most frequent refutations.
     pub refutations: Vec<RefutationReport>,
-    /// By corruption.
+    /// The power of proof, by corruption.
     pub power: BTreeMap<String, Power>,
     pub witness: WitnessReport,
-    /// What the JVM did meanwhile, by the word of `events=`; a kind that was not recorded has none.
+    /// JVM events, by the name that `events=` has for the kind. A kind that was not recorded has no
+    /// entry.
     #[serde(default)]
     pub events: BTreeMap<String, EventReport>,
-    /// What the program told of itself, by the class of its markers.
+    /// Markers of the program, by their class.
     #[serde(default)]
     pub markers: BTreeMap<String, EventReport>,
-    /// Of which nothing could be shown, since their kinds are too many.
+    /// Markers that are not shown because there were too many classes of markers.
     #[serde(default)]
     pub markers_left_out: u64,
-    /// What the program's groups of tasks have taken, by name.
+    /// The program's groups of tasks, by name.
     #[serde(default)]
     pub groups: BTreeMap<String, GroupReport>,
-    /// How long all threads stood still, for whatever reason; null where the JVM does not tell.
+    /// All safepoints. Null if the JVM does not report them.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,
-    /// What it took to have classes, and what the compilers did; null where the JVM does not tell.
+    /// Loads of classes. Null if the JVM does not report them.
     #[serde(default)]
     pub classes: Option<ClassReport>,
+    /// Compilations. Null if the JVM does not report them.
     #[serde(default)]
     pub compilers: Option<CompilerReport>,
-    /// Threads that wanted a lock and had not got it when this was written.
+    /// Threads that were waiting for a lock when the report was written.
     #[serde(default)]
     pub waiting: Vec<WaitingReport>,
-    /// What the file cost that outlives a JVM that is killed; null where there was none.
+    /// The cost of the recording on disk. Null if it was turned off.
     #[serde(default)]
     pub recording_file: Option<RecordingFile>,
     pub handler_ns: Option<HandlerTime>,
-    /// Methods that were gone before they could be named.
+    /// Methods that were unloaded before their names were read.
     pub names_lost: u64,
-    /// Samples of which less of the stack is kept than was asked for, since all stacks together may
-    /// take no more room.
+    /// Samples with a stack that was cut below the requested depth, because the memory for stacks
+    /// was full.
     pub stacks_cut: u64,
-    /// Contexts that the program named and there was no room for.
+    /// Contexts of the program that were not recorded because the table was full.
     #[serde(skip)]
     pub contexts_left_out: u64,
 }
 
-/// What the option begins with that names the threads that alone are sampled.
-pub(crate) const THREADS: &str = "threads=";
+/// The beginning of the option that limits sampling to some threads.
+pub(crate) const THREADS_OPTION: &str = "threads=";
 
 impl Run {
-    /// Adds a note that the summary begins with.
+    /// Adds a note that the summary prints first.
     pub fn warn(&mut self, warning: String) {
         self.engine_notes.push(warning.clone());
         self.warnings.push(warning);
     }
 
-    /// What a share of its time is one of.
+    /// Returns the wall-clock time of the run, or of all runs added up.
     pub fn lasted_ms(&self) -> f64 {
         self.runs_ms.unwrap_or(self.wall_ms)
     }
 
-    /// The option by which some threads alone are sampled, if there is one.
-    pub fn threads_wanted(&self) -> Option<&str> {
-        self.options.iter().flatten().find(|option| option.starts_with(THREADS)).map(String::as_str)
+    /// Returns the option `threads=…`, if only some threads were sampled.
+    pub fn threads_option(&self) -> Option<&str> {
+        self.options.iter().flatten().find(|option| option.starts_with(THREADS_OPTION)).map(String::as_str)
     }
 
-    /// True if signals came less often than was asked for. (Not by `>` alone: a time in seconds is
-    /// not exact.)
+    /// True if signals came less often than requested. A simple `>` would be wrong, because the
+    /// time was rounded.
     pub fn is_rarer(&self) -> bool {
         self.sampled_interval_us.is_some_and(|sampled| sampled > float(self.interval_ns) / 1000.0 * 1.000_1)
     }
 
-    /// The CPU time from one signal to the next, in the end; the interval where nobody knows.
+    /// Returns the CPU time between two signals at the end of the run, or the interval if that time
+    /// is unknown.
     pub fn sampled_ns(&self) -> u64 {
         let sampled = self.sampled_interval_us.and_then(|us| Duration::try_from_secs_f64(us / 1e6).ok());
         let sampled = sampled.unwrap_or_default();
@@ -193,46 +195,41 @@ fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_f64(float(*nanos) / 1000.0)
 }
 
-/// The other way: an interval is of whole nanoseconds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "what does not fit is as near as can be"
-)]
-fn of_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+/// Reads an interval, which is a whole number of nanoseconds, from microseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+fn from_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok((f64::deserialize(deserializer)? * 1000.0).round() as u64)
 }
 
-/// What a recording on disk takes.
+/// The cost of the recording on disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordingFile {
-    /// Written to it in all.
+    /// All bytes that were written to it.
     pub bytes: u64,
-    /// Of the agent's own time, until the last that was written: what it says at the end is not in
-    /// it.
+    /// The CPU time of the agent's thread for it, without the last block.
     pub cpu_ms: f64,
 }
 
-/// What the signal handlers counted, independently of what was recorded.
+/// The signals that the handlers counted, independently of the recording.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Delivered {
     pub signals: u64,
-    /// In intervals.
+    /// The weight of all signals, in intervals.
     pub weight: u64,
 }
 
-/// The signals delivered, and what became of them.
+/// All delivered signals, and the fates of their samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Figures<T>", from = "Figures<T>")]
+#[serde(into = "FlatSignals<T>", from = "FlatSignals<T>")]
 #[serde(bound(serialize = "T: Clone + Serialize", deserialize = "T: Deserialize<'de>"))]
 pub struct Signals<T> {
     pub signals: T,
     pub fates: ByFate<T>,
 }
 
-/// The same as the report has it: one object.
+/// [`Signals`] as one flat JSON object.
 #[derive(Serialize, Deserialize)]
-struct Figures<T> {
+struct FlatSignals<T> {
     signals: T,
     proven: T,
     plausible: T,
@@ -242,20 +239,21 @@ struct Figures<T> {
     dropped: T,
 }
 
-impl<T> From<Signals<T>> for Figures<T> {
+impl<T> From<Signals<T>> for FlatSignals<T> {
     fn from(Signals { signals, fates }: Signals<T>) -> Self {
         let ByFate { proven, plausible, refuted, unwalked, outside, dropped } = fates;
         Self { signals, proven, plausible, refuted, unwalked, outside, dropped }
     }
 }
 
-impl<T> From<Figures<T>> for Signals<T> {
-    fn from(figures: Figures<T>) -> Self {
-        let Figures { signals, proven, plausible, refuted, unwalked, outside, dropped } = figures;
+impl<T> From<FlatSignals<T>> for Signals<T> {
+    fn from(flat: FlatSignals<T>) -> Self {
+        let FlatSignals { signals, proven, plausible, refuted, unwalked, outside, dropped } = flat;
         Self { signals, fates: ByFate { proven, plausible, refuted, unwalked, outside, dropped } }
     }
 }
 
+/// The samples per second of CPU time.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(into = "RateWithUnit", from = "RateWithUnit")]
 pub struct Rate {
@@ -263,6 +261,7 @@ pub struct Rate {
     pub reached_hz: f64,
 }
 
+/// [`Rate`] as the report's JSON has it.
 #[derive(Serialize, Deserialize)]
 struct RateWithUnit {
     asked_hz: f64,
@@ -282,32 +281,33 @@ impl From<RateWithUnit> for Rate {
     }
 }
 
-/// What a strategy of recovery has brought, for samples whose walk found no stack, or a refuted
-/// one.
+/// The results of one strategy of recovery. It runs for samples without a stack, or with a refuted
+/// stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryReport {
-    /// Contexts that it proposed, and those of them that gave a stack and were held to the
-    /// bytecode.
+    /// How many contexts the strategy proposed.
     pub tried: u64,
+    /// How many of these contexts gave a stack, which was then checked against the bytecode.
     pub walked: u64,
-    /// What became of these. What is refuted is not taken for the sample's stack.
     pub proven: u64,
     pub plausible: u64,
+    /// Stacks that proof refuted. No sample gets such a stack.
     pub refuted: u64,
-    /// What the samples stand for that have their stack by it.
+    /// The time of the samples that got their stack from this strategy.
     pub weight_ms: f64,
 }
 
-/// Samples whose two accounts differed in one way.
+/// Samples for which the stacks of two walkers differed in one way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgreementReport {
     pub samples: u64,
-    /// Those where proof refutes the one account, and the other.
+    /// Samples with a refuted stack by AsyncGetCallTrace.
     pub asgct_refuted: u64,
+    /// Samples with a refuted stack by Vouch's own walker.
     pub own_refuted: u64,
 }
 
-/// How much CPU time the signal handler took for a sample.
+/// The CPU time of the signal handler: percentiles and maximum of one sample, and the total.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct HandlerTime {
     pub p50: u64,
@@ -317,16 +317,17 @@ pub struct HandlerTime {
     pub total_ms: f64,
 }
 
-/// One thread under one name. Threads that share a track in the timeline have a row each.
+/// The samples of one thread under one name. Threads that share a track have separate rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ThreadReport {
     pub name: String,
     pub tid: u64,
-    /// What the kernel charged it; null if it was not asked in time.
+    /// The CPU time that the kernel charged to the thread. Null if the thread ended before the
+    /// agent read it.
     pub cpu_ms: Option<f64>,
-    /// What its samples stand for, whatever became of them; null where that is no time.
+    /// The time of its samples of all fates. Null if samples count no time.
     pub sampled_ms: Option<f64>,
-    /// Sampled of charged; null where nothing was charged.
+    /// Sampled time divided by charged time. Null if nothing was charged.
     pub conserved: Option<f64>,
     pub samples: u64,
     pub refuted: u64,
@@ -334,7 +335,7 @@ pub struct ThreadReport {
 }
 
 impl ThreadReport {
-    fn of(thread: &Thread, interval_ns: u64) -> Self {
+    fn new(thread: &Thread, interval_ns: u64) -> Self {
         let cpu_ms = thread.cpu_ns().map(millis);
         let tally = thread.tally();
         let sampled_ms = intervals_ms(tally.weight.sum(), interval_ns);
@@ -343,7 +344,7 @@ impl ThreadReport {
             tid: thread.tid(),
             cpu_ms,
             sampled_ms: Some(sampled_ms),
-            conserved: cpu_ms.and_then(|cpu_ms| Conservation::of(cpu_ms, sampled_ms).ratio),
+            conserved: cpu_ms.and_then(|cpu_ms| Conservation::new(cpu_ms, sampled_ms).ratio),
             samples: tally.samples.sum(),
             refuted: tally.samples.refuted,
             unwalked: tally.samples.unwalked,
@@ -352,17 +353,17 @@ impl ThreadReport {
 }
 
 impl TrustReport {
-    /// The report on a recording of this run.
-    pub fn of(recording: &Recording, run: Run) -> Self {
+    /// Returns the report on a recording of this run.
+    pub fn from_recording(recording: &Recording, run: Run) -> Self {
         let interval_ns = run.interval_ns;
         let tally = recording.tally();
         let in_ms = |weight| intervals_ms(weight, interval_ns);
         let threads: Vec<_> =
-            recording.threads().iter().map(|thread| ThreadReport::of(thread, interval_ns)).collect();
-        // Those whose time the kernel told.
+            recording.threads().iter().map(|thread| ThreadReport::new(thread, interval_ns)).collect();
+        // Only threads with a known CPU time count for conservation.
         let charged = threads.iter().filter_map(|thread| Some((thread.cpu_ms?, thread.sampled_ms?)));
         let (cpu, sampled) = charged.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
-        let contexts = ContextsReport::of(recording, interval_ns, run.contexts_left_out);
+        let contexts = ContextsReport::new(recording, interval_ns, run.contexts_left_out);
         let Delivered { signals, weight } = run.delivered;
         Self {
             run,
@@ -371,7 +372,7 @@ impl TrustReport {
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Some(Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) }),
             top_frame: TopFrameReport::from_recording(recording, interval_ns),
-            conservation: Conservation::of(cpu, sampled),
+            conservation: Conservation::new(cpu, sampled),
             contexts,
             threads,
             bytes_recorded: recording.bytes(),
@@ -379,12 +380,13 @@ impl TrustReport {
         }
     }
 
-    /// What shares are of: the time that samples stand for, or else their number.
+    /// Returns the base of all shares: the time of the samples, or their number if they count no
+    /// time.
     pub fn weights(&self) -> ByFate<f64> {
         self.weight_ms.map_or_else(|| self.samples.fates.map(float), |weight| weight.fates)
     }
 
-    /// Writes the report as JSON, for machines.
+    /// Writes the report as JSON.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         serde_json::to_writer_pretty(&mut out, self)?;

@@ -1,7 +1,8 @@
-//! The trust report of several runs: counts are added, and the worst stays the worst.
+//! Adds up the trust reports of several runs.
 //!
-//! It must never have a value that does not follow from the runs' values. Each struct is
-//! destructured with all of its fields, so that the compiler asks how a new field is added.
+//! Counts are summed, and maxima are the maximum of all runs. A value that does not follow from the
+//! runs' values must be missing. Each struct is destructured with all of its fields, so that a new
+//! field does not compile before it is added here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,24 +15,27 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
 use crate::plausible::PlausibleReport;
-use crate::proof::{Conservation, EdgeReport, LISTED, Power, RefutationReport, WitnessPower};
+use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
-    AgreementReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, THREADS, TrustReport,
+    AgreementReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, THREADS_OPTION,
+    TrustReport,
 };
 use crate::top_frame::{Counted, TopFrameReport};
 use crate::witness::{GradeReport, WitnessReport};
 
-/// Reports that become one, and the numbers that their refutations get in it.
+/// Adds reports into one, and renumbers their refutations.
 #[derive(Debug, Default)]
-pub struct Several {
+pub struct ReportSum {
     report: Option<TrustReport>,
-    refutations: HashMap<Place, usize>,
-    listed: usize,
+    /// The new number of each distinct refutation.
+    refutations: HashMap<RefutationKey, usize>,
+    /// The highest new number.
+    last_number: usize,
 }
 
-/// Refutations of two runs are the same if all of this is equal.
+/// The fields that are equal in two runs if they have the same refutation.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct RefutationKey {
     kind: Refutation,
     caller: String,
     bci: i32,
@@ -39,64 +43,63 @@ struct Place {
     found: String,
 }
 
-/// The numbers of a run's refutations in the report of all runs.
+/// Maps the numbers of one run's refutations to their numbers in the report on all runs.
 #[derive(Debug, Default)]
-pub struct Renumbered {
-    known: HashMap<usize, usize>,
+pub struct RefutationNumbers {
+    new_by_old: HashMap<usize, usize>,
 }
 
-impl Several {
-    /// Adds a run's report.
-    pub fn add(&mut self, mut report: TrustReport) -> Renumbered {
-        let mut renumbered = Renumbered::default();
+impl ReportSum {
+    /// Adds the report of one run.
+    pub fn add(&mut self, mut report: TrustReport) -> RefutationNumbers {
+        let mut numbers = RefutationNumbers::default();
         let Run { refutations, witness, .. } = &mut report.run;
         for refutation in refutations.iter_mut().chain(&mut witness.contradictions) {
             let RefutationReport { number, kind, caller, bci, expected, found, .. } = refutation;
-            let place = Place {
+            let key = RefutationKey {
                 kind: *kind,
                 caller: caller.clone(),
                 bci: *bci,
                 expected: expected.clone(),
                 found: found.clone(),
             };
-            let listed = &mut self.listed;
-            let new = *self.refutations.entry(place).or_insert_with(|| next(listed));
-            renumbered.known.insert(take(number), new);
+            let last_number = &mut self.last_number;
+            let new = *self.refutations.entry(key).or_insert_with(|| next(last_number));
+            numbers.new_by_old.insert(take(number), new);
             *number = new;
         }
         match &mut self.report {
             Some(all) => all.add(report),
             none => *none = Some(report),
         }
-        renumbered
+        numbers
     }
 
-    /// The number in the report of all for a run's number, also for one that the run's report left
-    /// out.
-    pub fn number(&mut self, of: &mut Renumbered, number: usize) -> usize {
-        let listed = &mut self.listed;
-        *of.known.entry(number).or_insert_with(|| next(listed))
+    /// Returns the new number of a run's refutation, even if the run's report does not list it.
+    pub fn number(&mut self, numbers: &mut RefutationNumbers, number: usize) -> usize {
+        let last_number = &mut self.last_number;
+        *numbers.new_by_old.entry(number).or_insert_with(|| next(last_number))
     }
 
-    /// The report of all runs. `wall` is from their first start to their last end.
+    /// Returns the report on all runs. `wall_ms` is the time from the first start to the last end.
     pub fn finish(self, wall_ms: f64) -> TrustReport {
         let mut report = self.report.unwrap_or_default();
         report.run.wall_ms = wall_ms;
         let Run { refutations, witness, .. } = &mut report.run;
         for listed in [refutations, &mut witness.contradictions] {
             listed.sort_by_key(|refutation| Reverse(refutation.count));
-            listed.truncate(LISTED);
+            listed.truncate(MAX_LISTED);
         }
         report
     }
 }
 
-fn next(listed: &mut usize) -> usize {
-    *listed += 1;
-    *listed
+fn next(last_number: &mut usize) -> usize {
+    *last_number += 1;
+    *last_number
 }
 
-/// What can be added to.
+/// Adds a value of another run.
 trait Add {
     fn add(&mut self, more: Self);
 }
@@ -116,10 +119,10 @@ impl Add for f64 {
 
 impl<T: Add> Add for BTreeMap<String, T> {
     fn add(&mut self, more: Self) {
-        for (key, figure) in more {
+        for (key, value) in more {
             match self.get_mut(&key) {
-                Some(known) => known.add(figure),
-                None => drop(self.insert(key, figure)),
+                Some(known) => known.add(value),
+                None => drop(self.insert(key, value)),
             }
         }
     }
@@ -135,7 +138,7 @@ impl<T: Add> Add for Option<T> {
     }
 }
 
-/// Adds two parts; `None` if one is unknown.
+/// Adds two values. The sum is `None` if one of them is unknown.
 fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     *all = all.take().zip(more).map(|(mut all, more)| {
         all.add(more);
@@ -143,7 +146,7 @@ fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     });
 }
 
-/// Adds a struct field by field. The compiler reports a field that is missing.
+/// Implements `Add` field by field. A missing field does not compile.
 macro_rules! add {
     ($($name:ident { $($field:ident),+ })+) => {
         $(impl Add for $name {
@@ -205,7 +208,7 @@ impl Add for EventReport {
 }
 
 impl Add for HandlerTime {
-    /// The percentiles of all samples cannot be computed, so each is the worst of the runs'.
+    /// Takes the highest percentile of all runs, because those of all samples are unknown.
     fn add(&mut self, Self { p50, p90, p99, max, total_ms }: Self) {
         self.p50 = self.p50.max(p50);
         self.p90 = self.p90.max(p90);
@@ -217,16 +220,16 @@ impl Add for HandlerTime {
 
 impl Add for Conservation {
     fn add(&mut self, Self { cpu_ms, sampled_ms, ratio: _ }: Self) {
-        *self = Self::of(self.cpu_ms + cpu_ms, self.sampled_ms + sampled_ms);
+        *self = Self::new(self.cpu_ms + cpu_ms, self.sampled_ms + sampled_ms);
     }
 }
 
 impl Add for ContextsReport {
-    /// Each run has only its most expensive values, so the sums of all are unknown.
-    fn add(&mut self, Self { with_ms, without_ms, met, left_out, kinds: _ }: Self) {
+    /// Removes the values: each run lists only its largest ones, so their sums are unknown.
+    fn add(&mut self, Self { with_ms, without_ms, sampled, left_out, kinds: _ }: Self) {
         self.with_ms.add(with_ms);
         self.without_ms.add(without_ms);
-        self.met.add(met);
+        self.sampled.add(sampled);
         self.left_out.add(left_out);
         self.kinds.clear();
     }
@@ -271,7 +274,7 @@ impl Add for WitnessReport {
 
 impl Add for Run {
     fn add(&mut self, more: Self) {
-        let threads_wanted = more.threads_wanted().map(str::to_owned);
+        let more_threads = more.threads_option().map(str::to_owned);
         let Self {
             vouch,
             // Runs that other profilers recorded are never added.
@@ -316,19 +319,23 @@ impl Add for Run {
             stacks_cut,
             contexts_left_out: _,
         } = more;
-        say(&mut self.vouch, &vouch, ", ");
-        say(&mut self.jdk, &jdk, ", ");
+        append_new(&mut self.vouch, &vouch, ", ");
+        append_new(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
-        say(&mut self.command, &command, "; ");
-        // A note about some of the runs would be wrong about all.
-        let wanted = [self.threads_wanted().map(str::to_owned), threads_wanted];
+        append_new(&mut self.command, &command, "; ");
+        // An option or a state of some runs only must not be reported of all.
+        let threads = [self.threads_option().map(str::to_owned), more_threads];
         if let Some(options) = options {
             union(self.options.get_or_insert_default(), options);
         }
-        if wanted[0] != wanted[1] {
-            self.options.iter_mut().for_each(|options| options.retain(|option| !option.starts_with(THREADS)));
-            let some =
-                wanted.into_iter().flatten().map(|wanted| format!("some of these runs have {wanted} alone"));
+        if threads[0] != threads[1] {
+            self.options
+                .iter_mut()
+                .for_each(|options| options.retain(|option| !option.starts_with(THREADS_OPTION)));
+            let some = threads
+                .into_iter()
+                .flatten()
+                .map(|threads| format!("some of these runs have {threads} alone"));
             union(&mut self.engine_notes, some.collect());
         }
         if self.engine_stopped != engine_stopped {
@@ -338,7 +345,7 @@ impl Add for Run {
                 vec!["some of these runs were sampled until the engine was stopped".to_owned()],
             );
         }
-        say(&mut self.engine, &engine, ", ");
+        append_new(&mut self.engine, &engine, ", ");
         union(&mut self.engine_notes, engine_notes);
         union(&mut self.warnings, warnings);
         self.interval_ns = self.interval_ns.min(interval_ns);
@@ -377,7 +384,7 @@ impl Add for Run {
 
 impl Add for TrustReport {
     fn add(&mut self, more: Self) {
-        // Only recordings of other profilers have another clock, or an event.
+        // Only recordings of other profilers have a clock or an event, and these are never added.
         let Self {
             run,
             clock: _,
@@ -404,7 +411,7 @@ impl Add for TrustReport {
 }
 
 impl Rate {
-    /// The mean of two runs, weighted by their CPU time.
+    /// Returns the mean of two runs, weighted by their CPU time.
     fn with(self, cpu_ms: f64, more: Self, more_cpu_ms: f64) -> Self {
         let all = cpu_ms + more_cpu_ms;
         let mean = |one: f64, other: f64| {
@@ -422,11 +429,11 @@ pub fn add_groups(known: &mut BTreeMap<String, GroupReport>, more: BTreeMap<Stri
     known.add(more);
 }
 
-/// Appends a word if it is not there yet.
-fn say(known: &mut String, more: &str, between: &str) {
+/// Appends `more` to a list in text form, unless the list contains it.
+fn append_new(known: &mut String, more: &str, between: &str) {
     if known.is_empty() {
         more.clone_into(known);
-    } else if !more.is_empty() && !known.split(between).any(|said| said == more) {
+    } else if !more.is_empty() && !known.split(between).any(|item| item == more) {
         known.push_str(between);
         known.push_str(more);
     }
@@ -440,7 +447,7 @@ fn union(known: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// The refutations of both, with those that are in both added up.
+/// Adds the refutations of another run. The counts of equal ones are added up.
 fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
     for refutation in more {
         match known.iter_mut().find(|known| known.number == refutation.number) {

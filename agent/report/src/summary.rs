@@ -1,9 +1,8 @@
-//! What a person reads after a run: by default four lines (`brief.rs`), and all that matters where
-//! that was asked for.
+//! The summary on stderr, and the rows of the front-end's panel.
 //!
-//! Each line must begin with `[vouch]`, since it stands among the program's own. What was asked for
-//! and refused, and what can harm the program, is in the first lines and never left out. What is as
-//! it should be is left out.
+//! By default the summary has four lines (`brief.rs`), and with `verbose` all others. Each line
+//! begins with `[vouch]`, since the program prints to the same stream. The first lines are the
+//! warnings, which are never omitted. Values without a problem are omitted.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,33 +11,33 @@ use vouch_recording::Fate;
 
 use crate::events;
 use crate::plausible::reason;
-use crate::proof::{LISTED, Power, RefutationReport};
+use crate::proof::{MAX_LISTED, Power, RefutationReport};
 use crate::report::{Rate, TrustReport};
 use crate::text::{duration, grouped, one_line, percent, plain, readable, times};
 use crate::time::float;
 use crate::top_frame::{Counted, TopFrameReport};
 use crate::witness::{GradeReport, WitnessReport};
 
-/// How much a summary says.
+/// The length of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// The warnings alone.
+    /// Only the warnings.
     Quiet,
-    /// With four more lines at most.
+    /// The warnings, and at most four lines.
     #[default]
     Brief,
-    /// With all that matters.
+    /// All lines.
     Verbose,
 }
 
-/// How a note begins that says what a recording with a limit has left out.
+/// The beginning of the note about samples that `recording-limit=` has removed.
 pub const LIMIT_REACHED: &str = "the recording reached its limit (recording-limit=)";
 
-/// The fates, the best first.
+/// All fates, the most trusted first.
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
-/// What stands before a fate's figures in the panel.
+/// Returns the label of a fate in the panel.
 fn title(fate: Fate) -> &'static str {
     match fate {
         Fate::Proven => "Proven",
@@ -54,16 +53,16 @@ fn title(fate: Fate) -> &'static str {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Files<'a> {
     pub all: &'a [&'a str],
-    /// The one to open, if any of them is for looking at.
+    /// The profile that the next command can open, if one was written.
     pub opens: Option<&'a str>,
 }
 
 impl TrustReport {
-    /// The summary, each line ended.
+    /// Returns the summary, with a line feed after each line.
     pub fn summary(&self, files: Files<'_>, detail: Detail) -> String {
         let mut lines = self.run.warnings.clone();
         lines.extend(self.sum_is_wrong());
-        let notes = self.notes_to_tell();
+        let notes = self.other_notes();
         match detail {
             Detail::Quiet => {}
             Detail::Brief => lines.extend(self.brief(files, notes.len())),
@@ -79,12 +78,12 @@ impl TrustReport {
             .collect()
     }
 
-    /// What the verbose summary has besides the notes.
+    /// Returns the lines that only the verbose summary has, except for the notes.
     fn details(&self) -> Vec<String> {
         let mut lines = vec![self.size(), self.fates()];
-        lines.extend(self.told_contexts());
+        lines.extend(self.contexts_line());
         lines.extend(
-            self.meanwhile().filter(|_| events::matter(&self.run)).map(|what| format!("meanwhile {what}")),
+            self.meanwhile().filter(|_| events::are_long(&self.run)).map(|what| format!("meanwhile {what}")),
         );
         lines.extend(self.certainty());
         lines.extend(self.worst().map(|worst| format!("refuted {worst}")));
@@ -93,12 +92,11 @@ impl TrustReport {
         lines
     }
 
-    /// The same as rows for the front-end's information panel; what there is nothing to say of is
-    /// left out.
+    /// Returns the rows of the front-end's information panel. Rows without a value are omitted.
     pub fn panel(&self) -> impl Iterator<Item = (&'static str, String)> {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
-            ("Contexts", self.told_contexts()),
+            ("Contexts", self.contexts_line()),
             ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
             ("Top frame", self.top_frame_shares()),
@@ -117,8 +115,8 @@ impl TrustReport {
         all.filter_map(|(label, value)| Some((label, value?)))
     }
 
-    /// `6,761 (30.6 %)`: its samples, and what share of the time they stand for, or of all samples;
-    /// none if there are none.
+    /// Returns the number and share of samples with this fate, as `6,761 (30.6 %)`. `None` if no
+    /// sample has it.
     fn fate(&self, fate: Fate) -> Option<String> {
         let samples = self.samples.fates.get(fate);
         let weights = self.weights();
@@ -126,11 +124,11 @@ impl TrustReport {
         (samples > 0).then(|| format!("{} ({})", grouped(samples), percent(share)))
     }
 
-    fn told_contexts(&self) -> Option<String> {
+    fn contexts_line(&self) -> Option<String> {
         self.contexts.line(self.weights().sum())
     }
 
-    /// What held the program up.
+    /// Returns a sentence about what delayed the program.
     fn meanwhile(&self) -> Option<String> {
         events::words(&self.run)
     }
@@ -145,7 +143,7 @@ impl TrustReport {
         let stride = rarer.map_or_else(String::new, |sampled| format!(" every {sampled:.0} us"));
         let of_threads = self
             .run
-            .threads_wanted()
+            .threads_option()
             .map_or_else(String::new, |threads| format!(" of the threads of {threads} alone,"));
         let stopped = if self.run.engine_stopped { " until it was stopped" } else { "" };
         let cpu = self.run.cpu_ms.map_or_else(String::new, |cpu_ms| format!("{} of CPU, ", duration(cpu_ms)));
@@ -160,11 +158,11 @@ impl TrustReport {
         )
     }
 
-    /// How many samples of each fate, and what share of the time they stand for.
+    /// Returns the number and share of samples of each fate.
     pub fn fates(&self) -> String {
         let parts: Vec<String> =
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
-        match self.run.threads_wanted() {
+        match self.run.threads_option() {
             _ if !parts.is_empty() => parts.join(" + "),
             Some(threads) if !self.run.engine_stopped => {
                 format!("no samples were taken of {threads}: no thread of such a name ran for an interval")
@@ -181,8 +179,8 @@ impl TrustReport {
         })
     }
 
-    /// How the top frames are known, why stacks are plausible, and what had no stack or has one by
-    /// recovery alone.
+    /// Returns a line with the certainty of top frames, the reasons for plausible and missing
+    /// stacks, and the share of recovered ones.
     fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
         let because =
@@ -193,7 +191,7 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The shares of proven and plausible stacks whose top frame is known well and not so well.
+    /// Returns the shares of proven and plausible stacks by the certainty of their top frames.
     fn top_frame_shares(&self) -> Option<String> {
         let TopFrameReport { exact, method_certain, approximate, not_judged } = self.top_frame;
         let amount = |counted: Counted| counted.weight_ms.unwrap_or_else(|| float(counted.samples));
@@ -211,13 +209,13 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join(" + "))
     }
 
-    /// The shares of all time that are plausible for one reason alone, and for several.
+    /// Returns the shares of all time that are plausible for exactly one reason, and for several.
     fn plausible_because(&self) -> Option<String> {
         const SHOWN: usize = 3;
         if self.run.plausible_because.is_empty() {
             return None;
         }
-        // Some reasons have the same words.
+        // Some reasons have the same text.
         let mut by_words = BTreeMap::<String, f64>::new();
         for (name, row) in &self.run.plausible_because {
             *by_words.entry(reason(name)).or_default() += row.alone_ms;
@@ -234,13 +232,14 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// The time whose stacks recovery has found.
+    /// Returns the share of time with a stack that recovery found.
     fn recovered(&self) -> Option<String> {
         let weight: f64 = self.run.recovery.values().map(|strategy| strategy.weight_ms).sum();
         let share = 100.0 * weight / self.weights().sum();
         (weight > 0.0).then(|| format!("{} has its stack by recovery", percent(share)))
     }
 
+    /// Returns the most frequent reasons for samples without a stack.
     fn reasons(&self) -> Option<String> {
         let mut codes: Vec<_> = self.run.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
         codes.sort_by_key(|&(_, &count)| Reverse(count));
@@ -250,7 +249,7 @@ impl TrustReport {
         (!codes.is_empty()).then(|| format!("{}{rest}", first.join(", ")))
     }
 
-    /// The refutation that most samples share.
+    /// Describes the most frequent refutation.
     fn worst(&self) -> Option<String> {
         let all = match self.run.refutations.as_slice() {
             [] => &self.run.witness.contradictions,
@@ -259,32 +258,32 @@ impl TrustReport {
         most_frequent(all, "the walk claimed")
     }
 
-    /// How far the checks themselves can be trusted: power, witness, conservation.
+    /// Returns a line on the quality of the checks: power, witness, conservation.
     fn checks(&self) -> Option<String> {
         let parts: Vec<String> =
             [self.noticed(), self.witnessed(), self.conserved()].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The power of proof.
+    /// Describes the power of proof.
     fn noticed(&self) -> Option<String> {
         Some(format!("proof notices {}", noticed(&self.run.power)?))
     }
 
-    /// Whether the samples stand for all of the time.
+    /// Returns the sampled part of the CPU time that the kernel charged.
     fn conserved(&self) -> Option<String> {
         let ratio = self.conservation.ratio?;
         Some(format!("sampled {} of the CPU time that the kernel charged", percent(100.0 * ratio)))
     }
 
-    /// What the JVM itself said about some of the samples.
+    /// Describes how samples compared with GetStackTrace.
     fn witnessed(&self) -> Option<String> {
         let WitnessReport { exact, all_but_top, root_only, contradicted, confirmed, .. } = &self.run.witness;
-        // Where proof refutes what the witness has not, it is what was not compared that is wrong:
-        // that is no confirmed stack.
-        let apart = confirmed.get("refuted").copied().unwrap_or(0);
-        let asked = (exact.asked + all_but_top.asked).saturating_sub(apart);
-        let agreed = (exact.agreed + all_but_top.agreed).saturating_sub(apart);
+        // If proof refutes a stack that the witness confirms, the error is in a frame that was not
+        // compared. Such a stack does not count as confirmed.
+        let refuted = confirmed.get("refuted").copied().unwrap_or(0);
+        let asked = (exact.asked + all_but_top.asked).saturating_sub(refuted);
+        let agreed = (exact.agreed + all_but_top.agreed).saturating_sub(refuted);
         if asked == 0 {
             let GradeReport { asked, agreed, .. } = root_only;
             let roots =
@@ -304,6 +303,7 @@ impl TrustReport {
         ))
     }
 
+    /// Returns a line about dropped samples, lost names and cut stacks.
     fn losses(&self) -> Option<String> {
         let dropped = self.samples.fates.dropped;
         let dropped = (dropped > 0).then(|| match self.limit_reached() {
@@ -330,40 +330,43 @@ impl TrustReport {
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
-    /// That it is the limit of the file that samples were left out for, and no want of room at
-    /// their time.
+    /// Returns the note that the recording reached its limit. Dropped samples then were removed
+    /// from the file, and no buffer was full.
     fn limit_reached(&self) -> Option<&String> {
         self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
     }
 
-    /// The engine's notes, without the warnings, and without what the losses have told already.
-    fn notes_to_tell(&self) -> Vec<String> {
-        let told = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
-        let is_told = |note: &String| Some(note) == told || self.run.warnings.contains(note);
-        self.run.engine_notes.iter().filter(|note| !is_told(note)).cloned().collect()
+    /// Returns the notes that no other line of the summary has.
+    fn other_notes(&self) -> Vec<String> {
+        let in_losses = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
+        let is_printed = |note: &String| Some(note) == in_losses || self.run.warnings.contains(note);
+        self.run.engine_notes.iter().filter(|note| !is_printed(note)).cloned().collect()
     }
 }
 
-/// The first of some refutations, which is the most frequent. `claimed` says who has what cannot
-/// be.
+/// Describes the first of some refutations, which is the most frequent one. `claimed` is the text
+/// before the wrong callee, such as "the walk claimed".
 pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> {
     let first = all.first()?;
     let RefutationReport { number, count, kind, caller, expected, found, .. } = first;
-    let place =
-        if caller.is_empty() { expected.clone() } else { format!("{caller}{}: {expected}", first.place()) };
+    let call = if caller.is_empty() {
+        expected.clone()
+    } else {
+        format!("{caller}{}: {expected}", first.position())
+    };
     let others = match all.len() {
         1 => String::new(),
-        many => format!(", the most frequent of {many}{}", if many == LISTED { " and more" } else { "" }),
+        many => format!(", the most frequent of {many}{}", if many == MAX_LISTED { " and more" } else { "" }),
     };
     Some(format!(
         "#{number} ({kind}, {}{others}): {}{}",
         times(*count),
-        readable(&place),
+        readable(&call),
         if found.is_empty() { String::new() } else { format!("; {claimed} {}", readable(found)) },
     ))
 }
 
-/// How much is noticed of what walks do wrong most often; the report has the others.
+/// Returns the power for the most important corruptions. The report has all of them.
 pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
     const SHOWN: [(&str, &str); 4] = [
         ("dropped_frames", "dropped frames"),
@@ -380,7 +383,7 @@ pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
 }
 
 impl Files<'_> {
-    /// What was written, and what to do with it.
+    /// Returns a line with the written files and the next command.
     pub fn line(self) -> Option<String> {
         let written = format!("wrote {}", self.all.join(", "));
         match self.opens {

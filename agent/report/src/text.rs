@@ -1,13 +1,13 @@
-//! Numbers as a person reads them.
+//! Formats numbers, names and other text for people.
 //!
-//! It must never be used for what a machine reads: that gets plain numbers.
+//! Files for machines must have plain numbers instead.
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -15,7 +15,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `8,250 ms` as `8.25 s`, with as many figures as mean something.
+/// Formats milliseconds with a fitting unit: `8250.0` as `8.25 s`.
 pub fn duration(ms: f64) -> String {
     match ms {
         _ if ms < 1.0 => format!("{:.0} µs", ms * 1000.0),
@@ -25,7 +25,7 @@ pub fn duration(ms: f64) -> String {
     }
 }
 
-/// A share, with as many figures as mean something; what is not all is never shown as all.
+/// Formats a percentage with one decimal place. A share below 100 % is never shown as 100 %.
 pub fn percent(share: f64) -> String {
     if share < 100.0 && share > 99.9 {
         format!("{:.2} %", (share * 100.0).floor() / 100.0)
@@ -34,25 +34,25 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// `once`, `2 times`.
+/// Formats a count as `once` or `2 times`.
 pub(crate) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
-/// How the packages of a JDK begin.
-const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
+/// The prefixes of the JDK's packages.
+const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
-/// True if a class of this name, or a method, is a JDK's, where nothing but the name is known.
+/// True if a class or method with this name is probably the JDK's.
 pub fn is_of_jdk(name: &str) -> bool {
-    JDK.iter().any(|package| name.starts_with(package))
+    JDK_PACKAGES.iter().any(|package| name.starts_with(package))
 }
 
-/// A text of somebody else's in one of the front-end's templates, in which braces have a meaning.
+/// Replaces the braces in a text for one of the front-end's templates, where they mark fields.
 pub fn in_template(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
 
-/// A text with methods in it, each as a person writes it: `a/b/C.d:(ILjava/lang/String;)V` as
+/// Rewrites each method in a text as in Java source: `a/b/C.d:(ILjava/lang/String;)V` becomes
 /// `a.b.C.d(int, String)`.
 pub fn readable(text: &str) -> String {
     text.split(' ').map(|word| method(word).unwrap_or_else(|| word.to_owned())).collect::<Vec<_>>().join(" ")
@@ -70,7 +70,7 @@ fn method(word: &str) -> Option<String> {
     Some(format!("{}({})", name.replace('/', "."), parameters.join(", ")))
 }
 
-/// The first type of a descriptor, without its package, and how much of the descriptor it is.
+/// Returns the first type of a descriptor, without its package, and its length in the descriptor.
 fn parameter(types: &str) -> Option<(String, usize)> {
     let simple = |name: &str| (name.to_owned(), 1);
     Some(match types.chars().next()? {
@@ -94,39 +94,39 @@ fn parameter(types: &str) -> Option<(String, usize)> {
     })
 }
 
-/// A text on one line, without what a terminal would obey: names and values may hold any character.
+/// Replaces all control characters by U+FFFD. Names and values may contain any character, and a
+/// terminal would execute these.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|letter| if obeyed(letter) { '\u{fffd}' } else { letter }).collect()
+    text.chars().map(|letter| if is_control(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// The same for what is refused: which letter a terminal would obey is told, since that may be what
-/// is wrong.
+/// Escapes all control characters, for error messages: such a character may be the mistake.
 pub fn escaped(text: &str) -> String {
-    let mut told = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
-        if obeyed(letter) {
-            told.extend(letter.escape_default());
+        if is_control(letter) {
+            escaped.extend(letter.escape_default());
         } else {
-            told.push(letter);
+            escaped.push(letter);
         }
     }
-    told
+    escaped
 }
 
-/// Control characters, line separators, and what turns the direction of writing.
-fn obeyed(letter: char) -> bool {
+/// True for control characters, line separators, and marks that change the direction of text.
+fn is_control(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text of at most so many characters.
-pub fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Cuts a text to at most `max_chars` characters. An ellipsis follows a cut text.
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
-/// A text on one line.
+/// Joins the lines of a text with spaces.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_not_there_and_can_be_told() {
+    fn control_characters_are_replaced_or_escaped() {
         let text = "Größe\u{1b}[31m\n\u{202e}";
         assert_eq!(plain(text), "Größe\u{fffd}[31m\u{fffd}\u{fffd}");
         assert_eq!(escaped(text), r"Größe\u{1b}[31m\n\u{202e}");

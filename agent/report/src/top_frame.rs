@@ -1,27 +1,28 @@
-//! How the top frames of stacks are known.
+//! How certain the top frames of stacks are.
 
 use serde::{Deserialize, Serialize};
 use vouch_recording::{Certainty, Recording};
 
 use crate::time::intervals_ms;
 
-/// How the top frames of proven and plausible stacks are known.
+/// The samples of proven and plausible stacks, by the certainty of their top frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopFrameReport {
+    /// The methods and the line are certain.
     pub exact: Counted,
     /// The methods are certain, the line is not.
     pub method_certain: Counted,
     /// The methods on top are the best guess.
     pub approximate: Counted,
-    /// Nothing is known of the code: it is another profiler's recording, or an old one.
+    /// Nothing is known about the code, as in another profiler's recording or in an old one.
     pub not_judged: Counted,
 }
 
-/// Samples and their time.
+/// A number of samples, and their time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     pub samples: u64,
-    /// Null where samples stand for no time.
+    /// Null if samples count no time.
     pub weight_ms: Option<f64>,
 }
 
@@ -40,7 +41,7 @@ impl TopFrameReport {
         }
     }
 
-    /// The same where samples stand for no time.
+    /// Removes the times, for samples that count none.
     #[must_use]
     pub fn without_time(self) -> Self {
         let counted = |Counted { samples, .. }| Counted { samples, weight_ms: None };

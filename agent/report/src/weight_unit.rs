@@ -1,7 +1,7 @@
-//! What samples' weights count.
+//! The unit of samples' weights: a time, or occurrences of an event.
 //!
-//! It must never call a time CPU time that may be another, or have counts of another event for a
-//! time.
+//! A time of an unknown clock must never be called CPU time. Counts of an event must never be shown
+//! as a time.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use crate::time::float;
 pub const CPU_TIME: &str = "CPU time";
 
 impl TrustReport {
-    /// The same of samples that another profiler has taken by this clock, or by an event that is no
-    /// time: then none of its figures is one.
+    /// Sets the clock or the event by which another profiler took the samples. With an event all
+    /// times become null, because the samples count none.
     #[must_use]
     pub fn taken_by(mut self, clock: Option<Clock>, event: Option<String>) -> Self {
         if event.is_some() {
@@ -27,8 +27,8 @@ impl TrustReport {
         Self { clock, event, ..self }
     }
 
-    /// What its samples' weights count, in words: of another profiler's what is told of its clock,
-    /// and no more.
+    /// Returns what the samples' weights count, as text. For another profiler with an unknown clock
+    /// it is just "time".
     pub fn time(&self) -> Cow<'static, str> {
         match (&self.event, self.clock, &self.run.recorder) {
             (Some(event), _, _) => format!("samples of {}", plain(event)).into(),
@@ -38,7 +38,7 @@ impl TrustReport {
         }
     }
 
-    /// For so many milliseconds a weight of one stands; `None`: for no time.
+    /// Returns the milliseconds of one unit of weight. `None` if the weights count no time.
     pub fn interval_ms(&self) -> Option<f64> {
         self.event.is_none().then(|| float(self.run.interval_ns) / 1e6)
     }
@@ -49,11 +49,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_called_what_it_is_known_to_be() {
+    fn only_a_known_clock_gives_a_time_its_name() {
         let time = |clock, recorder: Option<&str>| {
             let mut report = TrustReport { clock, ..TrustReport::default() };
             report.run.recorder = recorder.map(str::to_owned);
-            // As a profile's reader has it.
+            // Readers of a profile deserialise the report.
             let text = serde_json::to_string(&report).unwrap();
             serde_json::from_str::<TrustReport>(&text).unwrap().time()
         };
@@ -64,14 +64,14 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_another_event_is_no_time() {
+    fn counts_of_an_event_have_no_time() {
         let report = TrustReport { weight_ms: Some(crate::Signals::default()), ..TrustReport::default() };
         let by = |event: Option<&str>| report.clone().taken_by(None, event.map(str::to_owned));
         let counts = by(Some("cache-\u{1b}misses"));
         assert_eq!(counts.time(), "samples of cache-\u{fffd}misses");
         assert_eq!((counts.interval_ms(), by(None).interval_ms()), (None, Some(0.0)));
-        let told = serde_json::to_value(&counts).unwrap();
-        assert!(told["weight_ms"].is_null() && told["contexts"]["without_ms"].is_null(), "{told}");
+        let json = serde_json::to_value(&counts).unwrap();
+        assert!(json["weight_ms"].is_null() && json["contexts"]["without_ms"].is_null(), "{json}");
         assert!(by(None).weight_ms.is_some());
     }
 }

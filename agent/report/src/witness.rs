@@ -1,4 +1,4 @@
-//! What witnesses found: samples that were compared with GetStackTrace.
+//! The report's part about witnesses: samples that were compared with GetStackTrace.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::proof::{RefutationReport, WitnessPower};
 
-/// Samples that were compared with GetStackTrace.
+/// The results of comparing samples with GetStackTrace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WitnessReport {
     pub asked: u64,
-    /// The thread did not run between walk and witness: every frame was compared.
+    /// Witnesses that compare every frame. The thread did not run between walk and witness.
     pub exact: GradeReport,
-    /// The thread ran to its next safepoint poll: every frame outside of its topmost compiled frame
-    /// was compared.
+    /// Witnesses that compare every frame except for the topmost compiled one. The thread ran to
+    /// its next safepoint poll.
     pub all_but_top: GradeReport,
-    /// The thread may have run anywhere: only the roots were compared.
+    /// Witnesses that compare only the roots. The thread may have run anywhere.
     pub root_only: GradeReport,
-    /// Why only the roots were compared: `late` (the handler did not see that the thread would
+    /// Reasons for comparing only the roots: `late` (the handler did not see that the thread would
     /// stop), `unplaced` (the code on top is unknown), `elsewhere` (the walk has another method
-    /// there), `top_alone` (there is no other frame), `carrier` (a virtual thread was mounted).
+    /// there), `top_alone` (the stack has no other frame), `carrier` (a virtual thread was
+    /// mounted).
     pub root_only_because: BTreeMap<String, u64>,
-    /// Threads that had no stack any more.
+    /// Threads that had ended before GetStackTrace.
     pub gone: u64,
     /// Samples that agree with a witness of the grades `exact` and `all_but_top`, by the fate that
-    /// proof alone had found.
+    /// proof alone gave them.
     pub confirmed: BTreeMap<String, u64>,
-    /// Samples that differ from such a witness, by the same fates.
+    /// Samples that differ from a witness of these grades, by the same fates.
     pub contradicted: BTreeMap<String, u64>,
     /// The most frequent contradictions, with both stacks.
     pub contradictions: Vec<RefutationReport>,
-    /// How many differed in each way. What begins with `root_` is about roots.
+    /// Differences by their kind. Kinds that begin with `root_` are about roots.
     pub differences: BTreeMap<String, u64>,
-    /// How many corrupted stacks proof, the witness, and the two together noticed, by corruption.
+    /// The power of proof and of witnesses, by corruption.
     pub power: BTreeMap<String, WitnessPower>,
-    /// CPU time of the agent for all witnesses, the same again for the threads that walked for
-    /// them, and the wall time for which threads were kept.
+    /// The cost of all witnesses. It is the agent's CPU time, as much again for the threads that
+    /// GetStackTrace stopped, and the wall-clock time for which handlers slept.
     pub took_ms: f64,
+    /// The highest cost of one witness.
     pub longest_ms: f64,
-    /// The wall time alone for which threads were kept.
+    /// The wall-clock time for which handlers slept.
     pub stayed_ms: f64,
+    /// The longest sleep of one handler.
     pub longest_stay_ms: f64,
 }
 
@@ -49,14 +52,15 @@ pub struct GradeReport {
     pub asked: u64,
     /// Witnesses without a difference.
     pub agreed: u64,
-    /// Frames that were compared, and frames that were not.
+    /// Frames that were compared.
     pub frames: u64,
+    /// Frames that were not compared.
     pub frames_left_out: u64,
 }
 
 impl GradeReport {
-    /// Counts a witness with this many differences, of a walk with this many frames. The first
-    /// `left_out` frames were not compared.
+    /// Counts a witness of a walk with `frames` frames. The first `left_out` of them were not
+    /// compared.
     pub fn count(&mut self, differences: usize, frames: usize, left_out: usize) {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         self.asked += 1;

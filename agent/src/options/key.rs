@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
-use vouch_report::options::pattern::Place;
-use vouch_report::options::{Beside, Key, WORDS, offered, terminal};
+use vouch_report::options::pattern::PatternValues;
+use vouch_report::options::{AllowedWith, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
 
 use super::value::{choice, count, length, rate, size};
@@ -34,7 +34,7 @@ pub fn apply(
     options: &mut Options,
     name: &str,
     value: Option<&str>,
-    place: &Place<'_>,
+    place: &PatternValues<'_>,
     words: &mut u32,
 ) -> Result<(), String> {
     let Some(value) = value else {
@@ -162,14 +162,14 @@ fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String
 pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
     let (word, allowed) = match verb {
         Verb::Start => return Vec::new(),
-        Verb::Stop => ("stop", Some(Beside::Writing)),
-        Verb::Dump => ("dump", Some(Beside::Writing)),
+        Verb::Stop => ("stop", Some(AllowedWith::Writing)),
+        Verb::Dump => ("dump", Some(AllowedWith::Writing)),
         Verb::Status => ("status", None),
         Verb::Groups => ("groups", None),
         Verb::Check => ("check", None),
-        Verb::Lab => ("lab", Some(Beside::Lab)),
+        Verb::Lab => ("lab", Some(AllowedWith::Lab)),
     };
-    let is_allowed = |key: &Key| key.beside == Beside::Any || Some(key.beside) == allowed;
+    let is_allowed = |key: &Key| key.allowed_with == AllowedWith::Any || Some(key.allowed_with) == allowed;
     let wrong = seen.iter().filter(|key| !vouch_report::options::find(key).is_some_and(is_allowed));
     wrong
         .map(|key| format!("{key} has no meaning beside {word}: give it when the recording starts"))
@@ -191,27 +191,27 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn profile_path(value: &str, place: &Place<'_>) -> Result<(PathBuf, &'static Format), String> {
+fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), String> {
     let path = place.expand_own(value)?;
     let format = Format::of(&path)
         .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
     Ok((PathBuf::from(path), format))
 }
 
-fn recording_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
+fn recording_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, String> {
     let path = place.expand(value)?;
     let why = "must end in .jfr: the file that the JVM's Flight Recorder writes";
     if path.ends_with(".jfr") { Ok(PathBuf::from(path)) } else { Err(why.to_owned()) }
 }
 
-fn source_paths(value: &str, place: &Place<'_>) -> Result<Vec<PathBuf>, String> {
+fn source_paths(value: &str, place: &PatternValues<'_>) -> Result<Vec<PathBuf>, String> {
     let parts = value.split(':').filter(|part| !part.is_empty());
     let paths: Vec<PathBuf> =
         parts.map(|part| place.expand(part).map(PathBuf::from)).collect::<Result<_, _>>()?;
     if paths.is_empty() { Err("must be paths, with : between them".to_owned()) } else { Ok(paths) }
 }
 
-fn report_path(value: &str, place: &Place<'_>) -> Result<PathBuf, String> {
+fn report_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, String> {
     let path = place.expand_own(value)?;
     if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err("must end in .json".to_owned()) }
 }

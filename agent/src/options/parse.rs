@@ -1,7 +1,7 @@
 //! Reads an option text.
 
 use vouch_report::Detail;
-use vouch_report::options::pattern::Place;
+use vouch_report::options::pattern::PatternValues;
 
 use super::fields::Options;
 use super::key;
@@ -18,7 +18,7 @@ pub enum Request {
 
 /// Reads an option text. Mistakes do not end the reading: the caller may find more of them, and
 /// tells all at once.
-pub fn parse(text: &str, place: &Place<'_>) -> Request {
+pub fn parse(text: &str, place: &PatternValues<'_>) -> Request {
     let mut options = Options::default();
     let mut mistakes = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -38,7 +38,7 @@ pub fn parse(text: &str, place: &Place<'_>) -> Request {
             mistakes.push(mistake);
         } else if value.is_some() {
             let key = vouch_report::options::find(name);
-            if !key.is_some_and(|key| key.again) && seen.contains(&name) {
+            if !key.is_some_and(|key| key.is_repeatable) && seen.contains(&name) {
                 mistakes.push(format!("{name} is set twice: set it once"));
             }
             if key.is_some_and(|key| key.alters() && key.default != value) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use vouch_formats::Format;
 use vouch_report::Detail;
-use vouch_report::options::pattern::Place;
+use vouch_report::options::pattern::PatternValues;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::{self, STRATEGIES};
 
@@ -20,7 +20,12 @@ fn read(text: &str) -> Request {
     let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());
     parse(
         text,
-        &Place { pid: 42, time: Some("20260102-030405".to_owned()), variable: &variable, inherited: false },
+        &PatternValues {
+            pid: 42,
+            time: Some("20260102-030405".to_owned()),
+            variable: &variable,
+            inherited: false,
+        },
     )
 }
 

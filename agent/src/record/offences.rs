@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
 use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
-use vouch_report::{Account, LISTED, RefutationReport, sign};
+use vouch_report::{MAX_LISTED, RefutationReport, WitnessStack, sign};
 use vouch_sample::{Bci, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, called, listing};
 
@@ -183,7 +183,7 @@ impl Offences {
         let mut all: Vec<_> =
             self.all.iter().filter(|offence| offence.count > 0 && of(offence.kind)).collect();
         all.sort_by_key(|offence| Reverse(offence.count));
-        all.truncate(LISTED);
+        all.truncate(MAX_LISTED);
         all.into_iter()
             .filter_map(|offence| {
                 let (_, report) = offence.told.as_ref()?;
@@ -247,7 +247,7 @@ fn tell(
         let Contradiction { exact, stack } = contradiction;
         let parts = stack.len().checked_sub(contradiction.same(walk.frames) + 1);
         let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
-        Account { grade, stack: around(Stack::whole(stack), parts, jvm).0 }
+        WitnessStack { grade, stack: around(Stack::whole(stack), parts, jvm).0 }
     });
     let code = place.and_then(|place| Some(listing(prover.known(place.method())?, place.bci(), AROUND)));
     RefutationReport {

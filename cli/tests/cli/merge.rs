@@ -19,7 +19,7 @@ const ORDER: i64 = 100;
 fn profile() -> Vec<u8> {
     let recording = Recording::new();
     let run = Run { interval_ns: MS, ..Run::default() };
-    let report = TrustReport::of(&recording, run);
+    let report = TrustReport::from_recording(&recording, run);
     let meta = Meta { started_ns: 0, ended_ns: 50 * MS, report, ..Meta::default() };
     let mut bytes = Vec::new();
     Format::of(".json").unwrap().write(&recording, &meta, &mut bytes).unwrap();

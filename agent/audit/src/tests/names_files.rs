@@ -56,7 +56,7 @@ fn a_call_that_no_method_of_a_name_makes_is_refuted_and_shown() {
     assert_eq!((refutation.kind, refutation.line), (Refutation::OtherCallee, Some(0)));
     assert_eq!(refutation.expected, "invokestatic Shop.open:()V or invokedynamic run:()Ljava/lang/Runnable;");
     assert_eq!(refutation.stack, ["Cart.clear(Written.java)", "Main.main(Written.java)"]);
-    assert_eq!(refutation.place(), "");
+    assert_eq!(refutation.position(), "");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_line_says_which_of_a_methods_calls_it_was() {
     assert_eq!(fates(&report), ByFate { proven: 14, refuted: 3, ..ByFate::default() });
     let [refutation] = &report.refutations[..] else { panic!("{:?}", report.refutations) };
     assert_eq!((refutation.line, &*refutation.expected), (Some(30), "invokestatic Cart.sum:()V"));
-    assert_eq!(refutation.place(), " in line 30");
+    assert_eq!(refutation.position(), " in line 30");
     assert_eq!(refutation.stack[1], "Shop.open(Written.java:30)");
 }
 

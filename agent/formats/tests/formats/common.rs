@@ -22,7 +22,7 @@ pub fn meta() -> Meta {
         ended_ns: START_NS + 1_000_000_000,
         pid: 4242,
         process_name: "java".into(),
-        report: TrustReport::of(
+        report: TrustReport::from_recording(
             &Recording::new(),
             Run { jdk: "OpenJDK 25".into(), interval_ns: 1_000_000, names_lost: 3, ..Run::default() },
         ),

@@ -40,7 +40,7 @@ fn a_full_disk_is_reported_as_such() {
     let full = || Disk { room: 3, largest: 0 };
     // With one sample all fits in a buffer, and the disk is met at its last flush.
     for recording in [recording(1), recording(100_000)] {
-        let report = TrustReport::of(&recording, Run::default());
+        let report = TrustReport::from_recording(&recording, Run::default());
         let results = [
             write(&recording, ".json", &mut full()),
             write(&recording, ".folded", &mut full()),

@@ -19,7 +19,7 @@ fn what_was_recorded_is_read_again() {
     run.delivered = last.delivered;
     run.unwalked = [("unknown_Java".to_owned(), 40)].into();
     run.refuted = [("other_callee".to_owned(), 40)].into();
-    let report = TrustReport::of(&recording, run);
+    let report = TrustReport::from_recording(&recording, run);
     let expected = Meta { report, ..last.meta };
     let (read, written) = (profile(&again, &meta), profile(&recording, &expected));
     let differs = read.bytes().zip(written.bytes()).position(|(one, other)| one != other);

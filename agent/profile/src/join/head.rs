@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::document::{Part, Wrong};
 use serde_json::{Value, json};
-use vouch_report::{Renumbered, Several, TrustReport, grouped};
+use vouch_report::{RefutationNumbers, ReportSum, TrustReport, grouped};
 
 use crate::join::clock::{Clock, shifted};
 use crate::join::contexts::Contexts;
@@ -27,7 +27,7 @@ const OWN: [&str; 2] = ["vouchProcess", "vouchAnchors"];
 pub struct Head {
     interval_ms: f64,
     first: Option<Part>,
-    reports: Several,
+    reports: ReportSum,
     span_ms: [f64; 2],
     products: Vec<String>,
     arguments: Vec<String>,
@@ -42,7 +42,7 @@ impl Head {
         Self {
             interval_ms,
             first: None,
-            reports: Several::default(),
+            reports: ReportSum::default(),
             span_ms: [f64::INFINITY, f64::NEG_INFINITY],
             products: Vec::new(),
             arguments: Vec::new(),
@@ -54,7 +54,7 @@ impl Head {
 
     /// Adds a profile's report; how many samples of Java it has, and how its refutations are
     /// numbered.
-    pub fn report(&mut self, meta: &Part) -> Result<(u64, Renumbered), Wrong> {
+    pub fn report(&mut self, meta: &Part) -> Result<(u64, RefutationNumbers), Wrong> {
         let report: TrustReport = meta.get("vouch").map_err(|wrong| {
             format!("it has no trust report that this version of vouch can read: {wrong}")
         })?;
@@ -71,7 +71,7 @@ impl Head {
     }
 
     /// What a profile's number of a refutation is in that of all.
-    pub fn number(&mut self, numbers: &mut Renumbered, number: usize) -> usize {
+    pub fn number(&mut self, numbers: &mut RefutationNumbers, number: usize) -> usize {
         self.reports.number(numbers, number)
     }
 

@@ -88,7 +88,7 @@ impl Process {
             started_ns,
             ended_ns: started_ns + 1_000 * MS,
             started_unix_ns: self.booted_unix_ms * MS + started_ns,
-            report: TrustReport::of(&self.recording, run),
+            report: TrustReport::from_recording(&self.recording, run),
             ..Meta::default()
         };
         let mut text = Vec::new();

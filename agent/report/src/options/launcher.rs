@@ -1,7 +1,7 @@
-//! The command line of the `java` launcher: where the JVM's own options end and the program begins.
+//! Splits the command line of the `java` launcher into the JVM's options and the program.
 
-/// The launcher's options whose value is a word of its own.
-const VALUED: [&str; 14] = [
+/// The launcher's options that take the next argument as their value.
+const OPTIONS_WITH_VALUE: [&str; 14] = [
     "-cp",
     "-classpath",
     "--class-path",
@@ -18,19 +18,19 @@ const VALUED: [&str; 14] = [
     "--describe-module",
 ];
 
-/// What stands between them and the program: `-jar` and the like are the beginning of the program.
+/// True for `-jar` and the like, with which the program begins.
 pub fn is_program(word: &str) -> bool {
     matches!(word, "-jar" | "-m" | "--module") || word.starts_with("--module=")
 }
 
-/// The JVM's options and the program's words, of the words behind the launcher.
+/// Splits the launcher's arguments into the JVM's options and the program with its arguments.
 pub fn split<S: AsRef<str>>(words: &[S]) -> (&[S], &[S]) {
     let mut at = 0;
     while let Some(word) = words.get(at).map(AsRef::as_ref)
         && word.starts_with(['-', '@'])
         && !is_program(word)
     {
-        at += if VALUED.contains(&word) { 2 } else { 1 };
+        at += if OPTIONS_WITH_VALUE.contains(&word) { 2 } else { 1 };
     }
     words.split_at(at.min(words.len()))
 }

@@ -1,32 +1,34 @@
-//! The patterns in a file's name: `%p`, `%t`, `%{NAME}` and `%%`.
+//! Replaces the patterns in file names: `%p`, `%t`, `%{NAME}` and `%%`.
 //!
-//! What they stand for comes from outside: the process is asked by whoever lives in it.
+//! The caller passes the values, so this module does not depend on a process.
 
-/// What the patterns stand for in a process.
+/// The values of the patterns in one process.
 #[expect(missing_debug_implementations, reason = "it borrows a function")]
-pub struct Place<'a> {
+pub struct PatternValues<'a> {
+    /// The value of `%p`.
     pub pid: u32,
-    /// When the agent was loaded, fit for a file's name; another process does not know it.
+    /// The value of `%t`: when the agent was loaded. `None` outside of the recorded JVM.
     pub time: Option<String>,
+    /// Returns the value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The options came through the environment, which every JVM reads that a command starts.
+    /// True if the options came through the environment, where all JVMs of a command find them.
     pub inherited: bool,
 }
 
-impl Place<'_> {
-    /// Replaces the patterns in the name of a file to be written: two JVMs that have the same
-    /// options must not write one file.
+impl PatternValues<'_> {
+    /// Replaces the patterns in the name of an output file. If several JVMs have the same options,
+    /// it adds the process id, so that they do not write the same file.
     pub fn expand_own(&self, name: &str) -> Result<String, String> {
         let (path, has_pid) = self.replace(name)?;
         Ok(if self.inherited && !has_pid { before_ending(&path, &format!("-{}", self.pid)) } else { path })
     }
 
-    /// Replaces the patterns in `text`.
+    /// Replaces the patterns in a text.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         self.replace(text).map(|(path, _)| path)
     }
 
-    /// The same; and whether the process's number is in it.
+    /// Replaces the patterns. The second part is true if the text contains the process id.
     fn replace(&self, text: &str) -> Result<(String, bool), String> {
         if text.is_empty() {
             return Err("a file name is missing".to_owned());
@@ -64,19 +66,19 @@ impl Place<'_> {
     }
 }
 
-/// A name that stands for itself.
+/// Escapes a name, so that replacing patterns does not change it.
 pub fn escaped(name: &str) -> String {
     name.replace('%', "%%")
 }
 
-/// A file's name with the process's number in it, so that each of several JVMs has a file of its
-/// own: `a.json.gz` → `a-%p.json.gz`.
+/// Adds `%p` to a file name without it, so that each JVM writes another file: `a.json.gz` becomes
+/// `a-%p.json.gz`.
 pub fn of_each_process(name: &str) -> String {
     if name.replace("%%", "").contains("%p") { name.to_owned() } else { before_ending(name, "-%p") }
 }
 
-/// `a.json.gz` → `a-4711.json.gz`. A name without an ending, or whose ending a variable has, stays
-/// as it is.
+/// Inserts a text before the ending of a file name: `a.json.gz` becomes `a-4711.json.gz`. A name
+/// with no ending, or with the ending in a variable, stays the same.
 fn before_ending(name: &str, word: &str) -> String {
     let file = name.rfind('/').map_or(0, |slash| slash + 1);
     let end = if name.ends_with(".gz") { name.len() - ".gz".len() } else { name.len() };
@@ -89,10 +91,10 @@ fn before_ending(name: &str, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, of_each_process};
+    use super::{PatternValues, of_each_process};
 
     #[test]
-    fn each_process_has_a_file_of_its_own() {
+    fn each_process_has_a_separate_file() {
         for (name, own) in [
             ("a.json.gz", "a-%p.json.gz"),
             ("/prof.d/a.b.html", "/prof.d/a.b-%p.html"),
@@ -105,18 +107,22 @@ mod tests {
             assert_eq!(of_each_process(name), own);
         }
         let variable = |_: &str| Some("/p/x.json.gz".to_owned());
-        let place =
-            |inherited| Place { pid: 7, time: Some("now".to_owned()), variable: &variable, inherited };
+        let values = |inherited| PatternValues {
+            pid: 7,
+            time: Some("now".to_owned()),
+            variable: &variable,
+            inherited,
+        };
         for (name, own) in [
             ("%{OUT}", "/p/x-7.json.gz"),
             ("a-%p.json", "a-7.json"),
             ("a-%t.json", "a-now-7.json"),
             ("100%%pure.json", "100%pure-7.json"),
         ] {
-            assert_eq!(place(true).expand_own(name).as_deref(), Ok(own));
+            assert_eq!(values(true).expand_own(name).as_deref(), Ok(own));
         }
-        assert_eq!(place(false).expand_own("%{OUT}").as_deref(), Ok("/p/x.json.gz"));
-        let elsewhere = Place { time: None, ..place(false) };
+        assert_eq!(values(false).expand_own("%{OUT}").as_deref(), Ok("/p/x.json.gz"));
+        let elsewhere = PatternValues { time: None, ..values(false) };
         assert_eq!(elsewhere.expand_own("100%%true-%p.json").as_deref(), Ok("100%true-7.json"));
         assert!(elsewhere.expand_own("a-%t.json").is_err());
     }

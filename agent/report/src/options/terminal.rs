@@ -1,36 +1,37 @@
-//! A terminal, as the agent has it: a folder that a command of `vouch` made for it, since what the
-//! JVM writes on its stderr is read where nobody waits for it.
+//! The names in the folder through which the agent answers a command of `vouch`.
 //!
-//! It belongs to the JVM's user, who alone may look into it. The command has it locked (flock) for
-//! as long as it waits; from then on the agent speaks on stderr again.
+//! The user of `vouch attach` does not see the JVM's stderr, so the command makes a folder for the
+//! agent's messages. Only the JVM's user may read it. The command holds a lock (flock) on it. When
+//! the lock is released, the agent prints on stderr again.
 
 use std::str::FromStr;
 
-/// The option that leads to it.
+/// The option with the folder's path.
 pub const KEY: &str = "terminal";
 
-/// What would be said on stderr, in lines.
-pub const SAID: &str = "said";
-/// What is being recorded, in one line that is written over, and at the end how it ended.
+/// The file with the lines that would otherwise go to stderr.
+pub const MESSAGES: &str = "said";
+/// The file with one line about the recording. The agent overwrites the line, at last with an
+/// [`End`].
 pub const STATE: &str = "state";
-/// How long the line of the state is, with the spaces that fill it and its end.
+/// The length of the state's line in bytes, with its padding and line feed.
 pub const STATE_LENGTH: usize = 200;
-/// The files that would be left of recordings if their JVMs were killed: a line behind each of
-/// these two words.
+/// The file with the names of recordings on disk, which remain if the JVM is killed. Each line is
+/// [`BEGUN`] or [`ENDED`] and a path.
 pub const RECORDINGS: &str = "recordings";
 pub const BEGUN: &str = "begun ";
 pub const ENDED: &str = "ended ";
-/// A file of this name says that the folder is to stay.
+/// If a file with this name exists, the folder must not be removed.
 pub const KEPT: &str = "kept";
 
-/// How a recording ended.
+/// The way in which a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All of it was written.
+    /// All files were written.
     Written,
-    /// Not all of it.
+    /// Some file was not written.
     Lost,
-    /// It never began.
+    /// The recording never began.
     Nothing,
 }
 
@@ -41,7 +42,7 @@ const ENDS: [(End, &str); 3] = [
 ];
 
 impl End {
-    /// The line of the state.
+    /// Returns the last line of the state file.
     pub fn line(self) -> &'static str {
         ENDS.iter().find(|(end, _)| *end == self).map_or("", |(_, line)| line)
     }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_told_from_a_state() {
+    fn an_end_differs_from_a_running_state() {
         for (end, _) in ENDS {
             assert_eq!(end.line().parse(), Ok(end));
         }

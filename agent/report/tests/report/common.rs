@@ -1,5 +1,4 @@
-//! A recording with samples of each fate, and reports of it: of a run of which little is known, and
-//! with what proof has to say.
+//! A recording with samples of each fate, and reports on it.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 pub mod contexts;
@@ -18,7 +17,8 @@ pub use recordings::{START_NS, busy_thread, sample, stack};
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
-/// Two threads; of each fate one sample more than of the one before, each of weight 2.
+/// A recording of two threads. Each fate has one sample more than the fate before. Each sample has
+/// the weight 2.
 pub fn recording() -> Recording {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
@@ -37,15 +37,15 @@ pub fn recording() -> Recording {
 }
 
 pub fn report() -> TrustReport {
-    TrustReport::of(&recording(), run(28, 56))
+    TrustReport::from_recording(&recording(), run(28, 56))
 }
 
-/// A run of which nothing is known but its signals.
+/// A run with signals and no other values.
 pub fn run(signals: u64, weight: u64) -> Run {
     Run { delivered: Delivered { signals, weight }, interval_ns: 1_000_000, ..Run::default() }
 }
 
-/// The same with what proof has to say.
+/// The report on [`recording`], with a refutation and the results of proof.
 pub fn proven_report() -> TrustReport {
     let refutation = RefutationReport {
         number: 4,

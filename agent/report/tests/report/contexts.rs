@@ -1,4 +1,4 @@
-//! Whose CPU time it was, as the report adds it up.
+//! Tests of the CPU time of contexts.
 
 use vouch_recording::{
     ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
@@ -9,7 +9,10 @@ use crate::common::contexts::{context, kind};
 use crate::common::{START_NS, busy_thread, sample, stack};
 
 fn report(recording: &Recording, contexts_left_out: u64) -> TrustReport {
-    TrustReport::of(recording, Run { interval_ns: 1_000_000, contexts_left_out, ..Run::default() })
+    TrustReport::from_recording(
+        recording,
+        Run { interval_ns: 1_000_000, contexts_left_out, ..Run::default() },
+    )
 }
 
 #[test]
@@ -21,7 +24,7 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
     let step = kind(&mut recording, "Step", &["name"]);
     let moe = context(&mut recording, None, request, &["moe", "a"]);
     let moe_reads = context(&mut recording, Some(moe), step, &["read"]);
-    // A request within a step of another one.
+    // A request inside of another request's step.
     let larry = context(&mut recording, Some(moe_reads), request, &["larry", "a"]);
     let curly = context(&mut recording, None, request, &["curly", "b"]);
     let samples = [(Some(moe), 1), (Some(moe_reads), 2), (Some(larry), 4), (Some(curly), 8), (None, 5)];
@@ -29,11 +32,11 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
         let at = u64::try_from(at).unwrap();
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
-    // Of the VM's own threads nobody expects a context.
+    // The VM's own threads count neither as with nor as without a context.
     recording.sample(thread, Sample { weight: 100, fate: Fate::Outside, ..sample(9, any) });
     let contexts = report(&recording, 0).contexts;
     assert_eq!(
-        (contexts.with_ms, contexts.without_ms, contexts.met, contexts.left_out),
+        (contexts.with_ms, contexts.without_ms, contexts.sampled, contexts.left_out),
         (15.0, Some(5.0), 4, 0)
     );
     let [request, step] = contexts.kinds.as_slice() else { panic!("two kinds: {contexts:?}") };
@@ -51,7 +54,7 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
 }
 
 #[test]
-fn the_dearest_values_are_told_and_the_others_summed_up() {
+fn the_largest_values_are_listed_and_the_others_summed_up() {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("main", 1, START_NS);
@@ -73,7 +76,7 @@ fn the_dearest_values_are_told_and_the_others_summed_up() {
 }
 
 #[test]
-fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
+fn a_program_without_contexts_has_no_line_about_them() {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);
     busy_thread(&mut recording, "main", any, 3);
@@ -86,7 +89,7 @@ fn a_program_that_tells_of_no_context_is_told_nothing_of_them() {
 }
 
 #[test]
-fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
+fn virtual_threads_do_not_count_as_contexts_of_the_program() {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("main", 1, START_NS);
@@ -101,12 +104,12 @@ fn virtual_threads_are_told_apart_from_what_the_program_has_named() {
     {
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
-    // What ran no Java is a part of all time, as it is wherever else shares are told.
+    // Shares are of all time, including threads that ran no Java.
     let collector = recording.add_thread("GC Thread#0", 2, START_NS);
     recording.sample(collector, Sample { weight: 10, fate: Fate::Outside, ..sample(1, any) });
     let report = report(&recording, 0);
     let contexts = &report.contexts;
-    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.met), (5.0, Some(5.0), 1));
+    assert_eq!((contexts.with_ms, contexts.without_ms, contexts.sampled), (5.0, Some(5.0), 1));
     let line = "[vouch] 25.0 % in a context; Request USER: moe 25.0 %; 45.0 % on 2 virtual threads: worker 25.0 %, [unnamed] 15.0 %, [unknown] 5.0 %; 5.0 % on virtual threads of unknown name: shares by name are biased\n";
     let summary = report.summary(Files::default(), Detail::Verbose);
     assert!(summary.contains(line), "{summary}");

@@ -1,7 +1,6 @@
-//! Fates add up, each thread has figures of its own, and of several runs nothing is said that holds
-//! for one.
+//! Tests of the report's values: sums of fates, values of threads, and sums of several runs.
 
-use vouch_report::{Detail, EventReport, Files, HandlerTime, Rate, Run, Several, TrustReport};
+use vouch_report::{Detail, EventReport, Files, HandlerTime, Rate, ReportSum, Run, TrustReport};
 
 use crate::common::{FATES, recording, report};
 
@@ -19,20 +18,20 @@ fn the_fates_add_up() {
 }
 
 #[test]
-fn a_thread_has_its_own_figures() {
+fn a_thread_has_separate_values() {
     let [main, other] = &report().threads[..] else { panic!("two threads were recorded") };
     assert_eq!((main.name.as_str(), main.tid, main.cpu_ms), ("main", 7, Some(29.5)));
     assert_eq!((main.samples, main.refuted, main.unwalked, main.sampled_ms), (15, 3, 4, Some(30.0)));
     assert_eq!((other.samples, other.sampled_ms, other.cpu_ms), (3, Some(6.0), None));
     assert_eq!((main.conserved, other.conserved), (Some(1.0169), None));
-    // Only the thread whose time the kernel told can say whether time was conserved.
+    // Conservation counts only threads with a known CPU time.
     let all = report().conservation;
     assert_eq!((all.cpu_ms, all.sampled_ms, all.ratio), (29.5, 30.0, Some(1.0169)));
 }
 
 #[test]
-fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
-    let of = |options: &[&str], stopped| {
+fn an_option_of_one_run_is_not_reported_for_all_runs() {
+    let with = |options: &[&str], stopped| {
         let mut report = report();
         let gc = EventReport { count: 1, took_ms: 150.0, longest_ms: 150.0, ..EventReport::default() };
         report.run.options = Some(options.iter().map(|&option| option.to_owned()).collect());
@@ -42,24 +41,25 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
         report
     };
     let joined = |reports: Vec<TrustReport>| {
-        let mut several = Several::default();
+        let mut sum = ReportSum::default();
         for report in reports {
-            several.add(report);
+            sum.add(report);
         }
-        several.finish(1_000.0)
+        sum.finish(1_000.0)
     };
-    let all = joined(vec![of(&["threads=a"], true), of(&["threads=a"], true), of(&["threads=a"], true)]);
+    let all =
+        joined(vec![with(&["threads=a"], true), with(&["threads=a"], true), with(&["threads=a"], true)]);
     let summary = all.summary(Files::default(), Detail::Verbose);
     assert!(
         summary.contains("of the threads of threads=a alone") && summary.contains("until it was stopped"),
         "{summary}"
     );
-    // Three at the same time, each of which stood still for a seventh of its time or so.
+    // The three runs overlapped. Each was paused for about a seventh of its time.
     assert!(summary.contains("450 ms in all (15.0 % of the time)"), "{summary}");
     for runs in [
-        vec![of(&["threads=a"], true), of(&[], false), of(&[], false)],
-        vec![of(&[], false), of(&[], false), of(&["threads=a"], true)],
-        vec![of(&["threads=a"], true), of(&[], false), of(&["threads=a"], true)],
+        vec![with(&["threads=a"], true), with(&[], false), with(&[], false)],
+        vec![with(&[], false), with(&[], false), with(&["threads=a"], true)],
+        vec![with(&["threads=a"], true), with(&[], false), with(&["threads=a"], true)],
     ] {
         let all = joined(runs);
         let summary = all.summary(Files::default(), Detail::Verbose);
@@ -77,7 +77,7 @@ fn what_holds_for_one_of_several_runs_is_not_said_of_all() {
 }
 
 #[test]
-fn an_interval_that_is_no_whole_number_of_milliseconds_is_not_taken_for_a_longer_one() {
+fn a_rounded_interval_does_not_count_as_a_longer_one() {
     for micros in 50..2_000_u32 {
         let seconds = f64::from(micros) / 1e6;
         let run = Run {
@@ -93,9 +93,8 @@ fn an_interval_that_is_no_whole_number_of_milliseconds_is_not_taken_for_a_longer
     assert!(!unknown.is_rarer() && unknown.sampled_ns() == 1_000_000);
 }
 
-/// Of what makes up a whole.
 #[test]
-fn what_one_of_several_runs_does_not_tell_is_told_of_none() {
+fn a_sum_is_unknown_if_one_run_lacks_the_value() {
     let known = |cpu_ms, reached_hz| {
         let mut report = report();
         report.run.sampled_interval_us = Some(cpu_ms);
@@ -107,21 +106,21 @@ fn what_one_of_several_runs_does_not_tell_is_told_of_none() {
     };
     let mut unknown = report();
     unknown.run.edges.checked = 5;
-    let of = |reports: [&TrustReport; 2]| {
-        let mut several = Several::default();
+    let summed = |reports: [&TrustReport; 2]| {
+        let mut sum = ReportSum::default();
         for report in reports {
-            several.add(report.clone());
+            sum.add(report.clone());
         }
-        let run = several.finish(1_000.0).run;
+        let run = sum.finish(1_000.0).run;
         let [reached, handlers] =
             [run.rate.map(|rate| rate.reached_hz), run.handler_ns.map(|handler| handler.total_ms)];
-        let figures = [run.sampled_interval_us, reached, run.cpu_ms, run.agent_cpu_ms, handlers];
-        (figures, run.edges.took_ms, run.edges.checked)
+        let values = [run.sampled_interval_us, reached, run.cpu_ms, run.agent_cpu_ms, handlers];
+        (values, run.edges.took_ms, run.edges.checked)
     };
     let (one, other) = (known(100.0, 900.0), known(300.0, 500.0));
     let all = [300.0, 600.0, 400.0, 2.0, 4.0].map(Some);
-    assert_eq!(of([&one, &other]), (all, Some(6.0), 10));
+    assert_eq!(summed([&one, &other]), (all, Some(6.0), 10));
     for reports in [[&one, &unknown], [&unknown, &one]] {
-        assert_eq!(of(reports), ([None; 5], None, 10));
+        assert_eq!(summed(reports), ([None; 5], None, 10));
     }
 }

@@ -1,10 +1,10 @@
-//! The keys of the report: a contract, which a page explains.
+//! Tests that the report's keys do not change, and that docs/trust-report.md explains each.
 
 use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
-    Account, Clock, EventReport, FieldReport, GroupReport, KindReport, PlausibleReport, RecordingFile, Run,
-    TrustReport, ValueReport, WaitingReport, WitnessPower,
+    Clock, EventReport, FieldReport, GroupReport, KindReport, PlausibleReport, RecordingFile, Run,
+    TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -60,7 +60,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
 }
 
-/// Whose keys are words of the run's, and no contract.
+/// The objects of the report with keys that depend on the run.
 const BY_WORD: [&str; 15] = [
     "agreement",
     "confirmed",
@@ -79,7 +79,7 @@ const BY_WORD: [&str; 15] = [
     "walked_by",
 ];
 
-/// All keys that a value has, at any depth.
+/// Collects all keys of a value, at any depth.
 fn keys_within<'v>(name: &str, value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::Object(fields) => {
@@ -110,7 +110,7 @@ fn each_key_is_explained() {
     report.run.plausible_because = [("class_loading".to_owned(), PlausibleReport::default())].into();
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
     first.line = Some(1);
-    first.witness = Some(Account { grade: "exact".to_owned(), stack: Vec::new() });
+    first.witness = Some(WitnessStack { grade: "exact".to_owned(), stack: Vec::new() });
     report.run.witness.contradictions = report.run.refutations.clone();
     report.run.witness.power = [("moved_bcis".to_owned(), WitnessPower::default())].into();
     report.run.markers = [("request".to_owned(), EventReport::default())].into();
@@ -130,11 +130,14 @@ fn each_key_is_explained() {
     let mut explained: Vec<&str> = rows.iter().map(|(key, _)| *key).collect();
     explained.sort_unstable();
     assert_eq!(explained, keys(&report));
-    for (key, tells) in rows {
+    for (key, explanation) in rows {
         let mut within = Vec::new();
         keys_within(key, &report[key], &mut within);
         for key_within in within {
-            assert!(tells.contains(&format!("`{key_within}`")), "{key} has {key_within}: {tells}");
+            assert!(
+                explanation.contains(&format!("`{key_within}`")),
+                "{key} has {key_within}: {explanation}"
+            );
         }
     }
 }
@@ -152,7 +155,7 @@ fn a_report_is_read_back_as_it_was_written() {
         ..Run::default()
     };
     let mut written = Vec::new();
-    TrustReport::of(&recording, run).write(&mut written).unwrap();
+    TrustReport::from_recording(&recording, run).write(&mut written).unwrap();
     let read: TrustReport = serde_json::from_slice(&written).unwrap();
     assert_eq!((read.run.interval_ns, read.samples.fates.dropped), (1_234_567, 3));
     assert_eq!((read.run.cpu_ms, read.run.agent_cpu_ms), (Some(2.5), None));

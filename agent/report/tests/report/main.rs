@@ -1,5 +1,5 @@
-//! The trust report: its keys are a contract, its fates add up, and its summary fits in eight
-//! lines. All in one program, since each of its own would be linked anew.
+//! The tests of the trust report. They are one program, because linking one for each file would
+//! take longer.
 
 mod common;
 mod contexts;

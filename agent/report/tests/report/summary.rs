@@ -1,5 +1,4 @@
-//! What a person reads after a run: warnings, four lines, and where that was asked for all that
-//! matters.
+//! Tests of the summary and of the front-end's panel.
 
 use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
 use vouch_report::{
@@ -12,7 +11,7 @@ use vouch_verify::proof::Refutation;
 use crate::common::{START_NS, proven_report, report, run, sample, stack};
 
 #[test]
-fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
+fn the_summary_has_delays_that_take_a_part_of_the_time() {
     let mut report = report();
     report.run.wall_ms = 1_000.0;
     let events =
@@ -38,8 +37,8 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     report.run.events.clear();
     assert_eq!(panel(&report), None);
     report.run.safepoints = Some(SafepointReport { count: 3, stopped_ms: 20.0, reaching_ms: 1.0 });
-    let stood = "safepoints stopped all threads 3 times, for 20 ms in all, after 1 ms to reach them";
-    assert_eq!(panel(&report), Some(("Meanwhile", stood.to_owned())));
+    let stops = "safepoints stopped all threads 3 times, for 20 ms in all, after 1 ms to reach them";
+    assert_eq!(panel(&report), Some(("Meanwhile", stops.to_owned())));
     report.run.safepoints = None;
     let classes = |initializing_ms| ClassReport {
         loaded: 1_234,
@@ -50,24 +49,25 @@ fn what_held_the_program_up_is_told_where_it_is_a_part_of_the_time() {
     };
     let compilers = |took_ms| CompilerReport { compiled: 4_321, failed: 1, took_ms };
     (report.run.classes, report.run.compilers) = (Some(classes(3.0)), Some(compilers(10.0)));
-    assert_eq!(panel(&report), None, "a hundredth is nothing to speak of");
+    assert_eq!(panel(&report), None, "a hundredth of the run is too short");
     (report.run.classes, report.run.compilers) = (Some(classes(4.0)), Some(compilers(11.0)));
     let code = "threads spent 11 ms on 1,234 new classes: 5 ms loading, 2 ms linking, 4 ms initialising; \
                 JIT compiler threads spent 11 ms of wall-clock time on 4,321 compilations";
     assert_eq!(panel(&report), Some(("Meanwhile", code.to_owned())));
     assert!(
         !report.summary(Files::default(), Detail::Verbose).contains("meanwhile"),
-        "nobody who has not asked reads of it"
+        "only the panel has class loading and compilation"
     );
 }
 
 #[test]
-fn what_recovery_brought_back_is_told_as_a_share_of_the_time() {
+fn the_summary_has_the_share_of_recovered_time() {
     let mut report = report();
-    let brought = |weight_ms| RecoveryReport { walked: 9, proven: 9, weight_ms, ..RecoveryReport::default() };
-    report.run.recovery = [("probe".to_owned(), brought(0.0)), ("top".to_owned(), brought(0.0))].into();
+    let recovered =
+        |weight_ms| RecoveryReport { walked: 9, proven: 9, weight_ms, ..RecoveryReport::default() };
+    report.run.recovery = [("probe".to_owned(), recovered(0.0)), ("top".to_owned(), recovered(0.0))].into();
     assert!(!report.summary(Files::default(), Detail::Verbose).contains("recovery"));
-    report.run.recovery = [("probe".to_owned(), brought(4.0)), ("top".to_owned(), brought(10.0))].into();
+    report.run.recovery = [("probe".to_owned(), recovered(4.0)), ("top".to_owned(), recovered(10.0))].into();
     assert!(
         report
             .summary(Files::default(), Detail::Verbose)
@@ -106,7 +106,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
 }
 
 #[test]
-fn the_worst_refutation_is_told_in_one_line() {
+fn the_most_frequent_refutation_has_one_line() {
     let summary = proven_report().summary(Files::default(), Detail::Verbose);
     let line = "[vouch] refuted #4 (other_callee, 3 times): shop.Cart.add() at bci 17: invokevirtual \
                 shop.Cart.total(); the walk claimed shop.Item.price()";
@@ -116,13 +116,14 @@ fn the_worst_refutation_is_told_in_one_line() {
 }
 
 #[test]
-fn a_share_is_one_of_the_time() {
+fn shares_are_shares_of_time() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 7, START_NS);
     recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
     recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
-    let summary = TrustReport::of(&recording, run(2, 4)).summary(Files::default(), Detail::Verbose);
+    let summary =
+        TrustReport::from_recording(&recording, run(2, 4)).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
@@ -148,13 +149,13 @@ fn usual_report() -> TrustReport {
         wall_ms: 61_000.0,
         ..run(2000, 2000)
     };
-    TrustReport::of(&recording, run)
+    TrustReport::from_recording(&recording, run)
 }
 
 const PROFILE: Files<'_> = Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") };
 
 #[test]
-fn a_usual_run_is_summed_up_in_four_lines() {
+fn an_ordinary_run_has_four_lines() {
     let brief = "\
 [vouch] wrote vouch-1.json.gz; next: vouch top vouch-1.json.gz, or open it at https://profiler.firefox.com
 [vouch] hottest methods by self time: shop.Cart.total 50.0 %, shop.Cart.add 20.0 %
@@ -196,7 +197,7 @@ fn warnings_come_first_and_are_never_left_out() {
 }
 
 #[test]
-fn a_method_has_the_time_of_all_its_rows() {
+fn a_method_has_the_time_of_all_its_functions() {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 7, START_NS);
     for (name, line, weight) in [("a.A", 1, 3), ("b.B", 1, 4), ("a.A", 2, 2), ("c.C", 1, 1), ("d.D", 1, 1)] {
@@ -213,12 +214,13 @@ fn a_method_has_the_time_of_all_its_rows() {
         let stack = recording.stack(None, frame);
         recording.sample(main, Sample { weight, ..sample(1, stack) });
     }
-    let summary = TrustReport::of(&recording, run(5, 11)).summary(Files::default(), Detail::Brief);
+    let summary =
+        TrustReport::from_recording(&recording, run(5, 11)).summary(Files::default(), Detail::Brief);
     assert!(summary.contains("by self time: a.A 45.5 %, b.B 36.4 %, c.C 9.1 %\n"), "{summary}");
 }
 
 #[test]
-fn the_summary_of_the_worst_run_has_four_lines_and_in_full_all_of_it() {
+fn a_run_with_all_problems_has_four_lines_and_verbose_has_all() {
     let mut report = report();
     report.samples.signals += 1;
     report.run.unwalked = [("unknown_Java", 3), ("GC_active", 1), ("deopt", 1), ("safepoint", 1)]
@@ -264,7 +266,7 @@ fn the_summary_of_the_worst_run_has_four_lines_and_in_full_all_of_it() {
 }
 
 #[test]
-fn however_much_there_is_to_say_notes_are_told() {
+fn the_verbose_summary_never_omits_notes() {
     let mut report = proven_report();
     report.samples.signals += 1;
     report.run.wall_ms = 1_000.0;
@@ -294,7 +296,7 @@ fn however_much_there_is_to_say_notes_are_told() {
 }
 
 #[test]
-fn the_report_is_no_profile_to_open() {
+fn no_command_is_suggested_for_a_report_without_a_profile() {
     let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None }, Detail::Brief);
     assert!(summary.starts_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
     assert!(!summary.contains("vouch explain") && !summary.contains("vouch top"), "{summary}");
@@ -310,7 +312,7 @@ fn the_report_is_no_profile_to_open() {
 
 #[test]
 fn a_run_without_samples_says_so() {
-    let report = TrustReport::of(&Recording::new(), Run::default());
+    let report = TrustReport::from_recording(&Recording::new(), Run::default());
     for detail in [Detail::Brief, Detail::Verbose] {
         let summary = report.summary(Files::default(), detail);
         assert!(summary.contains("no samples were taken"), "{summary}");
@@ -319,10 +321,11 @@ fn a_run_without_samples_says_so() {
 }
 
 #[test]
-fn whose_threads_alone_are_sampled_is_told() {
+fn the_summary_has_the_option_that_limits_threads() {
     let only = |options: &[&str]| Some(options.iter().map(|&option| option.to_owned()).collect());
     let run = Run { options: only(&["interval=1ms", "threads=^A"]), ..Run::default() };
-    let summary = TrustReport::of(&Recording::new(), run).summary(Files::default(), Detail::Verbose);
+    let summary =
+        TrustReport::from_recording(&Recording::new(), run).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("0 signals of the threads of threads=^A alone, in "), "{summary}");
     assert!(summary.contains("of threads=^A: no thread of such a name ran for an interval"), "{summary}");
     let mut report = report();
@@ -335,7 +338,7 @@ fn whose_threads_alone_are_sampled_is_told() {
 }
 
 #[test]
-fn samples_that_a_limit_has_left_out_are_no_matter_of_the_interval() {
+fn a_longer_interval_is_not_advised_if_a_limit_removed_samples() {
     let mut report = report();
     let why = format!("{LIMIT_REACHED}: what was sampled in its first 3.6 s is not in it");
     report.run.engine_notes = vec!["note".to_owned(), why.clone()];
@@ -346,7 +349,7 @@ fn samples_that_a_limit_has_left_out_are_no_matter_of_the_interval() {
 }
 
 #[test]
-fn what_the_jvm_alone_contradicts_is_in_the_summary_too() {
+fn the_summary_has_a_stack_that_only_the_witness_refutes() {
     let mut report = proven_report();
     let contradiction = RefutationReport {
         kind: Refutation::Witness,
