@@ -3,6 +3,6 @@
 
 mod common;
 mod contexts;
-mod figures;
 mod keys;
 mod summary;
+mod values;
