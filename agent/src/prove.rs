@@ -106,7 +106,7 @@ impl Prover {
         let Some(method) = self.method(caller.method(), jvm) else {
             return unnamed(caller.method(), jvm);
         };
-        self.methods.bring_pool(caller.method(), jvm);
+        self.methods.load_pool(caller.method(), jvm);
         let verdict = self.held(caller, &method, callee_id, &callee, jvm);
         if verdict.is_refuted() && self.methods.was_redefined(caller.method(), jvm) {
             let Some(present) = self.present(caller.method(), jvm) else { return void() };
@@ -159,7 +159,7 @@ impl Prover {
     fn present(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, jvm);
-        self.methods.bring_pool(id, jvm);
+        self.methods.load_pool(id, jvm);
         present
     }
 

@@ -119,5 +119,5 @@ fn room_of(room: &mut [RawFrame]) -> Room {
 
 fn walked((answer, cut): (Answer, Option<Cut>), room: &[RawFrame]) -> Walked {
     let frames = room.iter().take(answer? as usize);
-    Ok(Found { frames: frames.map(|raw| rules::of_walk((*raw).into())).collect(), cut })
+    Ok(Found { frames: frames.map(|raw| rules::normalise_walk_frame((*raw).into())).collect(), cut })
 }

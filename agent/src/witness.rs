@@ -30,7 +30,7 @@ use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, MethodId, ResolvedMethod, Stack};
 use vouch_signal::smoothed_cost::SmoothedCost;
 use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
-use vouch_verify::witness::{Difference, agrees_outside, compare, outside, root_side, rules};
+use vouch_verify::witness::{Difference, agrees_outside_top, compare, compare_outside_top, root_side, rules};
 
 use crate::clock;
 use crate::jvm::{Jvm, Top, Unknown, Witnessed};
@@ -77,11 +77,11 @@ pub struct Account {
 impl Account {
     /// True if it speaks against this walk, as it is told: the frames by what their ids meant.
     pub fn refutes(&self, walk: &[Frame]) -> bool {
-        let walk: Vec<Frame> = walk.iter().copied().map(rules::of_walk).collect();
+        let walk: Vec<Frame> = walk.iter().copied().map(rules::normalise_walk_frame).collect();
         match self.top {
             None => walk != self.frames,
             // A walk that does not fit what stood on top is not compared.
-            Some(top) => top.of(&walk).is_ok_and(|top| !agrees_outside(&walk, top, &self.frames)),
+            Some(top) => top.of(&walk).is_ok_and(|top| !agrees_outside_top(&walk, top, &self.frames)),
         }
     }
 }
@@ -274,8 +274,8 @@ impl Witness {
             self.counts.gone += 1;
             return None;
         };
-        rules::cut_alike(&mut witness, walk);
-        let walk: Vec<Frame> = walk.frames.iter().copied().map(rules::of_walk).collect();
+        rules::cut_like_walk(&mut witness, walk);
+        let walk: Vec<Frame> = walk.frames.iter().copied().map(rules::normalise_walk_frame).collect();
         // Where it began with a caller, what the JVM has on top is not what the walk has there,
         // even if the thread did not run.
         let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
@@ -298,12 +298,12 @@ impl Witness {
         let (grade, mut differences) = if exact {
             (&mut counts.exact, compare(Stack::whole(&walk), &witness).differences)
         } else {
-            let mut differences = outside(&walk, left_out, &witness);
+            let mut differences = compare_outside_top(&walk, left_out, &witness);
             if !differences.is_empty() {
                 // A class may have been redefined before the thread came to its poll: then its
                 // frames' methods have other ids.
                 let walk = by_name(&walk, head.time, jvm);
-                differences = outside(&walk, left_out, &by_name(&witness, u64::MAX, jvm));
+                differences = compare_outside_top(&walk, left_out, &by_name(&witness, u64::MAX, jvm));
             }
             (&mut counts.all_but_top, differences)
         };

@@ -3,7 +3,9 @@
 //! It must never say more than the rule does: what a class is called tells what it may be, and not
 //! what it does.
 
-use vouch_verify::proof::{Body, Explanation, Method, Refutation, Relation, Verdict, through};
+use vouch_verify::proof::{
+    Body, Explanation, Method, Refutation, Relation, Verdict, verdict_through_reference,
+};
 
 use crate::generated_class::{INVOKE, LAMBDA, Rule};
 use crate::unjudged::{Judged, Unjudged};
@@ -52,7 +54,9 @@ fn lambda(
         Verdict::Refuted(Refutation::OtherCallee)
     };
     for lambda in asked {
-        let verdict = through(caller, lambda.how, lambda.member(), callee, |named| relation(versions, named));
+        let verdict = verdict_through_reference(caller, lambda.how, lambda.member(), callee, |named| {
+            relation(versions, named)
+        });
         match verdict {
             Verdict::Proven => return Some(Ok(verdict)),
             Verdict::Explained(_) => best = verdict,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use vouch_report::Power;
 use vouch_sample::{Bci, ENTRY};
-use vouch_verify::proof::{Body, Corruption, Framed, Gone, Known, Method, Verdict, edge};
+use vouch_verify::proof::{Body, Corruption, FrameWithMethod, Gone, KnownFrame, Method, Verdict, edge};
 
 use crate::index::{MethodId, NodeId, Place, Says, Seen};
 use crate::judge::Judge;
@@ -46,11 +46,11 @@ fn each<'m>(
     seen: &Seen,
     leaves: &[NodeId],
     method: impl Fn(MethodId) -> &'m Method,
-    mut refutes: impl FnMut(Framed<'m>, Framed<'m>) -> bool,
+    mut refutes: impl FnMut(FrameWithMethod<'m>, FrameWithMethod<'m>) -> bool,
 ) -> BTreeMap<String, Power> {
     let known = |place| {
         let place = seen.place(place);
-        Known { frame: place.meant(), method: Some(method(place.method)) }
+        KnownFrame { frame: place.meant(), method: Some(method(place.method)) }
     };
     let powers = Corruption::ALL.map(|corruption| {
         let noticed = vouch_verify::proof::power(
@@ -102,8 +102,8 @@ impl Names {
         &mut self,
         seen: &Seen,
         judge: &mut Judge<'_>,
-        (at, _): Framed<'_>,
-        (frame, _): Framed<'_>,
+        (at, _): FrameWithMethod<'_>,
+        (frame, _): FrameWithMethod<'_>,
     ) -> bool {
         let of = |meaning| MethodId::of_meaning(meaning).filter(|method| method.row() < self.of.len());
         let (Some(caller), Some(callee)) = (of(at.method()), of(frame.method())) else { return false };

@@ -209,7 +209,7 @@ impl Profile {
         refutations.get(&offence).copied().unwrap_or_else(|| {
             *others.entry(kind).or_insert_with(|| {
                 let expected = "one of many others";
-                let words = kind.words();
+                let words = kind.description();
                 let kind = kind.name();
                 recording.refutation(rec::Refutation { kind, words, caller: "", bci: 0, expected, found: "" })
             })

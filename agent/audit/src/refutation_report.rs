@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use indexmap::IndexMap;
 use vouch_report::RefutationReport;
 use vouch_sample::Bci;
-use vouch_verify::proof::{called, is_invoke, listing};
+use vouch_verify::proof::{describe_call, is_invoke, listing};
 
 use crate::index::{MethodId, Node, Place, PlaceId, Says, Seen};
 use crate::judge::Judge;
@@ -45,7 +45,7 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
             }
             Against::Leaf(leaf) => {
                 let Place { method: of, bci, .. } = seen.place(leaf);
-                (method(of), String::new(), called(judge.method(of), bci), Some(leaf))
+                (method(of), String::new(), describe_call(judge.method(of), bci), Some(leaf))
             }
             Against::Root(root) => {
                 let thread = &seen.threads[offence.thread.row()].name;
@@ -84,9 +84,9 @@ fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
     let declared = judge.versions.declared(seen.method(method)).filter(|_| seen.says != Says::Places);
     let places = declared.map_or_else(Vec::new, |declared| overloads::places(declared, line));
     let is_call = |bci: &Bci| of.instruction(*bci).is_some_and(|instruction| is_invoke(instruction.opcode));
-    let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| called(of, bci)).collect();
+    let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| describe_call(of, bci)).collect();
     match calls.len() {
-        0 => called(of, bci),
+        0 => describe_call(of, bci),
         few if few <= CALLS => calls.join(" or "),
         many => format!("{} or {} more", calls[..CALLS].join(" or "), many - CALLS),
     }

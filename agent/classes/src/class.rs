@@ -69,7 +69,7 @@ impl ClassFile {
         let count =
             bytes.get(POOL - 2..POOL).and_then(|count| count.try_into().ok()).map_or(0, u16::from_be_bytes);
         let class = Class::new(name);
-        class.bring_pool(|| Pool::new(bytes.get(POOL..).unwrap_or_default().to_vec(), count));
+        class.load_pool(|| Pool::new(bytes.get(POOL..).unwrap_or_default().to_vec(), count));
         let source =
             raw.attributes().iter().flatten().find_map(|attribute| match attribute.read_content(pool) {
                 Ok(AttributeContent::SourceFile(file)) => text(pool.retrieve(file.source_file()).ok()?),

@@ -26,7 +26,7 @@ pub struct PlausibleReport {
 
 /// Returns the text for a reason.
 pub fn reason(name: &str) -> String {
-    let words = match Explanation::of(name) {
+    let words = match Explanation::from_name(name) {
         Some(Explanation::NativeCaller) => "a call by native code or reflection",
         Some(Explanation::MethodHandle | Explanation::HandleTarget) => {
             "a call through a method handle or reflection"

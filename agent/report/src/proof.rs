@@ -29,7 +29,7 @@ const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "inv
 /// Returns the text of the frame that marks the wrong call in a refuted stack. `expected` is the
 /// instruction in the bytecode.
 pub fn sign(kind: Refutation, expected: &str) -> String {
-    let words = kind.words();
+    let words = kind.description();
     match expected.split_once(' ').filter(|(code, _)| CALLS.contains(code)) {
         Some((_, callee)) if kind == Refutation::OtherCallee => {
             format!("[✗ {words}: the bytecode calls {}]", readable(callee))
@@ -87,7 +87,7 @@ impl RefutationReport {
             [&self.caller, &self.expected, &self.found].map(|text| readable(text));
         recording.refutation(vouch_recording::Refutation {
             kind: self.kind.name(),
-            words: self.kind.words(),
+            words: self.kind.description(),
             caller: &caller,
             bci: self.bci,
             expected: &expected,
@@ -157,6 +157,6 @@ mod by_name {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Refutation, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Refutation::of(&name).ok_or_else(|| D::Error::custom(format!("there is no kind {name:?}")))
+        Refutation::from_name(&name).ok_or_else(|| D::Error::custom(format!("there is no kind {name:?}")))
     }
 }

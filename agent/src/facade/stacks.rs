@@ -24,7 +24,7 @@ pub struct StackFrame {
 impl StackFrame {
     /// Converts the frame to that of a walk.
     pub fn frame(self) -> Frame {
-        rules::of_witness(self.method, self.location)
+        rules::frame_from_witness(self.method, self.location)
     }
 }
 

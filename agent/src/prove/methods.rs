@@ -64,11 +64,11 @@ impl Methods {
     }
 
     /// Has the constants of a method's class there: it is to be held to its code.
-    pub fn bring_pool(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) {
+    pub fn load_pool(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) {
         let Some(known) = self.known.get_mut(&id).filter(|known| !known.has_pool) else { return };
         known.has_pool = true;
         if matches!(known.method.body, Body::Code(_)) {
-            known.method.class.bring_pool(|| jvm.constants(&known.named).unwrap_or_default());
+            known.method.class.load_pool(|| jvm.constants(&known.named).unwrap_or_default());
         }
     }
 

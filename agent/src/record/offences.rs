@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
 use vouch_report::{MAX_LISTED, RefutationReport, WitnessStack, sign};
 use vouch_sample::{Bci, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
-use vouch_verify::proof::{Refutation as Kind, called, listing};
+use vouch_verify::proof::{Refutation as Kind, describe_call, listing};
 
 use super::tree::{OffenceId, Standing};
 use crate::jvm::Jvm;
@@ -141,7 +141,7 @@ impl Offences {
             Against::Leaf(_) | Against::Root(_) | Against::Others => at,
         };
         let text = match against {
-            Against::Others => format!("[✗ somewhere in this stack: {}]", kind.words()),
+            Against::Others => format!("[✗ somewhere in this stack: {}]", kind.description()),
             _ => sign(*kind, told.as_ref().map_or("", |(_, report)| &report.expected)),
         };
         Edge { below, text }
@@ -218,12 +218,13 @@ fn tell(
     let (caller, found, expected, place) = match offence.against {
         Against::Edge { caller, callee } => {
             let expected =
-                prover.known(caller.method()).map_or_else(String::new, |it| called(it, caller.bci()));
+                prover.known(caller.method()).map_or_else(String::new, |it| describe_call(it, caller.bci()));
             let found = name(callee, prover);
             (name(caller.method(), prover), found, expected, Some(caller))
         }
         Against::Leaf(leaf) => {
-            let expected = prover.known(leaf.method()).map_or_else(String::new, |it| called(it, leaf.bci()));
+            let expected =
+                prover.known(leaf.method()).map_or_else(String::new, |it| describe_call(it, leaf.bci()));
             (name(leaf.method(), prover), String::new(), expected, Some(leaf))
         }
         Against::Root(root) => {

@@ -3,7 +3,7 @@
 
 use fastrand::Rng;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
-use vouch_verify::proof::Known;
+use vouch_verify::proof::KnownFrame;
 
 use super::tree::NodeId;
 use crate::jvm::Jvm;
@@ -56,7 +56,7 @@ impl Pairs {
     }
 
     /// True if the account of this pair speaks against a walk.
-    pub fn refutes(&self, pair: usize, walk: &[Known<'_>]) -> bool {
+    pub fn refutes(&self, pair: usize, walk: &[KnownFrame<'_>]) -> bool {
         let walk: Vec<Frame> = walk.iter().map(|known| plain(known.frame)).collect();
         self.kept[pair].1.refutes(&walk)
     }

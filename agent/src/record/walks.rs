@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, ResolvedFrame, ResolvedMethod, Stack};
-use vouch_verify::proof::{Corruption, Framed, Known, Noticed, Verdict, edge, power};
+use vouch_verify::proof::{Corruption, FrameWithMethod, KnownFrame, PowerCounts, Verdict, edge, power};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::Names;
@@ -304,7 +304,7 @@ impl Walks {
         let stacks = self.pairs.leaves();
         let noticed = self.noticed(&stacks, jvm, |pair, walk| self.pairs.refutes(pair, walk));
         noticed
-            .map(|(name, Noticed { tried, by_proof, by_witness, by_either })| {
+            .map(|(name, PowerCounts { tried, by_proof, by_witness, by_either })| {
                 (name, WitnessPower { tried, by_proof, by_witness, by_either })
             })
             .collect()
@@ -314,15 +314,15 @@ impl Walks {
         &self,
         stacks: &[NodeId],
         jvm: &mut dyn Jvm,
-        witness: impl Fn(usize, &[Known<'_>]) -> bool,
-    ) -> impl Iterator<Item = (String, Noticed)> {
-        let stack = |place: usize| -> Vec<Known<'_>> {
+        witness: impl Fn(usize, &[KnownFrame<'_>]) -> bool,
+    ) -> impl Iterator<Item = (String, PowerCounts)> {
+        let stack = |place: usize| -> Vec<KnownFrame<'_>> {
             // None of these was cut.
             let frames = self.tree.frames(stacks[place]).flatten();
-            frames.map(|frame| Known { frame, method: self.prover.known(frame.method()) }).collect()
+            frames.map(|frame| KnownFrame { frame, method: self.prover.known(frame.method()) }).collect()
         };
         let (mut at_hand, mut room) = (vec![None; stacks.len()], AT_HAND);
-        let mut stack = move |place: usize| -> Vec<Known<'_>> {
+        let mut stack = move |place: usize| -> Vec<KnownFrame<'_>> {
             if let Some(found) = &at_hand[place] {
                 return Vec::clone(found);
             }
@@ -333,7 +333,7 @@ impl Walks {
             found
         };
         Corruption::ALL.into_iter().map(move |corruption| {
-            let refutes = |(at, caller): Framed<'_>, (frame, callee): Framed<'_>| {
+            let refutes = |(at, caller): FrameWithMethod<'_>, (frame, callee): FrameWithMethod<'_>| {
                 let relation = |named: &str| self.prover.relation(at.method(), named, frame.method(), jvm);
                 edge(caller, at.bci(), callee, relation).is_refuted()
             };

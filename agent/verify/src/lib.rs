@@ -1,8 +1,8 @@
-//! How far a stack can be believed, decided without a JVM.
+//! Checks of stacks that need no JVM.
 //!
-//! [`proof`] asks the bytecode whether a stack is possible. [`witness`] compares a walk with
-//! GetStackTrace's. [`machine`] finds which inlined method an instruction of compiled code belongs
-//! to. None of the three knows another.
+//! [`proof`] checks a stack against the bytecode of its methods. [`witness`] compares a walk with
+//! the stack that GetStackTrace found. [`machine`] finds the inlined method that an instruction of
+//! compiled code belongs to. The three modules do not use each other.
 #![forbid(unsafe_code)]
 
 pub mod machine;

@@ -1,21 +1,22 @@
-//! Is this stack possible? Call edges against the bytecode that they claim to come from.
+//! Proof: checks whether a stack is possible, by the bytecode of the methods in it.
 //!
-//! A frame of a walk says: method A, at bci 17, called method B. A's bytecode says what it can call
-//! at 17. [`edge`] compares the two and gives a [`Verdict`]; [`leaf`] and [`root`] do so for a
-//! stack's two ends.
+//! An edge of a stack states that method A, at bci 17, called method B. [`edge`] compares it with
+//! what the bytecode of A can call at bci 17, and returns a [`Verdict`]. [`leaf`] and [`root`]
+//! check the two ends of a stack.
 //!
-//! What the caller owes: names as a class file has them, and the code and constants of one version
-//! of a class.
+//! The caller of this module has to pass names as a class file has them, and the code and constants
+//! of one version of a class.
 //!
-//! What this module never does: know a JVM, guess, or panic on damaged input. What it cannot read
-//! it says so of, and does not refute.
+//! This module must never depend on a JVM, guess, or panic on damaged input. If it cannot read the
+//! bytecode of an edge, it does not refute the edge, but explains it as unread.
 //!
 //! # Invariants
 //!
 //! **Invariant 11.** Proof refutes nothing that is true. It notices what is false. Held by:
-//! `cargo xtask page true-stacks` (stacks by GetStackTrace of real programs; a bounded run in
-//! `scripts/test`) for the first; the report's `power` and `java-tests/profile/Proof.java` (of a
-//! walker that is broken at a known rate, that share is refuted) for the second.
+//! `cargo xtask page true-stacks`, which judges GetStackTrace's stacks of real programs
+//! (`scripts/test` has a bounded run), for the first part; the report's `power` and
+//! `java-tests/profile/Proof.java`, where proof refutes the share of stacks that a walker breaks,
+//! for the second part.
 
 mod code;
 mod edge;
@@ -36,12 +37,12 @@ mod upcalls;
 mod verdict;
 
 pub use code::{At, Code, Instruction};
-pub use edge::{Reference, called, edge, leaf, through};
+pub use edge::{Reference, describe_call, edge, leaf, verdict_through_reference};
 pub use listing::listing;
-pub use method::{Body, Class, Gone, Known, Method, Relation};
+pub use method::{Body, Class, Gone, KnownFrame, Method, Relation};
 pub use names::{hidden_part, without_hidden_part};
 pub use opcode::{INVOKEINTERFACE, INVOKESTATIC, is_invoke};
 pub use pool::{Constant, Dynamic, Member, Pool};
-pub use power::{Corruption, Framed, Noticed, power};
+pub use power::{Corruption, FrameWithMethod, PowerCounts, power};
 pub use root::{Thread, root};
 pub use verdict::{Explanation, Refutation, Verdict};

@@ -1,17 +1,20 @@
-//! How a walk differs from the witness of the same moment.
+//! Compares a walk with its witness: the stack that GetStackTrace found for the same thread.
 //!
-//! A walk is AsyncGetCallTrace's account of a stack, the witness GetStackTrace's. This module
-//! compares the two: wholly ([`compare`]) when the thread provably did not run between them, in all
-//! frames but the topmost ([`outside`]) when it ran to its next safepoint poll, by their outermost
-//! frames alone ([`root_side`]) when it may have gone anywhere. What may differ for a good reason
-//! is put right by a named [`rules`] first. It must never know a JVM, nor explain a difference
-//! away: it only says of what kind it is.
+//! How much is compared depends on how far the thread has run between the two:
+//!
+//! * [`compare`] compares all frames, if the thread provably did not run.
+//! * [`compare_outside_top`] compares all frames except the topmost compiled one, if the thread ran
+//!   to its next safepoint poll.
+//! * [`root_side`] compares the outermost frames, if the thread may have run anything.
+//!
+//! Frames that may rightly differ are first made equal by the [`rules`]. This module must never
+//! depend on a JVM, nor explain a difference away: it only finds the kind of a difference.
 
 mod compare;
 mod difference;
 mod root;
 pub mod rules;
 
-pub use compare::{Comparison, Row, agrees_outside, compare, outside};
+pub use compare::{Comparison, Row, agrees_outside_top, compare, compare_outside_top};
 pub use difference::Difference;
 pub use root::{RootSide, root_side};

@@ -1,4 +1,4 @@
-//! How well it is known which inlined methods an instruction belongs to.
+//! The certainty with which an instruction belongs to its inlined methods.
 
 use vouch_sample::Certainty;
 

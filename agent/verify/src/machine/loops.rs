@@ -8,7 +8,7 @@
 //!
 //! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one
 //! of the methods that its description names. Which of them is not known, but what is outside of
-//! the outermost of these loops is not in this one. Polls that name no loop have a say in it.
+//! the outermost of these loops is not in this one. Polls that name no loop count here, too.
 
 use crate::machine::flow::{ControlFlow, Loop};
 use crate::machine::instruction::{Flow, Instruction, decode};
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_two_methods_poll_in_is_nobodys() {
+    fn a_loop_that_two_methods_poll_in_has_no_owner() {
         let mut it = looping(&[(WORK, 32), (TASK, 0)], false);
         // It goes on in front of its end, with another poll.
         let begin = it.ends[0] - LOCK_ADD.len();

@@ -1,33 +1,34 @@
-//! What this module asks of a compiled method.
+//! The code and debug information of a compiled method, as this module reads them.
 
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
-/// The longest stretch of code that is read at once, in bytes.
+/// How many bytes of code are read at once, at most.
 pub const MAX_WINDOW: usize = 4096;
 
 /// The PcDesc of the run before an instruction, and that of the run after it.
 pub type Neighbours = [Option<usize>; 2];
 
-/// A method that was inlined, and where in its bytecode.
+/// An inlined method, and a location in its bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Inlined {
-    /// Any number that stands for the method.
+    /// A number that identifies the method.
     pub method: usize,
     pub bci: i32,
 }
 
-/// What a PcDesc says.
+/// The JVM state that a PcDesc describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebugPoint {
-    /// Innermost first, never empty. Many PcDescs share one.
+    /// The inlined methods, innermost first. It is never empty. Many PcDescs share one chain.
     pub chain: Rc<[Inlined]>,
-    /// It describes a safepoint: the JVM itself depends on it, so it is right.
+    /// True if the PcDesc describes a safepoint. The JVM itself depends on such a state, so it is
+    /// right.
     pub at_safepoint: bool,
 }
 
 impl DebugPoint {
-    /// True if both name the same methods, at whatever bytecodes.
+    /// True if both name the same methods. Their bcis may differ.
     #[must_use]
     pub fn has_methods_of(&self, other: &Self) -> bool {
         let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
@@ -37,23 +38,23 @@ impl DebugPoint {
 
 /// A compiled method's code and debug information.
 pub trait Nmethod {
-    /// The addresses of its code.
+    /// The range of addresses of the code.
     fn code(&self) -> Range<usize>;
 
-    /// Copies code from an address on; `None` if so much cannot be read.
+    /// Fills `into` with the code from an address on. It is `None` if not all of it can be read.
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()>;
 
-    /// How many PcDescs there are.
+    /// The number of PcDescs.
     fn count(&self) -> usize;
 
     /// The index of the PcDesc of the first run that ends at this address or later.
     fn index_at(&self, address: usize) -> Option<usize>;
 
-    /// Where the run of a PcDesc ends; `None` if it describes nothing, like the first and the last
-    /// one.
+    /// The address at which the run of a PcDesc ends. It is `None` if the PcDesc describes nothing,
+    /// like the first and the last one.
     fn end(&self, index: usize) -> Option<usize>;
 
-    /// What a PcDesc says.
+    /// The state that a PcDesc describes.
     fn point(&self, index: usize) -> Option<DebugPoint>;
 
     /// True if a PcDesc describes a safepoint at this address.
@@ -61,8 +62,8 @@ pub trait Nmethod {
         self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
-    /// How many separate runs have the state that a PcDesc describes, as far as that makes the
-    /// state doubtful.
+    /// The number of separate runs with the state that a PcDesc describes. Repetitions that do not
+    /// make the state doubtful are not counted.
     fn repetitions(&self, index: usize) -> usize;
 
     /// True if a state that C2 wrote is that of the instruction's own node, or left over from late
@@ -70,16 +71,17 @@ pub trait Nmethod {
     /// (JDK-8201516): there a state may be that of any node.
     fn has_reliable_notes(&self) -> bool;
 
-    /// True if there is an invoke at this bytecode; `None` if it is not known.
+    /// True if there is an invoke at this bytecode. It is `None` if the bytecode is unknown.
     fn is_invoke(&mut self, inlined: Inlined) -> Option<bool>;
 
-    /// The state that is left over at the instruction that ends there; `None` if none is.
+    /// The left-over state at the instruction that ends at `_charged_end`, or `None` if there is no
+    /// such state.
     fn left_over_at(&self, _charged_end: usize) -> Option<DebugPoint> {
         None
     }
 
-    /// The loops of a method's bytecode: from the target of each backward branch to the branch.
-    /// `None` if its bytecode is not known.
+    /// The loops of a method's bytecode: ranges from the target of each backward branch to the
+    /// branch. It is `None` if the bytecode is unknown.
     fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>>;
 
     /// True if a call of this address never returns, such as one of the uncommon trap.

@@ -1,4 +1,4 @@
-//! A compiled method as tests write it: instructions of x86-64, and what is described between them.
+//! A builder of compiled methods for tests: instructions of x86-64, and PcDescs between them.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -15,55 +15,55 @@ pub const TEST_POLL: &[u8] = &[0x41, 0x85, 0x02];
 pub const NOP: &[u8] = &[0x90];
 pub const RET: &[u8] = &[0xc3];
 
-/// The method.
+/// A compiled method of a test.
 #[derive(Debug, Default)]
 pub struct Method {
     code: Vec<u8>,
     points: Vec<(usize, Option<DebugPoint>)>,
-    /// The loops of methods' bytecode.
+    /// The loops of each method's bytecode.
     pub loops: HashMap<usize, Vec<RangeInclusive<i32>>>,
-    /// Methods of unknown bytecode.
+    /// The methods with unknown bytecode.
     pub unknown: Vec<usize>,
-    /// Where calls do not return.
+    /// The addresses of calls that do not return.
     pub traps: Vec<usize>,
-    /// The invokes among bytecodes; `None` where notes are not reliable.
+    /// The bytecodes that are invokes. It is `None` if notes are not reliable.
     pub invokes: Option<Vec<Inlined>>,
 }
 
-/// Methods and bcis, innermost first.
+/// A list of methods and bcis, innermost first.
 pub fn chain(chain: &[(usize, i32)]) -> Vec<Inlined> {
     chain.iter().map(|(method, bci)| Inlined { method: *method, bci: *bci }).collect()
 }
 
 impl Method {
-    /// A method with these invokes among its bytecodes, where notes are reliable; `None`: where
-    /// they are not.
+    /// Makes a method with these invokes among its bytecodes and reliable notes. `None` makes a
+    /// method without reliable notes.
     pub fn with_invokes(invokes: Option<Vec<Inlined>>) -> Self {
         Self { invokes, ..Self::default() }
     }
 
-    /// Adds instructions; gives the address after them.
+    /// Adds instructions, and returns the address after them.
     pub fn add(&mut self, instructions: &[&[u8]]) -> usize {
         self.code.extend(instructions.concat());
         self.here()
     }
 
-    /// The address of what is added next.
+    /// The address of the instruction that is added next.
     pub fn here(&self) -> usize {
         BEGIN + self.code.len()
     }
 
-    /// A run of instructions ends here; gives its index.
+    /// Ends a run of instructions here, and returns its index.
     pub fn describe(&mut self, methods: &[(usize, i32)]) -> usize {
         self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: false }))
     }
 
-    /// A safepoint is here; gives its index.
+    /// Adds a safepoint here, and returns its index.
     pub fn safepoint(&mut self, methods: &[(usize, i32)]) -> usize {
         self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: true }))
     }
 
-    /// The last PcDesc, which describes nothing.
+    /// Adds the last PcDesc, which describes nothing.
     pub fn finish(&mut self) {
         self.point(None);
     }
@@ -73,14 +73,14 @@ impl Method {
         self.points.len() - 1
     }
 
-    /// Adds `jl`, `jmp` or `call`, by its opcode, to an address.
+    /// Adds a `jl`, `jmp` or `call`, by its opcode, that leads to an address.
     pub fn jump(&mut self, opcode: &[u8], target: usize) -> usize {
         let end = self.here() + opcode.len() + 4;
         let distance = i32::try_from(target.cast_signed() - end.cast_signed()).unwrap();
         self.add(&[opcode, &distance.to_le_bytes()])
     }
 
-    /// Has a jump lead elsewhere, by the address after it.
+    /// Changes the target of the jump that ends at an address.
     pub fn patch(&mut self, end: usize, target: usize) {
         let distance = i32::try_from(target.cast_signed() - end.cast_signed()).unwrap();
         self.code[end - BEGIN - 4..end - BEGIN].copy_from_slice(&distance.to_le_bytes());

@@ -1,37 +1,41 @@
-//! A method's bytecode: where its instructions begin, and what the one at a bci does.
+//! The bytecode of a method, and the instructions in it.
 
 use std::ops::RangeInclusive;
 
 use crate::proof::opcode::{self, Operands, is_invoke};
 
-/// The bytes of a method's code, as a class file has them.
+/// The bytes of a method's code, as in a class file.
 #[derive(Debug, Clone, Default)]
 pub struct Code(Box<[u8]>);
 
-/// An instruction where it stands.
+/// An instruction and its bci.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction<'c> {
     pub bci: usize,
     pub opcode: u8,
-    /// All of its bytes.
+    /// The bytes of the instruction: its opcode and its operands.
     pub bytes: &'c [u8],
 }
 
-/// What a bci points to.
+/// The part of a method's code that a bci points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At<'c> {
+    /// An instruction begins at the bci.
     Instruction(Instruction<'c>),
-    /// Between the first byte of an instruction and the next one.
+    /// The bci is after the first byte of an instruction and before the next instruction.
     Inside,
+    /// The bci is after the last byte of the code.
     PastEnd,
 }
 
 impl Code {
+    /// Wraps the bytes of a method's code, which may be damaged.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes.into())
     }
 
-    /// From the first instruction to the last; it ends early at bytes that are no instruction.
+    /// Yields the instructions from the first to the last. It ends early at bytes that are no
+    /// instruction.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction<'_>> {
         let mut bci = 0;
         std::iter::from_fn(move || {
@@ -43,7 +47,8 @@ impl Code {
         })
     }
 
-    /// What stands at a bci. Where an instruction begins can only be told from the first one on.
+    /// Finds the instruction at a bci. It reads the code from its beginning, since the length of
+    /// each instruction is known only from its opcode.
     pub fn at(&self, bci: usize) -> At<'_> {
         if bci >= self.0.len() {
             return At::PastEnd;
@@ -54,7 +59,8 @@ impl Code {
         }
     }
 
-    /// The loops: from the target of each backward branch to the branch.
+    /// The loops in the code: a range of bcis from the target of each backward branch to the
+    /// branch.
     pub fn loops(&self) -> Vec<RangeInclusive<i32>> {
         let backward = self.instructions().flat_map(|instruction| {
             let bci = i32::try_from(instruction.bci).ok();
@@ -70,14 +76,15 @@ impl Code {
         matches!(at, Ok(At::Instruction(it)) if is_invoke(it.opcode))
     }
 
-    /// Memory taken.
+    /// The size of the code in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 }
 
 impl Instruction<'_> {
-    /// How far it may jump: as a switch to several targets, the default first.
+    /// The distances in bytes that the instruction may jump. A switch has several, the default one
+    /// first.
     fn jumps(self) -> impl Iterator<Item = i32> {
         let switch = (self.bci / 4 + 1) * 4 - self.bci;
         let cases = switch + 12;
@@ -99,7 +106,7 @@ impl Instruction<'_> {
         std::iter::once(first).chain((others..none).step_by(step)).filter_map(distance)
     }
 
-    /// The number of the constant that it names.
+    /// The index into the constant pool that the instruction has.
     pub fn constant(&self) -> Option<u16> {
         match opcode::operands(self.opcode)? {
             Operands::SmallConstant => self.bytes.get(1).copied().map(u16::from),
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn invokes_are_found_where_they_begin() {
+    fn an_invoke_is_found_only_at_its_first_byte() {
         // sipush 1; invokestatic #7; invokedynamic #9; return
         let code = Code::new(vec![17, 0, 1, 184, 0, 7, 186, 0, 9, 0, 0, 177]);
         let invokes = (-1..13).filter(|bci| code.is_invoke(*bci));

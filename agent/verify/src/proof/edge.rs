@@ -1,8 +1,8 @@
-//! Can this method have called that one, from there?
+//! Checks an edge: whether a method can have called another one, at a bci.
 //!
-//! For an ordinary invoke the answer is exact: its constant names the callee, and whatever a
-//! virtual call selects has the same name and descriptor. What is not so called must be one of the
-//! explanations, or it is refuted.
+//! The check of an ordinary invoke is exact. Its constant names the callee, and the method that a
+//! virtual call selects has the same name and descriptor. Any other call must have an explanation,
+//! or it is refuted.
 
 use vouch_sample::{Bci, ENTRY, NATIVE};
 
@@ -14,42 +14,43 @@ use crate::proof::opcode::{self, is_invoke};
 use crate::proof::pool::{Constant, Member};
 use crate::proof::verdict::{Explanation, Refutation, Verdict};
 
-/// Whether `caller`, at `bci`, can have called `callee`. `relation` says how the callee's class
-/// stands to a class of this name, as the caller means it; it is asked where the two differ.
+/// Judges whether `caller`, at `bci`, can have called `callee`. `relation` returns the relation of
+/// the callee's class to the class that has this name in the caller's loader. It is called only if
+/// the two names differ.
 pub fn edge(
     caller: &Method,
     bci: Bci,
     callee: &Method,
     mut relation: impl FnMut(&str) -> Relation,
 ) -> Verdict {
-    let instruction = match stand(caller, bci) {
-        Stand::At(instruction) => instruction,
-        Stand::Native => return explain::native(caller, callee),
-        Stand::Entry => return explain::entry(callee),
-        Stand::Gone(why) => return Verdict::Explained(why.explanation()),
-        Stand::Nowhere(why) => return Verdict::Refuted(why),
+    let instruction = match call_site_at(caller, bci) {
+        CallSite::At(instruction) => instruction,
+        CallSite::Native => return explain::native(caller, callee),
+        CallSite::Entry => return explain::entry(callee),
+        CallSite::Gone(why) => return Verdict::Explained(why.explanation()),
+        CallSite::Nowhere(why) => return Verdict::Refuted(why),
     };
     let constant = instruction.constant().and_then(|number| caller.class.pool().get(number));
     if is_invoke(instruction.opcode) && constant.is_none() {
         return Verdict::Explained(Explanation::Unread);
     }
-    does(caller, instruction, constant, callee, &mut relation)
+    verdict_on_instruction(caller, instruction, constant, callee, &mut relation)
 }
 
-/// How code that was made from a reference to a method calls it.
+/// How the generated code of a lambda or method reference calls its method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference {
     Virtual,
     Static,
     Special,
     Interface,
-    /// It makes an object, and calls its constructor.
+    /// The code creates an object, and calls its constructor.
     New,
 }
 
-/// Whether code that nobody can read, of which it is known to call this member, can have called
-/// `callee`.
-pub fn through(
+/// Judges whether `caller` can have called `callee`, for a caller without readable code. The code
+/// is known to call the member `named` by `reference`.
+pub fn verdict_through_reference(
     caller: &Method,
     reference: Reference,
     named: Member<'_>,
@@ -58,7 +59,7 @@ pub fn through(
 ) -> Verdict {
     let mut by = |opcode, constant| {
         let instruction = Instruction { bci: usize::MAX, opcode, bytes: &[] };
-        does(caller, instruction, Some(constant), callee, &mut relation)
+        verdict_on_instruction(caller, instruction, Some(constant), callee, &mut relation)
     };
     let member = Constant::Member(named);
     match reference {
@@ -73,8 +74,8 @@ pub fn through(
     }
 }
 
-/// The verdict on an instruction, and what its constant is.
-fn does(
+/// Judges whether `instruction` of `caller`, with its constant, can have called `callee`.
+fn verdict_on_instruction(
     caller: &Method,
     instruction: Instruction<'_>,
     constant: Option<Constant<'_>>,
@@ -98,56 +99,61 @@ fn does(
         }))
 }
 
-/// Whether a method can be at `bci` at all. That is all that can be asked of a leaf.
+/// Judges whether a method can be at `bci`. That is all that bytecode says of a leaf.
 pub fn leaf(method: &Method, bci: Bci) -> Verdict {
-    match stand(method, bci) {
-        Stand::At(_) | Stand::Native | Stand::Entry => Verdict::Proven,
-        Stand::Gone(why) => Verdict::Explained(why.explanation()),
-        Stand::Nowhere(why) => Verdict::Refuted(why),
+    match call_site_at(method, bci) {
+        CallSite::At(_) | CallSite::Native | CallSite::Entry => Verdict::Proven,
+        CallSite::Gone(why) => Verdict::Explained(why.explanation()),
+        CallSite::Nowhere(why) => Verdict::Refuted(why),
     }
 }
 
-/// What a method called, for a person: the instruction, and what its constant names.
-pub fn called(caller: &Method, bci: Bci) -> String {
-    match stand(caller, bci) {
-        Stand::At(instruction) => crate::proof::listing::instruction(caller, instruction),
-        Stand::Native => explain::native_calls(caller).to_owned(),
-        Stand::Entry => "nothing: the method had not begun".to_owned(),
-        Stand::Gone(_) => "code that is no longer there".to_owned(),
-        Stand::Nowhere(Refutation::BciPastEnd) => {
+/// Describes for users what a method calls at a bci: the instruction, and what its constant names.
+pub fn describe_call(caller: &Method, bci: Bci) -> String {
+    match call_site_at(caller, bci) {
+        CallSite::At(instruction) => crate::proof::listing::instruction(caller, instruction),
+        CallSite::Native => explain::native_calls(caller).to_owned(),
+        CallSite::Entry => "nothing: the method had not begun".to_owned(),
+        CallSite::Gone(_) => "code that is no longer there".to_owned(),
+        CallSite::Nowhere(Refutation::BciPastEnd) => {
             "nothing: the method's code ends before this bci".to_owned()
         }
-        Stand::Nowhere(Refutation::Nativeness) => "nothing: such a method cannot have this bci".to_owned(),
-        Stand::Nowhere(_) => "nothing: no instruction begins at this bci".to_owned(),
+        CallSite::Nowhere(Refutation::Nativeness) => "nothing: such a method cannot have this bci".to_owned(),
+        CallSite::Nowhere(_) => "nothing: no instruction begins at this bci".to_owned(),
     }
 }
 
-/// Where a frame stands.
-enum Stand<'m> {
+/// The location of a frame in its method.
+enum CallSite<'m> {
+    /// The frame is at this instruction.
     At(Instruction<'m>),
+    /// The frame is in a native method.
     Native,
+    /// The method is compiled, and has not reached its first instruction.
     Entry,
+    /// The method's code cannot be read.
     Gone(Gone),
+    /// The method has no such bci.
     Nowhere(Refutation),
 }
 
-fn stand(method: &Method, bci: Bci) -> Stand<'_> {
+fn call_site_at(method: &Method, bci: Bci) -> CallSite<'_> {
     match &method.body {
-        Body::Gone(why) => Stand::Gone(*why),
-        Body::Native if bci == NATIVE => Stand::Native,
-        Body::Native => Stand::Nowhere(Refutation::Nativeness),
-        Body::Code(_) if bci == ENTRY => Stand::Entry,
+        Body::Gone(why) => CallSite::Gone(*why),
+        Body::Native if bci == NATIVE => CallSite::Native,
+        Body::Native => CallSite::Nowhere(Refutation::Nativeness),
+        Body::Code(_) if bci == ENTRY => CallSite::Entry,
         Body::Code(code) => match usize::try_from(bci).map(|bci| code.at(bci)) {
-            Err(_) => Stand::Nowhere(Refutation::Nativeness),
-            Ok(At::Instruction(instruction)) => Stand::At(instruction),
-            Ok(At::Inside) => Stand::Nowhere(Refutation::BciInsideInstruction),
-            Ok(At::PastEnd) => Stand::Nowhere(Refutation::BciPastEnd),
+            Err(_) => CallSite::Nowhere(Refutation::Nativeness),
+            Ok(At::Instruction(instruction)) => CallSite::At(instruction),
+            Ok(At::Inside) => CallSite::Nowhere(Refutation::BciInsideInstruction),
+            Ok(At::PastEnd) => CallSite::Nowhere(Refutation::BciPastEnd),
         },
     }
 }
 
-/// The verdict on an invoke whose constant names this method; `None` if the callee is no method
-/// that it can select.
+/// Judges an invoke with a constant that names the method `named`. It is `None` if the invoke
+/// cannot select the callee.
 fn invoke(
     caller: &Method,
     opcode: u8,
@@ -173,8 +179,8 @@ fn invoke(
             Relation::Unknown => Some(Verdict::Explained(Explanation::Inherited)),
             Relation::Below | Relation::Shadowed | Relation::Unrelated => None,
         },
-        // Of a superclass; one that came between since the caller was compiled is below the named
-        // one, and above the caller's.
+        // An invokespecial calls a method of a superclass. A class that was put between the two
+        // after the caller was compiled is below the named class, and above the caller's class.
         (opcode::INVOKESPECIAL, _) => match relation(named.class) {
             Relation::Above => Some(Verdict::Proven),
             Relation::Shadowed | Relation::Unrelated => None,

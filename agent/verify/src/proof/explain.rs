@@ -1,8 +1,8 @@
-//! The closed list of explanations: why a frame may stand on one whose bytecode does not name it.
+//! The closed list of explanations: why a method may be called where the caller's bytecode does not
+//! name it.
 //!
-//! Each names the instructions and the callees that it allows, as narrowly as the stacks of real
-//! programs let it be. `docs/proof.md` has the table with the reasons. What is not on the list is
-//! refuted.
+//! Each explanation allows certain instructions and callees, as few as the stacks of real programs
+//! need. `docs/proof.md` has the table with the reasons. A call that is not on the list is refuted.
 
 use crate::proof::code::Instruction;
 use crate::proof::handles;
@@ -13,7 +13,8 @@ use crate::proof::pool::Constant;
 use crate::proof::upcalls::{is_class_loading, is_implicit_exception, is_linkage, is_native_lookup};
 use crate::proof::verdict::{Explanation, Refutation, Verdict};
 
-/// Why `callee` may stand on `instruction` of `caller`, whose constant does not name it.
+/// Explains why `instruction` of `caller` may have called `callee`, which its constant does not
+/// name.
 pub(crate) fn explained(
     caller: &Method,
     instruction: Instruction<'_>,
@@ -23,7 +24,7 @@ pub(crate) fn explained(
 ) -> Option<Explanation> {
     let opcode = instruction.opcode;
     let (loading, linkage) = (is_class_loading(callee), is_linkage(callee));
-    // Whatever an unread constant names, these may come before it.
+    // These callees may come before the call itself, even if the constant cannot be read.
     let unread = instruction.constant().is_some() && constant.is_none();
     if unread && (loading || linkage || is_class_initialiser(callee)) {
         return Some(Explanation::Unread);
@@ -38,11 +39,11 @@ pub(crate) fn explained(
         return Some(how);
     }
     let rules = [
-        // Where something is thrown, the classes of the handlers around it are loaded to find the
-        // one that catches.
+        // When an exception is thrown, the VM loads the classes of the handlers around the
+        // instruction, to find the one that catches it.
         (loading && (resolves(opcode, constant) || may_throw(opcode)), Explanation::ClassLoad),
-        // A method is compiled where it begins, or where it loops: the classes of its signature are
-        // loaded before.
+        // A method may be compiled at its beginning, or at a backward branch. The VM loads the
+        // classes of its signature before that.
         (loading && (instruction.bci == 0 || jumps(opcode)), Explanation::Compilation),
         (is_native_lookup(callee) && is_invoke(opcode), Explanation::ClassLoad),
         (may_throw(opcode) && is_implicit_exception(callee), Explanation::ImplicitException),
@@ -51,7 +52,7 @@ pub(crate) fn explained(
     rules.into_iter().find_map(|(holds, how)| holds.then_some(how))
 }
 
-/// What a compiled method may have called that has not come to its first instruction.
+/// Judges a call by a compiled method that has not reached its first instruction.
 pub(crate) fn entry(callee: &Method) -> Verdict {
     if is_class_loading(callee) {
         Verdict::Explained(Explanation::Compilation)
@@ -60,7 +61,7 @@ pub(crate) fn entry(callee: &Method) -> Verdict {
     }
 }
 
-/// What native code may have called.
+/// Judges a call by a native method.
 pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
     if enters_continuation(caller) {
         return if callee.is("jdk/internal/vm/Continuation", "enter") {
@@ -80,7 +81,7 @@ pub(crate) fn native(caller: &Method, callee: &Method) -> Verdict {
     Verdict::Explained(Explanation::NativeCaller)
 }
 
-/// The same for a person.
+/// Describes for users what a native method may call.
 pub(crate) fn native_calls(caller: &Method) -> &'static str {
     match caller {
         caller if enters_continuation(caller) => "the VM's code, which calls Continuation.enter alone",
@@ -89,12 +90,12 @@ pub(crate) fn native_calls(caller: &Method) -> &'static str {
     }
 }
 
-/// No native code at all, but the way into a continuation.
+/// True for the method that enters a continuation. It counts as native, but has code of the VM.
 fn enters_continuation(caller: &Method) -> bool {
     caller.is("jdk/internal/vm/Continuation", "enterSpecial")
 }
 
-/// That an object is not to be cloned is said by the VM's own code, and nowhere else.
+/// True for the exception that `Object.clone` creates, which no other native method does.
 fn is_no_clone(caller: &Method, callee: &Method) -> bool {
     caller.is("java/lang/Object", "clone") && callee.is("java/lang/CloneNotSupportedException", "<init>")
 }
@@ -103,7 +104,7 @@ fn is_silent(caller: &Method) -> bool {
     SILENT.iter().any(|&(class, name)| caller.is(class, name))
 }
 
-/// Native methods that the VM implements itself, and that call no Java.
+/// The native methods that the VM implements itself, and that call no Java.
 const SILENT: [(&str, &str); 14] = [
     ("java/lang/System", "arraycopy"),
     ("java/lang/System", "nanoTime"),
@@ -121,8 +122,8 @@ const SILENT: [(&str, &str); 14] = [
     ("java/lang/Throwable", "fillInStackTrace"),
 ];
 
-/// True if the instruction may have this class initialised before it does its work: the one that it
-/// names, or one of those above.
+/// True if the instruction may initialise the callee's class: the class that the instruction names,
+/// or a superclass of it.
 fn initialises(
     opcode: u8,
     constant: Option<Constant<'_>>,
@@ -132,7 +133,7 @@ fn initialises(
     let named = match (opcode, constant) {
         (op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC, Some(Constant::Member(member))) => member.class,
         (op::NEW, Some(Constant::Class(class))) => class,
-        // What a call site is linked to is initialised with it.
+        // Linking a call site initialises the classes that it is linked to.
         (op::INVOKEDYNAMIC, _) => return true,
         _ => return false,
     };
@@ -140,7 +141,7 @@ fn initialises(
         || !matches!(relation(named), Relation::Below | Relation::Unrelated)
 }
 
-/// The instructions that a loop can go back by.
+/// True for the instructions that can end a loop by a backward branch.
 fn jumps(opcode: u8) -> bool {
     opcode::operands(opcode).is_some_and(|operands| {
         use opcode::Operands::{FarJump, Jump, LookupSwitch, TableSwitch};
@@ -152,7 +153,7 @@ fn is_class_initialiser(callee: &Method) -> bool {
     &*callee.name == "<clinit>" && &*callee.descriptor == "()V" && callee.is_static
 }
 
-/// The instructions that resolve a class when they are first met.
+/// True for the instructions that resolve a class when they are executed for the first time.
 fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     match opcode {
         op::GETSTATIC..=op::NEW | op::ANEWARRAY | op::CHECKCAST | op::INSTANCEOF | op::MULTIANEWARRAY => true,
@@ -168,7 +169,8 @@ fn resolves(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     }
 }
 
-/// The instructions that have the class library link something when they are first met.
+/// True for the instructions that the class library links when they are executed for the first
+/// time.
 fn links(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     match (opcode, constant) {
         (op::INVOKEVIRTUAL, Some(Constant::Member(member))) => {
@@ -183,7 +185,7 @@ fn links(opcode: u8, constant: Option<Constant<'_>>) -> bool {
     }
 }
 
-/// All but the instructions that only move values about, and jumps.
+/// True for the instructions that may throw: all except jumps, and those that only move values.
 fn may_throw(opcode: u8) -> bool {
     matches!(
         opcode,
@@ -199,8 +201,8 @@ fn may_throw(opcode: u8) -> bool {
     )
 }
 
-/// The VM registers an object with a finaliser when `Object`'s constructor returns, or when it is
-/// made.
+/// True where the VM registers an object that has a finaliser: when `Object`'s constructor returns,
+/// or when the object is created.
 fn registers_finaliser(caller: &Method, opcode: u8) -> bool {
     opcode == op::NEW || opcode == op::RETURN && caller.is("java/lang/Object", "<init>")
 }

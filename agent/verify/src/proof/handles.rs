@@ -1,8 +1,8 @@
-//! Method handles, var handles and invokedynamic: calls whose callee the bytecode does not name.
+//! Method handles, var handles and invokedynamic. The bytecode does not name their callee.
 //!
-//! What they lead to is code that `java.lang.invoke` made for the purpose; that code in turn ends
-//! in one of the `linkTo` methods, which jump to the target and leave no frame. The target is known
-//! by its shape alone.
+//! They call code that `java.lang.invoke` has generated. This code ends in one of the `linkTo`
+//! methods, which jump to the target and have no frame. The target is known only by the basic types
+//! of its descriptor.
 
 use crate::proof::method::{Body, Method};
 use crate::proof::opcode as op;
@@ -13,7 +13,7 @@ const PACKAGE: &str = "java/lang/invoke";
 const METHOD_HANDLE: &str = "java/lang/invoke/MethodHandle";
 const VAR_HANDLE: &str = "java/lang/invoke/VarHandle";
 
-/// True for the methods whose descriptor is that of each single call.
+/// True for the signature-polymorphic methods: each call site has its own descriptor.
 pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
     match class {
         METHOD_HANDLE => matches!(name, "invoke" | "invokeExact" | "invokeBasic"),
@@ -24,10 +24,10 @@ pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
     }
 }
 
-/// Why `callee` may be what such a call leads to.
+/// Explains why a call through a method handle, var handle or invokedynamic may reach `callee`.
 pub(crate) fn explained(opcode: u8, constant: Option<Constant<'_>>, callee: &Method) -> Option<Explanation> {
-    // The methods themselves are the VM's own code, and a thread may be in it: all calls of one are
-    // calls of the same.
+    // These methods are code of the VM, and a thread may be in it. They count as one method,
+    // whatever descriptor a call has.
     let itself = |named: Member<'_>| {
         callee.is(named.class, named.name)
             && named.class == METHOD_HANDLE
@@ -47,15 +47,14 @@ pub(crate) fn explained(opcode: u8, constant: Option<Constant<'_>>, callee: &Met
     }
 }
 
-/// Whether a `linkTo` of this descriptor can have jumped to `callee`.
+/// True if a `linkTo` method with this descriptor can have jumped to `callee`.
 fn is_target(named: Member<'_>, callee: &Method) -> bool {
     let with_receiver = match named.name {
         "linkToStatic" => false,
-        // A form that is interpreted is a static method of the package's.
+        // An interpreted lambda form is a static method of `java.lang.invoke`.
         "linkToSpecial" if callee.is_static => return callee.in_package(PACKAGE),
         "linkToVirtual" | "linkToSpecial" | "linkToInterface" => true,
-        // Where native code calls back, what was made for that stands on the call of the native
-        // code.
+        // If native code calls back, the frame above it is a method generated for the upcall.
         "linkToNative" => {
             return matches!(callee.body, Body::Native) || callee.is_static && callee.in_package(PACKAGE);
         }
@@ -64,22 +63,23 @@ fn is_target(named: Member<'_>, callee: &Method) -> bool {
     if with_receiver == callee.is_static {
         return false;
     }
-    let (Some(mut given), Some(taken)) = (Shape::of(named.descriptor), Shape::of(&callee.descriptor)) else {
+    let shapes = (Shape::parse(named.descriptor), Shape::parse(&callee.descriptor));
+    let (Some(mut linked), Some(target)) = shapes else {
         return false;
     };
-    // The last argument says what the target is.
-    if given.parameters.pop() != Some(b'L') {
+    // The last argument is the MemberName of the target.
+    if linked.parameters.pop() != Some(b'L') {
         return false;
     }
-    let given_rest = given.parameters.get(usize::from(with_receiver)..);
-    let receiver = !with_receiver || given.parameters.first() == Some(&b'L');
-    // A var handle's getAndSet may be called for what it does alone.
+    let rest = linked.parameters.get(usize::from(with_receiver)..);
+    let receiver = !with_receiver || linked.parameters.first() == Some(&b'L');
+    // The result of a var handle's getAndSet may be dropped.
     receiver
-        && given_rest == Some(&taken.parameters[..])
-        && (given.result == taken.result || given.result == b'V')
+        && rest == Some(&target.parameters[..])
+        && (linked.result == target.result || linked.result == b'V')
 }
 
-/// A descriptor by its basic types: a letter each of `I`, `J`, `F`, `D`, `L`, and `V`.
+/// The basic types of a descriptor. Each is one of the letters `I`, `J`, `F`, `D`, `L` and `V`.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
     parameters: Vec<u8>,
@@ -87,7 +87,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(descriptor: &str) -> Option<Self> {
+    fn parse(descriptor: &str) -> Option<Self> {
         let (parameters, result) = descriptor.strip_prefix('(')?.split_once(')')?;
         let (result_letter, result_length) = basic(result.as_bytes())?;
         let mut rest = parameters.as_bytes();
@@ -101,7 +101,7 @@ impl Shape {
     }
 }
 
-/// The first type's letter, and the bytes that it takes.
+/// The letter of the first type in a descriptor, and the length of that type in bytes.
 fn basic(types: &[u8]) -> Option<(u8, usize)> {
     Some(match types.first()? {
         b'Z' | b'B' | b'S' | b'C' | b'I' => (b'I', 1),
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_descriptors_shape_is_that_of_its_basic_types() {
-        let shape = |text| Shape::of(text).map(|shape| (shape.parameters, shape.result));
+        let shape = |text| Shape::parse(text).map(|shape| (shape.parameters, shape.result));
         assert_eq!(shape("(ZB[[ILjava/lang/String;J)C"), Some((b"IILLJ".to_vec(), b'I')));
         assert_eq!(shape("()V"), Some((Vec::new(), b'V')));
         for damaged in ["", "(", "(I", "(L)V", "(X)V", "([)V", "()", "([", "(V)V", "()IJ"] {

@@ -1,4 +1,4 @@
-//! Bytecode as a person reads it, in the manner of javap.
+//! Bytecode as text, like that of javap.
 
 use vouch_sample::Bci;
 
@@ -7,7 +7,7 @@ use crate::proof::method::{Body, Method};
 use crate::proof::opcode;
 use crate::proof::pool::Constant;
 
-/// An instruction, and what its constant names: `invokevirtual java/util/List.size:()I`.
+/// Writes an instruction and what its constant names: `invokevirtual java/util/List.size:()I`.
 pub(crate) fn instruction(method: &Method, instruction: Instruction<'_>) -> String {
     let name = opcode::name(instruction.opcode);
     let Some(number) = instruction.constant() else { return name.to_owned() };
@@ -27,13 +27,13 @@ pub(crate) fn instruction(method: &Method, instruction: Instruction<'_>) -> Stri
     format!("{name} {named}")
 }
 
-/// The instructions around a bci, `around` before and after, a line each; the offending one begins
-/// with `→`.
+/// Writes the instruction at a bci, `around` instructions before it and as many after it, a line
+/// each. The line of the bci begins with `→`.
 pub fn listing(method: &Method, bci: Bci, around: usize) -> Vec<String> {
     let Body::Code(code) = &method.body else { return Vec::new() };
     let all: Vec<Instruction<'_>> = code.instructions().collect();
-    let place = usize::try_from(bci).unwrap_or(0);
-    let after = all.partition_point(|instruction| instruction.bci <= place);
+    let index = usize::try_from(bci).unwrap_or(0);
+    let after = all.partition_point(|instruction| instruction.bci <= index);
     let first = after.saturating_sub(around.saturating_add(1));
     let last = after.saturating_add(around).min(all.len());
     let line = |each: &Instruction<'_>| {
@@ -41,9 +41,9 @@ pub fn listing(method: &Method, bci: Bci, around: usize) -> Vec<String> {
         format!("{mark} {:>5}: {}", each.bci, instruction(method, *each))
     };
     let mut lines: Vec<String> = all[first..last].iter().map(line).collect();
-    let stands =
+    let begins =
         all.get(after.wrapping_sub(1)).is_some_and(|each| i64::try_from(each.bci) == Ok(i64::from(bci)));
-    if !stands && bci >= 0 {
+    if !begins && bci >= 0 {
         lines.insert(
             after - first,
             format!("→ {bci:>5}: (no instruction begins here; the code has {} bytes)", code.bytes()),

@@ -1,5 +1,4 @@
-//! What proof has to know of a method: who it is, and its code if it is to be held to it as a
-//! caller.
+//! Methods and classes as proof reads them: their names, their code and their constants.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,33 +7,34 @@ use vouch_sample::{Bci, ResolvedFrame};
 use crate::proof::code::{At, Code, Instruction};
 use crate::proof::pool::Pool;
 
-/// A class: its name, and the constants that its code names.
+/// A class: its name, and the constant pool that its code refers to.
 #[derive(Debug, Default)]
 pub struct Class {
-    /// As in `java/lang/String`. A hidden class is without the part that tells it from others of
-    /// its name.
+    /// The name, such as `java/lang/String`. The name of a hidden class is without the number that
+    /// the VM added.
     pub name: Box<str>,
     pool: OnceLock<Pool>,
 }
 
 impl Class {
+    /// Makes a class without constants. [`Self::load_pool`] adds them.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), pool: OnceLock::new() }
     }
 
-    /// The constants; none until they are brought. Most classes are never held to their code.
+    /// The constants, which are empty until [`Self::load_pool`]. Most classes never need theirs.
     pub fn pool(&self) -> &Pool {
         static NONE: Pool = Pool::none();
         self.pool.get().unwrap_or(&NONE)
     }
 
-    /// Brings the constants, if they are lacking.
-    pub fn bring_pool(&self, bring: impl FnOnce() -> Pool) {
-        self.pool.get_or_init(bring);
+    /// Sets the constants to what `read` returns. It does nothing if they are set already.
+    pub fn load_pool(&self, read: impl FnOnce() -> Pool) {
+        self.pool.get_or_init(read);
     }
 }
 
-/// A method.
+/// A method with its names and its code.
 #[derive(Debug, Clone)]
 pub struct Method {
     pub class: Arc<Class>,
@@ -44,50 +44,53 @@ pub struct Method {
     pub body: Body,
 }
 
-/// What a method consists of.
+/// The code of a method, or why there is no bytecode to check a frame against.
 #[derive(Debug, Clone)]
 pub enum Body {
+    /// The method has this bytecode.
     Code(Code),
+    /// The method is native.
     Native,
-    /// Nobody can say any more.
+    /// The code cannot be read.
     Gone(Gone),
 }
 
-/// Why there is no code to hold a frame to.
+/// Why the code of a method cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Gone {
     /// The class was unloaded before its code was read.
     Unloaded,
-    /// The JVM did not give it, or gave what is none.
+    /// The JVM returned no code, or code that is damaged.
     Unread,
 }
 
-/// A frame of a walk, and what is known of its method.
+/// A frame of a walk with its method, if the method is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'m> {
+pub struct KnownFrame<'m> {
     pub frame: ResolvedFrame,
-    /// `None`: the walk had no method for it, or nobody knows the one that it had.
+    /// The method of the frame. It is `None` if the walk found no method id, or an unknown one.
     pub method: Option<&'m Method>,
 }
 
-/// How the callee's class stands to the class that the bytecode names.
+/// The relation of the callee's class to the class that the bytecode names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// It is a subclass.
+    /// The callee's class is a subclass of the named class.
     Below,
-    /// It is a superclass, and no class between them has a method of the callee's name and
-    /// descriptor.
+    /// The callee's class is a superclass of the named class. No class between them has a method
+    /// of the callee's name and descriptor.
     Above,
-    /// It is a superclass, and a class between them, or the named one itself, has such a method.
+    /// The callee's class is a superclass of the named class. A class between them, or the named
+    /// class itself, has a method of the callee's name and descriptor.
     Shadowed,
-    /// Neither is a superclass of the other.
+    /// Neither class is a superclass of the other.
     Unrelated,
-    /// Nobody knows the named class, or the callee is an interface's.
+    /// The named class is unknown, or the callee's class is an interface.
     Unknown,
 }
 
 impl Method {
-    /// What stands at a bci; None where no instruction begins, or nobody has the code.
+    /// The instruction at a bci. It is `None` if no instruction begins there, or without code.
     pub fn instruction(&self, bci: Bci) -> Option<Instruction<'_>> {
         let Body::Code(code) = &self.body else { return None };
         match code.at(usize::try_from(bci).ok()?) {
@@ -96,19 +99,19 @@ impl Method {
         }
     }
 
-    /// True if the names are these.
+    /// True if the method has this name and its class has this name.
     pub(crate) fn is(&self, class: &str, name: &str) -> bool {
         &*self.class.name == class && &*self.name == name
     }
 
-    /// True if its class is in a package, or in one below it.
+    /// True if the method's class is in a package, or in a package below it.
     pub fn in_package(&self, package: &str) -> bool {
         self.class.name.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
 impl std::fmt::Display for Method {
-    /// As javap writes it: `java/util/List.size:()I`.
+    /// Writes the method as javap does: `java/util/List.size:()I`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}:{}", self.class.name, self.name, self.descriptor)
     }

@@ -1,23 +1,24 @@
 //! The names of hidden classes, which end in a number that differs from run to run.
 
-/// A class may be called by a number, in code whose names are nobody's business. The JVM's are of
-/// 31 bits, and one in some hundred thousand has fewer digits than this.
-const LEAST_DIGITS: usize = 5;
+/// How many digits a number after `/` must have to count as one that the JVM added. An obfuscated
+/// program may have classes named by short numbers. The JVM's numbers have 31 bits, and about one
+/// in 100,000 has fewer digits than this.
+const MIN_DIGITS: usize = 5;
 
-/// Where the part begins that tells one hidden class from another: `.0x…`, `+0x…`, `/0x…`, or,
-/// before JDK 15, `/` and digits.
+/// The index at which the part of a hidden class's name begins that the VM added: `.0x…`, `+0x…`,
+/// `/0x…`, or, before JDK 15, `/` and digits. It is `None` for other classes.
 pub fn hidden_part(class: &str) -> Option<usize> {
     let at = class.rfind(['.', '+', '/'])?;
     let tail = &class[at + 1..];
     let address = tail.strip_prefix("0x").is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
-    // Behind an address a recording may number them, too.
-    let is_long = || tail.len() >= LEAST_DIGITS || hidden_part(&class[..at]).is_some();
+    // A recording may add another number after an address.
+    let is_long = || tail.len() >= MIN_DIGITS || hidden_part(&class[..at]).is_some();
     let digits = !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit());
     let number = class[at..].starts_with('/') && digits && is_long();
     (address || number).then_some(at)
 }
 
-/// A class's name without it.
+/// A class's name without the part that the VM added to the name of a hidden class.
 pub fn without_hidden_part(class: &str) -> &str {
     &class[..hidden_part(class).unwrap_or(class.len())]
 }
@@ -27,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_vm_added_is_taken_off() {
+    fn only_the_part_that_the_vm_added_is_removed() {
         for (class, rest) in [
             ("com/foo/Bar$$Lambda.0x00007f1c3c001000", "com/foo/Bar$$Lambda"),
             ("com/foo/Bar$$Lambda$14+0x0000000800c03000", "com/foo/Bar$$Lambda$14"),

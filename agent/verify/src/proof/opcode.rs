@@ -1,8 +1,9 @@
 //! The instructions of the Java virtual machine: their names, and how many bytes each takes.
 //!
-//! It must be total: any bytes at all give an answer, and none of them is outside of the code.
+//! Every function here must be total: it has an answer for any bytes, and never reads past the
+//! code.
 
-/// The opcodes that proof speaks of by name.
+/// The constants up to [`MULTIANEWARRAY`] are the opcodes that proof uses by name.
 pub const LDC: u8 = 18;
 pub const LDC_W: u8 = 19;
 pub const LDC2_W: u8 = 20;
@@ -34,30 +35,34 @@ pub const MULTIANEWARRAY: u8 = 197;
 const IINC: u8 = 132;
 const WIDE: u8 = 196;
 
-/// What stands behind an opcode.
+/// The kind of operands that follow an opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operands {
+    /// The opcode has no operands.
     None,
     /// A value or a local variable, in one byte.
     Byte,
-    /// A value in two.
+    /// A value, in two bytes.
     Short,
-    /// A constant, by a number of one byte.
+    /// A constant pool index of one byte.
     SmallConstant,
-    /// A constant, by a number of two bytes; so many bytes follow.
+    /// A constant pool index of two bytes, then this number of other bytes.
     Constant(usize),
-    /// A jump, by a distance of two bytes.
+    /// A jump distance of two bytes.
     Jump,
-    /// By one of four.
+    /// A jump distance of four bytes.
     FarJump,
-    /// A local variable and a step.
+    /// A local variable and a step, one byte each.
     Step,
+    /// The padding, range and jumps of a `tableswitch`.
     TableSwitch,
+    /// The padding and pairs of a `lookupswitch`.
     LookupSwitch,
+    /// The instruction that a `wide` modifies.
     Wide,
 }
 
-/// The operands of an opcode; `None` for one that no class file may hold.
+/// The operands of an opcode, or `None` for an opcode that no class file may contain.
 pub const fn operands(opcode: u8) -> Option<Operands> {
     Some(match opcode {
         16 | 21..=25 | 54..=58 | 169 | NEWARRAY => Operands::Byte,
@@ -79,8 +84,8 @@ pub const fn operands(opcode: u8) -> Option<Operands> {
     })
 }
 
-/// The bytes of each instruction that always takes as many; 0 for all others.
-const FIXED: [u8; 256] = {
+/// The length in bytes of each instruction, by its opcode. It is 0 if the length varies.
+const FIXED_LENGTHS: [u8; 256] = {
     let mut fixed = [0; 256];
     let mut opcode = 0_u8;
     while opcode < u8::MAX {
@@ -97,15 +102,16 @@ const FIXED: [u8; 256] = {
     fixed
 };
 
-/// The bytes of the instruction at `bci`; `None` if there is no whole instruction of a known kind.
+/// The length in bytes of the instruction at `bci`. It is `None` if the opcode is unknown, or if
+/// the code ends within the instruction.
 pub fn length(code: &[u8], bci: usize) -> Option<usize> {
-    // Code is read from its beginning for each question: nearly all of it goes this way.
-    let fixed = usize::from(FIXED[usize::from(*code.get(bci)?)]);
+    // Code is read from its beginning for each bci. Nearly all instructions have a fixed length.
+    let fixed = usize::from(FIXED_LENGTHS[usize::from(*code.get(bci)?)]);
     let length = if fixed > 0 { fixed } else { varying(code, bci)? };
     (code.len() - bci >= length).then_some(length)
 }
 
-/// The bytes of an instruction whose operands say how many there are.
+/// The length in bytes of a `wide`, a `tableswitch` or a `lookupswitch`.
 fn varying(code: &[u8], bci: usize) -> Option<usize> {
     let int = |at: usize| {
         let bytes = code.get(at..at.checked_add(4)?)?;
@@ -127,7 +133,7 @@ fn varying(code: &[u8], bci: usize) -> Option<usize> {
     }
 }
 
-/// An opcode's name, as the specification writes it.
+/// The name of an opcode, as in the JVM specification.
 pub fn name(opcode: u8) -> &'static str {
     NAMES.get(usize::from(opcode)).copied().unwrap_or("(no instruction)")
 }
@@ -347,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_at_their_numbers() {
+    fn each_opcode_has_its_name() {
         for (opcode, expected) in [
             (0, "nop"),
             (LDC, "ldc"),
@@ -378,7 +384,7 @@ mod tests {
             code.extend(word.to_be_bytes());
         }
         assert_eq!(length(&code, 0), Some(20));
-        // A count that no code can hold.
+        // This count is larger than any code.
         code[8..12].copy_from_slice(&i32::MAX.to_be_bytes());
         assert_eq!(length(&code, 0), None);
         code[8..12].copy_from_slice(&i32::MIN.to_be_bytes());

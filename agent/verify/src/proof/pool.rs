@@ -1,35 +1,34 @@
-//! A class's constant pool, as the JVM hands it out: the raw bytes of a class file, without the
-//! class file.
+//! The constant pool of a class, as JVMTI returns it: the bytes of the pool in a class file.
 //!
-//! It must be total: what is damaged or cut short is not there, and nothing else comes of it. It
-//! keeps the bytes and where each constant begins, since a class has many constants and its call
-//! sites few.
+//! Every function here must be total: a constant that is damaged or cut off is `None`, and nothing
+//! panics. Constants are decoded only when they are read, since few of them belong to call sites.
 
-/// The bytes of a pool, and where the constants lie in them.
+/// The bytes of a constant pool, and the index at which each constant begins.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     bytes: Vec<u8>,
-    /// By number; 0 where there is none.
+    /// The index of each constant's first byte plus 1, by the constant's number. It is 0 if there
+    /// is no constant of this number.
     starts: Vec<u32>,
 }
 
 /// A method or field that a constant names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member<'p> {
-    /// As in `java/lang/String`, or `[I`.
+    /// The class, such as `java/lang/String` or `[I`.
     pub class: &'p str,
     pub name: &'p str,
     pub descriptor: &'p str,
 }
 
-/// A call site that is linked when it is first met, or a constant that is.
+/// A dynamic call site or constant: it is linked when it is used for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dynamic<'p> {
     pub name: &'p str,
     pub descriptor: &'p str,
 }
 
-/// What a constant is, as far as proof has to know.
+/// A constant, decoded as far as proof needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant<'p> {
     Text(&'p str),
@@ -38,7 +37,7 @@ pub enum Constant<'p> {
     Dynamic(Dynamic<'p>),
     MethodHandle,
     MethodType,
-    /// A number, a string, a module: nothing that calls.
+    /// A number, a string or a module, which cause no call.
     Other,
 }
 
@@ -54,19 +53,20 @@ const DYNAMIC: u8 = 17;
 const INVOKE_DYNAMIC: u8 = 18;
 
 impl Pool {
-    /// Of a class without constants.
+    /// Makes the pool of a class without constants.
     pub const fn none() -> Self {
         Self { bytes: Vec::new(), starts: Vec::new() }
     }
 
-    /// Looks through the bytes of a pool of `count` numbers, of which 0 is none.
+    /// Indexes the bytes of a pool. `count` is that of the class file: the highest number plus 1.
+    /// The numbers begin at 1.
     pub fn new(bytes: Vec<u8>, count: u16) -> Self {
         let mut starts = vec![0; usize::from(count)];
-        // A first byte of its own, so that no constant begins at 0.
         let mut at = 0;
         let mut number = 1;
         while number < starts.len() {
             let Some((size, numbers)) = extent(&bytes, at) else { break };
+            // 1 is added, so that 0 can mean that there is no constant.
             starts[number] = u32::try_from(at + 1).unwrap_or(0);
             at += size;
             number += numbers;
@@ -74,7 +74,7 @@ impl Pool {
         Self { bytes, starts }
     }
 
-    /// The constant of a number.
+    /// Decodes the constant with this number.
     pub fn get(&self, number: u16) -> Option<Constant<'_>> {
         let at = self.at(number)?;
         Some(match *self.bytes.get(at)? {
@@ -110,8 +110,8 @@ impl Pool {
         Some(u16::from_be_bytes(self.bytes.get(at..at + 2)?.try_into().ok()?))
     }
 
-    /// Names that are no UTF-8 in the JVM's own encoding are not there: no method of theirs is ever
-    /// refuted.
+    /// Decodes a text. It is `None` if the modified UTF-8 of the class file is not UTF-8, so no
+    /// call of a method with such a name is refuted.
     fn utf8(&self, number: u16) -> Option<&str> {
         let at = self.at(number)?;
         if *self.bytes.get(at)? != UTF8 {
@@ -135,10 +135,10 @@ impl Pool {
     }
 }
 
-/// The bytes of each kind of constant but text, by its tag; 0 where there is no such kind.
+/// The size in bytes of each kind of constant except text, by its tag. It is 0 for unknown tags.
 const SIZES: [u8; 21] = [0, 0, 0, 5, 5, 9, 9, 3, 3, 5, 5, 5, 5, 0, 0, 4, 3, 5, 5, 3, 3];
 
-/// How many bytes and how many numbers the constant at `at` takes.
+/// The size in bytes of the constant at `at`, and how many numbers it takes.
 fn extent(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let tag = *bytes.get(at)?;
     let size = if tag == UTF8 {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_not_there() {
+    fn a_constant_that_is_cut_off_is_not_found() {
         let mut builder = PoolBuilder::default();
         let method = builder.method("A", "m", "()V");
         let whole = builder.build();

@@ -1,36 +1,37 @@
-//! The power of proof: how often it notices a corruption that was made on purpose, in stacks of the
-//! profile itself; and how often a witness does, of those that have one.
+//! The power of proof: the share of deliberate corruptions that proof notices, in stacks of the
+//! profile itself. It is also measured for witnesses, in stacks that have one.
 //!
-//! The corruptions are of the kinds by which walks go wrong. The seed is fixed: the same stacks
-//! give the same figures.
+//! The corruptions are like the mistakes of walkers. The seed is fixed, so the same stacks give the
+//! same counts.
 
 use fastrand::Rng;
 use vouch_sample::{Bci, ResolvedFrame};
 
 use crate::proof::code::Code;
-use crate::proof::method::{Body, Known, Method};
+use crate::proof::method::{Body, KnownFrame, Method};
 use crate::proof::root::{Thread, root};
 
-/// A way to spoil a stack.
+/// A way to corrupt a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Corruption {
-    /// A frame is left out: any but the leaf, since bytecode does not say what a leaf calls next.
+    /// Removes a frame other than the leaf: bytecode does not say what a leaf calls next.
     DroppedFrame,
-    /// Two neighbouring frames are those of another stack.
+    /// Replaces two neighbouring frames by two of another stack.
     ForeignFrames,
-    /// A caller stands at another of its instructions.
+    /// Moves a caller to another of its instructions.
     MovedBci,
-    /// Of a recursion one round is left out: the bytecode allows that.
+    /// Removes one round of a recursion, which the bytecode allows.
     DroppedRound,
-    /// A recursion has one round more.
+    /// Adds one round to a recursion, which the bytecode allows.
     AddedRound,
-    /// Two neighbouring frames stand in the wrong order.
+    /// Swaps two neighbouring frames.
     SwappedFrames,
-    /// The outer half is another stack's.
+    /// Replaces the outer half by that of another stack.
     ForeignHalf,
 }
 
 impl Corruption {
+    /// All corruptions, in the order of the report.
     pub const ALL: [Self; 7] = [
         Self::DroppedFrame,
         Self::ForeignFrames,
@@ -41,7 +42,7 @@ impl Corruption {
         Self::ForeignHalf,
     ];
 
-    /// Its name in the report.
+    /// The name of the corruption in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::DroppedFrame => "dropped_frames",
@@ -55,50 +56,56 @@ impl Corruption {
     }
 }
 
-/// Stacks of thousands of frames are not worth the program's waiting for its end: fewer of them are
-/// drawn.
-const MOST_FRAMES: usize = 500_000;
+/// How many frames all stacks that are corrupted in one call may have. The program waits at its end
+/// for this measurement, so of very deep stacks fewer are drawn.
+const MAX_FRAMES: usize = 500_000;
 
+/// The fixed seed, which makes measurements repeatable.
 const SEED: u64 = 0x0076_6f75_6368;
 
-/// A corrupted stack, and the frames whose edges are no longer what they were: those from the first
-/// to the second.
+/// A corrupted stack.
 struct Corrupted<'m> {
-    stack: Vec<Known<'m>>,
+    stack: Vec<KnownFrame<'m>>,
+    /// The indexes of the first and the last frame with an edge that has changed.
     touched: (usize, usize),
 }
 
 /// A frame with its method.
-pub type Framed<'m> = (ResolvedFrame, &'m Method);
+pub type FrameWithMethod<'m> = (ResolvedFrame, &'m Method);
 
-/// How many corruptions could be made, and how many of them were noticed by whom.
+/// How many corruptions were made, and how many of them proof and witnesses noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Noticed {
+pub struct PowerCounts {
+    /// The number of corrupted stacks.
     pub tried: u64,
+    /// How many of them proof refutes.
     pub by_proof: u64,
+    /// How many of them contradict their witness.
     pub by_witness: u64,
-    /// By one of the two, or both.
+    /// How many of them are noticed by proof, by the witness, or by both.
     pub by_either: u64,
 }
 
-/// Makes at most `trials` corruptions of a kind in stacks that are drawn from `count`, and says how
-/// many could be made and how many were noticed. `refutes` says whether the first of two frames, as
-/// the caller, would be refuted by its callee; `witness` whether the stack of this place has a
-/// witness that speaks against it now.
+/// Makes at most `trials` corruptions of a kind in stacks that are drawn at random from `count`,
+/// and counts how many are noticed.
+///
+/// `stack` returns the stack with an index. `refutes` returns whether proof refutes an edge, passed
+/// as caller and callee. `witness` returns whether the stack with this index has a witness that
+/// contradicts the corrupted frames.
 pub fn power<'m>(
     corruption: Corruption,
     trials: u32,
     count: usize,
-    mut stack: impl FnMut(usize) -> Vec<Known<'m>>,
-    mut refutes: impl FnMut(Framed<'m>, Framed<'m>) -> bool,
-    mut witness: impl FnMut(usize, &[Known<'m>]) -> bool,
-) -> Noticed {
+    mut stack: impl FnMut(usize) -> Vec<KnownFrame<'m>>,
+    mut refutes: impl FnMut(FrameWithMethod<'m>, FrameWithMethod<'m>) -> bool,
+    mut witness: impl FnMut(usize, &[KnownFrame<'m>]) -> bool,
+) -> PowerCounts {
     let mut rng = Rng::with_seed(SEED);
-    let mut noticed = Noticed::default();
-    let mut left = MOST_FRAMES;
+    let mut noticed = PowerCounts::default();
+    let mut left = MAX_FRAMES;
     for _ in 0..if count == 0 { 0 } else { trials } {
-        let place = rng.usize(..count);
-        let ours = stack(place);
+        let index = rng.usize(..count);
+        let ours = stack(index);
         left = left.saturating_sub(ours.len());
         if left == 0 {
             break;
@@ -120,7 +127,7 @@ pub fn power<'m>(
         };
         if let Some(corrupted) = corrupted {
             let by_proof = is_noticed(&corrupted, &mut refutes);
-            let by_witness = witness(place, &corrupted.stack);
+            let by_witness = witness(index, &corrupted.stack);
             noticed.tried += 1;
             noticed.by_proof += u64::from(by_proof);
             noticed.by_witness += u64::from(by_witness);
@@ -130,7 +137,7 @@ pub fn power<'m>(
     noticed
 }
 
-fn drop_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn drop_one<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 2 {
         return None;
     }
@@ -139,8 +146,8 @@ fn drop_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-/// Both stacks keep their leaves and roots.
-fn take_two<'m>(ours: &[Known<'m>], theirs: &[Known<'m>], rng: &mut Rng) -> Option<Corrupted<'m>> {
+/// Replaces two frames of `ours` by two of `theirs`. The leaf and the root stay.
+fn take_two<'m>(ours: &[KnownFrame<'m>], theirs: &[KnownFrame<'m>], rng: &mut Rng) -> Option<Corrupted<'m>> {
     if ours.len() < 4 || theirs.len() < 4 {
         return None;
     }
@@ -151,7 +158,7 @@ fn take_two<'m>(ours: &[Known<'m>], theirs: &[Known<'m>], rng: &mut Rng) -> Opti
     (!same).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
 }
 
-fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn move_one<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 2 {
         return None;
     }
@@ -165,39 +172,42 @@ fn move_one<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-/// The longest round that is looked for, and how often.
-const ROUND: usize = 4;
-const LOOKS: usize = 32;
+/// How many frames the longest round has that [`round`] looks for.
+const MAX_ROUND_FRAMES: usize = 4;
+/// How many frames [`round`] tries as the beginning of a round.
+const MAX_ATTEMPTS: usize = 32;
 
-/// A round of a recursion: from one frame to the same again, further out. Not the leaf, which may
-/// be anywhere. Few stacks have one, so of a short one each place is looked at once.
-fn round(stack: &[Known<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
-    let places = stack.len().saturating_sub(2);
-    if places == 0 {
+/// Finds a round of a recursion: from a frame to the same frame further out. It returns the index
+/// of the first frame and the number of frames. The leaf is not tried, since its bci may be any. In
+/// a short stack each frame is tried once, since few stacks have a recursion.
+fn round(stack: &[KnownFrame<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
+    let candidates = stack.len().saturating_sub(2);
+    if candidates == 0 {
         return None;
     }
-    let first = rng.usize(..places);
-    (0..places.min(LOOKS)).find_map(|look| {
-        let at = 1 + if places <= LOOKS { (first + look) % places } else { rng.usize(..places) };
+    let first = rng.usize(..candidates);
+    (0..candidates.min(MAX_ATTEMPTS)).find_map(|attempt| {
+        let is_short = candidates <= MAX_ATTEMPTS;
+        let at = 1 + if is_short { (first + attempt) % candidates } else { rng.usize(..candidates) };
         let again = |step: &usize| stack.get(at + step).is_some_and(|frame| frame.frame == stack[at].frame);
-        (1..=ROUND).find(again).map(|step| (at, step))
+        (1..=MAX_ROUND_FRAMES).find(again).map(|step| (at, step))
     })
 }
 
-fn drop_round<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn drop_round<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     let (at, step) = round(&stack, rng)?;
     stack.drain(at..at + step);
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-fn add_round<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn add_round<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     let (at, step) = round(&stack, rng)?;
     let more = stack[at..at + step].to_vec();
     stack.splice(at..at, more);
     Some(Corrupted { stack, touched: (at - 1, at + step) })
 }
 
-fn swap_two<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn swap_two<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 4 {
         return None;
     }
@@ -206,7 +216,7 @@ fn swap_two<'m>(mut stack: Vec<Known<'m>>, rng: &mut Rng) -> Option<Corrupted<'m
     (stack[at].frame != stack[at + 1].frame).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
 }
 
-fn take_half<'m>(mut stack: Vec<Known<'m>>, theirs: &[Known<'m>]) -> Option<Corrupted<'m>> {
+fn take_half<'m>(mut stack: Vec<KnownFrame<'m>>, theirs: &[KnownFrame<'m>]) -> Option<Corrupted<'m>> {
     if stack.len() < 4 || theirs.len() < 4 {
         return None;
     }
@@ -217,30 +227,30 @@ fn take_half<'m>(mut stack: Vec<Known<'m>>, theirs: &[Known<'m>]) -> Option<Corr
     (!same).then_some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-fn code(frame: Known<'_>) -> Option<&Code> {
+fn code(frame: KnownFrame<'_>) -> Option<&Code> {
     match &frame.method?.body {
         Body::Code(code) => Some(code),
         Body::Native | Body::Gone(_) => None,
     }
 }
 
-/// The same checks that every sample's stack goes through, where they can come out otherwise than
-/// before.
+/// True if proof notices the corruption. It applies the checks of every sample's stack to the edges
+/// that have changed, and to the root.
 fn is_noticed<'m>(
     corrupted: &Corrupted<'m>,
-    refutes: &mut impl FnMut(Framed<'m>, Framed<'m>) -> bool,
+    refutes: &mut impl FnMut(FrameWithMethod<'m>, FrameWithMethod<'m>) -> bool,
 ) -> bool {
     let Corrupted { stack, touched: (first, last) } = corrupted;
-    let mut wrong = |pair: &[Known<'m>]| match (pair[1].method, pair[0].method) {
+    let mut wrong = |pair: &[KnownFrame<'m>]| match (pair[1].method, pair[0].method) {
         (Some(caller), Some(callee)) => refutes((pair[1].frame, caller), (pair[0].frame, callee)),
         _ => true,
     };
     let touched = &stack[*first..stack.len().min(last + 1)];
-    let ends_wrong = |frame: &Known<'_>| frame.method.is_none_or(|method| !may_be_root(method));
+    let ends_wrong = |frame: &KnownFrame<'_>| frame.method.is_none_or(|method| !may_be_root(method));
     touched.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 
-/// A `run` is given the benefit of the doubt.
+/// True if a stack may end in this method. Each `run` is taken for that of a `java.lang.Thread`.
 fn may_be_root(method: &Method) -> bool {
     !root(method, Thread::Main, || true).is_refuted()
 }

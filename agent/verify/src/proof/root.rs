@@ -1,29 +1,30 @@
-//! Where a thread's life may begin.
+//! Checks the root of a stack: whether a thread can begin in its outermost method.
 
 use crate::proof::method::Method;
 use crate::proof::verdict::{Explanation, Refutation, Verdict};
 
-/// What is known of the thread whose stack is asked about.
+/// How a thread was started, which decides the methods that it can begin in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thread {
-    /// Java started it: it begins in its `run`.
+    /// Java started the thread: it begins in its `run`.
     Started,
-    /// The launcher's: it begins in `main`, or in what the launcher calls before and after.
+    /// The launcher's first thread: it begins in `main`, or in a method that the launcher calls
+    /// before or after it.
     Main,
-    /// Native code of somebody's attached it, and calls from there what it likes; or it serves: the
-    /// VM's code calls from it what was asked for.
+    /// Native code attached the thread, or it is a service thread of the VM. Any method may be
+    /// called from there.
     Attached,
 }
 
-/// Whether a stack of this thread may end in this method. `is_thread` says whether the method's
-/// class is a `java.lang.Thread`; it is asked where it matters.
+/// Judges whether `method` can be the root of a stack of this thread. `is_thread` returns whether
+/// the method's class is a subclass of `java.lang.Thread`. It is called only if that matters.
 pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -> Verdict {
     let run = &*method.name == "run" && &*method.descriptor == "()V" && !method.is_static;
     if run && (&*method.class.name == "java/lang/Thread" || is_thread()) {
         return Verdict::Proven;
     }
-    // A virtual thread's: the VM's own code calls it, at the beginning of the stack that is the
-    // thread's and not its carrier's.
+    // A virtual thread begins in `Continuation.enter`, which the VM calls. The frames of its
+    // carrier are below that.
     if thread == Thread::Started && method.is("jdk/internal/vm/Continuation", "enter") {
         return Verdict::Proven;
     }
@@ -40,12 +41,13 @@ pub fn root(method: &Method, thread: Thread, is_thread: impl FnOnce() -> bool) -
     }
 }
 
-/// `main`, as the launcher accepts it: from JDK 25 on it need be neither static nor take arguments.
+/// True for a `main` that the launcher accepts. From JDK 25 on it may be an instance method and
+/// have no parameter.
 fn is_main(method: &Method) -> bool {
     &*method.name == "main" && matches!(&*method.descriptor, "([Ljava/lang/String;)V" | "()V")
 }
 
-/// What the VM calls on a thread that runs no Java otherwise, or at a thread's beginning and end.
+/// The methods that the VM calls on threads that run no other Java, or at a thread's start and end.
 const VM_ENTRIES: [(&str, &str); 28] = [
     ("java/lang/Thread", "<init>"),
     ("java/lang/Thread", "exit"),
@@ -67,32 +69,31 @@ const VM_ENTRIES: [(&str, &str); 28] = [
     ("sun/misc/VMSupport", "serializeAgentPropertiesToByteArray"),
     ("sun/management/Sensor", "trigger"),
     ("sun/management/Sensor", "clear"),
-    // Where `main` is to be watched from elsewhere.
+    // The management agent, which is started before `main`.
     ("sun/management/Agent", "startAgent"),
     ("jdk/internal/agent/Agent", "startAgent"),
-    // At the JVM's end, for an archive of classes or an AOT cache, and for a compiler that is
-    // written in Java.
+    // Calls at the end of the JVM: for a CDS archive, for an AOT cache, and for a JVMCI compiler.
     ("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions"),
     ("jdk/internal/misc/CDS", "generateLambdaFormHolderClasses"),
     ("jdk/vm/ci/hotspot/HotSpotJVMCIRuntime", "shutdown"),
-    // A recording that is asked for on the command line is begun by the thread that will run
-    // `main`.
+    // A recording of -XX:StartFlightRecording is started by the thread that then runs `main`.
     ("jdk/jfr/internal/dcmd/AbstractDCmd", "execute"),
     ("jdk/jfr/internal/dcmd/DCmdStart", "execute"),
     ("jdk/jfr/internal/dcmd/DCmdConfigure", "execute"),
 ];
 
-/// True for what the launcher and agents call on the first thread: the launcher's helper, a class
-/// initialiser (JNI initialises the class of `main`, and any that an agent looks for), the
-/// constructor of a class whose `main` is not static, and a few more.
+/// True for the methods that the launcher and agents call on the first thread. These are the
+/// launcher's helper, class initialisers, the constructor of a class with an instance `main`, and
+/// [`LAUNCHER`]. JNI initialises the class of `main`, and each class that an agent looks up.
 fn is_launchers(method: &Method) -> bool {
     &*method.class.name == "sun/launcher/LauncherHelper"
         || matches!(&*method.name, "<clinit>" | "<init>") && &*method.descriptor == "()V"
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 
+/// Other methods that the launcher and Java agents call on the first thread.
 const LAUNCHER: [(&str, &str); 11] = [
-    // `-version` and `-showversion`, and an exception that it met.
+    // `-version`, `-showversion`, and an exception that the launcher prints.
     ("java/lang/VersionProps", "print"),
     ("java/lang/VersionProps", "println"),
     ("sun/misc/Version", "print"),
@@ -101,7 +102,7 @@ const LAUNCHER: [(&str, &str); 11] = [
     ("java/lang/System", "getProperty"),
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),
-    // A Java agent: what the JVM makes for it, and calls.
+    // The JVM creates and calls these for a Java agent.
     ("sun/instrument/InstrumentationImpl", "<init>"),
     ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
     ("sun/instrument/InstrumentationImpl", "transform"),

@@ -1,17 +1,16 @@
-//! What tests build classes with: this module's, and with the feature `testing` those of others.
-//!
-//! It must never be used outside of tests.
+//! Builders of classes and methods for tests. The feature `testing` makes them visible to the tests
+//! of other crates. Code outside of tests must never use them.
 
 use std::sync::Arc;
 
-use crate::proof::{Body, Class, Code, Framed, Method, Pool, Relation, edge};
+use crate::proof::{Body, Class, Code, FrameWithMethod, Method, Pool, Relation, edge};
 
-/// Whether bytecode speaks against a call, where nobody knows how classes stand to each other.
-pub fn refutes((at, caller): Framed<'_>, (_, callee): Framed<'_>) -> bool {
+/// True if the bytecode refutes a call, without any knowledge of the class hierarchy.
+pub fn refutes((at, caller): FrameWithMethod<'_>, (_, callee): FrameWithMethod<'_>) -> bool {
     edge(caller, at.bci(), callee, |_| Relation::Unknown).is_refuted()
 }
 
-/// Writes a constant pool.
+/// Writes a constant pool. Each method adds a constant and returns its number.
 #[derive(Debug, Default)]
 pub struct PoolBuilder {
     bytes: Vec<u8>,
@@ -65,7 +64,7 @@ impl PoolBuilder {
         self.add(8, &[text])
     }
 
-    /// Of `invokestatic`.
+    /// Adds a method handle of kind `REF_invokeStatic`.
     pub fn method_handle(&mut self, class: &str, name: &str, descriptor: &str) -> u16 {
         let target = self.method(class, name, descriptor);
         let number = self.add(15, &[]);
@@ -74,7 +73,7 @@ impl PoolBuilder {
         number
     }
 
-    /// A constant that is made when it is first met.
+    /// Adds a dynamic constant.
     pub fn dynamic(&mut self, name: &str, descriptor: &str) -> u16 {
         let named = self.name_and_type(name, descriptor);
         self.add(17, &[0, named])
@@ -84,7 +83,7 @@ impl PoolBuilder {
         self.invoke_dynamic_of(0, name, descriptor)
     }
 
-    /// One that is linked by this of the class's linking methods.
+    /// Adds a dynamic call site with this index into the class's bootstrap methods.
     pub fn invoke_dynamic_of(&mut self, linked: u16, name: &str, descriptor: &str) -> u16 {
         let named = self.name_and_type(name, descriptor);
         self.add(18, &[linked, named])
@@ -95,7 +94,7 @@ impl PoolBuilder {
         self.add(16, &[descriptor])
     }
 
-    /// The bytes, and one more than the highest number.
+    /// The bytes of the pool, and its highest number plus 1.
     pub fn parts(self) -> (Vec<u8>, u16) {
         (self.bytes, self.count + 1)
     }
@@ -106,7 +105,7 @@ impl PoolBuilder {
     }
 }
 
-/// An instance method without code.
+/// An instance method with empty code.
 pub fn method(class: &str, name: &str, descriptor: &str) -> Method {
     Method {
         class: Arc::new(Class::new(class)),
@@ -125,10 +124,10 @@ pub fn native(class: &str, name: &str, descriptor: &str) -> Method {
     Method { body: Body::Native, ..method(class, name, descriptor) }
 }
 
-/// A method `Caller.call` of these bytes.
+/// A method `Caller.call` with this code.
 pub fn caller(pool: Pool, code: &[u8]) -> Method {
     let class = Class::new("Caller");
-    class.bring_pool(|| pool);
+    class.load_pool(|| pool);
     Method {
         class: Arc::new(class),
         body: Body::Code(Code::new(code.to_vec())),
@@ -136,27 +135,27 @@ pub fn caller(pool: Pool, code: &[u8]) -> Method {
     }
 }
 
-/// A caller whose code is one instruction that names a method.
+/// A caller with one instruction. The constant of the instruction names a method.
 pub fn calls(opcode: u8, class: &str, name: &str, descriptor: &str) -> Method {
     let mut builder = PoolBuilder::default();
     let number = builder.method(class, name, descriptor);
     one(builder.build(), opcode, number)
 }
 
-/// A caller whose code is one instruction with a constant.
+/// A caller with one instruction, which has the constant `number`.
 pub fn one(pool: Pool, opcode: u8, number: u16) -> Method {
     let [high, low] = number.to_be_bytes();
     caller(pool, &[opcode, high, low, 0, 0])
 }
 
-/// A caller whose code is one instruction that names what `add` puts into the pool.
+/// A caller with one instruction. Its constant is the one that `add` puts into the pool.
 pub fn naming(opcode: u8, add: impl FnOnce(&mut PoolBuilder) -> u16) -> Method {
     let mut builder = PoolBuilder::default();
     let number = add(&mut builder);
     one(builder.build(), opcode, number)
 }
 
-/// A caller whose code is one instruction without a constant, behind a `nop`.
+/// A caller with a `nop` and an instruction without a constant.
 pub fn plain(opcode: u8) -> Method {
     caller(Pool::none(), &[0, opcode])
 }

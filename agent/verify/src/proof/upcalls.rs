@@ -1,15 +1,15 @@
-//! What the VM calls by itself: methods of class loaders, of the class library's linker,
-//! constructors of exceptions.
+//! The methods that the VM calls by itself: those of class loaders and of the class library's
+//! linker, and constructors of exceptions.
 //!
-//! A name on these lists must be one that some VM really calls. `cargo xtask page true-stacks` finds
-//! the names that are lacking.
+//! Each method on these lists must be one that some VM calls. `cargo xtask page true-stacks` finds
+//! the methods that are missing.
 
 use crate::proof::method::Method;
 
-/// Class and name of each method; any descriptor, since these differ from JDK to JDK.
+/// The class and name of each method. Descriptors are ignored, since they differ between JDKs.
 type Names = [(&'static str, &'static str)];
 
-/// The VM asks a class loader for a class, and what it does around that.
+/// The methods that the VM calls when it loads a class, besides `loadClass`.
 const LOADING: &Names = &[
     ("java/lang/ClassLoader", "checkPackageAccess"),
     ("java/lang/ClassLoader", "loadClassInternal"),
@@ -21,13 +21,13 @@ const LOADING: &Names = &[
     ("sun/misc/Launcher", "getFileURL"),
     ("java/util/jar/Manifest", "<init>"),
     ("java/io/ByteArrayInputStream", "<init>"),
-    // Agents written in Java see each class before it is defined.
+    // Java agents and JFR transform each class before it is defined.
     ("sun/instrument/InstrumentationImpl", "transform"),
     ("jdk/jfr/internal/JVMUpcalls", "onRetransform"),
     ("jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"),
 ];
 
-/// The VM has the class library link a call site, a constant or a handle.
+/// The methods that the VM calls to link a call site, a constant or a handle.
 const LINKAGE: &Names = &[
     ("java/lang/invoke/MethodHandleNatives", "linkCallSite"),
     ("java/lang/invoke/MethodHandleNatives", "linkMethod"),
@@ -36,7 +36,7 @@ const LINKAGE: &Names = &[
     ("java/lang/invoke/MethodHandleNatives", "findMethodHandleType"),
 ];
 
-/// The exceptions that the VM makes by itself, all in `java/lang`.
+/// The exceptions that the VM creates by itself. All are in `java/lang`.
 const EXCEPTIONS: &[&str] = &[
     "ArithmeticException",
     "ArrayIndexOutOfBoundsException",
@@ -51,7 +51,7 @@ const EXCEPTIONS: &[&str] = &[
     "InternalError",
     "OutOfMemoryError",
     "StackOverflowError",
-    // Of classes that are lacking, or other than they were when the caller was compiled.
+    // Errors for classes that are missing, or that have changed since the caller was compiled.
     "AbstractMethodError",
     "BootstrapMethodError",
     "ClassCircularityError",
@@ -69,8 +69,8 @@ const EXCEPTIONS: &[&str] = &[
     "VerifyError",
 ];
 
-/// What the VM calls of an exception besides: it sets a cause, and keeps the trace of a class
-/// initialiser's failure.
+/// The methods of an exception that the VM calls besides its constructor: it sets a cause, and
+/// keeps the stack trace of a class initialiser's failure.
 const AROUND_EXCEPTIONS: &Names =
     &[("java/lang/Throwable", "initCause"), ("java/lang/Throwable", "getStackTrace")];
 
@@ -79,7 +79,8 @@ pub(crate) fn is_class_loading(callee: &Method) -> bool {
     load && !callee.is_static || listed(LOADING, callee)
 }
 
-/// The VM asks a class loader where a native method lies, before it is first called or compiled.
+/// True for the method that finds the address of a native method. The VM calls it before the native
+/// method is called or compiled for the first time.
 pub(crate) fn is_native_lookup(callee: &Method) -> bool {
     callee.is("java/lang/ClassLoader", "findNative")
 }

@@ -1,16 +1,15 @@
-//! What proof says: proven, explained and how, or refuted and how. The names are part of the trust
-//! report.
+//! The verdicts of proof: proven, explained or refuted. Their names are part of the trust report.
 
 use std::fmt;
 
-/// What is to be said of one edge, of a leaf, or of a root.
+/// The verdict on an edge, a leaf or a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The bytecode says so.
+    /// The bytecode has exactly this call.
     Proven,
-    /// Nothing contradicts it, and this is why it may be.
+    /// The bytecode does not name this callee, but the JVM can call it there for this reason.
     Explained(Explanation),
-    /// It cannot be.
+    /// The stack is impossible.
     Refuted(Refutation),
 }
 
@@ -21,16 +20,16 @@ macro_rules! named {
         pub enum $kind { $($(#[$case_doc])* $case,)* }
 
         impl $kind {
-            /// All of them, in the order in which they are declared.
+            /// All variants, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$case,)*];
 
-            /// Its name in the report.
+            /// The name in the trust report.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$case => $name,)* }
             }
 
-            /// The one of this name.
-            pub fn of(name: &str) -> Option<Self> {
+            /// Finds the variant with this name in the trust report.
+            pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|each| each.name() == name)
             }
         }
@@ -44,64 +43,75 @@ macro_rules! named {
 }
 
 named! {
-    /// Why an edge may be though the bytecode does not name its callee. The table in
-    /// `docs/proof.md` says for each which instructions and which callees it allows.
+    /// Why an edge is possible though the caller's bytecode does not name the callee. The table in
+    /// `docs/proof.md` has the instructions and the callees that each explanation allows.
     Explanation {
-        /// What an invokedynamic is linked to, or a method handle or var handle is invoked through.
+        /// An invokedynamic is linked to the callee, or the callee belongs to the code of a method
+        /// handle or var handle that was invoked.
         MethodHandle = "method_handle",
-        /// What a method handle's own code ends in: the target, by the shape of its descriptor.
+        /// The code of a method handle called its target. The target is known only by the basic
+        /// types of its descriptor.
         HandleTarget = "handle_target",
-        /// The VM calls the class library to link a call site, a constant or a handle.
+        /// The VM called the class library to link a call site, a constant or a handle.
         Linkage = "linkage",
+        /// The VM initialised a class before it executed the instruction.
         ClassInit = "class_initialisation",
-        /// The VM asks a class loader.
+        /// The VM called a class loader.
         ClassLoad = "class_loading",
-        /// Classes of a method's signature, loaded before the method is compiled.
+        /// The VM loaded the classes of a method's signature before it compiled the method.
         Compilation = "compilation",
-        /// An exception that the VM makes by itself.
+        /// The VM created an exception.
         ImplicitException = "implicit_exception",
-        /// Native code may call what it likes.
+        /// The caller is native code, which may call any method.
         NativeCaller = "native_caller",
-        /// The VM hands a new object with a finaliser to the Finalizer.
+        /// The VM registered a new object with the Finalizer.
         Finaliser = "finaliser",
-        /// A static method found in a superclass of the one that is named.
+        /// The callee is a static method of a superclass of the named class.
         Inherited = "inherited_static",
-        /// The caller's class was unloaded before its code could be read.
+        /// The caller's class was unloaded before its code was read.
         Unloaded = "class_unloaded",
-        /// The caller's class was redefined: the code that ran is no longer there.
+        /// The caller's class was redefined, so the code that ran can no longer be read.
         Redefined = "class_redefined",
-        /// The JVM did not give the caller's code, or a name in it that can be read.
+        /// The JVM did not return the caller's code, or a name in its constants cannot be read.
         Unread = "code_unread",
-        /// The JVM has no id for a method that our own walker has found: it has not given one yet,
-        /// or the class was redefined.
+        /// Vouch's own walker found a method without a `jmethodID`. The JVM has not created one
+        /// yet, or the class was redefined.
         NoId = "no_id",
-        /// A stack's end: a call from native code into the VM's door for it.
+        /// The root of the stack was called by native code, through JNI.
         JniEntry = "jni_entry",
-        /// A stack's end: the VM itself called this.
+        /// The root of the stack was called by the VM itself.
         VmEntry = "vm_entry",
     }
 }
 
 named! {
-    /// How a stack cannot be.
+    /// Why a stack is impossible.
     Refutation {
+        /// The caller's instruction is no invoke, and no explanation allows the callee there.
         NotAnInvoke = "not_an_invoke",
+        /// The caller's instruction invokes another method.
         OtherCallee = "other_callee",
+        /// The frame's bci is past the end of the method's code.
         BciPastEnd = "bci_past_end",
+        /// The frame's bci is inside an instruction.
         BciInsideInstruction = "bci_inside_instruction",
-        /// A native method with a bci, or bytecode without one.
+        /// A native method has a bci, or a method with bytecode has none.
         Nativeness = "nativeness",
+        /// The frame has no method id.
         NullMethod = "null_method",
+        /// The frame's method id is of no method that the JVM has had.
         UnknownMethod = "unknown_method",
+        /// No thread of this kind begins in the outermost method.
         WrongRoot = "wrong_root",
-        /// Not by bytecode: the JVM's own account of the same moment is another one.
+        /// The stack that GetStackTrace found at the same moment is another one. This does not come
+        /// from bytecode.
         Witness = "witness",
     }
 }
 
 impl Refutation {
-    /// For a person, who sees it in a row of the timeline or in a stack.
-    pub fn words(self) -> &'static str {
+    /// The text that users see in a row of the timeline or in a stack.
+    pub fn description(self) -> &'static str {
         match self {
             Self::NotAnInvoke => "there is no call",
             Self::OtherCallee => "no such call",
@@ -117,14 +127,16 @@ impl Refutation {
 }
 
 impl Verdict {
+    /// True if the stack is impossible.
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Refuted(_))
     }
 
-    /// True if a stack that is a guess cannot stand with it: refuted, or excused by code or a
-    /// method that nobody can read any more, which would excuse any.
+    /// True if a stack from a repaired context is discarded for this verdict. Such a stack is a
+    /// guess. [`Explanation::Redefined`] and [`Explanation::NoId`] discard it like a refutation,
+    /// since they would explain any stack.
     pub fn fails_a_guess(self) -> bool {
-        let excuses_any = [Explanation::Redefined, Explanation::NoId].map(Self::Explained);
-        self.is_refuted() || excuses_any.contains(&self)
+        let explains_any = [Explanation::Redefined, Explanation::NoId].map(Self::Explained);
+        self.is_refuted() || explains_any.contains(&self)
     }
 }

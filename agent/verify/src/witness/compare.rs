@@ -1,7 +1,7 @@
-//! The whole comparison: both accounts are of the same stack, so every frame must agree.
+//! Compares a walk and a witness of the same stack, in which every frame must agree.
 //!
-//! The two are aligned by their methods, then each pair is compared in every field. What has no
-//! partner is missing or too much; where it lies says of which kind.
+//! The frames of the two are aligned by their methods. Then each pair is compared in every field. A
+//! frame without a partner is a difference, and its position decides which kind.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use vouch_sample::{Frame, MethodId, Stack};
@@ -9,58 +9,50 @@ use vouch_sample::{Frame, MethodId, Stack};
 use crate::witness::difference::Difference;
 use crate::witness::rules;
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// Empty if the two agree; each kind at most once.
+    /// The differences, each kind at most once. It is empty if the two stacks agree.
     pub differences: Vec<Difference>,
-    /// Both accounts side by side, leaf first; empty if there was no walk.
+    /// Both stacks side by side, leaf first. It is empty if there was no walk.
     pub rows: Vec<Row>,
 }
 
-/// A line of the two accounts: frames by their index.
+/// A row of two stacks side by side. Its fields are indexes of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    Same {
-        walk: usize,
-        witness: usize,
-    },
-    Differs {
-        walk: usize,
-        witness: usize,
-    },
-    Missing {
-        witness: usize,
-    },
-    Extra {
-        walk: usize,
-    },
-    /// The walk says that it is lacking.
-    LeftOut {
-        witness: usize,
-    },
+    /// The two frames agree.
+    Same { walk: usize, witness: usize },
+    /// The two frames differ in method, bci or kind.
+    Differs { walk: usize, witness: usize },
+    /// Only the witness has this frame.
+    Missing { witness: usize },
+    /// Only the walk has this frame.
+    Extra { walk: usize },
+    /// Only the witness has this frame, since the walk is cut there.
+    LeftOut { witness: usize },
 }
 
-/// Compares a walk with the whole witness.
+/// Compares all frames of a walk with all frames of its witness.
 pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
     let mut comparable = witness.to_vec();
-    let cut = rules::cut_alike(&mut comparable, walk);
+    let cut = rules::cut_like_walk(&mut comparable, walk);
     let mut rows = align(walk.frames, &comparable);
-    let mut differences = Tally::of(&rows, walk.frames, &comparable).differences();
+    let mut differences = Tally::from_rows(&rows, walk.frames, &comparable).differences();
     if let Some((from, missing)) = cut {
         let is_before = |row: &mut Row| row.witness().is_some_and(|witness| *witness < from);
-        let place = rows.iter_mut().rposition(is_before).map_or(0, |last| last + 1);
-        for witness in rows[place..].iter_mut().filter_map(Row::witness) {
+        let at = rows.iter_mut().rposition(is_before).map_or(0, |last| last + 1);
+        for witness in rows[at..].iter_mut().filter_map(Row::witness) {
             *witness += missing;
         }
-        rows.splice(place..place, (from..from + missing).map(|witness| Row::LeftOut { witness }));
+        rows.splice(at..at, (from..from + missing).map(|witness| Row::LeftOut { witness }));
         differences.push(Difference::Cut { missing });
     }
     Comparison { differences, rows }
 }
 
 impl Row {
-    /// Its frame of the witness, if it has one.
+    /// The index of the witness's frame in the row, if it has one.
     fn witness(&mut self) -> Option<&mut usize> {
         match self {
             Self::Same { witness, .. }
@@ -72,31 +64,32 @@ impl Row {
     }
 }
 
-/// Compares what must be in both accounts: the walk from its frame `top` on, and a witness on whose
-/// top there may be more.
+/// Compares the frames that must be in both stacks: those of the walk from index `top` on. The
+/// witness may have other frames above them.
 ///
-/// The thread has run to its next safepoint poll since, and no further: the frames of its topmost
-/// compiled frame may have gone, all at once, and others may stand there. Outside of it nothing can
-/// have changed, but that the first frame may stand at a handler for what was thrown.
-pub fn outside(walk: &[Frame], top: usize, witness: &[Frame]) -> Vec<Difference> {
-    if agrees_outside(walk, top, witness) {
+/// The thread has run to its next safepoint poll since the walk, and no further. So its topmost
+/// compiled frame may have returned with all that was inlined into it, and others may have been
+/// called. The frames outside of it are the same. Only the first of them may have another bci: that
+/// of an exception handler.
+pub fn compare_outside_top(walk: &[Frame], top: usize, witness: &[Frame]) -> Vec<Difference> {
+    if agrees_outside_top(walk, top, witness) {
         return Vec::new();
     }
     let walk = &walk[top.min(walk.len())..];
     let rows = align(walk, witness);
     let new = rows.iter().take_while(|row| matches!(row, Row::Missing { .. })).count();
-    Tally::of(&rows[new..], walk, witness).differences()
+    Tally::from_rows(&rows[new..], walk, witness).differences()
 }
 
-/// True if the two agree outside of the top.
-pub fn agrees_outside(walk: &[Frame], top: usize, witness: &[Frame]) -> bool {
+/// True if the two stacks agree in the frames from index `top` of the walk on.
+pub fn agrees_outside_top(walk: &[Frame], top: usize, witness: &[Frame]) -> bool {
     let walk = &walk[top.min(walk.len())..];
     let Some(new) = witness.len().checked_sub(walk.len()) else { return false };
     let witness = &witness[new..];
     let (Some((first, outer)), Some((theirs, others))) = (walk.split_first(), witness.split_first()) else {
         return true;
     };
-    // The interpreter goes on at a handler before it polls. What has returned has polled.
+    // The interpreter goes to an exception handler without a poll. A frame that returns has polled.
     let caught = || match (*first, *theirs) {
         (Frame::Java { method, .. }, Frame::Java { method: same, .. }) => top > 0 && method == same,
         _ => false,
@@ -104,7 +97,7 @@ pub fn agrees_outside(walk: &[Frame], top: usize, witness: &[Frame]) -> bool {
     outer == others && (first == theirs || caught())
 }
 
-/// How many frames differ in which way.
+/// The number of frames with each kind of difference.
 #[derive(Debug, Default)]
 struct Tally {
     truncated: usize,
@@ -117,7 +110,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(rows: &[Row], walk: &[Frame], witness: &[Frame]) -> Self {
+    fn from_rows(rows: &[Row], walk: &[Frame], witness: &[Frame]) -> Self {
         let mut tally = Self::default();
         let last = rows.iter().rposition(|row| matches!(row, Row::Same { .. } | Row::Differs { .. }));
         for (index, row) in rows.iter().enumerate() {
@@ -133,7 +126,7 @@ impl Tally {
         tally
     }
 
-    /// Two frames that stand in one place.
+    /// Counts the differences of two frames in the same row.
     fn pair(&mut self, walk: Frame, witness: Frame) {
         if walk.method() != witness.method() {
             *(if walk.method().is_none() { &mut self.null_method } else { &mut self.wrong_method }) += 1;
@@ -162,7 +155,7 @@ impl Tally {
     }
 }
 
-/// Puts the two side by side, by their methods.
+/// Aligns the two stacks by their methods.
 fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
     let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
     let mut rows = Vec::with_capacity(walk.len().max(witness.len()));
@@ -174,8 +167,8 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
             DiffOp::Delete { old_index, old_len, .. } => extra(&mut rows, old_index, old_len),
             DiffOp::Insert { new_index, new_len, .. } => missing(&mut rows, new_index, new_len),
             DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                // A frame without a method stands where it stands. One method in the place of one
-                // other is a wrong method; longer runs have nothing to do with each other.
+                // Frames without a method are paired in their order. A single method instead of
+                // another one is a wrong method. Longer runs are not paired.
                 let nulls = walk[old_index..old_index + old_len].iter().all(|frame| frame.method().is_none());
                 let paired = match (old_len, new_len) {
                     (1, 1) => 1,
@@ -191,15 +184,15 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
     rows
 }
 
-/// By what steps the one becomes the other. Of two that have too little in common at their ends
-/// nobody could wait for it.
+/// Finds the edits that turn `ours` into `theirs`. The time for that grows with the square of the
+/// length. So if the parts between the common ends are too long, one part replaces the other.
 fn aligned(ours: &[MethodId], theirs: &[MethodId]) -> Vec<DiffOp> {
-    const FAR: usize = 4_096;
+    const MAX_ALIGNED: usize = 4_096;
     let head = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
     let rest = [&ours[head..], &theirs[head..]];
     let tail = rest[0].iter().rev().zip(rest[1].iter().rev()).take_while(|(one, other)| one == other).count();
     let [old_len, new_len] = rest.map(|rest| rest.len() - tail);
-    if old_len.max(new_len) <= FAR {
+    if old_len.max(new_len) <= MAX_ALIGNED {
         return capture_diff_slices(Algorithm::Myers, ours, theirs);
     }
     vec![
@@ -242,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_the_same() {
+    fn equal_stacks_have_no_difference() {
         assert_eq!(found(&[], &[]), []);
         assert_eq!(found(&[1, 2, 2, 3], &[1, 2, 2, 3]), []);
     }
 
     #[test]
-    fn missing_frames_are_told_by_where_they_are_missing() {
+    fn missing_frames_are_named_by_their_position() {
         assert_eq!(found(&[1, 2], &[1, 2, 3, 4]), [Difference::Truncated { missing: 2 }]);
         assert_eq!(found(&[1, 4], &[1, 2, 3, 4]), [Difference::Gap { missing: 2 }]);
         assert_eq!(found(&[3, 4], &[1, 2, 3, 4]), [Difference::Gap { missing: 2 }]);
@@ -258,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_are_deep_and_have_nothing_in_common_are_told_apart_at_once() {
+    fn deep_stacks_with_nothing_in_common_are_compared_quickly() {
         let deep =
             |seed: usize| -> Vec<usize> { (0..50_000).map(|at| 3 + at * seed % 7_919 + seed).collect() };
         let (ours, theirs) = ([deep(31), vec![1, 2]].concat(), [deep(57), vec![1, 2]].concat());
@@ -276,20 +269,20 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_not_there_are_extra() {
+    fn frames_that_only_the_walk_has_are_extra() {
         assert_eq!(found(&[1, 2, 8, 9], &[1, 2]), [Difference::Extra { frames: 2 }]);
         assert_eq!(found(&[1, 8, 2], &[1, 2]), [Difference::Extra { frames: 1 }]);
     }
 
     #[test]
     fn another_root_is_extra_and_truncated() {
-        // As a thawed virtual thread's: two frames of its own, then its carrier's.
+        // A walk of a thawed virtual thread may have two of its frames, then its carrier's.
         let found = found(&[1, 2, 90, 91, 92], &[1, 2, 3, 4, 5, 6]);
         assert_eq!(found, [Difference::Truncated { missing: 4 }, Difference::Extra { frames: 3 }]);
     }
 
     #[test]
-    fn one_method_for_another_is_wrong_and_none_is_null() {
+    fn another_method_is_wrong_and_a_missing_one_is_null() {
         assert_eq!(found(&[1, 9, 3], &[1, 2, 3]), [Difference::WrongMethod { frames: 1 }]);
         assert_eq!(found(&[1, 0, 3], &[1, 2, 3]), [Difference::NullMethod { frames: 1 }]);
         assert_eq!(found(&[0, 0, 0], &[1, 2, 3]), [Difference::NullMethod { frames: 3 }]);
@@ -309,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_hold_every_frame_once() {
+    fn the_rows_have_every_frame_once() {
         let (walk, witness) = (stack(&[1, 9, 3, 0, 8]), stack(&[1, 2, 4, 5, 3, 6]));
         let rows = compare(Stack::whole(&walk), &witness).rows;
         let mut ours = Vec::new();
@@ -322,7 +315,7 @@ mod tests {
                 }
                 Row::Missing { witness } => theirs.push(witness),
                 Row::Extra { walk } => ours.push(walk),
-                Row::LeftOut { .. } => panic!("nothing was"),
+                Row::LeftOut { .. } => panic!("no frame was left out"),
             }
         }
         assert_eq!((ours, theirs), ((0..5).collect(), (0..6).collect()));
@@ -335,11 +328,11 @@ mod tests {
     const WALK: [(usize, i32); 5] = [(5, 9), (4, 8), (3, 7), (2, 6), (1, 5)];
 
     fn found_outside(top: usize, witness: &[(usize, i32)]) -> Vec<&'static str> {
-        outside(&frames(&WALK), top, &frames(witness)).into_iter().map(Difference::kind).collect()
+        compare_outside_top(&frames(&WALK), top, &frames(witness)).into_iter().map(Difference::kind).collect()
     }
 
     #[test]
-    fn what_was_on_top_may_be_gone_or_others_may_stand_there() {
+    fn frames_on_top_may_have_returned_or_been_replaced() {
         let none: [&str; 0] = [];
         assert_eq!(found_outside(2, &WALK), none);
         assert_eq!(found_outside(2, &[(3, 7), (2, 6), (1, 5)]), none);
@@ -348,20 +341,20 @@ mod tests {
     }
 
     #[test]
-    fn the_first_frame_outside_may_have_caught_what_was_thrown() {
+    fn the_first_frame_outside_may_have_caught_an_exception() {
         assert!(found_outside(2, &[(3, 70), (2, 6), (1, 5)]).is_empty());
         assert_eq!(found_outside(2, &[(3, 70), (2, 60), (1, 5)]), ["wrong_bci"]);
         assert_eq!(found_outside(2, &[(30, 7), (2, 6), (1, 5)]), ["wrong_method"]);
     }
 
     #[test]
-    fn a_frame_more_that_is_gone_is_a_difference() {
+    fn a_frame_outside_that_is_gone_is_a_difference() {
         assert_eq!(found_outside(1, &[(3, 7), (2, 6), (1, 5)]), ["extra"]);
         assert_eq!(found_outside(2, &[(2, 6), (1, 5)]), ["extra"]);
     }
 
     #[test]
-    fn outside_every_method_and_bci_must_agree() {
+    fn every_method_and_bci_outside_must_agree() {
         assert_eq!(found_outside(2, &[(3, 7), (2, 7), (1, 5)]), ["wrong_bci"]);
         assert_eq!(found_outside(0, &[(5, 8), (4, 8), (3, 7), (2, 6), (1, 5)]), ["wrong_bci"]);
         assert_eq!(found_outside(2, &[(3, 7), (9, 6), (1, 5)]), ["wrong_method"]);

@@ -1,34 +1,34 @@
-//! The kinds of difference there are.
+//! The kinds of differences between a walk and its witness.
 //!
-//! Their names are a contract: the trust report, the truth lab and its expectations use them.
+//! Their names must not change: the trust report, the truth lab and its expectations use them.
 
 use vouch_sample::Reason;
 
 /// One way in which a walk differs from its witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// The outermost frames are missing.
+    /// The outermost frames are missing in the walk.
     Truncated { missing: usize },
-    /// Frames are missing within the stack, or at its leaf.
+    /// Frames are missing within the walk, or at its leaf.
     Gap { missing: usize },
-    /// The walk has frames that are not there.
+    /// The walk has frames that the witness does not have.
     Extra { frames: usize },
-    /// A frame is said to be another method.
+    /// Frames of the walk have another method.
     WrongMethod { frames: usize },
-    /// The method is right, its bci is not.
+    /// Frames of the walk have the right method and another bci.
     WrongBci { frames: usize },
-    /// The frame is there without a method.
+    /// Frames of the walk have no method id.
     NullMethod { frames: usize },
-    /// A native frame is taken for a Java one, or the reverse.
+    /// Frames of the walk are native where the witness's are Java, or the reverse.
     Nativeness { frames: usize },
-    /// The walk ended at the depth that was asked for.
+    /// The walk was cut at its maximal depth, and says so.
     Cut { missing: usize },
-    /// No frames came at all, where there are some.
+    /// The walk found no frames, and the witness did.
     Unwalked { why: Reason },
 }
 
 impl Difference {
-    /// The kind's name.
+    /// The name of the kind in the trust report.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Truncated { .. } => "truncated",

@@ -1,26 +1,27 @@
-//! The comparison by root: the thread has run between the walk and its witness.
+//! Compares the roots of a walk and of its witness, for a thread that has run between the two.
 //!
-//! Calls have come and gone at the leaf, so only the outermost frame is known to be in both; a
-//! thread goes on living where it began. It must never say more than that: agreement here proves
-//! nothing about the frames above.
+//! Frames have been called and have returned in the meantime. Only the outermost frame must be in
+//! both stacks, since a thread ends where it began. An agreement proves nothing of other frames.
 
 use vouch_sample::Frame;
 
-/// What the outermost frames say.
+/// The result of comparing two roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootSide {
+    /// Both stacks have the same outermost method.
     Agrees,
-    /// The walk's outermost frames stand in the midst of the witness: those below are missing.
+    /// The walk's outermost frames are in the middle of the witness: the walk misses the frames
+    /// below them.
     Truncated,
-    /// The witness's outermost frames stand in the midst of the walk: those below are not the
-    /// thread's.
+    /// The witness's outermost frames are in the middle of the walk: the walk has frames below them
+    /// that are not the thread's.
     Extra,
-    /// The two have nothing in common, or too little to tell.
+    /// The two stacks have no frames, or too few, in common.
     Differs,
 }
 
 impl RootSide {
-    /// The name of the difference; `None` if there is none.
+    /// The name of the difference in the trust report, or `None` if the roots agree.
     pub fn kind(self) -> Option<&'static str> {
         match self {
             Self::Agrees => None,
@@ -31,10 +32,11 @@ impl RootSide {
     }
 }
 
-/// How many frames must be found again: one alone may be there by chance.
-const TELLING: usize = 2;
+/// How many outermost frames of one stack must be found in the other. A single one may be there by
+/// chance.
+const MIN_COMMON_FRAMES: usize = 2;
 
-/// Compares the root sides of two stacks of one thread, neither of which was cut.
+/// Compares the roots of two stacks of one thread. Neither of them may be cut.
 pub fn root_side(walk: &[Frame], witness: &[Frame]) -> RootSide {
     let method = |frames: &[Frame]| frames.last().map(|frame| frame.method());
     if method(walk) == method(witness) {
@@ -48,16 +50,17 @@ pub fn root_side(walk: &[Frame], witness: &[Frame]) -> RootSide {
     }
 }
 
-/// True if the outermost frames of `inner` stand in `outer`. The leaf's bci moves, and with it that
-/// of a caller that goes on: the outermost frame's must be the same, the others' methods.
+/// True if the outermost frames of `inner` are somewhere in `outer`. The bcis of inner frames
+/// change when a thread runs. So all methods must be equal, but only the bci of the outermost
+/// frame.
 fn within(inner: &[Frame], outer: &[Frame]) -> bool {
-    let telling = &inner[inner.len().saturating_sub(TELLING)..];
-    if telling.len() < TELLING {
+    let outermost = &inner[inner.len().saturating_sub(MIN_COMMON_FRAMES)..];
+    if outermost.len() < MIN_COMMON_FRAMES {
         return false;
     }
-    outer.windows(TELLING).any(|window| {
-        window.iter().zip(telling).all(|(one, other)| one.method() == other.method())
-            && window.last().map(|frame| frame.bci()) == telling.last().map(|frame| frame.bci())
+    outer.windows(MIN_COMMON_FRAMES).any(|window| {
+        window.iter().zip(outermost).all(|(one, other)| one.method() == other.method())
+            && window.last().map(|frame| frame.bci()) == outermost.last().map(|frame| frame.bci())
     })
 }
 
@@ -71,19 +74,19 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_in_the_same_method_agrees() {
+    fn stacks_that_begin_in_the_same_method_agree() {
         assert_eq!(root_side(&stack(&[1, 2, 3]), &stack(&[7, 8, 9, 3])), RootSide::Agrees);
     }
 
     #[test]
-    fn a_root_in_the_midst_of_the_other_is_told() {
+    fn a_root_within_the_other_stack_is_found() {
         assert_eq!(root_side(&stack(&[1, 2, 3]), &stack(&[9, 2, 3, 4])), RootSide::Truncated);
         assert_eq!(root_side(&stack(&[9, 2, 3, 4]), &stack(&[1, 2, 3])), RootSide::Extra);
         assert_eq!(root_side(&stack(&[1, 2]), &stack(&[3, 4])), RootSide::Differs);
     }
 
     #[test]
-    fn one_frame_alone_tells_nothing() {
+    fn one_common_frame_is_not_enough() {
         assert_eq!(root_side(&stack(&[3]), &stack(&[2, 3, 4])), RootSide::Differs);
     }
 }

@@ -1,7 +1,7 @@
-//! Real classes, as another reader of class files sees them: every instruction begins where it
-//! says, and every invoke names the member that it says.
+//! Compares how the classes of real programs are read with the reader `noak`: every instruction
+//! must begin at the same bci, and every invoke must name the same member.
 //!
-//! `VOUCH_CLASSES` names folders of classes, separated by colons; `scripts/test abi` gives it some.
+//! `VOUCH_CLASSES` has folders of classes, separated by colons. `scripts/test abi` sets it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 fn compare(file: &Path, seen: &mut Seen) {
     let bytes = fs::read(file).unwrap();
     let class = Class::new(&bytes).unwrap();
-    // The pool begins behind magic and version, with its count.
+    // The pool comes after magic and version. It begins with its count.
     let count = u16::from_be_bytes([bytes[8], bytes[9]]);
     let ours = Pool::new(bytes[10..].to_vec(), count);
     let theirs = class.pool();
@@ -65,7 +65,7 @@ fn compare(file: &Path, seen: &mut Seen) {
         for attribute in method.unwrap().attributes() {
             let attribute = attribute.unwrap();
             let Ok(AttributeContent::Code(code)) = attribute.read_content(theirs) else { continue };
-            // Behind the sizes of stack and locals, and the length of the code.
+            // The code comes after the sizes of stack and locals, and its length.
             let raw = attribute.content();
             let length = u32::from_be_bytes(raw[4..8].try_into().unwrap()) as usize;
             let mine = Code::new(raw[8..8 + length].to_vec());

@@ -1,6 +1,6 @@
-//! A class that is made here, as another reader of class files sees it.
+//! Compares how a generated class is read with the reader `noak`.
 //!
-//! The class has every instruction and every kind of constant; `classes.rs` takes those of real
+//! The class has every instruction and every kind of constant. `classes.rs` reads classes of real
 //! programs.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use vouch_verify::proof::{
 const INVOKESTATIC: u8 = 184;
 const INVOKEINTERFACE: u8 = 185;
 
-/// What was compared.
+/// How many parts of class files were compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     classes: usize,
@@ -27,7 +27,7 @@ struct Tally {
     constants: usize,
 }
 
-/// A name as we read it: none, if it is not UTF-8 in the JVM's own encoding.
+/// A text as Vouch reads it. It is `None` if the modified UTF-8 of the class file is not UTF-8.
 fn text(theirs: &MStr) -> Option<&str> {
     std::str::from_utf8(theirs.as_bytes()).ok()
 }
@@ -37,7 +37,7 @@ fn named<'p>(pool: &ConstantPool<'p>, at: Index<NameAndType<'p>>) -> Option<(&'p
     Some((text(both.name)?, text(both.descriptor)?))
 }
 
-/// Their constant, in our words.
+/// Converts a constant of noak's to one of Vouch's.
 fn constant<'p>(pool: &ConstantPool<'p>, item: &Item<'p>) -> Option<Constant<'p>> {
     let (class, name_and_type) = match item {
         Item::FieldRef(field) => (field.class, field.name_and_type),
@@ -59,7 +59,7 @@ fn constant<'p>(pool: &ConstantPool<'p>, item: &Item<'p>) -> Option<Constant<'p>
     Some(Constant::Member(Member { class, name, descriptor }))
 }
 
-/// The number of the constant that one of their invokes names, and our opcode of it.
+/// The opcode of an invoke of noak's, and the number of its constant.
 fn invoked(instruction: &RawInstruction<'_>) -> Option<(u8, u16)> {
     Some(match instruction {
         RawInstruction::InvokeVirtual { index } => (182, index.as_u16()),
@@ -73,9 +73,9 @@ fn invoked(instruction: &RawInstruction<'_>) -> Option<(u8, u16)> {
 
 fn compare(bytes: &[u8], tally: &mut Tally) {
     let theirs = TheirClass::new(bytes).expect("noak reads the class");
-    // Behind the magic number and the version: a count, and the constants.
+    // The constants come after the magic number, the version and their count.
     let ours = Class::new("Caller");
-    ours.bring_pool(|| Pool::new(bytes[10..].to_vec(), u16::from_be_bytes([bytes[8], bytes[9]])));
+    ours.load_pool(|| Pool::new(bytes[10..].to_vec(), u16::from_be_bytes([bytes[8], bytes[9]])));
     for (number, item) in theirs.pool().iter_indices() {
         assert_eq!(
             ours.pool().get(number.as_u16()),
@@ -107,7 +107,7 @@ fn compare_code(
     let AttributeContent::Code(theirs) = attribute.read_content(class.pool()).unwrap() else {
         unreachable!()
     };
-    // Behind two sizes: the length of the code, and the code.
+    // The length of the code and the code come after two sizes.
     let (length, rest) = attribute.content()[4..].split_first_chunk().unwrap();
     let code = Code::new(rest[..u32::from_be_bytes(*length) as usize].to_vec());
     let all: Vec<_> =
@@ -116,9 +116,9 @@ fn compare_code(
     let mut end = 0;
     let mut invokes = Vec::new();
     for instruction in theirs.raw_instructions() {
-        let (place, instruction) = instruction.unwrap();
+        let (at, instruction) = instruction.unwrap();
         let own = instructions.next().expect("we see as many instructions");
-        assert_eq!(own.0, place.as_u32() as usize, "{instruction:?}");
+        assert_eq!(own.0, at.as_u32() as usize, "{instruction:?}");
         end = own.0 + own.3;
         if let Some((opcode, number)) = invoked(&instruction) {
             assert_eq!((own.1, own.2), (opcode, Some(number)), "{instruction:?}");
@@ -134,7 +134,7 @@ fn compare_code(
     }
 }
 
-/// An invoke can have called the method that it names, and not one of another name.
+/// Asserts that an invoke can have called the method that it names, and not one of another name.
 fn judge(caller: &Method, bci: usize, opcode: u8, number: u16) {
     let Body::Code(code) = &caller.body else { unreachable!() };
     assert!(matches!(code.at(bci), At::Instruction(_)));
@@ -155,7 +155,7 @@ fn method(class: Arc<Class>, name: &str, descriptor: &str, is_static: bool, body
     Method { class, name: name.into(), descriptor: descriptor.into(), is_static, body }
 }
 
-/// An instruction, as it is to stand at `at`, with operands that mean something.
+/// Encodes an instruction at bci `at`, with valid operands. It returns each of its forms.
 fn encoded(opcode: u8, at: usize) -> Vec<Vec<u8>> {
     let padded = |words: &[i32]| {
         let mut bytes = vec![opcode];
@@ -180,14 +180,14 @@ fn encoded(opcode: u8, at: usize) -> Vec<Vec<u8>> {
     }]
 }
 
-/// A class with every kind of constant, and a method with every instruction, the switches at every
-/// alignment.
+/// Writes a class with every kind of constant, and a method with every instruction. The switches
+/// are at every alignment.
 fn with_every_instruction() -> Vec<u8> {
     let mut code: Vec<u8> = Vec::new();
     for round in 0..4 {
         code.resize(code.len().next_multiple_of(4) + round, 0);
         for opcode in 0..=201 {
-            // Two forms of one opcode: the second stands elsewhere.
+            // The second form of an opcode has another bci, and so another padding.
             for form in 0..encoded(opcode, 0).len() {
                 let at = code.len();
                 code.extend(&encoded(opcode, at)[form]);
@@ -210,15 +210,15 @@ fn with_every_instruction() -> Vec<u8> {
     // 23: a text with a NUL, as the JVM writes it, which is no UTF-8; 24 and 25: a class and a
     // string of it.
     class.extend([1, 0, 2, 0xc0, 0x80, 7, 0, 23, 8, 0, 23]);
-    // Its flags, itself, no class above it, no interface, no field, and a static method with one
-    // attribute.
+    // The class has flags, its name, no superclass, no interface, no field, and a static method
+    // with one attribute.
     class.extend([0, 0x21, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 9, 0, 3, 0, 4, 0, 1, 0, 2]);
     let length = u32::try_from(code.len()).unwrap();
     class.extend((length + 12).to_be_bytes());
     class.extend([0, 9, 0, 9]);
     class.extend(length.to_be_bytes());
     class.extend(code);
-    // No exception handler, no attribute of the code, nor of the class.
+    // The code has no exception handler and no attribute, and the class has no attribute.
     class.extend([0; 6]);
     class
 }
@@ -227,8 +227,8 @@ fn with_every_instruction() -> Vec<u8> {
 fn every_instruction_and_constant_is_read_as_noak_does() {
     let mut tally = Tally::default();
     compare(&with_every_instruction(), &mut tally);
-    // 202 opcodes, of which `wide` has 12 forms, and each switch 2, at four alignments; and `nop`s
-    // between.
+    // There are 202 opcodes. `wide` has 12 forms, and each switch has 2. All are there at four
+    // alignments, with `nop`s between them.
     assert!(tally.instructions >= 4 * (202 + 11 + 2), "{tally:?}");
     assert_eq!((tally.classes, tally.methods, tally.invokes, tally.constants), (1, 1, 20, 23), "{tally:?}");
 }

@@ -1,5 +1,5 @@
-//! Class files, as another reader sees them: both in one program, since each of its own would be
-//! linked anew.
+//! Compares the reader of class files with another one, `noak`. The tests are one program, since
+//! each program takes time to link.
 
 mod classes;
 mod instructions;

@@ -14,7 +14,7 @@ fn an_instruction_that_ends_a_run_is_of_that_run() {
     let work = method.describe(WORK);
     method.add(&[INC]);
     method.describe(OTHER);
-    // An interrupt that waited for the slow instruction finds the pc behind it.
+    // An interrupt that waited for the slow instruction finds the pc after it.
     assert_eq!(local(&method, end), Some(work));
 }
 
@@ -58,7 +58,7 @@ fn code_out_of_line_is_of_the_place_that_it_goes_back_to() {
     let cmp = method.add(&[CMP]);
     method.jump(JMP, back);
     method.patch(to_barrier, barrier);
-    // Of one that does not say where it goes back to nothing is known.
+    // Code out of line without a known jump back has no known owner.
     let lost = method.add(&[LOCK_ADD]);
     method.add(&[RET, NOP]);
     method.finish();

@@ -1,9 +1,9 @@
-//! Ordinary invokes, and where frames can stand at all.
+//! Tests of ordinary invokes, and of the bcis that a frame can have.
 
 use crate::proof::method::{Body, Gone, Relation};
 use crate::proof::opcode::{INVOKEINTERFACE, INVOKESPECIAL, INVOKESTATIC, INVOKEVIRTUAL, NEW};
 use crate::proof::testing::{PoolBuilder, caller, calls, method, native, one, static_method};
-use crate::proof::{Explanation, Method, Refutation, Verdict, called, edge, leaf, listing};
+use crate::proof::{Explanation, Method, Refutation, Verdict, describe_call, edge, leaf, listing};
 
 fn unknown(_: &str) -> Relation {
     Relation::Unknown
@@ -43,7 +43,7 @@ fn the_callees_class_must_be_one_that_the_call_can_select() {
     for cannot in [Relation::Shadowed, Relation::Unrelated] {
         assert_eq!(asked(cannot), OTHER, "{cannot:?}");
     }
-    // Any class may implement an interface: nobody is asked.
+    // Any class may implement an interface, so the relation does not matter.
     let caller = calls(INVOKEINTERFACE, "shop/Cart", "total", "()I");
     assert_eq!(edge(&caller, 0, &callee, |_| Relation::Unrelated), Verdict::Proven);
 }
@@ -71,7 +71,7 @@ fn a_super_call_goes_up() {
         edge(&caller, 0, &callee, |class| if class == "shop/Base" { to_named } else { to_own })
     };
     assert_eq!(asked(Relation::Above, Relation::Unknown), Verdict::Proven);
-    // A class that came between the two since the caller was compiled.
+    // The callee's class was put between the two after the caller was compiled.
     assert_eq!(asked(Relation::Below, Relation::Shadowed), Verdict::Proven);
     assert_eq!(asked(Relation::Unknown, Relation::Unknown), Verdict::Proven);
     assert_eq!(asked(Relation::Below, Relation::Below), OTHER, "not down to a subclass of the caller's");
@@ -98,7 +98,7 @@ fn a_hidden_class_is_known_by_the_name_that_its_own_constants_have() {
 }
 
 #[test]
-fn where_no_instruction_begins_nothing_is_called() {
+fn a_bci_at_which_no_instruction_begins_calls_nothing() {
     let mut builder = PoolBuilder::default();
     let number = builder.method("A", "b", "()V").to_be_bytes();
     // iconst_1; invokevirtual A.b; return
@@ -121,7 +121,7 @@ fn where_no_instruction_begins_nothing_is_called() {
 }
 
 #[test]
-fn what_cannot_be_read_is_not_refuted() {
+fn code_that_cannot_be_read_is_not_refuted() {
     let callee = method("A", "b", "()V");
     let nameless = one(PoolBuilder::default().build(), INVOKEVIRTUAL, 9);
     assert_eq!(verdict(&nameless, &callee), Verdict::Explained(Explanation::Unread));
@@ -130,7 +130,7 @@ fn what_cannot_be_read_is_not_refuted() {
         assert_eq!(verdict(&caller, &callee), Verdict::Explained(how));
         assert_eq!(leaf(&caller, 70_000), Verdict::Explained(how));
     }
-    // Without constants it is still known that this calls nothing but what may come before it.
+    // Without constants an invoke may still call what the VM calls before it.
     let other = one(PoolBuilder::default().build(), NEW, 9);
     assert_eq!(verdict(&other, &callee), Verdict::Refuted(Refutation::NotAnInvoke));
     let before = static_method("A", "<clinit>", "()V");
@@ -138,12 +138,12 @@ fn what_cannot_be_read_is_not_refuted() {
 }
 
 #[test]
-fn a_place_is_told_in_the_manner_of_javap() {
+fn a_call_is_described_as_javap_does() {
     let mut builder = PoolBuilder::default();
     let number = builder.method("java/util/List", "size", "()I").to_be_bytes();
     let caller = caller(builder.build(), &[4, INVOKEVIRTUAL, number[0], number[1], 177]);
-    assert_eq!(called(&caller, 1), "invokevirtual java/util/List.size:()I");
-    assert_eq!(called(&caller, 9), "nothing: the method's code ends before this bci");
+    assert_eq!(describe_call(&caller, 1), "invokevirtual java/util/List.size:()I");
+    assert_eq!(describe_call(&caller, 9), "nothing: the method's code ends before this bci");
     let lines = listing(&caller, 1, 5);
     assert_eq!(
         lines,

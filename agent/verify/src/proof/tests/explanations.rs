@@ -1,11 +1,13 @@
-//! The closed list of explanations: each allows what it says, and nothing beside it.
+//! Tests of the closed list of explanations: each allows the calls that it names, and no others.
 
 use crate::proof::method::Relation;
 use crate::proof::opcode::{
     GETSTATIC, INVOKEDYNAMIC, INVOKEINTERFACE, INVOKESTATIC, INVOKEVIRTUAL, LDC_W, NEW, RETURN,
 };
 use crate::proof::testing::{PoolBuilder, caller, calls, method, native, one, static_method};
-use crate::proof::{Explanation, Member, Method, Reference, Refutation, Verdict, edge, through};
+use crate::proof::{
+    Explanation, Member, Method, Reference, Refutation, Verdict, edge, verdict_through_reference,
+};
 
 const HANDLE: &str = "java/lang/invoke/MethodHandle";
 
@@ -33,7 +35,7 @@ fn dynamic() -> Method {
     one(builder.build(), INVOKEDYNAMIC, number)
 }
 
-/// A method of one instruction, behind another one.
+/// A method with a `nop` and this instruction.
 fn later(opcode: u8) -> Method {
     caller(PoolBuilder::default().build(), &[0, opcode])
 }
@@ -48,7 +50,7 @@ fn class_initialisation() {
     explained(&dynamic(), &clinit, how);
     refuted(&calls(INVOKEVIRTUAL, "shop/Cart", "total", "()I"), &clinit);
     refuted(&later(96), &clinit);
-    // Of a class above it, not of one below it.
+    // The instruction may initialise a superclass, but not a subclass.
     let asked = |relation| edge(&new_of("shop/Basket"), 0, &clinit, |_| relation);
     assert_eq!(
         (asked(Relation::Above), asked(Relation::Shadowed)),
@@ -89,7 +91,7 @@ fn the_target_of_a_method_handle() {
     let to_native = link("linkToNative", &format!("({member})V"));
     explained(&to_native, &native("shop/Cart", "sort", "()V"), how);
     refuted(&to_native, &method("shop/Cart", "sort", "()V"));
-    // Called back, and interpreted.
+    // An upcall from native code, and an interpreted lambda form.
     let form = static_method("java/lang/invoke/LambdaForm$MH", "invoke", "(JJ)V");
     explained(&to_native, &form, how);
     explained(&link("linkToSpecial", &format!("(Ljava/lang/Object;{member})V")), &form, how);
@@ -120,7 +122,7 @@ fn class_loading_and_compilation() {
         &new_of("shop/Cart"),
         &method("shop/Loader", "loadClass", "(Ljava/lang/String;Z)Ljava/lang/Class;"),
     );
-    // A method is compiled where it begins.
+    // A method may be compiled at its beginning.
     let first = caller(PoolBuilder::default().build(), &[0, 0]);
     explained(&first, &load, Explanation::Compilation);
     assert_eq!(edge(&first, 1, &load, |_| Relation::Unknown), Verdict::Refuted(Refutation::NotAnInvoke));
@@ -146,7 +148,7 @@ fn exceptions_that_the_vm_makes() {
     assert!(at(46, &method("java/lang/NullPointerException", "fillIn", "()V")).is_refuted());
     assert!(at(46, &method("shop/NullPointerException", "<init>", "()V")).is_refuted());
     assert!(at(46, &method("java/lang/IllegalStateException", "<init>", "()V")).is_refuted());
-    // The VM gives it a cause, and keeps the trace of a class initialiser's.
+    // The VM sets the cause of an exception, and keeps the stack trace of a class initialiser's.
     for around in ["initCause", "getStackTrace"] {
         assert_eq!(at(195, &method("java/lang/Throwable", around, "()V")), Verdict::Explained(how));
     }
@@ -206,11 +208,11 @@ fn a_method_handles_own_methods_are_called_whatever_the_call_says() {
 }
 
 #[test]
-fn what_a_reference_leads_to_is_known_without_code() {
+fn the_callee_of_a_reference_is_known_without_code() {
     let from = method("Shop$$Lambda", "run", "()V");
     let verdict = |how, name: &str, callee: &Method| {
         let named = Member { class: "shop/Cart", name, descriptor: "()V" };
-        through(&from, how, named, callee, |_| Relation::Unknown)
+        verdict_through_reference(&from, how, named, callee, |_| Relation::Unknown)
     };
     let open = static_method("shop/Cart", "open", "()V");
     assert_eq!(verdict(Reference::Static, "open", &open), Verdict::Proven);

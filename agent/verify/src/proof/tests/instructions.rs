@@ -1,4 +1,4 @@
-//! At which instructions an explanation holds: every one of them, and those beside them.
+//! Tests of the instructions that each explanation allows: all of them, and some that it must not.
 
 use crate::proof::method::Relation;
 use crate::proof::opcode as op;
@@ -19,8 +19,8 @@ fn judge(caller: &Method, callee: &Method) -> Verdict {
     edge(caller, 0, callee, |_| Relation::Unknown)
 }
 
-/// At the instruction behind the `nop`: what is said at a method's first instruction is not said
-/// here.
+/// Judges a call by the instruction after a `nop`. Explanations for a method's first instruction do
+/// not apply there.
 fn judge_plain(opcode: u8, callee: &Method) -> Verdict {
     edge(&plain(opcode), 1, callee, |_| Relation::Unknown)
 }
@@ -46,7 +46,7 @@ fn a_class_is_initialised_by_what_makes_or_uses_its_statics() {
     let own = static_method("Named", "<clinit>", "()V");
     for (opcode, caller) in naming_named() {
         let does = matches!(opcode, op::NEW | op::GETSTATIC | op::PUTSTATIC | op::INVOKESTATIC);
-        // The named class itself: nobody need be asked.
+        // The callee's class is the named class, so the relation does not matter.
         let verdict = edge(&caller, 0, &own, |_| Relation::Unrelated);
         assert_eq!(verdict == Verdict::Explained(ClassInit), does, "{opcode}: {verdict:?}");
         assert_eq!(verdict.is_refuted(), !does, "{opcode}: {verdict:?}");
@@ -77,7 +77,7 @@ fn a_handlers_class_is_loaded_where_something_is_thrown() {
 
 #[test]
 fn a_signatures_classes_are_loaded_where_a_loop_is_compiled() {
-    // nop; a jump that stands whole
+    // nop; a complete jump
     for opcode in [GOTO, 153] {
         let looping = caller(Pool::none(), &[NOP, opcode, 0, 0]);
         let verdict = edge(&looping, 1, &loads("my/Loader"), |_| Relation::Unknown);

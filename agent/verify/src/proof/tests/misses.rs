@@ -1,8 +1,8 @@
-//! What is but one step from being allowed.
+//! Tests of calls that differ in one detail from an allowed one.
 
 use vouch_sample::{ENTRY, NATIVE, ResolvedFrame, ResolvedMethod};
 
-use crate::proof::method::{Known, Relation};
+use crate::proof::method::{KnownFrame, Relation};
 use crate::proof::opcode as op;
 use crate::proof::testing::{
     PoolBuilder, caller, calls, method, naming, native, plain, refutes, static_method,
@@ -65,7 +65,7 @@ fn a_static_method_that_another_one_hides_is_not_inherited() {
 }
 
 #[test]
-fn what_only_looks_like_a_class_initialiser_or_a_lookup_is_none() {
+fn a_method_that_resembles_a_class_initialiser_or_lookup_is_refuted() {
     let new = naming(op::NEW, |pool| pool.class("A"));
     assert!(unrelated(&new, &static_method("A", "<clinit>", "(I)V")).is_refuted());
     let caller = calls(op::INVOKESTATIC, "A", "m", "()V");
@@ -118,7 +118,7 @@ fn a_handles_code_ends_in_a_target_of_its_shape() {
     }
 }
 
-/// For a thread that was started, the launcher's, and one that was attached.
+/// The verdicts for a started thread, the launcher's thread and an attached thread.
 fn of_each(method: &Method, is_thread: bool) -> [Verdict; 3] {
     ALL.map(|thread| root(method, thread, || is_thread))
 }
@@ -148,8 +148,8 @@ fn the_launcher_calls_a_few_more_on_its_own_thread() {
 fn a_frame_without_a_method_is_noticed_wherever_it_is() {
     let main =
         Method { name: "main".into(), is_static: true, ..calls(op::INVOKESTATIC, "Caller", "main", "()V") };
-    let frame = |method| Known { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method };
-    let dropped = |stack: Vec<Known<'_>>| dropped_in(|_| stack.clone());
+    let frame = |method| KnownFrame { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method };
+    let dropped = |stack: Vec<KnownFrame<'_>>| dropped_in(|_| stack.clone());
     assert_eq!(dropped(vec![frame(None); 3]), (50, 50), "as a root");
     let (tried, noticed) = dropped(vec![frame(None), frame(Some(&main)), frame(Some(&main))]);
     assert!(noticed > 0 && noticed < tried, "as a leaf, where its caller is another: {noticed} of {tried}");
@@ -159,11 +159,12 @@ fn a_frame_without_a_method_is_noticed_wherever_it_is() {
 #[test]
 fn a_run_may_be_a_root_of_a_stack_that_is_corrupted() {
     let run = Method { name: "run".into(), ..calls(op::INVOKEVIRTUAL, "Caller", "run", "()V") };
-    let stack = |_| vec![Known { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method: Some(&run) }; 4];
+    let stack =
+        |_| vec![KnownFrame { frame: ResolvedFrame::new(ResolvedMethod::NONE, 0), method: Some(&run) }; 4];
     assert_eq!(dropped_in(stack), (50, 0));
 }
 
-fn dropped_in<'m>(stack: impl FnMut(usize) -> Vec<Known<'m>>) -> (u64, u64) {
+fn dropped_in<'m>(stack: impl FnMut(usize) -> Vec<KnownFrame<'m>>) -> (u64, u64) {
     let noticed = power(Corruption::DroppedFrame, 50, 1, stack, refutes, |_, _| false);
     (noticed.tried, noticed.by_proof)
 }
@@ -201,16 +202,16 @@ fn a_constant_of_another_kind_is_not_read_as_a_class_or_a_name() {
     let (bytes, count) = builder.parts();
     let class = bytes.iter().position(|tag| *tag == 7).unwrap();
     let name_and_type = bytes.iter().position(|tag| *tag == 12).unwrap();
-    // A string, and a number, in their places.
-    for (place, tag) in [(class, 8), (name_and_type, 3)] {
+    // The tag of the class becomes that of a string, and the tag of the names that of a number.
+    for (index, tag) in [(class, 8), (name_and_type, 3)] {
         let mut bytes = bytes.clone();
-        bytes[place] = tag;
+        bytes[index] = tag;
         assert_eq!(Pool::new(bytes, count).get(member), None, "{tag}");
     }
 }
 
 #[test]
-fn a_listing_marks_no_place_before_the_code_and_quotes_strings() {
+fn a_listing_marks_no_negative_bci_and_quotes_strings() {
     let code = caller(Pool::none(), &[0, 17, 0, 7, IADD]);
     assert!(listing(&code, -1, 9).iter().all(|line| !line.contains('→')));
     let text = naming(op::LDC_W, |pool| pool.string("a \"b\""));

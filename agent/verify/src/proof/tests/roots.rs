@@ -1,4 +1,4 @@
-//! Where a stack may end.
+//! Tests of the methods that a stack may end in.
 
 use crate::proof::testing::{method, static_method};
 use crate::proof::{Explanation, Method, Refutation, Thread, Verdict, root};
@@ -54,15 +54,15 @@ fn the_launchers_thread_begins_in_main_or_at_its_helper() {
 }
 
 #[test]
-fn the_vm_and_native_code_have_their_doors() {
+fn calls_from_the_vm_and_from_native_code_are_explained() {
     let exit = method("java/lang/Thread", "exit", "()V");
     for thread in [Thread::Started, Thread::Main, Thread::Attached] {
         assert_eq!(asked(&exit, thread), Verdict::Explained(Explanation::VmEntry), "{thread:?}");
     }
     let recording = method("jdk/jfr/internal/dcmd/AbstractDCmd", "execute", "(Ljava/lang/String;)V");
     assert_eq!(asked(&recording, Thread::Main), Verdict::Explained(Explanation::VmEntry));
-    // With -XX:AOTCacheOutput, from JDK 25 on, "DestroyJavaVM" starts the JVM that writes the
-    // cache.
+    // With -XX:AOTCacheOutput, from JDK 25 on, the thread "DestroyJavaVM" starts the JVM that
+    // writes the cache.
     let descriptor = "(Ljava/lang/String;[Ljava/lang/String;)I";
     let aot = static_method("jdk/internal/misc/CDS$ProcessLauncher", "execWithJavaToolOptions", descriptor);
     assert_eq!(asked(&aot, Thread::Main), Verdict::Explained(Explanation::VmEntry));

@@ -1,4 +1,4 @@
-//! Whatever bytes there are, proof has an answer: no panic, and nothing that stands outside of
+//! Tests that proof has an answer for any bytes: it never panics, and reads nothing outside of
 //! them.
 
 use proptest::collection::vec;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use vouch_sample::{ResolvedFrame, ResolvedMethod};
 
-use crate::proof::method::{Known, Relation};
+use crate::proof::method::{KnownFrame, Relation};
 use crate::proof::testing::{PoolBuilder, refutes};
 use crate::proof::{
-    Body, Class, Code, Corruption, Gone, Method, Noticed, Pool, Thread, called, edge, leaf, listing, power,
-    root,
+    Body, Class, Code, Corruption, Gone, Method, Pool, PowerCounts, Thread, describe_call, edge, leaf,
+    listing, power, root,
 };
 
-/// Names and descriptors as they come, and as they should not.
+/// Valid and damaged names and descriptors.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("java/lang/invoke/MethodHandle".to_owned()),
@@ -26,7 +26,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Any bytes, or a true pool with one byte changed.
+/// Random bytes, or a valid pool with one byte changed.
 fn pool() -> impl Strategy<Value = Pool> {
     let damaged = (text(), text(), text(), any::<usize>(), any::<u8>()).prop_map(
         |(class, name, descriptor, at, byte)| {
@@ -59,7 +59,7 @@ fn method() -> impl Strategy<Value = Method> {
     (text(), pool(), text(), text(), any::<bool>(), body).prop_map(
         |(class, pool, name, descriptor, is_static, body)| {
             let class = Class::new(&class);
-            class.bring_pool(|| pool);
+            class.load_pool(|| pool);
             Method {
                 class: Arc::new(class),
                 name: name.into(),
@@ -93,7 +93,7 @@ proptest! {
         let first = edge(&caller, bci, &callee, |_| relation);
         prop_assert_eq!(first, edge(&caller, bci, &callee, |_| relation));
         leaf(&caller, bci);
-        called(&caller, bci);
+        describe_call(&caller, bci);
         prop_assert!(listing(&caller, bci, 3).len() <= 8);
         for thread in [Thread::Started, Thread::Main, Thread::Attached] {
             root(&callee, thread, || true);
@@ -120,9 +120,9 @@ proptest! {
 
     #[test]
     fn any_stack_can_be_corrupted(methods in vec(method(), 0..6), bci in bci()) {
-        let stack = |_| methods.iter().enumerate().map(|(id, method)| Known { frame: ResolvedFrame::new(ResolvedMethod(id), bci), method: Some(method) }).collect();
+        let stack = |_| methods.iter().enumerate().map(|(id, method)| KnownFrame { frame: ResolvedFrame::new(ResolvedMethod(id), bci), method: Some(method) }).collect();
         for corruption in Corruption::ALL {
-            let Noticed { tried, by_proof, by_witness, by_either } =
+            let PowerCounts { tried, by_proof, by_witness, by_either } =
                 power(corruption, 5, 1, stack, refutes, |_, walk| walk.len() % 2 == 0);
             prop_assert!(by_proof.max(by_witness) <= by_either && by_either <= tried && tried <= 5);
         }
