@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use vouch_recording::kinds;
+use vouch_recording::measures::ALLOCATED;
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
 use crate::clock;
 use crate::engine::choose::{Choice, choose};
+use crate::events::chosen::are_chosen;
 use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};
@@ -71,6 +74,9 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     {
         mistakes.push(format!("{what} into a profile that is .json or .json.gz: name one with out="));
     }
+    if options.measure == Some(&ALLOCATED) && !are_chosen(options.events, &kinds::ALLOCATION) {
+        mistakes.push("measure=alloc: no allocation would be recorded: add events=alloc".to_owned());
+    }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));
     match choose(options.engine, options.signal) {
@@ -96,6 +102,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     if options.report.is_some() {
         places.report = options.report;
     }
+    places.options.measure = options.measure.or(places.options.measure);
     if options.jfr.is_some() {
         places.options.jfr = options.jfr;
     }

@@ -13,6 +13,17 @@ pub enum Unit {
     One,
 }
 
+impl Unit {
+    /// The unit's name in a picture, and how much of it a weight of one is.
+    pub fn in_pictures(self) -> (&'static str, f64) {
+        match self {
+            Self::Millis(each) => ("ms", each),
+            Self::Bytes => ("bytes", 1.0),
+            Self::One => ("samples", 1.0),
+        }
+    }
+}
+
 /// What the weights of a profile's samples count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {

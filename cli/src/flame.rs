@@ -18,7 +18,6 @@ use vouch_recording::LEFT_OUT;
 use vouch_report::plain;
 
 use crate::chosen::{By, Says, VM, Wanted};
-use crate::counted::Unit;
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
 
@@ -66,11 +65,8 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     let counted = read.counted(report.as_ref());
     let mut options = flame::options(
         if part { format!("{name}: {}", how.wanted.words()) } else { name },
-        counted.each_ms(),
+        counted.unit.in_pictures(),
     );
-    if counted.unit == Unit::Bytes {
-        "bytes".clone_into(&mut options.count_name);
-    }
     let whole = if part { "of the whole: " } else { "" };
     let fates = report.map(|report| format!("{whole}{}", report.fates()));
     let subtitle: Vec<String> = fates.into_iter().chain(biases).collect();
@@ -92,8 +88,7 @@ pub fn differential(
         .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
     let lines = String::from_utf8_lossy(&lines).into_owned();
     // A factor would be taken for a part of each difference.
-    let mut options = flame::options(title, None);
-    unit.clone_into(&mut options.count_name);
+    let mut options = flame::options(title, (unit, 1.0));
     // Each has two numbers.
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }

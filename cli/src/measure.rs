@@ -90,10 +90,14 @@ impl Allocations {
             && stack.iter().flatten().all(|stack| *stack < stacks)
     }
 
-    /// The allocations as samples, with the class on top of each stack.
+    /// The allocations as samples, with the class on top of each stack. Older profiles have stacks
+    /// without the class.
     fn into_samples(self, known: &mut ClassStacks, shared: &mut Shared) -> Samples {
         let Self { class_name, weight, stack, time } = self;
         let stacks = class_name.into_iter().zip(stack).map(|(class, below)| {
+            if below.is_some_and(|stack| shared.leaf(stack) == class) {
+                return below;
+            }
             let function = known.function(class, |class| shared.add_function(class));
             Some(known.stack(below, function, || shared.add_stack(below, function)))
         });

@@ -397,6 +397,12 @@ impl Shared {
         self.stack_table.frame.len()
     }
 
+    /// The name of a stack's leaf.
+    pub fn leaf(&self, stack: usize) -> &str {
+        let function = self.frame_table.func[self.stack_table.frame[stack]];
+        &self.string_array[self.func_table.name[function]]
+    }
+
     /// Adds a function that is no method, and gives its row.
     pub fn add_function(&mut self, name: &str) -> usize {
         self.string_array.push(name.to_owned());

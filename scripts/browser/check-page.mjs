@@ -86,6 +86,22 @@ near(await status(), pricing.ms, 'that thread alone');
 await page.click('#all');
 near(await status(), all, 'all threads');
 
+// The other measure of the profile, and back.
+const { bytes, rows: classes } = json('allocated.json');
+const SIZES = { B: 1, kB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
+const nearBytes = (text, wanted, what) => {
+  const [, number, unit] = text.match(/([\d.]+) (B|kB|MB|GB)\b/);
+  // Rounded to a tenth of the unit.
+  check(Math.abs(number - wanted / SIZES[unit]) <= 0.06, `${what}: "${text}" is ${wanted} bytes`);
+};
+await page.selectOption('#measure', 'alloc');
+nearBytes(await status(), bytes, 'all that was allocated');
+const allocatedMost = await page.locator('#methods tbody tr').first().locator('td').allTextContents();
+check(allocatedMost[3] === classes[0].name, `${classes[0].name} has most bytes`);
+nearBytes(allocatedMost[0], classes[0].self_bytes, 'its bytes');
+await page.selectOption('#measure', 'cpu');
+near(await status(), all, 'CPU time again');
+
 const hottest = methods.reduce((one, other) => (other.self_ms > one.self_ms ? other : one));
 await page.check('#invert');
 // What is refuted stands apart from the rest: the method has two boxes then, each with its kind behind its time.

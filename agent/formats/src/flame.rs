@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 
 use inferno::flamegraph::{Options, from_lines};
 use vouch_recording::Recording;
+use vouch_recording::measures::CPU;
 use vouch_report::plain;
 
 use crate::meta::Meta;
@@ -25,7 +26,7 @@ const NOTHING: &str = "[no samples were taken] 1";
 /// Writes the picture of a whole recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::of(recording.strings());
-    let Tree { rows, mut weights } = Tree::of(recording, &names);
+    let Tree { rows, mut weights } = Tree::new(recording, &names, meta.measure);
     visible(&mut weights, |node| rows[node].parent, |node| names.by_rank[rows[node].rank].len());
     let line = |leaf: usize| {
         let path = std::iter::successors(Some(leaf), |node| rows[*node].parent);
@@ -34,9 +35,10 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
         format!("{} {}", frames.join(";"), weights[leaf])
     };
     let lines: Vec<String> = (0..rows.len()).filter(|node| weights[*node] > 0).map(line).collect();
-    let title = format!("{} of {}", meta.report.time(), plain(&meta.product));
-    let mut options = options(title, meta.report.interval_ms());
-    options.subtitle = Some(meta.report.fates());
+    let title = format!("{} of {}", meta.counted(meta.measure), plain(&meta.product));
+    let mut options = options(title, meta.unit(meta.measure));
+    // Fates are those of the CPU samples.
+    options.subtitle = (*meta.measure == CPU).then(|| meta.report.fates());
     let mut out = BufWriter::with_capacity(64 << 10, out);
     draw(&mut options, &lines, &mut out)?;
     out.flush()
@@ -70,12 +72,12 @@ pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: i
     }
 }
 
-/// How it is drawn; a sample stands for so many milliseconds, or is counted.
-pub fn options(title: String, interval_ms: Option<f64>) -> Options<'static> {
+/// How a picture is drawn in which an amount of one is `factor` units.
+pub fn options(title: String, (unit, factor): (&str, f64)) -> Options<'static> {
     let mut options = Options::default();
     options.title = title;
-    interval_ms.map_or("samples", |_| "ms").clone_into(&mut options.count_name);
-    options.factor = interval_ms.unwrap_or(1.0);
+    unit.clone_into(&mut options.count_name);
+    options.factor = factor;
     // The same run has the same picture.
     options.deterministic = true;
     options

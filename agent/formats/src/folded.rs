@@ -11,10 +11,10 @@ use crate::meta::Meta;
 use crate::tree::{Names, Node, Place, Tree};
 
 /// Writes the weight of each stack, sorted by the names of its frames from the root.
-pub fn write(recording: &Recording, _: &Meta, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
     let names = Names::of(recording.strings());
-    let tree = Tree::of(recording, &names);
+    let tree = Tree::new(recording, &names, meta.measure);
     let siblings = Siblings::of(&tree.rows);
     let mut line = String::new();
     // The way down to where the walk stands: the siblings still to come, and where their names

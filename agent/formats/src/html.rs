@@ -4,11 +4,14 @@
 //! What stands in it must never be taken for markup, whatever a class is called, and it must not
 //! ask anybody for anything.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
-use vouch_recording::{Certainty, Fate, Id, Leaf, Recording, StackRow};
+use vouch_recording::measures::CPU;
+use vouch_recording::{Category, Certainty, Fate, Id, Leaf, MEASURES, Measure, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -62,20 +65,31 @@ struct Data<'a> {
 struct About<'a> {
     product: &'a str,
     command: &'a str,
-    /// Null where samples count no time.
-    interval_ms: Option<f64>,
+}
+
+/// A measure that the page can show.
+#[derive(Serialize)]
+struct ShownMeasure<'a> {
+    key: &'a str,
+    name: Cow<'a, str>,
+    /// `ms`, `bytes`, or `samples` where they count no time.
+    unit: &'a str,
+    /// How much of the unit a weight of one is.
+    each: f64,
 }
 
 impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { recording, meta, tracks } = *self;
         let run = &meta.report.run;
-        let about = About {
-            product: &meta.product,
-            command: &meta.arguments,
-            interval_ms: meta.report.interval_ms(),
-        };
-        let mut data = serializer.serialize_struct("data", 7)?;
+        let about = About { product: &meta.product, command: &meta.arguments };
+        let measures = MEASURES.map(|measure| {
+            let (unit, each) = meta.unit(measure);
+            ShownMeasure { key: measure.key, name: meta.counted(measure), unit, each }
+        });
+        let mut data = serializer.serialize_struct("data", 9)?;
+        data.serialize_field("measures", &measures)?;
+        data.serialize_field("measure", meta.measure.key)?;
         data.serialize_field("meta", &about)?;
         data.serialize_field("panel", &Column(|| meta.report.panel()))?;
         data.serialize_field("names", &Column(|| recording.strings().iter()))?;
@@ -83,7 +97,7 @@ impl Serialize for Data<'_> {
         data.serialize_field("stacks", &Stacks(recording))?;
         data.serialize_field(
             "threads",
-            &Column(|| tracks.iter().map(|track| Samples::of(track, meta.started_ns))),
+            &Column(|| tracks.iter().map(|track| ShownThread::new(track, meta.started_ns))),
         )?;
         data.serialize_field("refutations", &Column(|| run.refutations.iter().map(Refuted::of)))?;
         data.end()
@@ -148,12 +162,20 @@ impl Serialize for Stacks<'_> {
         let mut table = serializer.serialize_struct("stacks", 4)?;
         table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
-        let fates = || rows.iter().map(|stack| place(self.0.fate_of(frame(stack))));
+        // An allocated class has the fate of the stack that allocated it.
+        let judged = |stack: &StackRow| {
+            let is_class = self.0.funcs().get(frame(stack).func).category == Category::Class;
+            match stack.parent {
+                Some(parent) if is_class => frame(&self.0.stacks().get(parent)),
+                _ => frame(stack),
+            }
+        };
+        let fates = || rows.iter().map(|stack| place(self.0.fate_of(judged(stack))));
         table.serialize_field("fate", &Column(fates))?;
         let uncertain = |stack: &StackRow| {
             let is_guess =
                 |leaf: Leaf| leaf.fate == Fate::Plausible && leaf.top_frame == Some(Certainty::Approximate);
-            u8::from(frame(stack).leaf.is_some_and(is_guess))
+            u8::from(judged(stack).leaf.is_some_and(is_guess))
         };
         table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
         table.end()
@@ -172,28 +194,51 @@ fn place(fate: Fate) -> u8 {
     }
 }
 
-/// What a track's threads were sampled at, in the order of time.
+/// A track with its samples of each measure.
 #[derive(Serialize)]
-struct Samples<'a> {
+struct ShownThread<'a> {
     name: &'a str,
+    /// Of CPU time.
+    #[serde(flatten)]
+    samples: Samples,
+    /// Of other measures, by key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    amounts: BTreeMap<&'static str, Samples>,
+}
+
+impl<'a> ShownThread<'a> {
+    fn new(track: &'a Track<'a>, started_ns: u64) -> Self {
+        let samples = |measure| Samples::new(track, started_ns, measure);
+        let others = MEASURES.into_iter().filter(|measure| **measure != CPU);
+        let amounts = others.map(|measure| (measure.key, samples(measure)));
+        Self {
+            name: &track.name,
+            samples: samples(&CPU),
+            amounts: amounts.filter(|(_, samples)| !samples.stack.is_empty()).collect(),
+        }
+    }
+}
+
+/// A track's samples of one measure, in the order of time.
+#[derive(Serialize)]
+struct Samples {
     stack: Vec<usize>,
-    weight: Vec<u32>,
-    /// Since the sample before, in microseconds.
+    weight: Vec<u64>,
+    /// The time since the sample before, in microseconds.
     time: Vec<u64>,
 }
 
-impl<'a> Samples<'a> {
-    fn of(track: &'a Track<'a>, started_ns: u64) -> Self {
-        let all = track.threads.iter().flat_map(|thread| thread.samples());
+impl Samples {
+    fn new(track: &Track<'_>, started_ns: u64, measure: &Measure) -> Self {
+        let all = track.threads.iter().flat_map(|thread| thread.measured(measure));
         let mut all: Vec<_> =
             all.map(|sample| (sample.time_ns.saturating_sub(started_ns) / 1000, sample)).collect();
         all.sort_by_key(|(time, _)| *time);
         let mut last = 0;
         let time = all.iter().map(|(time, _)| time - std::mem::replace(&mut last, *time)).collect();
         Self {
-            name: &track.name,
             stack: all.iter().map(|(_, sample)| sample.stack.row()).collect(),
-            weight: all.iter().map(|(_, sample)| sample.weight).collect(),
+            weight: all.iter().map(|(_, sample)| sample.amount).collect(),
             time,
         }
     }

@@ -1,6 +1,10 @@
 //! What there is to say of a run as a whole, whatever the format.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+use vouch_recording::measures::CPU;
+use vouch_recording::{Measure, MeasureUnit};
 use vouch_report::TrustReport;
 
 /// Which process it was: its number alone tells that neither in another container, nor on another
@@ -57,6 +61,40 @@ pub struct Meta {
     pub cpu_name: String,
     #[serde(default)]
     pub virtual_threads: VirtualThreads,
+    /// What pictures count.
+    #[serde(default, with = "measure_key")]
+    pub measure: &'static Measure,
     #[serde(skip)]
     pub report: TrustReport,
+}
+
+impl Meta {
+    /// What a measure counts, in words.
+    pub fn counted(&self, measure: &Measure) -> Cow<'static, str> {
+        if *measure == CPU { self.report.time() } else { measure.name.into() }
+    }
+
+    /// The unit that a measure is shown in, and how much of it an amount of one is.
+    pub fn unit(&self, measure: &Measure) -> (&'static str, f64) {
+        match (measure.unit, self.report.interval_ms()) {
+            (MeasureUnit::Intervals, Some(interval_ms)) => ("ms", interval_ms),
+            (MeasureUnit::Intervals, None) => ("samples", 1.0),
+            (MeasureUnit::Bytes, _) => ("bytes", 1.0),
+        }
+    }
+}
+
+/// A measure in a file is its key. A key that this version lacks is read as CPU time.
+mod measure_key {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use vouch_recording::Measure;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn serialize<S: Serializer>(measure: &&'static Measure, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(measure.key)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static Measure, D::Error> {
+        Ok(Measure::from_key(&String::deserialize(deserializer)?).unwrap_or_default())
+    }
 }

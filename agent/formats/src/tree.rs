@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::iter;
 
-use vouch_recording::{Id, LEFT_OUT, Recording, StackRow, StringId, StringTable, Thread};
+use vouch_recording::{Id, LEFT_OUT, Measure, Recording, StackRow, StringId, StringTable};
 
 /// Of a stack of more frames than both together so many are there: from the root, and up to the
 /// leaf.
@@ -86,7 +86,8 @@ impl Nodes {
 }
 
 impl Tree {
-    pub fn of(recording: &Recording, names: &Names) -> Self {
+    /// The tree of one measure's samples.
+    pub fn new(recording: &Recording, names: &Names, measure: &Measure) -> Self {
         let stacks = recording.stacks();
         let rank = |stack: StackRow| {
             let func = recording.frames().get(stack.frame).func;
@@ -105,8 +106,8 @@ impl Tree {
             outer.push((node, depth));
         }
         let mut weight_of = vec![0; stacks.rows().len()];
-        for sample in recording.threads().iter().flat_map(Thread::samples) {
-            weight_of[sample.stack.row()] += u64::from(sample.weight);
+        for sample in recording.threads().iter().flat_map(|thread| thread.measured(measure)) {
+            weight_of[sample.stack.row()] += sample.amount;
         }
         let mut weights = HashMap::new();
         let mut inner = Vec::new();

@@ -238,7 +238,7 @@ pub struct Thread {
     pub refuted: Vec<Refuted>,
     #[prost(message, repeated, tag = "5")]
     pub marks: Vec<Mark>,
-    /// What recordings of version 0.1 have of allocations. It is only read.
+    /// The allocations of recordings of before 2026-12. They are only read.
     #[prost(message, repeated, tag = "6")]
     pub allocations: Vec<Allocation>,
     /// One message for each measure other than CPU time.

@@ -56,6 +56,12 @@ impl Measure {
     }
 }
 
+impl Default for &'static Measure {
+    fn default() -> Self {
+        &CPU
+    }
+}
+
 impl PartialEq for Measure {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key

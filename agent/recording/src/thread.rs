@@ -171,11 +171,16 @@ impl Thread {
         &self.amounts
     }
 
-    /// The stacks of one measure's samples, each with how much the sample stands for.
-    pub fn weights(&self, measure: &Measure) -> impl Iterator<Item = (StackId, u64)> {
+    /// The samples of any measure, in the order in which they were recorded.
+    pub fn measured(&self, measure: &Measure) -> impl Iterator<Item = Amount> {
         let samples = if *measure == CPU { self.samples() } else { &[] };
-        let samples = samples.iter().map(|sample| (sample.stack, sample.weight.into()));
-        samples.chain(self.amounts.get(measure).iter().map(|amount| (amount.stack, amount.amount)))
+        let samples = samples.iter().map(|sample| Amount {
+            time_ns: sample.time_ns,
+            stack: sample.stack,
+            amount: sample.weight.into(),
+            events: 1,
+        });
+        samples.chain(self.amounts.get(measure).iter().copied())
     }
 
     /// As they came: maybe slightly out of order.

@@ -74,7 +74,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// All options, in the order of the help.
-pub static KEYS: [Key; 24] = [
+pub static KEYS: [Key; 25] = [
     Key {
         is_repeatable: true,
         ..writing(
@@ -88,6 +88,14 @@ pub static KEYS: [Key; 24] = [
         )
     },
     writing("report", "FILE.json", &["write the trust report as JSON"]),
+    Key {
+        default: Some("cpu"),
+        ..writing(
+            "measure",
+            "NAME",
+            &["choose what .folded and .svg count, and .html shows first: cpu or alloc"],
+        )
+    },
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),
     writing("sources", "PATH:…", &["add source text, from source trees, -sources.jar files or a JDK"]),
     with_default(

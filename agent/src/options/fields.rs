@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 use vouch_formats::{Format, VirtualThreads};
+use vouch_recording::Measure;
 use vouch_report::Detail;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
@@ -31,6 +32,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
     /// A Flight Recorder file of the same run, whose events are to stand in the profiles.
     pub jfr: Option<PathBuf>,
+    /// What pictures count, if the user chose it.
+    pub measure: Option<&'static Measure>,
     /// Where source texts lie that are to stand in the profiles.
     pub sources: Vec<PathBuf>,
     pub on_disk: OnDisk,
@@ -80,6 +83,7 @@ impl Default for Options {
             outputs: Vec::new(),
             report: None,
             jfr: None,
+            measure: None,
             sources: Vec::new(),
             on_disk: OnDisk::default(),
             most_on_disk: 1 << 30,

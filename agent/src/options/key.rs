@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
+use vouch_recording::{MEASURES, Measure};
 use vouch_report::options::pattern::PatternValues;
 use vouch_report::options::{AllowedWith, Key, WORDS, offered, terminal};
 use vouch_walk::broken;
@@ -65,6 +66,7 @@ pub fn apply(
             options.outputs.push(Output { path, format });
         }
         "report" => options.report = Some(report_path(value, place).map_err(named)?),
+        "measure" => options.measure = Some(measure(value).map_err(named)?),
         "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
         "sources" => options.sources = source_paths(value, place).map_err(named)?,
         "recording" => {
@@ -189,6 +191,13 @@ fn unknown(name: &str) -> String {
         }
         _ => format!("unknown key {name}: the keys are {} (help explains them)", keys.join(", ")),
     }
+}
+
+fn measure(value: &str) -> Result<&'static Measure, String> {
+    Measure::from_key(value).ok_or_else(|| {
+        let keys = MEASURES.map(|measure| measure.key).join(" or ");
+        format!("not a measure: use {keys}")
+    })
 }
 
 fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), String> {

@@ -117,7 +117,8 @@ fn run_of(path: &Path) -> String {
 /// Writes everything that `places` names. `remedy` says what the user can do where a file is lost.
 pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Option<String>) -> Written {
     let recording = &session.recorder.recording;
-    let meta = Meta { report: TrustReport::from_recording(recording, run), ..meta };
+    let measure = places.options.measure.unwrap_or_default();
+    let meta = Meta { report: TrustReport::from_recording(recording, run), measure, ..meta };
     let report = &meta.report;
     let mut files = Files::new();
     let (mut opens, mut additions) = (None, None);

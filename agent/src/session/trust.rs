@@ -145,6 +145,7 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: CPU_NAME.clone(),
         virtual_threads: session.plan.options.virtual_threads,
+        measure: session.plan.options.measure.unwrap_or_default(),
         report: TrustReport::default(),
     }
 }

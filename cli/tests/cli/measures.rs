@@ -78,6 +78,23 @@ fn top_lists_allocated_bytes_by_class_and_by_method() {
 }
 
 #[test]
+fn a_stack_that_has_the_class_as_its_leaf_gets_it_once() {
+    let mut with_class = profile(5 << 20);
+    let shared = &mut with_class["shared"];
+    shared["stringArray"] = json!(["main", "make", "byte[]"]);
+    shared["funcTable"]["name"] = json!([0, 1, 2]);
+    shared["frameTable"] = json!({ "func": [0, 1, 2], "category": [0, 0, 0], "line": [3, null, null] });
+    shared["stackTable"] = json!({ "frame": [0, 1, 2], "prefixOffset": [0, 1, 1] });
+    with_class["threads"][0]["jsAllocations"]["stack"] = json!([2, 0, 2, null]);
+    let path = file("leaf.json", &with_class);
+    let out = path.with_extension("folded");
+    good(&["flame", "--measure", "alloc", "--out", out.to_str().unwrap()], &[&path]);
+    let mut lines: Vec<String> = fs::read_to_string(&out).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["int[] 1048576", "main;java.lang.String 3145728", "main;make;byte[] 6291456"]);
+}
+
+#[test]
 fn flame_graphs_have_the_class_on_top() {
     let path = file("flame.json", &profile(5 << 20));
     let out = path.with_extension("folded");

@@ -1,11 +1,12 @@
 //! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could
 //! break.
 
-use vouch_formats::Format;
-use vouch_recording::Recording;
+use vouch_formats::{Format, Meta};
+use vouch_recording::measures::{ALLOCATED, CPU};
+use vouch_recording::{Amount, Recording};
 use vouch_report::Clock;
 
-use crate::common::{busy_thread, meta, stack, write};
+use crate::common::{START_NS, busy_thread, meta, stack, write};
 
 /// What it tells of each frame, as in `main (80 ms, 100%)`.
 fn titles(recording: &Recording) -> Vec<String> {
@@ -96,4 +97,24 @@ fn more_text_than_a_picture_should_have_is_fewer_frames() {
     let titles = titles(&recording);
     let of = |depth: u32| titles.iter().filter(|title| title.contains(&format!("-{depth}- (1 ms"))).count();
     assert_eq!((of(199), of(200)), (600, 0));
+}
+
+#[test]
+fn pictures_count_the_chosen_measure() {
+    let mut recording = Recording::new();
+    let inner = stack(&mut recording, &["main", "make"]);
+    let thread = busy_thread(&mut recording, "main", inner, 5);
+    let with_class = recording.stack_of_class(Some(inner), "byte[]");
+    let amount = Amount { time_ns: START_NS, stack: with_class, amount: 3_000, events: 1 };
+    recording.amount(thread, &ALLOCATED, amount);
+    let written = |ending: &str, measure| {
+        let mut text = Vec::new();
+        Format::of(ending).unwrap().write(&recording, &Meta { measure, ..meta() }, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(written(".folded", &CPU), "main;make 5\n");
+    assert_eq!(written(".folded", &ALLOCATED), "main;make;byte[] 3000\n");
+    let picture = written(".svg", &ALLOCATED);
+    assert!(picture.contains("byte[] (3,000 bytes, 100"), "{picture}");
+    assert!(picture.contains("allocated bytes of shop.Main"), "{picture}");
 }

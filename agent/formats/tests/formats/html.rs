@@ -1,10 +1,11 @@
 //! The page: what stands in it is data, whatever a name holds, and a browser needs nothing else.
 //! (What it shows and does, scripts/lib/check-page asks in a browser.)
 
-use serde_json::Value;
-use vouch_recording::{Certainty, Fate, Leaf, Recording};
+use serde_json::{Value, json};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Certainty, Fate, Id, Leaf, Recording};
 
-use crate::common::{busy_thread, stack, write};
+use crate::common::{START_NS, busy_thread, stack, write};
 
 const BEGIN: &str = "<script id=\"data\" type=\"application/json\">";
 
@@ -49,7 +50,7 @@ fn a_stack_whose_top_method_is_a_guess_is_marked() {
             recording.stack(None, leaf);
         }
     }
-    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], serde_json::json!([0, 0, 0, 1, 0, 0, 0]));
+    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], json!([0, 0, 0, 1, 0, 0, 0]));
 }
 
 #[test]
@@ -72,4 +73,26 @@ fn samples_keep_stack_weight_and_fate() {
     })
     .collect();
     assert_eq!(names, ["run", "main"]);
+}
+
+#[test]
+fn the_page_has_each_measure_that_was_recorded() {
+    let mut recording = Recording::new();
+    let inner = stack(&mut recording, &["main", "make"]);
+    let thread = busy_thread(&mut recording, "worker", inner, 5);
+    let with_class = recording.stack_of_class(Some(inner), "byte[]");
+    for (time_ns, amount) in [(2_000_000, 300), (1_000_000, 200)] {
+        let amount = Amount { time_ns: START_NS + time_ns, stack: with_class, amount, events: 1 };
+        recording.amount(thread, &ALLOCATED, amount);
+    }
+    let data = data(&page(&recording));
+    let keys: Vec<&str> =
+        data["measures"].as_array().unwrap().iter().map(|measure| measure["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["cpu", "alloc"]);
+    assert_eq!((&data["measures"][1]["unit"], &data["measure"]), (&json!("bytes"), &json!("cpu")));
+    let allocated = &data["threads"][0]["amounts"]["alloc"];
+    assert_eq!(allocated["weight"], json!([200, 300]));
+    assert_eq!(allocated["time"], json!([1_000, 1_000]), "in microseconds since the one before");
+    let fates = &data["stacks"]["fate"];
+    assert_eq!(fates[with_class.row()], fates[inner.row()], "a class has its stack's fate");
 }
