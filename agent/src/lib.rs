@@ -16,7 +16,7 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle; it does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `version`, `clock`, `untouched`, `java`, `facade`, `compiled`, `terminal`, then
+//! 1. Foundations: `version`, `clock`, `command`, `untouched`, `java`, `facade`, `compiled`, `terminal`, then
 //!    `say`, `own_thread`, `wake`, `resolve`, then `fault`.
 //! 2. The agent's thread: `worker`.
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`,
@@ -78,6 +78,7 @@ mod anchors;
 mod callbacks;
 mod check;
 mod clock;
+mod command;
 mod compiled;
 mod contexts;
 mod engine;

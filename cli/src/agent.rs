@@ -7,6 +7,8 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::say::seen;
+
 /// The variable that names it where it lies elsewhere.
 const VARIABLE: &str = "VOUCH_AGENT";
 pub const NAME: &str = "libvouch.so";
@@ -59,6 +61,16 @@ impl Libc {
     pub fn of_this_system() -> Self {
         Self::of_file(Path::new("/bin/sh")).unwrap_or(Self::Glibc)
     }
+}
+
+/// How the user can call this program: by its name, or by its path if PATH does not lead to it.
+pub fn command() -> String {
+    let name = "vouch";
+    if on_path(Path::new(name)).is_some() {
+        return name.to_owned();
+    }
+    let program = std::env::current_exe().ok().filter(|program| program.ends_with(name));
+    program.map_or_else(|| name.to_owned(), |program| seen(&program))
 }
 
 /// The `java` that JAVA_HOME names, or that a shell would run.

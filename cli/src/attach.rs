@@ -20,12 +20,12 @@ use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
 use crate::agent;
-use crate::given::{self, FILES, Given, Options, Start, seen};
+use crate::given::{self, FILES, Given, Options, Start};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::left::{self, Made, copy_whole};
 use crate::run::heeded;
-use crate::say::{show, unmarked};
+use crate::say::{seen, show, unmarked};
 use crate::terminal::{State, Terminal};
 
 /// The line that moves does so about as often.

@@ -15,10 +15,10 @@ use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 use vouch_report::options::pattern::PatternValues;
 
-use crate::given::{Given, seen};
+use crate::given::Given;
 use crate::outputs::{Outputs, free};
 use crate::recover;
-use crate::say::show;
+use crate::say::{seen, show};
 use crate::terminal::Terminal;
 
 const WITHOUT_A_WORD: &str =

@@ -11,10 +11,14 @@ use vouch_formats::{Format, Meta};
 use vouch_recording::Recording;
 use vouch_report::{Files, plain};
 
+use crate::agent;
+
 /// Profiles and a report.
 pub struct Outputs<'a> {
     profiles: Vec<(&'a Path, &'static Format)>,
     report: Option<&'a Path>,
+    /// One of these files is there already.
+    replaces: bool,
 }
 
 impl<'a> Outputs<'a> {
@@ -42,7 +46,8 @@ impl<'a> Outputs<'a> {
                 return Err(format!("cannot be written twice to {}: name two files", out.display()));
             }
         }
-        Ok(Self { profiles, report })
+        let replaces = all.iter().any(|out| out.symlink_metadata().is_ok());
+        Ok(Self { profiles, report, replaces })
     }
 
     /// True if anything but a report is to be written.
@@ -82,7 +87,7 @@ impl<'a> Outputs<'a> {
             self.profiles.iter().map(|(out, _)| *out).chain(self.report).map(name).collect();
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let opens = self.profiles.iter().position(|(_, format)| format.opens).map(|place| all[place]);
-        tell(Files { all: &all, opens })
+        tell(Files { all: &all, opens, has_replaced: self.replaces, command: &agent::command() })
     }
 }
 

@@ -4,6 +4,7 @@
 //! It must never fail: nobody may read there.
 
 use std::io::{self, Write};
+use std::path::{Path, absolute};
 
 /// What each line of an agent's begins with.
 const MARK: &str = "[vouch] ";
@@ -18,4 +19,11 @@ pub fn show(lines: Vec<String>) {
 /// A line without the mark, to stand in a sentence or under a head.
 pub fn unmarked(line: &str) -> &str {
     line.strip_prefix(MARK).unwrap_or(line)
+}
+
+/// The path of a file as the user of this shell would type it.
+pub fn seen(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(absolute);
+    let short = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    vouch_report::plain(&short.as_deref().unwrap_or(path).to_string_lossy())
 }

@@ -62,7 +62,7 @@ impl TrustReport {
         parts.extend(
             ratio.map(|ratio| format!("sampled {} of the CPU time of its threads", percent(100.0 * ratio))),
         );
-        parts.extend(files.opens.map(|file| format!("vouch explain {file} has the reasons")));
+        parts.extend(files.opens.map(|file| format!("{} explain {file} has the reasons", files.command)));
         parts.extend((notes > 0).then(|| {
             let notes = if notes == 1 { "1 note".to_owned() } else { format!("{notes} notes") };
             format!("option verbose prints {notes} more")

@@ -50,11 +50,21 @@ fn title(fate: Fate) -> &'static str {
 }
 
 /// The files that were written.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
     pub all: &'a [&'a str],
     /// The profile that the next command can open, if one was written.
     pub opens: Option<&'a str>,
+    /// A file of an earlier run had one of these names.
+    pub has_replaced: bool,
+    /// How the user can call the command `vouch`.
+    pub command: &'a str,
+}
+
+impl Default for Files<'_> {
+    fn default() -> Self {
+        Self { all: &[], opens: None, has_replaced: false, command: "vouch" }
+    }
 }
 
 impl TrustReport {
@@ -385,12 +395,18 @@ pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
 impl Files<'_> {
     /// Returns a line with the written files and the next command.
     pub fn line(self) -> Option<String> {
-        let written = format!("wrote {}", self.all.join(", "));
+        let replaced = match self.all {
+            _ if !self.has_replaced => "",
+            [_] => " (replaced an earlier file)",
+            _ => " (replaced earlier files)",
+        };
+        let written = format!("wrote {}{replaced}", self.all.join(", "));
         match self.opens {
             _ if self.all.is_empty() => None,
             None => Some(written),
             Some(profile) => Some(format!(
-                "{written}; next: vouch top {profile}, or open {} at https://profiler.firefox.com",
+                "{written}; next: {} top {profile}, or open {} at https://profiler.firefox.com",
+                self.command,
                 if self.all.len() > 1 { profile } else { "it" }
             )),
         }

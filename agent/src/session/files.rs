@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use vouch_formats::Meta;
 use vouch_log::output::elsewhere::write_elsewhere;
@@ -15,6 +16,7 @@ use vouch_report::{Detail, Run, TrustReport};
 use super::additions::Additions;
 use super::state::Session;
 use crate::clock;
+use crate::command;
 use crate::plan::Plan;
 use crate::say::say;
 
@@ -47,15 +49,19 @@ struct Files {
     all: Vec<String>,
     moved: Vec<String>,
     lost: Vec<String>,
+    /// When the recording began: a file from before is another run's.
+    began: SystemTime,
+    has_replaced: bool,
 }
 
 impl Files {
-    fn new() -> Self {
+    fn new(began: SystemTime) -> Self {
         // The working folder first: the temporary folder may be gone with the process.
         let mut folders: Vec<PathBuf> =
             std::env::current_dir().into_iter().chain([std::env::temp_dir()]).collect();
         folders.dedup();
-        Self { folders, all: Vec::new(), moved: Vec::new(), lost: Vec::new() }
+        let (all, moved, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Self { folders, all, moved, lost, began, has_replaced: false }
     }
 
     /// Writes a file where it should be, or into another folder; its path.
@@ -66,8 +72,13 @@ impl Files {
         write: &dyn Fn(&mut dyn Write) -> io::Result<()>,
     ) -> Option<String> {
         let requested = path.display().to_string();
+        let there = fs::metadata(path).and_then(|file| file.modified());
+        let replaces = there.is_ok_and(|modified| modified < self.began);
         let written = match write_whole(path, gzip, write) {
-            Ok(()) => Some(requested),
+            Ok(()) => {
+                self.has_replaced |= replaces;
+                Some(requested)
+            }
             Err(error) => {
                 let elsewhere = write_elsewhere((path, ending), &run_of(path), &self.folders, gzip, write);
                 let elsewhere = elsewhere.map(|path| path.display().to_string());
@@ -120,7 +131,8 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     let measure = places.options.measure.unwrap_or_default();
     let meta = Meta { report: TrustReport::from_recording(recording, run), measure, ..meta };
     let report = &meta.report;
-    let mut files = Files::new();
+    let began = UNIX_EPOCH + Duration::from_nanos(session.started.epoch);
+    let mut files = Files::new(began);
     let (mut opens, mut additions) = (None, None);
     for out in &places.outputs {
         let format = out.format;
@@ -142,7 +154,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     }
     let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
     let written = files.written();
-    let Files { all, moved, mut lost, .. } = files;
+    let Files { all, moved, mut lost, has_replaced, .. } = files;
     if written == Written::Lost {
         lost.extend(remedy);
         lost.push("the program itself is not touched by this".to_owned());
@@ -154,7 +166,8 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     say_lines(&not_added);
     let detail = places.options.detail;
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    say(&report.summary(vouch_report::Files { all: &all, opens: opens.as_deref() }, detail));
+    let (opens, command) = (opens.as_deref(), command::callable());
+    say(&report.summary(vouch_report::Files { all: &all, opens, has_replaced, command: &command }, detail));
     if detail != Detail::Quiet {
         say_lines(&added);
     }

@@ -214,3 +214,20 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     }
     assert_eq!(fs::read(folder.join("a.json")).unwrap(), whole);
 }
+
+#[test]
+fn a_replaced_file_is_named_and_the_command_as_it_can_be_called() {
+    let folder = folder("replaced");
+    drop(recording(&folder, "a"));
+    let once = |path: &str| {
+        let mut vouch = Command::new(env!("CARGO_BIN_EXE_vouch"));
+        let vouch =
+            vouch.args(["recover", "a.vouch", "--out", "a.json"]).current_dir(&folder).env("PATH", path);
+        String::from_utf8(vouch.output().unwrap().stdout).unwrap()
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_vouch"));
+    let first = once("/nowhere");
+    assert!(first.contains(&format!("wrote a.json; next: {} top a.json,", program.display())), "{first}");
+    let second = once(program.parent().unwrap().to_str().unwrap());
+    assert!(second.contains("wrote a.json (replaced an earlier file); next: vouch top a.json,"), "{second}");
+}

@@ -44,3 +44,30 @@ fn a_number_of_rows_is_checked() {
         }
     }
 }
+
+#[test]
+fn the_help_of_a_recording_fits_a_screen_and_names_the_longer_one() {
+    for verb in ["run", "attach", "start"] {
+        let [short, flag, all] = ["-h", "--help", "--help-all"]
+            .map(|flag| String::from_utf8(vouch(&[verb, flag]).stdout).unwrap());
+        assert_eq!(short, flag);
+        assert!(
+            short.lines().count() <= 40 && short.contains(&format!("`vouch {verb} --help-all`")),
+            "{short}"
+        );
+        assert!(!short.contains("--walker") && all.contains("--walker") && all.contains("--out"), "{all}");
+        for test_only in ["hammer", "--lab", "--break"] {
+            assert!(!all.contains(test_only), "{all}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_value_is_found_before_a_jvm_is_started() {
+    let why = error(&["run", "--interval", "1xs", "--engine", "prof", "java"]);
+    assert!(
+        why.starts_with("vouch: interval=1xs: not a length of time: a whole number with us, ms or s"),
+        "{why}"
+    );
+    assert!(why.contains("engine=prof: must be one of auto, perf, timer, itimer, poll;"), "{why}");
+}

@@ -152,7 +152,12 @@ fn usual_report() -> TrustReport {
     TrustReport::from_recording(&recording, run)
 }
 
-const PROFILE: Files<'_> = Files { all: &["vouch-1.json.gz"], opens: Some("vouch-1.json.gz") };
+const PROFILE: Files<'_> = Files {
+    all: &["vouch-1.json.gz"],
+    opens: Some("vouch-1.json.gz"),
+    has_replaced: false,
+    command: "vouch",
+};
 
 #[test]
 fn an_ordinary_run_has_four_lines() {
@@ -237,7 +242,12 @@ fn a_run_with_all_problems_has_four_lines_and_verbose_has_all() {
         ..report.run.witness
     };
     report.run.engine_notes = (0..9).map(|note| format!("note\n{note}")).collect();
-    let files = Files { all: &["a.folded", "b.json.gz"], opens: Some("b.json.gz") };
+    let files = Files {
+        all: &["a.folded", "b.json.gz"],
+        opens: Some("b.json.gz"),
+        has_replaced: false,
+        command: "vouch",
+    };
     let brief = report.summary(files, Detail::Brief);
     let wrong_sum = 1;
     assert_eq!(brief.lines().count(), wrong_sum + 4, "{brief}");
@@ -275,7 +285,10 @@ fn the_verbose_summary_never_omits_notes() {
     report.run.unwalked = [("deopt".to_owned(), 3)].into();
     report.run.names_lost = 5;
     report.run.engine_notes = ["believe nothing of this".to_owned(), "\u{1b}[2J".to_owned()].into();
-    let summary = report.summary(Files { all: &["a.json"], opens: Some("a.json") }, Detail::Verbose);
+    let summary = report.summary(
+        Files { all: &["a.json"], opens: Some("a.json"), has_replaced: false, command: "vouch" },
+        Detail::Verbose,
+    );
     for says in [
         "meanwhile garbage collections stopped",
         "refuted #4",
@@ -297,10 +310,14 @@ fn the_verbose_summary_never_omits_notes() {
 
 #[test]
 fn no_command_is_suggested_for_a_report_without_a_profile() {
-    let summary = report().summary(Files { all: &["a.folded", "r.json"], opens: None }, Detail::Brief);
+    let summary = report().summary(
+        Files { all: &["a.folded", "r.json"], opens: None, has_replaced: false, command: "vouch" },
+        Detail::Brief,
+    );
     assert!(summary.starts_with("[vouch] wrote a.folded, r.json\n"), "{summary}");
     assert!(!summary.contains("vouch explain") && !summary.contains("vouch top"), "{summary}");
-    let files = Files { all: &["a.json", "r.json"], opens: Some("a.json") };
+    let files =
+        Files { all: &["a.json", "r.json"], opens: Some("a.json"), has_replaced: false, command: "vouch" };
     let summary = report().summary(files, Detail::Brief);
     assert!(
         summary.contains(
@@ -365,5 +382,18 @@ fn the_summary_has_a_stack_that_only_the_witness_refutes() {
         report.summary(Files::default(), Detail::Verbose).contains(says),
         "{}",
         report.summary(Files::default(), Detail::Verbose)
+    );
+}
+
+#[test]
+fn a_replaced_file_and_a_command_that_is_not_on_path_are_named() {
+    let one = Files { has_replaced: true, command: "target/release/vouch", ..PROFILE };
+    let summary = report().summary(one, Detail::Brief);
+    let line = "wrote vouch-1.json.gz (replaced an earlier file); next: target/release/vouch top vouch-1.json.gz, or";
+    assert!(summary.contains(line), "{summary}");
+    assert!(summary.contains("; target/release/vouch explain vouch-1.json.gz has the reasons"), "{summary}");
+    let two = Files { all: &["a.json", "r.json"], has_replaced: true, ..PROFILE };
+    assert!(
+        report().summary(two, Detail::Brief).contains("wrote a.json, r.json (replaced earlier files); next")
     );
 }
