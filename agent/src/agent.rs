@@ -430,7 +430,8 @@ impl Agent {
             (State::Idle, Verb::Start) => self.start(&mut state, options, mistakes),
             (_, Verb::Start) if !mistakes.is_empty() => Err(mistakes),
             (_, Verb::Start) => {
-                Err(vec!["a recording is running already: stop it first (`vouch stop PID`)".to_owned()])
+                let pid = std::process::id();
+                Err(vec![format!("a recording is running already: stop it first (`vouch stop {pid}`)")])
             }
             (State::Recording(session), Verb::Status) => {
                 say(&session.status());

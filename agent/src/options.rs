@@ -13,7 +13,6 @@ pub mod help;
 mod key;
 pub mod parse;
 pub mod signal;
-mod value;
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,15 @@
 //! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's
 //! table, and the text that the agent reads.
 //!
-//! It must never judge a value: the agent does that, where it knows what can be done. (The endings
-//! of files are an exception, for `vouch run`, which starts no JVM to fail in it.)
+//! It must never judge what can be done with a value: the agent does that, in the JVM. `vouch run`
+//! checks how values are written before it starts a JVM, by the rules that the agent has.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::path::{Path, absolute};
+use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use regex_lite::Regex;
 use vouch_formats::Format;
 use vouch_report::Detail;
 use vouch_report::options::{AllowedWith, DEFAULT_OUT, Key, explained, pattern};
@@ -81,7 +82,7 @@ impl Given {
             let help = key.help.join(" ") + &default;
             let action = if key.is_repeatable { ArgAction::Append } else { ArgAction::Set };
             let mut arg = Arg::new(key.name).long(key.name).value_name(key.value).help(help).action(action);
-            arg = arg.allow_hyphen_values(true);
+            arg = arg.allow_hyphen_values(true).hide_short_help(key.is_rare);
             command.arg(arg)
         });
         let line = "pass options of the agent, key=value,key=value…; may be repeated";
@@ -89,7 +90,13 @@ impl Given {
         let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
         let quiet = flag(QUIET).help("print no summary, but for warnings").conflicts_with(VERBOSE);
         let verbose = flag(VERBOSE).help(VERBOSE_HELP);
-        command.arg(quiet).arg(verbose).arg(line).next_help_heading(None)
+        let command = command.arg(quiet).arg(verbose).arg(line.hide_short_help(true)).next_help_heading(None);
+        let (verb, help) = (command.get_name().to_owned(), |name: &'static str| Arg::new(name).long(name));
+        command
+            .disable_help_flag(true)
+            .arg(help("help").short('h').help("Print help").action(ArgAction::HelpShort))
+            .arg(help("help-all").help("Print help with all options").action(ArgAction::HelpLong))
+            .after_help(format!("`vouch {verb} --help-all` and docs/options.md have more options"))
     }
 
     fn of<O: Of>(matches: &ArgMatches) -> Self {
@@ -175,9 +182,21 @@ impl Given {
         values.flat_map(|value| value.split(':')).find(|path| !path.starts_with('/'))
     }
 
-    /// What is wrong with the endings of files, before a JVM is started for them: the agent finds
+    /// What is wrong with how values are written, before a JVM is started for them: the agent finds
     /// it, and all else, too.
-    pub fn wrong_endings(&self) -> Vec<String> {
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = self.wrong_endings();
+        for (key, value) in &self.values {
+            let wrong = match key.name {
+                "threads" => Regex::new(value).err().map(|why| format!("not a regular expression: {why}")),
+                _ => key.form.check(value).err(),
+            };
+            mistakes.extend(wrong.map(|why| format!("{}={value}: {why}", key.name)));
+        }
+        mistakes
+    }
+
+    fn wrong_endings(&self) -> Vec<String> {
         let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<String> {
             // The ending may be a variable's.
             let values = self.all(name).filter(|value| !value.ends_with('}') && !is_right(value));
@@ -262,13 +281,6 @@ fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
     free(name, |name| is_there(&name.replace("%p", &pid.to_string())))
 }
 
-/// The place of a file as the shell's user sees it.
-pub fn seen(path: &Path) -> String {
-    let here = std::env::current_dir().and_then(absolute);
-    let short = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    vouch_report::plain(&short.as_deref().unwrap_or(path).to_string_lossy())
-}
-
 impl<O: Of> Args for Options<O> {
     fn augment_args(command: Command) -> Command {
         Given::arguments::<O>(command)
@@ -319,6 +331,25 @@ mod tests {
             "out=a.txt: must end in .json, .json.gz, .folded, .html or .svg; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
         );
         assert_eq!(wrong("out=a.%{ENDING},out=b-%p.folded,report=r.json,jfr=f.jfr,depth=x"), "");
+    }
+
+    #[test]
+    fn values_are_checked_before_there_is_a_jvm() {
+        let mistakes = given("interval=1xs,depth=0,engine=prof,threads=[,witness=often,out=a.txt").mistakes();
+        let parts = [
+            "out=a.txt: must end in",
+            "interval=1xs: not a length of time",
+            "depth=0: must be a whole number from 1 to 65536",
+            "engine=prof: must be one of auto, perf, timer, itimer, poll",
+            "threads=[: not a regular expression",
+            "witness=often: must be off, sparing, or a rate",
+        ];
+        assert_eq!(mistakes.len(), parts.len(), "{mistakes:?}");
+        for (mistake, part) in mistakes.iter().zip(parts) {
+            assert!(mistake.contains(part) && !mistake.contains("hammer"), "{mistake}");
+        }
+        let right = "interval=250us,start=0s,duration=2m,depth=5,engine=hammer,witness=10/s,recording-limit=1MB,threads=^a";
+        assert_eq!(given(right).mistakes(), [""; 0]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     if program.as_encoded_bytes().starts_with(b"-") {
         return Err(format!("unknown option {}: `vouch run --help` lists them", program.display()));
     }
-    let mistakes = given.wrong_endings();
+    let mistakes = given.mistakes();
     if !mistakes.is_empty() && given.all("on-error").last() != Some("run") {
         return Err(format!("{}; `vouch run --help` lists the options", mistakes.join("; ")));
     }

@@ -85,7 +85,7 @@ public class Lifecycle {
         attach.must("start,out=" + file("a.json") + ",report=" + file("a-report.json") + ",engine=timer,interval=1ms");
         Check.equal("[a.vouch]", files().toString(), "files before any was asked for: the recording alone");
         attach.mustNot("start,out=" + file("other.json"));
-        child.awaitErr("[vouch] a recording is running already: stop it first");
+        child.awaitErr("[vouch] a recording is running already: stop it first (`vouch stop " + child.pid() + "`)");
         attach.mustNot("stop,interval=2ms");
         child.awaitErr("[vouch] interval has no meaning beside stop");
         String status = "";

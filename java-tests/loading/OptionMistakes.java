@@ -54,7 +54,7 @@ public class OptionMistakes {
         String wrong = "intervall=1ms,quit,engine=prof,depth=0,otu=x.json,thread=main,interval=1ms,duraton=1s,"
             + "strat=1s,reprot=r.json";
         String[][] mends = {
-            {"intervall", "interval?"}, {"quit", "quiet?"}, {"engine=prof", "auto, perf, timer, itimer, poll, hammer"},
+            {"intervall", "interval?"}, {"quit", "quiet?"}, {"engine=prof", "must be one of auto, perf, timer, itimer, poll"},
             {"depth=0", "from 1 to 65536"}, {"otu", "out?"}, {"thread", "threads?"}, {"duraton", "duration?"},
             {"strat", "start?"}, {"reprot", "report?"},
         };

@@ -1,10 +1,14 @@
 //! The table of all options. The agent's help and the command's are made from it.
 //!
-//! This module does not parse values. Only the agent does, because only the agent can check them.
+//! This module checks only how a value is written, so that the command finds a mistake before it
+//! starts a JVM. Whether the agent can use a value, the agent checks.
 
 pub mod launcher;
 pub mod pattern;
 pub mod terminal;
+pub mod value;
+
+use value::Form;
 
 /// The agent's commands that an option can be combined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,10 @@ pub struct Key {
     /// The default value. `None` if it is not a fixed text.
     pub default: Option<&'static str>,
     pub allowed_with: AllowedWith,
+    /// How a value is written.
+    pub form: Form,
+    /// True if only the longer help has the option.
+    pub is_rare: bool,
     /// True if the option can be repeated.
     pub is_repeatable: bool,
     /// The lines of the help beside the name.
@@ -35,6 +43,16 @@ pub struct Key {
 }
 
 impl Key {
+    /// The same option with a form.
+    const fn form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The same option, left out of the short help.
+    const fn rare(self) -> Self {
+        Self { is_rare: true, ..self }
+    }
+
     /// True if two recordings with different values cannot be compared, and no other value of their
     /// reports shows the difference.
     pub fn alters(&self) -> bool {
@@ -53,7 +71,9 @@ pub const IDLE_THREAD_NAME: &str = "Vouch";
 pub const RECORDING_THREAD_NAME: &str = "Vouch records";
 
 const fn key(name: &'static str, value: &'static str, help: &'static [&'static str]) -> Key {
-    Key { name, value, default: None, allowed_with: AllowedWith::Start, is_repeatable: false, help }
+    let (form, is_rare) = (Form::Text, false);
+    let allowed_with = AllowedWith::Start;
+    Key { name, value, default: None, allowed_with, form, is_rare, is_repeatable: false, help }
 }
 
 const fn with_default(
@@ -106,41 +126,53 @@ pub static KEYS: [Key; 25] = [
             "keep a recording on disk, vouch-%p.vouch, for `vouch recover` if the JVM is",
             "killed: on, keep (also after the profile is written) or off",
         ],
-    ),
-    with_default("recording-limit", "1GB", "SIZE", &["limit the recording on disk"]),
+    )
+    .form(Form::OneOf { words: &["on", "keep", "off"], for_tests: &[] }),
+    with_default("recording-limit", "1GB", "SIZE", &["limit the recording on disk"])
+        .form(Form::Size { least: "64KB", most: "1000GB" })
+        .rare(),
     with_default(
         "interval",
         "1ms",
         "TIME",
         &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
-    ),
+    )
+    .form(Form::Length { least: "50us", most: "10s" }),
     with_default(
         "engine",
         "auto",
         "NAME",
         &["choose the source of signals: auto, perf, poll, timer or itimer"],
-    ),
+    )
+    .form(Form::OneOf { words: &["auto", "perf", "timer", "itimer", "poll"], for_tests: &["hammer"] }),
     with_default(
         "signal",
         "SIGPROF",
         "NAME",
         &["sample threads by another signal, such as SIGUSR1, where SIGPROF is taken"],
-    ),
+    )
+    .rare(),
     with_default(
         "depth",
         "65536",
         "N",
         &["keep at most this many frames of a stack, from both ends (1 to 65536)"],
-    ),
+    )
+    .form(Form::Count { least: 1, most: 65_536 })
+    .rare(),
     key("threads", "REGEX", &["sample only threads with a name that contains a match"]),
-    key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"]),
-    key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"]),
+    key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"])
+        .form(Form::Length { least: "0s", most: "365d" }),
+    key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"])
+        .form(Form::Length { least: "1ms", most: "365d" }),
     with_default(
         "witness",
         "sparing",
         "RATE",
         &["compare samples with GetStackTrace: off, sparing (< 0.1 % of the run), or 10/s"],
-    ),
+    )
+    .form(Form::Rate { words: &["off", "sparing"] })
+    .rare(),
     with_default(
         "refuted",
         "isolate",
@@ -149,8 +181,12 @@ pub static KEYS: [Key; 25] = [
             "show refuted stacks under a separate root (isolate), among the others (keep),",
             "or without their frames (drop)",
         ],
-    ),
-    with_default("names", "full", "HOW", &["write methods as com.foo.Bar.baz (full) or Bar.baz (short)"]),
+    )
+    .form(Form::OneOf { words: &["isolate", "keep", "drop"], for_tests: &[] })
+    .rare(),
+    with_default("names", "full", "HOW", &["write methods as com.foo.Bar.baz (full) or Bar.baz (short)"])
+        .form(Form::OneOf { words: &["full", "short"], for_tests: &[] })
+        .rare(),
     with_default(
         "walker",
         "auto",
@@ -159,7 +195,9 @@ pub static KEYS: [Key; 25] = [
             "choose the walker: auto (Vouch's own, then AsyncGetCallTrace), asgct, own, or",
             "both, and proof decides between them",
         ],
-    ),
+    )
+    .form(Form::OneOf { words: &["auto", "asgct", "own", "both"], for_tests: &[] })
+    .rare(),
     with_default(
         "recovery",
         "all",
@@ -168,7 +206,8 @@ pub static KEYS: [Key; 25] = [
             "search for a stack where a walker finds none: off, all, or some of",
             "left_java, top, probe, frame_pointer, joined by +",
         ],
-    ),
+    )
+    .rare(),
     with_default(
         "events",
         "default",
@@ -183,28 +222,27 @@ pub static KEYS: [Key; 25] = [
         "carrier",
         "WHERE",
         &["show virtual threads on their carriers' tracks, or (own) on separate ones"],
-    ),
+    )
+    .form(Form::OneOf { words: &["carrier", "own"], for_tests: &[] })
+    .rare(),
     with_default(
         "on-error",
         "stop",
         "stop|run",
         &["stop a JVM that cannot be profiled at its start, or run it unprofiled (run)"],
-    ),
+    )
+    .form(Form::OneOf { words: &["stop", "run"], for_tests: &[] })
+    .rare(),
     lab("lab"),
     lab("break"),
     Key { allowed_with: AllowedWith::Any, ..key(terminal::KEY, "FOLDER", &[]) },
 ];
 
-/// All words without a value: commands of the agent, and switches.
-pub const WORDS: [&str; 11] =
-    ["start", "stop", "dump", "status", "groups", "check", "lab", "quiet", "verbose", "help", "version"];
+/// All words for users without a value: commands of the agent, and switches.
+pub const WORDS: [&str; 10] =
+    ["start", "stop", "dump", "status", "groups", "check", "quiet", "verbose", "help", "version"];
 
-/// Returns the options that users may set.
-pub fn offered() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.allowed_with != AllowedWith::Any)
-}
-
-/// Returns the options that the help explains.
+/// Returns the options for users: all but those for tests and for the command itself.
 pub fn explained() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| matches!(key.allowed_with, AllowedWith::Start | AllowedWith::Writing))
 }

@@ -30,6 +30,4 @@ Into a running JVM:  vouch attach PID, or jcmd PID JVMTI.agent_load …/libvouch
   stop               end it and write what `start` named (or what out=, report=, jfr=, sources= say)
   dump               write what there is so far and go on
   status             say on stderr what is recorded; groups: what tasks took; check: what works here
-
-For the truth lab (java-tests/README.md):  lab, lab=late-ids|true-stacks|early-budget, break=KIND/N
 ";

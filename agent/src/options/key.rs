@@ -6,10 +6,10 @@ use std::time::Duration;
 use regex_lite::Regex;
 use vouch_recording::{MEASURES, Measure};
 use vouch_report::options::pattern::PatternValues;
-use vouch_report::options::{AllowedWith, Key, WORDS, offered, terminal};
+use vouch_report::options::value::{Form, choice, count, rate};
+use vouch_report::options::{AllowedWith, Key, WORDS, explained, terminal};
 use vouch_walk::broken;
 
-use super::value::{choice, count, length, rate, size};
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
 
@@ -60,6 +60,8 @@ pub fn apply(
         return Ok(());
     };
     let named = |why: String| format!("{name}={value}: {why}");
+    let form = vouch_report::options::find(name).map_or(Form::Text, |key| key.form);
+    form.check(value).map_err(named)?;
     match name {
         "out" => {
             let (path, format) = profile_path(value, place).map_err(named)?;
@@ -73,19 +75,19 @@ pub fn apply(
             let wishes = [("on", OnDisk::On), ("keep", OnDisk::Keep), ("off", OnDisk::Off)];
             options.on_disk = choice(value, &wishes).map_err(named)?;
         }
-        "recording-limit" => options.most_on_disk = size(value, "64KB", "1000GB").map_err(named)?,
+        "recording-limit" => options.most_on_disk = form.size(value).map_err(named)?,
         "interval" => {
-            options.interval = length(value, "50us", "10s").map_err(named)?;
+            options.interval = form.length(value).map_err(named)?;
             options.budget = None;
         }
         "engine" => options.engine = choice(value, &ENGINES).map_err(named)?,
         "signal" => options.signal = Signal::parse(value).map_err(named)?,
-        "depth" => options.depth = count(value, 1, 65_536).map_err(named)?,
+        "depth" => options.depth = form.count(value).map_err(named)?,
         "threads" => {
             let regex = Regex::new(value).map_err(|why| named(format!("not a regular expression: {why}")))?;
             options.threads = Some(regex);
         }
-        "start" => options.start = length(value, "0s", "365d").map_err(named)?,
+        "start" => options.start = form.length(value).map_err(named)?,
         "walker" => {
             let walkers = [
                 ("auto", WalkerWish::Auto),
@@ -128,7 +130,7 @@ pub fn apply(
             options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
-        "duration" => options.duration = Some(length(value, "1ms", "365d").map_err(named)?),
+        "duration" => options.duration = Some(form.length(value).map_err(named)?),
         "quiet" | "verbose" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
             return Err(format!("{name} takes no value"));
         }
@@ -179,7 +181,7 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
 }
 
 fn unknown(name: &str) -> String {
-    let keys: Vec<&str> = offered().map(|key| key.name).collect();
+    let keys: Vec<&str> = explained().map(|key| key.name).collect();
     let near = keys
         .iter()
         .chain(&WORDS)

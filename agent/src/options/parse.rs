@@ -50,8 +50,7 @@ pub fn parse(text: &str, place: &PatternValues<'_>) -> Request {
         }
     }
     if words > 1 {
-        mistakes
-            .push("more than one of start, stop, dump, status, groups, check and lab: give one".to_owned());
+        mistakes.push("more than one of start, stop, dump, status, groups and check: give one".to_owned());
     }
     if details.contains(&Detail::Quiet) && details.contains(&Detail::Verbose) {
         mistakes.push("quiet and verbose exclude each other: give one".to_owned());

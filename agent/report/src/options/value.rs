@@ -3,6 +3,68 @@
 
 use std::time::Duration;
 
+/// How the value of an option is written. Limits are written as values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Any text: the agent alone can say what is wrong with it.
+    Text,
+    Length {
+        least: &'static str,
+        most: &'static str,
+    },
+    Size {
+        least: &'static str,
+        most: &'static str,
+    },
+    Count {
+        least: usize,
+        most: usize,
+    },
+    /// A rate, or one of these words.
+    Rate {
+        words: &'static [&'static str],
+    },
+    /// One of these words. Those for tests are never offered.
+    OneOf {
+        words: &'static [&'static str],
+        for_tests: &'static [&'static str],
+    },
+}
+
+impl Form {
+    /// Checks a value; what is wrong with it.
+    pub fn check(self, text: &str) -> Result<(), String> {
+        match self {
+            Self::Text => Ok(()),
+            Self::Length { .. } => self.length(text).map(drop),
+            Self::Size { .. } => self.size(text).map(drop),
+            Self::Count { .. } => self.count(text).map(drop),
+            Self::Rate { words } if words.contains(&text) => Ok(()),
+            Self::Rate { .. } => rate(text).map(drop),
+            Self::OneOf { words, for_tests } if words.contains(&text) || for_tests.contains(&text) => Ok(()),
+            Self::OneOf { words, .. } => Err(format!("must be one of {}", words.join(", "))),
+        }
+    }
+
+    /// Reads a length of time.
+    pub fn length(self, text: &str) -> Result<Duration, String> {
+        let Self::Length { least, most } = self else { return Err("takes no length of time".to_owned()) };
+        length(text, least, most)
+    }
+
+    /// Reads a number of bytes.
+    pub fn size(self, text: &str) -> Result<u64, String> {
+        let Self::Size { least, most } = self else { return Err("takes no size".to_owned()) };
+        size(text, least, most)
+    }
+
+    /// Reads a number.
+    pub fn count(self, text: &str) -> Result<usize, String> {
+        let Self::Count { least, most } = self else { return Err("takes no number".to_owned()) };
+        count(text, least, most)
+    }
+}
+
 /// The units that a length of time may have; the longer endings first.
 const UNITS: [(&str, u64); 6] = [
     ("us", 1_000),
@@ -14,7 +76,7 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 /// A whole number with a unit, between two limits that are written the same way.
-pub fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
+fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
     let outside = || format!("must lie between {least} and {most}");
     let nanos = nanos(text)?.ok_or_else(outside)?;
     let limit = |text| self::nanos(text).ok().flatten().unwrap_or(0);
@@ -42,7 +104,7 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
 const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
 
 /// So many bytes, as in `64MB`, between two limits that are written the same way.
-pub fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
+fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
     let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
     let limit = |text| self::bytes(text).unwrap_or(0);
     if (limit(least)..=limit(most)).contains(&bytes) {
