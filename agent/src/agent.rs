@@ -26,9 +26,10 @@ use vouch_walk::walker::Walker;
 
 use crate::anchors;
 use crate::check;
+use crate::compiled;
 use crate::contexts::{carried, published};
 use crate::events;
-use crate::facade::Jvmti;
+use crate::facade::{Event, Jvmti};
 use crate::governor;
 use crate::groups::groups;
 use crate::guard;
@@ -203,6 +204,11 @@ impl Agent {
         if let Some(nmethods) = code.and_then(|code| NmethodLayout::find(&self.hotspot, code)) {
             events::life::told_by(nmethods);
         }
+        compiled::learn(|| {
+            // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
+            // compiled code has less.
+            let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);
+        });
         events::meet(env, thread.and_then(|(_, place)| MonitorLayout::find(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());

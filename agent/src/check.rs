@@ -55,8 +55,8 @@ pub fn lines(
     lines.extend(losses(hotspot, version));
     if late && read_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS) == Some(false) {
         lines.push(
-            "without -XX:+DebugNonSafepoints, in methods that were compiled before the agent came a sample has the line of the nearest \
-             safepoint"
+            "code compiled before an attach has debug information only at safepoints, so the method on top is often a guess there: \
+             -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints at the JVM's start adds it everywhere"
                 .to_owned(),
         );
     }

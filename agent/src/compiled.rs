@@ -124,6 +124,16 @@ pub fn unwatch() {
     COMPILED.lock().changes = None;
 }
 
+/// The compiled method that an address lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownCode {
+    /// No other code has this number, wherever it lies.
+    pub serial: u64,
+    pub method: MethodId,
+    /// It was compiled before the agent was loaded.
+    pub is_older: bool,
+}
+
 /// How a thread has come to stand at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stands {
@@ -139,14 +149,14 @@ pub fn place(pc: usize, stands: Stands) -> Option<Place> {
     COMPILED.lock().place(pc, stands)
 }
 
-/// The serial number of the code that an address lies in, and the method that was compiled.
-pub fn code(pc: usize) -> Option<(u64, MethodId)> {
-    COMPILED.lock().around(pc).map(|(_, code)| (code.serial, code.method))
+/// The code that an address lies in.
+pub fn code(pc: usize) -> Option<KnownCode> {
+    COMPILED.lock().known(pc)
 }
 
 /// The method in whose code an address lies.
 pub fn method(pc: usize) -> Option<MethodId> {
-    code(pc).map(|(_, method)| method)
+    code(pc).map(|code| code.method)
 }
 
 fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
@@ -198,6 +208,11 @@ impl Compiled {
             Some(changes) if changes.len() < MOST => changes.push(change),
             _ => self.changes = None,
         }
+    }
+
+    fn known(&self, pc: usize) -> Option<KnownCode> {
+        let (_, Code { serial, method, runs, .. }) = self.around(pc)?;
+        Some(KnownCode { serial: *serial, method: *method, is_older: runs.is_none() })
     }
 
     fn around(&self, pc: usize) -> Option<(&usize, &Code)> {
@@ -263,7 +278,8 @@ mod tests {
         let (begin, old) = code(7, 100, 50, &[]);
         let compiled = of([(begin, Code { runs: None, ..old })]);
         assert_eq!(compiled.place(120, Stands::Calling), None);
-        assert_eq!(compiled.around(120).map(|(_, code)| code.method), Some(MethodId(7)));
+        let known = compiled.known(120).map(|code| (code.method, code.is_older));
+        assert_eq!(known, Some((MethodId(7), true)));
     }
 
     #[test]

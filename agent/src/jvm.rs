@@ -120,6 +120,9 @@ pub struct InlinedFrames {
     pub right: Option<Box<[Frame]>>,
     /// How well that is known.
     pub certainty: Certainty,
+    /// False if the code was compiled before the agent was loaded, and has debug information only
+    /// at safepoints.
+    pub is_described: bool,
 }
 
 /// Whose code it is.

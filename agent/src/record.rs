@@ -402,16 +402,16 @@ impl Recorder {
             self.witness.make_ids(head, jvm);
         }
         let mut account = account.flatten();
-        let certainty = site.map_or(Certainty::Exact, |site| {
+        let known = site.map_or(Certainty::Exact.into(), |site| {
             let is_leaf_call = is_asgct_alone
                 && jvm.code_at(site.pc) == CodeAt::Other
                 && frames.first().is_some_and(|top| top.bci() != NATIVE);
             let corrected = top_frames::correct((frames, &mut cut), 0, account.as_mut(), site, jvm);
-            if is_leaf_call { Certainty::Approximate } else { corrected.certainty }
+            if is_leaf_call { Certainty::Approximate.into() } else { corrected.known }
         });
         self.meant.clear();
         jvm.meant(frames, head.time, &mut self.meant);
-        let judged = self.judge(head, (began, certainty), cut, jvm);
+        let judged = self.judge(head, (began, known), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.add(head, track, stack, fate);
     }

@@ -9,7 +9,9 @@ use std::str::FromStr;
 use serde::Deserialize as _;
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
-use vouch_report::{MAX_LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason};
+use vouch_report::{
+    COMPILED_BEFORE_ATTACH, MAX_LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason,
+};
 use vouch_sample::NATIVE;
 use vouch_verify::proof::Refutation;
 
@@ -17,6 +19,12 @@ use crate::document::{self, Against};
 
 /// How many of them the list shows.
 const SHOWN: usize = 20;
+
+/// What a user can do about code that was compiled before the agent was loaded.
+const DEBUG_NON_SAFEPOINTS: &str = "
+Code compiled before the attach has debug information only at safepoints. To have it everywhere, start the JVM
+with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or with the agent (`vouch run`).
+";
 
 /// Which of them is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +139,9 @@ fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
             all_ms.map_or_else(String::new, |all| format!("{at_most}{}", percent(100.0 * weight_ms / all)));
         let samples = format!("{at_most}{samples}");
         let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({})", plain(words), plain(&names.join(", ")));
+    }
+    if reasons.contains_key(COMPILED_BEFORE_ATTACH) {
+        text.push_str(DEBUG_NON_SAFEPOINTS);
     }
     (!rows.is_empty()).then_some(text)
 }

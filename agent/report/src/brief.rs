@@ -6,6 +6,7 @@
 use vouch_recording::Fate;
 
 use crate::interval::{effective, points_off};
+use crate::plausible::COMPILED_BEFORE_ATTACH;
 use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
@@ -30,7 +31,7 @@ impl TrustReport {
         }
         let words = [
             (Fate::Proven, "proven by the bytecode"),
-            (Fate::Plausible, "plausible (partly a guess)"),
+            (Fate::Plausible, self.plausible()),
             (Fate::Refuted, "refuted (shown apart)"),
             (Fate::Unwalked, "Java without a stack"),
             (Fate::Outside, "outside Java (JIT compiler, collector…)"),
@@ -46,6 +47,17 @@ impl TrustReport {
             None => format!("{} {time}", grouped(self.samples.signals)),
         };
         format!("sampled {sampled} in {wall}: {}", shares.join(", "))
+    }
+
+    /// What plausible stacks are, by their main reason.
+    fn plausible(&self) -> &'static str {
+        let attached = self.run.plausible_because.get(COMPILED_BEFORE_ATTACH);
+        let is_main = attached.is_some_and(|row| 2.0 * row.weight_ms >= self.weights().plausible);
+        if is_main {
+            "plausible (mostly code compiled before the attach)"
+        } else {
+            "plausible (partly a guess)"
+        }
     }
 
     /// Returns a line with the precision of shares, and the commands that show more.

@@ -35,7 +35,8 @@ pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 pub use plausible::{
-    APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, reason,
+    APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
+    UNKNOWN_TOP_FRAME, reason,
 };
 pub use process::ProcessTime;
 pub use proof::{

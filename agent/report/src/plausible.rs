@@ -9,6 +9,9 @@ use vouch_verify::proof::Explanation;
 pub const FRAMES_LEFT_OUT: &str = "frames_left_out";
 /// The inlined method on top is a guess.
 pub const APPROXIMATE_TOP_FRAME: &str = "approximate_top_frame";
+/// The top frame is in code that was compiled before the agent was loaded, and that has debug
+/// information only at safepoints.
+pub const COMPILED_BEFORE_ATTACH: &str = "compiled_before_attach";
 /// The code on top is unknown.
 pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
 /// The walk had lost the top frame, and it was added again.
@@ -47,6 +50,7 @@ pub fn reason(name: &str) -> String {
         None => match name {
             FRAMES_LEFT_OUT => "frames left out",
             APPROXIMATE_TOP_FRAME => "an uncertain top method",
+            COMPILED_BEFORE_ATTACH => "an uncertain top method in code compiled before the attach",
             UNKNOWN_TOP_FRAME => "an unknown top frame",
             TOP_FRAME_PUT_BACK => "a top frame that was put back",
             _ => return name.replace('_', " "),

@@ -17,7 +17,6 @@ use vouch_walk::memory::Memory;
 use super::row::Row;
 use crate::clock;
 use crate::compiled::{self, Change};
-use crate::facade::{Event, Jvmti};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 
@@ -56,14 +55,10 @@ pub struct Life {
 
 impl Life {
     /// `None` if nobody wants to know.
-    pub fn of(drawn: bool, jvmti: Jvmti) -> Option<Self> {
+    pub fn of(drawn: bool) -> Option<Self> {
         if !drawn && !GIVEN_UP.counts.wanted() {
             return None;
         }
-        compiled::learn(|| {
-            // A JVM that does not tell has less in the graph.
-            let _ = jvmti.generate_events(Event::CompiledMethodLoad);
-        });
         compiled::watch();
         let mut life = Self { next: 0, drawn, counter: None, lives: Lives::default() };
         // What is given up from here on is told, however soon that is.

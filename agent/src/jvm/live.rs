@@ -11,9 +11,10 @@ use jni::objects::{JClass, JObject, JValueOwned};
 use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
 use vouch_hotspot::HotSpot;
+use vouch_hotspot::fields;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_hotspot::nmethods::CodeMemory;
-use vouch_hotspot::vmstructs::CodeLayout;
+use vouch_hotspot::vmstructs::{CodeLayout, read_flag};
 use vouch_report::Power;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_signal::witness_rendezvous::PostedThread;
@@ -22,7 +23,7 @@ use vouch_walk::hotspot::HotspotWalker;
 
 use super::mounted::Mounted;
 use super::stacks::{Stacks, Wants};
-use super::top_frames::TopFrames;
+use super::top_frames::{Notes, TopFrames};
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::java;
@@ -57,6 +58,10 @@ impl Questions {
         let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
         // Another compiler in C2's stead has other debug information.
         let is_jvmci = jvmti.system_property(c"java.vm.version").is_none_or(|vm| vm.contains("jvmci"));
+        let notes = Notes {
+            are_reliable: jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci,
+            are_requested: read_flag(&hotspot, &fields::DEBUG_NON_SAFEPOINTS).unwrap_or(false),
+        };
         Self {
             jvmti,
             hotspot,
@@ -66,7 +71,7 @@ impl Questions {
             registry,
             code: layouts.code,
             own: layouts.walker.as_ref().ok().copied(),
-            top_frames: TopFrames::new(jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci),
+            top_frames: TopFrames::new(notes),
             mounted: OnceCell::new(),
         }
     }

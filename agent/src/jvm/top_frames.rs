@@ -22,7 +22,7 @@ use vouch_walk::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 use vouch_walk::memory::Memory;
 
 use super::{InlinedFrames, Site};
-use crate::compiled;
+use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;
 
 /// How many samples make a method worth an analysis of its loops.
@@ -40,11 +40,20 @@ pub type Bytecode<'b> = &'b mut dyn FnMut(MethodId) -> Option<Code>;
 /// Frames, innermost first.
 type Frames = Box<[Frame]>;
 
+/// How this JVM's compilers describe instructions that are no safepoints.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Notes {
+    /// C2's notes are reliable, by [`Nmethod::has_reliable_notes`].
+    pub are_reliable: bool,
+    /// The JVM was started with `-XX:+DebugNonSafepoints`: code has notes that was compiled before
+    /// the agent was loaded.
+    pub are_requested: bool,
+}
+
 /// What was decided so far.
 #[derive(Debug, Default)]
 pub struct TopFrames {
-    /// C2's notes are reliable in this JVM, by [`Nmethod::has_reliable_notes`].
-    has_reliable_notes: bool,
+    notes: Notes,
     decisions: HashMap<Site, Decision>,
     methods: HashMap<u64, Method>,
     analyses: usize,
@@ -61,6 +70,8 @@ struct Decision {
     /// `None`: what walkers find is right.
     right: Option<Frames>,
     certainty: Certainty,
+    /// By [`InlinedFrames::is_described`].
+    is_described: bool,
     /// The run before or after has other methods.
     neighbour_differs: bool,
     /// The method's loops were regarded, or do not matter.
@@ -76,6 +87,8 @@ struct Method {
     /// The scopes that several separate runs of instructions have, and how many runs.
     repeated: Option<HashMap<usize, usize>>,
     is_reliable: bool,
+    /// By [`InlinedFrames::is_described`].
+    is_described: bool,
     left_over: Option<LeftOver>,
     loops: Analysis,
 }
@@ -100,8 +113,8 @@ impl Analysis {
 }
 
 impl TopFrames {
-    pub fn new(has_reliable_notes: bool) -> Self {
-        Self { has_reliable_notes, ..Self::default() }
+    pub fn new(notes: Notes) -> Self {
+        Self { notes, ..Self::default() }
     }
 
     /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing
@@ -117,19 +130,19 @@ impl TopFrames {
         let code = compiled::code(site.pc)?;
         let sizes = [self.decisions.len(), self.methods.len()];
         if sizes.into_iter().any(|size| size >= MAX_PLACES) {
-            *self = Self::new(self.has_reliable_notes);
+            *self = Self::new(self.notes);
         }
         if self.analyses >= MAX_ANALYSES {
             // What was decided by them still holds.
             self.methods.values_mut().for_each(|method| method.loops = Analysis::Pending);
             self.analyses = 0;
         }
-        let with_loops = self.methods.get_mut(&code.0).is_some_and(|method| {
+        let with_loops = self.methods.get_mut(&code.serial).is_some_and(|method| {
             method.samples = method.samples.saturating_add(1);
             method.samples >= WORTHWHILE
         });
         let holds = |decision: &Decision| {
-            decision.code == code.0
+            decision.code == code.serial
                 && walked.starts_with(&decision.found)
                 && (decision.with_loops || !with_loops)
         };
@@ -137,8 +150,9 @@ impl TopFrames {
             let decision = self.decide(jvm, code, (site, walked), with_loops, bytecode)?;
             self.decisions.insert(site, decision);
         }
-        let Decision { found, right, certainty, .. } = self.decisions.get(&site)?;
-        Some(InlinedFrames { found: found.len(), right: right.clone(), certainty: *certainty })
+        let Decision { found, right, certainty, is_described, .. } = self.decisions.get(&site)?;
+        let (right, certainty, is_described) = (right.clone(), *certainty, *is_described);
+        Some(InlinedFrames { found: found.len(), right, certainty, is_described })
     }
 
     /// Decides by the compiled method's debug information and machine code; `None` if it has none,
@@ -146,21 +160,22 @@ impl TopFrames {
     fn decide(
         &mut self,
         (own, blobs): (&HotspotWalker, &CodeCache),
-        (code, id): (u64, MethodId),
+        code: KnownCode,
         (site, walked): (Site, &[Frame]),
         with_loops: bool,
         bytecode: Bytecode<'_>,
     ) -> Option<Decision> {
-        let Self { has_reliable_notes, methods, analyses, heaps: known, .. } = self;
+        let Self { notes, methods, analyses, heaps: known, .. } = self;
         if !known.iter().any(|heap| heap.contains(&site.pc)) {
             *known = code_heaps(blobs).collect();
         }
         let memory = CodeMemory::new(known, !own.unguarded.load(Ordering::Relaxed));
-        let method = methods.entry(code).or_insert_with(|| Method {
+        let method = methods.entry(code.serial).or_insert_with(|| Method {
             nmethod: own.nmethod_at(&memory, site.pc),
             samples: 1,
             repeated: None,
-            is_reliable: *has_reliable_notes && made_in(site.pc, &memory).tier == C2,
+            is_reliable: notes.are_reliable && made_in(site.pc, &memory).tier == C2,
+            is_described: !code.is_older || notes.are_requested,
             left_over: None,
             loops: Analysis::Pending,
         });
@@ -168,7 +183,8 @@ impl TopFrames {
         let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
         let is_reliable = method.is_reliable;
         let (bytecodes, scopes) = (HashMap::default(), RefCell::default());
-        let mut compiled = Compiled { info, method: id, repeated, is_reliable, bytecode, bytecodes, scopes };
+        let mut compiled =
+            Compiled { info, method: code.method, repeated, is_reliable, bytecode, bytecodes, scopes };
         let (by_pc, found) = compiled.find(site, walked)?;
         let left_over = &*method.left_over.get_or_insert_with(|| LeftOver::find(&mut compiled));
         let mut nmethod = Described::new(&mut compiled, left_over);
@@ -183,15 +199,20 @@ impl TopFrames {
             }
             None => None,
         };
-        let certainty = index.map_or(Certainty::Approximate, |index| {
-            vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
-        });
         let is_safepoint = index.is_some_and(|index| nmethod.is_safepoint(index, site.charged_end()));
+        let certainty = match index {
+            Some(index) if is_safepoint || method.is_described => {
+                vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
+            }
+            // A method without a safepoint that was inlined there has left no trace.
+            _ => Certainty::Approximate,
+        };
         let neighbour_differs =
             index.filter(|_| !is_safepoint).is_some_and(|index| neighbour_differs(&nmethod, index));
         // Loops change nothing at a safepoint.
         let with_loops = with_loops || is_safepoint;
-        Some(Decision { code, found, right, certainty, neighbour_differs, with_loops })
+        let (code, is_described) = (code.serial, method.is_described);
+        Some(Decision { code, found, right, certainty, is_described, neighbour_differs, with_loops })
     }
 
     /// How many places have a neighbour in the code with other methods, and how many of them are

@@ -206,7 +206,7 @@ impl Recorder {
             self.meant.clear();
             jvm.meant(frames, head.time, &mut self.meant);
         }
-        let judged = self.judge(head, (began, corrected.certainty), cut, jvm);
+        let judged = self.judge(head, (began, corrected.known), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.recovered.count(repair.strategy, fate, head.weight);
         self.add(head, track, stack, fate);

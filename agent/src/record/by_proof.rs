@@ -8,6 +8,7 @@ use super::offences::{Contradiction, Disputed};
 use super::reasons::Reasons;
 use super::recovered::{Began, Leaf};
 use super::show::Judged;
+use super::top_frames::TopKnown;
 use super::tree::Standing;
 use super::walks::{Placed, fate};
 use super::{Recorder, asking_root};
@@ -21,7 +22,7 @@ pub(super) struct ByProof {
     standing: Standing,
     leaf: Leaf,
     /// How the top frame is known.
-    certainty: Certainty,
+    known: TopKnown,
     /// Where the walk is cut.
     cut: Option<Cut>,
 }
@@ -37,15 +38,15 @@ impl ByProof {
     }
 
     fn top_reasons(self) -> Reasons {
-        Reasons::top(self.leaf, self.certainty)
+        Reasons::top(self.leaf, self.known)
     }
 
     /// How the top frame is known, also where the walk did not begin with it.
     fn top_certainty(self) -> Certainty {
         match self.leaf {
-            Leaf::Walked => self.certainty,
+            Leaf::Walked => self.known.certainty,
             // Where in it the thread was is not known.
-            Leaf::PutBack => self.certainty.min(Certainty::MethodCertain),
+            Leaf::PutBack => self.known.certainty.min(Certainty::MethodCertain),
             Leaf::Lost | Leaf::Unsure => Certainty::Approximate,
         }
     }
@@ -56,7 +57,7 @@ impl Recorder {
     pub(super) fn judge(
         &mut self,
         head: &Head,
-        (began, certainty): (Began, Certainty),
+        (began, known): (Began, TopKnown),
         cut: Option<Cut>,
         jvm: &mut dyn Jvm,
     ) -> ByProof {
@@ -65,7 +66,7 @@ impl Recorder {
         let placed = walks.place(walk, head.time, recording, names, jvm);
         walks.count_edges(placed);
         let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
-        ByProof { placed, standing, leaf: began.leaf(), certainty, cut }
+        ByProof { placed, standing, leaf: began.leaf(), known, cut }
     }
 
     /// Fate and stack of the walk at hand.

@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 
 use vouch_recording::Certainty;
 use vouch_report::{
-    APPROXIMATE_TOP_FRAME, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, float,
+    APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
+    UNKNOWN_TOP_FRAME, float,
 };
 use vouch_verify::proof::Explanation;
 
 use super::recovered::Leaf;
+use super::top_frames::TopKnown;
 
 /// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reasons(u32);
 
 /// The reasons that are no explanation of an edge, in the order of their bits.
-const OTHERS: [&str; 4] = [FRAMES_LEFT_OUT, APPROXIMATE_TOP_FRAME, UNKNOWN_TOP_FRAME, TOP_FRAME_PUT_BACK];
+const OTHERS: [&str; 5] =
+    [FRAMES_LEFT_OUT, APPROXIMATE_TOP_FRAME, UNKNOWN_TOP_FRAME, TOP_FRAME_PUT_BACK, COMPILED_BEFORE_ATTACH];
 
 impl Reasons {
     /// Frames are missing in the stack.
@@ -23,6 +26,7 @@ impl Reasons {
     const APPROXIMATE: Self = Self::other(1);
     const UNKNOWN_TOP: Self = Self::other(2);
     const PUT_BACK: Self = Self::other(3);
+    const COMPILED_BEFORE: Self = Self::other(4);
 
     const fn other(at: usize) -> Self {
         Self(1 << (Explanation::ALL.len() + at))
@@ -33,8 +37,12 @@ impl Reasons {
     }
 
     /// What the top frame of a stack adds.
-    pub fn top(leaf: Leaf, certainty: Certainty) -> Self {
-        let by_code = if certainty == Certainty::Approximate { Self::APPROXIMATE } else { Self::default() };
+    pub fn top(leaf: Leaf, known: TopKnown) -> Self {
+        let by_code = match known {
+            TopKnown { certainty: Certainty::Approximate, is_described: true } => Self::APPROXIMATE,
+            TopKnown { certainty: Certainty::Approximate, is_described: false } => Self::COMPILED_BEFORE,
+            _ => Self::default(),
+        };
         match leaf {
             Leaf::Lost | Leaf::Unsure => Self::UNKNOWN_TOP,
             Leaf::PutBack => Self::PUT_BACK.and(by_code),

@@ -3,14 +3,28 @@
 
 use vouch_sample::{Certainty, Cut, Frame};
 
-use crate::jvm::{CodeAt, Jvm, Site};
+use crate::jvm::{CodeAt, InlinedFrames, Jvm, Site};
 use crate::witness::Account;
 
 /// What was made of the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corrected {
     pub is_changed: bool,
+    pub known: TopKnown,
+}
+
+/// How the innermost frames of a walk are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopKnown {
     pub certainty: Certainty,
+    /// By [`InlinedFrames::is_described`](crate::jvm::InlinedFrames::is_described).
+    pub is_described: bool,
+}
+
+impl From<Certainty> for TopKnown {
+    fn from(certainty: Certainty) -> Self {
+        Self { certainty, is_described: true }
+    }
 }
 
 /// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost
@@ -23,19 +37,21 @@ pub fn correct(
     site: Site,
     jvm: &mut dyn Jvm,
 ) -> Corrected {
-    let unchanged = |certainty| Corrected { is_changed: false, certainty };
+    let unchanged = |known| Corrected { is_changed: false, known };
     let Some(inlined) = frames.get(first..).and_then(|walked| jvm.inlined_at(site, walked)) else {
         let is_compiled = matches!(jvm.code_at(site.pc), CodeAt::Method(_) | CodeAt::Unknown);
-        return unchanged(if is_compiled { Certainty::Approximate } else { Certainty::Exact });
+        let certainty = if is_compiled { Certainty::Approximate } else { Certainty::Exact };
+        return unchanged(certainty.into());
     };
-    let (found, certainty) = (inlined.found, inlined.certainty);
-    let Some(right) = inlined.right else { return unchanged(certainty) };
+    let InlinedFrames { found, right, certainty, is_described } = inlined;
+    let known = TopKnown { certainty, is_described };
+    let Some(right) = right else { return unchanged(known) };
     let end = first + found;
     // Frames are missing among them, or the witness compared every one of them.
     let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
     let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
     if is_cut || is_witnessed {
-        return unchanged(Certainty::Approximate);
+        return unchanged(TopKnown { certainty: Certainty::Approximate, is_described });
     }
     let shifted = |count: usize| (count + right.len()).saturating_sub(found);
     if let Some(cut) = cut {
@@ -45,14 +61,14 @@ pub fn correct(
         top.frames = shifted(top.frames);
     }
     frames.splice(first..end, right);
-    Corrected { is_changed: true, certainty }
+    Corrected { is_changed: true, known }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::jvm::pretend::Pretend;
-    use crate::jvm::{InlinedFrames, Top, TopFrame};
+    use crate::jvm::{Top, TopFrame};
     use vouch_sample::MethodId;
 
     const SITE: Site = Site { pc: 77, calls: false };
@@ -68,7 +84,12 @@ mod tests {
         let right = [7, 8, 9].map(frame);
         jvm.inlined.insert(
             SITE,
-            InlinedFrames { found: 2, right: Some(right.into()), certainty: Certainty::MethodCertain },
+            InlinedFrames {
+                found: 2,
+                right: Some(right.into()),
+                certainty: Certainty::MethodCertain,
+                is_described: true,
+            },
         );
         let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);
         let corrected = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);

@@ -8,7 +8,6 @@ use vouch_recording::{Recording, kinds};
 
 use crate::clock;
 use crate::events::{self, Chosen, heap::Heap, life::Life};
-use crate::facade::Jvmti;
 use crate::groups::{groups, spending::Spending};
 
 #[derive(Debug)]
@@ -21,9 +20,9 @@ pub struct Courses {
 
 impl Courses {
     /// The recording has begun; `told`: the events that are recorded.
-    pub fn of(told: Chosen, jvmti: Jvmti) -> Self {
+    pub fn of(told: Chosen) -> Self {
         let heap = events::are_chosen(told, &kinds::COLLECTION).then(Heap::default);
-        let life = Life::of(events::are_chosen(told, &kinds::COMPILATION), jvmti);
+        let life = Life::of(events::are_chosen(told, &kinds::COMPILATION));
         Self { heap, life, spending: Spending::begin(clock::monotonic()) }
     }
 

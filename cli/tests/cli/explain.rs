@@ -67,6 +67,18 @@ fn the_list_also_says_why_stacks_are_plausible() {
     let rows: Vec<Vec<&str>> = reasons.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
     assert_eq!(rows[0].join(" "), "9 10.0 % an uncertain top method (approximate_top_frame)");
     assert_eq!(rows[1].join(" "), "3 2.5 % class loading (class_loading)");
+    assert!(!text.contains("DebugNonSafepoints"), "{text}");
+}
+
+#[test]
+fn the_list_says_what_helps_code_compiled_before_the_attach() {
+    let mut report = report(1);
+    report["plausible_because"] =
+        json!({ "compiled_before_attach": { "samples": 9, "weight_ms": 20.0, "alone_ms": 18.0 } });
+    let text = good(&explain(&file("attached", report.to_string().as_bytes()), None));
+    let row = "an uncertain top method in code compiled before the attach (compiled_before_attach)\n\nCode compiled";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"), "{text}");
 }
 
 #[test]

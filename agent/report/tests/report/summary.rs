@@ -2,9 +2,9 @@
 
 use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
 use vouch_report::{
-    ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport, LIMIT_REACHED,
-    PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport, TopFrameReport,
-    TrustReport, WitnessReport,
+    COMPILED_BEFORE_ATTACH, ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport,
+    LIMIT_REACHED, PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport,
+    TopFrameReport, TrustReport, WitnessReport,
 };
 use vouch_verify::proof::Refutation;
 
@@ -176,6 +176,23 @@ fn an_ordinary_run_has_four_lines() {
 [vouch] proven 1,000 (50.0 %) + plausible 400 (20.0 %) + outside 600 (30.0 %)
 ";
     assert!(report.summary(PROFILE, Detail::Verbose).starts_with(&format!("{brief}{details}")));
+}
+
+#[test]
+fn the_trust_line_says_that_most_plausible_code_is_older_than_the_attach() {
+    let mut report = usual_report();
+    let line = |report: &TrustReport| {
+        let summary = report.summary(PROFILE, Detail::Brief);
+        summary.lines().nth(2).unwrap().to_owned()
+    };
+    for (weight_ms, words) in [
+        (199.0, "20.0 % plausible (partly a guess), "),
+        (200.0, "20.0 % plausible (mostly code compiled before the attach), "),
+    ] {
+        let row = PlausibleReport { samples: 1, weight_ms, alone_ms: weight_ms };
+        report.run.plausible_because = [(COMPILED_BEFORE_ATTACH.to_owned(), row)].into();
+        assert!(line(&report).contains(words), "{}", line(&report));
+    }
 }
 
 #[test]

@@ -246,9 +246,9 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
-        bench.jvm.inlined.extend(
-            inlined.map(|found| (call, InlinedFrames { found, right: None, certainty: Certainty::Exact })),
-        );
+        bench.jvm.inlined.extend(inlined.map(|found| {
+            (call, InlinedFrames { found, right: None, certainty: Certainty::Exact, is_described: true })
+        }));
         let head = bench.head(10);
         bench.publish_recovered_beside(&head, STUB, Some(asgct), &[(strategy("top"), &WHOLE)]);
         bench.drain();
@@ -267,21 +267,25 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
 #[test]
 fn a_stack_whose_top_methods_are_a_guess_is_plausible_and_says_so() {
     let site = Site { pc: 0, calls: false };
-    for (certainty, fate) in [
-        (Certainty::Exact, Fate::Proven),
-        (Certainty::MethodCertain, Fate::Proven),
-        (Certainty::Approximate, Fate::Plausible),
+    let guess = Some("approximate_top_frame");
+    for (certainty, is_described, reason) in [
+        (Certainty::Exact, true, None),
+        (Certainty::MethodCertain, true, None),
+        (Certainty::Approximate, true, guess),
+        (Certainty::Exact, false, None),
+        (Certainty::Approximate, false, Some("compiled_before_attach")),
     ] {
         let mut bench = bench();
-        bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: None, certainty });
+        bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: None, certainty, is_described });
         bench.publish(&Head { weight: 3, ..bench.head(10) }, &[Ok(&WHOLE)]);
         bench.drain();
+        let fate = if reason.is_some() { Fate::Plausible } else { Fate::Proven };
         assert_eq!(bench.tally().weight.get(fate), 3, "{certainty:?}");
         assert_eq!(bench.recorder.recording.top_frames(), [(Some(certainty), (1, 3))].into());
         let because = bench.recorder.plausible(Duration::from_millis(2));
         let reasons: Vec<_> = because.iter().map(|(name, row)| (name.as_str(), row.alone_ms)).collect();
-        let expected = [("approximate_top_frame", 6.0)];
-        assert_eq!(reasons, if fate == Fate::Plausible { &expected[..] } else { &[] });
+        let expected: Vec<_> = reason.into_iter().map(|name| (name, 6.0)).collect();
+        assert_eq!(reasons, expected);
     }
 }
 
@@ -333,7 +337,7 @@ fn a_stack_with_several_reasons_counts_for_each_and_for_none_alone() {
     let mut bench = bench();
     let site = Site { pc: 0, calls: false };
     let certainty = Certainty::Approximate;
-    bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty });
+    bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty, is_described: true });
     // What `lost` called cannot be told any more.
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
     bench.sample(20, &WHOLE);
@@ -376,15 +380,25 @@ fn frames_that_the_machine_code_puts_right_are_recorded() {
     let mut bench = bench();
     let site = Site { pc: 0, calls: false };
     let right = vouch_sample::Frame::new(id(STORE), STEP);
-    bench
-        .jvm
-        .inlined
-        .insert(site, InlinedFrames { found: 2, right: Some([right].into()), certainty: Certainty::Exact });
+    bench.jvm.inlined.insert(
+        site,
+        InlinedFrames {
+            found: 2,
+            right: Some([right].into()),
+            certainty: Certainty::Exact,
+            is_described: true,
+        },
+    );
     bench.sample(10, &WHOLE);
     assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:11 1"]);
     bench.jvm.inlined.insert(
         Site { calls: true, ..site },
-        InlinedFrames { found: 2, right: Some([right].into()), certainty: Certainty::Exact },
+        InlinedFrames {
+            found: 2,
+            right: Some([right].into()),
+            certainty: Certainty::Exact,
+            is_described: true,
+        },
     );
     let head = bench.head(20);
     bench.publish_recovered(&head, STUB, &[(strategy("top"), &WHOLE)]);

@@ -1,0 +1,98 @@
+/*
+ * Code that was compiled before the agent came: what the JVM was started with decides how well the
+ * method on top is known, and the report says so.
+ *
+ * @test
+ * @key attach lts
+ * @summary after an attach DebugNonSafepoints decides whether old code is proven or has its reason
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/timeout=300 OldCodeProven
+ */
+
+import java.util.Scanner;
+
+import com.google.gson.JsonObject;
+
+import dev.vouch.test.Attach;
+import dev.vouch.test.Check;
+import dev.vouch.test.Report;
+import dev.vouch.test.Run;
+import dev.vouch.test.Running;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Vm;
+
+public class OldCodeProven {
+    private static final String REASON = "compiled_before_attach";
+    private static final String SHORT = "plausible (mostly code compiled before the attach)";
+
+    public static void main(String[] args) {
+        Run with = attached("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints");
+        Report report = with.report();
+        Skip.unless(!report.vmFlags().contains("-Xint"), "an interpreter compiles nothing");
+        Check.that(!report.json.getAsJsonObject("plausible_because").has(REASON), "old code has debug information, and the report denies it");
+        Check.that(!with.vouchLines().toString().contains(SHORT), "summary: " + with.vouchLines());
+        double described = certain(report);
+
+        Run without = attached();
+        report = without.report();
+        JsonObject because = report.json.getAsJsonObject("plausible_because").getAsJsonObject(REASON);
+        Check.that(because != null, "the reason is missing: " + report.json.get("plausible_because"));
+        Check.contains(without.vouchLines().toString(), SHORT, "summary");
+        Check.that(described > certain(report) + 0.2, "certain with debug information: " + described + ", without: " + certain(report));
+    }
+
+    /** The share of the time in stacks whose methods on top are certain. */
+    private static double certain(Report report) {
+        JsonObject top = report.json.getAsJsonObject("top_frame");
+        double sum = 0;
+        for (String grade : new String[] {"exact", "method_certain", "approximate"}) {
+            sum += top.getAsJsonObject(grade).get("weight_ms").getAsDouble();
+        }
+        return 1 - top.getAsJsonObject("approximate").get("weight_ms").getAsDouble() / sum;
+    }
+
+    private static Run attached(String... flags) {
+        try (Running child = Vm.without().flags("-Xmx256m", "-Xbatch").flags(flags).start(Program.class)) {
+            child.awaitOut("ready");
+            try (Attach attach = Attach.to(child)) {
+                attach.must("out=profile.json,report=report.json");
+            }
+            child.stdin().println("go on");
+            return child.waitFor().ok();
+        }
+    }
+
+    static class Program {
+        public static void main(String[] args) {
+            long sum = 0;
+            for (int i = 0; i < 200; i++) {
+                sum += hot(i);
+            }
+            System.out.println("ready");
+            new Scanner(System.in).nextLine();
+            // A second or so.
+            for (int i = 0; i < 3_000; i++) {
+                sum += hot(i);
+            }
+            System.out.println(sum);
+        }
+
+        /** A loop with methods that are inlined, and have no safepoint. */
+        static long hot(int seed) {
+            long x = seed;
+            for (int i = 0; i < 100_000; i++) {
+                x = stir(x) + spread(x, i);
+            }
+            return x;
+        }
+
+        static long stir(long x) {
+            return (x ^ x >>> 7) * 0x9E3779B97F4A7C15L;
+        }
+
+        static long spread(long x, int i) {
+            return Long.rotateLeft(x, 13) / (i + 1);
+        }
+    }
+}
