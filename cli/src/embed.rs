@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_profile::sources::MOST_BYTES;
+use vouch_profile::sources::DEFAULT_MAX_BYTES;
 use vouch_report::plain;
 
 use crate::rewrite::Rewritten;
@@ -20,7 +20,7 @@ pub struct How {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Add at most this much text, hottest files first
-    #[arg(long, value_name = "MEGABYTES", default_value_t = MOST_BYTES >> 20)]
+    #[arg(long, value_name = "MEGABYTES", default_value_t = DEFAULT_MAX_BYTES >> 20)]
     limit: u64,
 }
 

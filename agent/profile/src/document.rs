@@ -1,7 +1,7 @@
-//! A profile that was written, to be written again with more in it.
+//! A JSON document that is changed in some parts and otherwise kept.
 //!
-//! What is not added to is kept as it stands, letter for letter: it must never be understood, and
-//! so never be lost.
+//! Unchanged values stay text, byte for byte. They must never be parsed and written again, so that
+//! nothing unknown is lost.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A mistake in a profile, as the end of a sentence.
+/// An error in a profile. The text follows the file's name and a colon.
 pub type Wrong = String;
 
-/// An object whose values are text until somebody asks.
+/// A JSON object with values that are parsed only when they are read.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Part(BTreeMap<String, Box<RawValue>>);
 
 impl Part {
-    pub fn of(value: &impl Serialize) -> Result<Self, Wrong> {
+    /// Converts a value that serialises to an object.
+    pub fn from_value(value: &impl Serialize) -> Result<Self, Wrong> {
         let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
         serde_json::from_str(&text).map_err(|error| error.to_string())
     }
@@ -28,18 +29,18 @@ impl Part {
         self.0.keys().map(String::as_str)
     }
 
-    /// What stands under a key.
+    /// Parses the value of a key. A missing key is an error.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, Wrong> {
         self.find(key)?.ok_or_else(|| format!("it has no {key}"))
     }
 
-    /// What stands under a key, if there is such a key.
+    /// Parses the value of a key. `None` if the key is missing.
     pub fn find<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Wrong> {
         let value = self.0.get(key).map(|value| serde_json::from_str(value.get()));
         value.transpose().map_err(|error| format!("its {key} is of another shape: {error}"))
     }
 
-    /// What stands under a key, which it then no longer has.
+    /// Removes a key and parses its value.
     pub fn take<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, Wrong> {
         let part = self.get(key);
         self.remove(key);
@@ -77,7 +78,7 @@ impl Part {
         Ok(())
     }
 
-    /// Adds rows to a table; a column that is not among `columns` gets nulls.
+    /// Adds rows to a table. Columns that are not in `columns` get nulls.
     pub fn add_rows(&mut self, columns: &[(&str, Vec<Value>)]) -> Result<(), Wrong> {
         let rows = columns.first().map_or(0, |(_, cells)| cells.len());
         let length: usize = self.get("length")?;

@@ -1,8 +1,8 @@
-//! Several profiles as one: the processes of a service beside each other, the minutes of one
-//! process behind each other, on one clock.
+//! Joins several profiles into one, on one clock: several processes, or several recordings of one
+//! process.
 //!
-//! What equal means is equal in the result: a method that two processes ran is one function, so
-//! that a call tree over all of them adds up. It must never count a sample twice, or lose one.
+//! Equal rows of two profiles become one row. So a method that ran in two processes is one
+//! function, and a call tree over both adds up. No sample may be counted twice or lost.
 //!
 //! # Invariants
 //!
@@ -30,59 +30,59 @@ use crate::document::{Part, Wrong};
 use clock::Clock;
 use contexts::Contexts;
 use head::Head;
-use moving::Moving;
+use moving::Conversion;
 use opened::Opened;
 use processes::Processes;
 use schemas::Schemas;
 use tables::Tables;
 use tracks::Tracks;
 
-/// What became of them.
+/// What a joined profile contains, for messages.
 #[derive(Debug)]
 pub struct Joined {
     pub processes: Vec<String>,
     pub tracks: usize,
-    /// Files whose clocks have nothing in common but the time of day.
+    /// Files with another clock than the first one, which were aligned by the time of day.
     pub by_time_of_day: Vec<String>,
-    /// Files that begin after all files before them have ended, and how many milliseconds after.
+    /// Files that begin after the end of all earlier files, and the gap in milliseconds.
     pub gaps: Vec<(String, f64)>,
 }
 
-/// Makes one profile of them. A mistake names the file.
+/// Makes one profile from several. An error names the file.
 pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
-    let mut opened = sources.into_iter().map(Opened::of).collect::<Result<Vec<_>, Wrong>>()?;
+    let mut opened = sources.into_iter().map(Opened::open).collect::<Result<Vec<_>, Wrong>>()?;
     let Some(first) = opened.first() else { return Err("nothing is to be put together".to_owned()) };
     for other in &opened[1..] {
         other.must_be_like(first)?;
     }
-    // What one thread did is put together in the order in which it did it.
-    let clock = Clock::of(&opened);
+    // The samples of a thread are appended in the order of time.
+    let clock = Clock::new(&opened);
     opened.sort_by(|one, other| clock.begins(one).total_cmp(&clock.begins(other)));
     let gaps = clock.gaps(&opened);
-    let processes = Processes::of(&opened, &clock)?;
+    let processes = Processes::new(&opened, &clock)?;
     let interval_ms = opened::common_interval(&opened)?;
     let (mut tables, mut contexts, mut schemas) =
         (Tables::default(), Contexts::default(), Schemas::default());
     let (mut tracks, mut head) = (Tracks::default(), Head::new(interval_ms));
     for (at, mut opened) in opened.into_iter().enumerate() {
         let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
-        let moved = tables.add(&opened.shared).map_err(in_file)?;
-        let context = contexts.add(&opened.meta, &moved).map_err(in_file)?;
+        let row_map = tables.add(&opened.shared).map_err(in_file)?;
+        let context = contexts.add(&opened.meta, &row_map).map_err(in_file)?;
         let kinds = schemas.add(&opened.meta).map_err(in_file)?;
         let (java, mut numbers) = head.report(&opened.meta).map_err(in_file)?;
-        let mut moving = Moving {
+        let mut conversion = Conversion {
             shift_ms: clock.shift_ms(&opened),
             weight: opened.intervals(interval_ms),
             interval_ms,
-            moved: &moved,
+            row_map: &row_map,
             contexts: &context,
             kinds: &kinds,
             number: &mut |number| head.number(&mut numbers, number),
         };
         let threads = std::mem::take(&mut opened.threads);
         let counters = std::mem::take(&mut opened.counters);
-        let rows = tracks.add(threads, |pid| processes.name(at, pid), &mut moving).map_err(in_file)?;
-        tracks.count(counters, &rows, |pid| processes.name(at, pid), &moving).map_err(in_file)?;
+        let rows = tracks.add(threads, |pid| processes.name(at, pid), &mut conversion).map_err(in_file)?;
+        tracks.count(counters, &rows, |pid| processes.name(at, pid), &conversion).map_err(in_file)?;
         head.add(opened, &clock, &rows, java)?;
     }
     let joined = Joined {

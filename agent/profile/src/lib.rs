@@ -1,8 +1,8 @@
-//! The Firefox Profiler's files after they were written: read, and written again with more in them.
+//! Adds to profiles in the Firefox Profiler's format after they were written.
 //!
-//! [`document`] keeps as text what is not changed. [`merge`] adds the events of a Flight Recorder
-//! file, [`join`] makes one profile of several, and [`sources`] adds source text. None of the three
-//! knows another.
+//! [`document`] reads a profile and keeps unchanged parts as text. [`merge`] adds the events of a
+//! Flight Recorder file, [`join`] makes one profile from several, and [`sources`] adds source text.
+//! These three do not depend on each other.
 #![forbid(unsafe_code)]
 
 pub mod document;

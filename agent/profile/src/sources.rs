@@ -1,8 +1,7 @@
-//! The source text of what a profile shows, found and put into it: the front-end then has times
+//! Finds the source text of the methods in a profile and adds it. The front-end then shows times
 //! beside each line.
 //!
-//! It must never show a text that is not of the code that ran: what does not fit is left out, and
-//! told.
+//! A text of another version must never be added. Rejected files are reported.
 
 mod fits;
 mod shelves;
@@ -19,74 +18,74 @@ use std::rc::Rc;
 use crate::document::{Part, Wrong};
 
 use fits::Misfit;
-use shelves::{Copy, Shelves};
+use shelves::{Copy, SearchPath};
 pub use told::Embedded;
-use wanted::Wanted;
+use wanted::RequestedFile;
 
-/// All texts together take no more than this, if nobody says otherwise.
-pub const MOST_BYTES: u64 = 32 << 20;
+/// The default limit for the bytes of all texts together.
+pub const DEFAULT_MAX_BYTES: u64 = 32 << 20;
 
-/// A file that is longer was not written by hand.
-const MOST_OF_A_FILE: u64 = 4 << 20;
+/// The limit for the bytes of one file. Longer files are generated.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// A text that fits, or why there is none.
+/// The text of a matching file, or the reason for rejecting the best copy.
 type Text = Result<Rc<str>, Misfit>;
 
-/// What was found of a file, and in which archive, if in one.
+/// The result of a search for one file, and the archive of the copy, if it is in one.
 struct Found<'a> {
     archive: Option<&'a str>,
     text: Text,
 }
 
-/// Puts into a profile the texts of those of its files that lie below `paths`: folders, archives,
-/// or single files. What has a text already keeps it. `most` bytes of text at most, of those first
-/// in which most time went.
-pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedded, Wrong> {
+/// Adds the source texts of a profile's files. `paths` are folders, archives or single files. A
+/// file that has a text already keeps it. At most `max_bytes` are added, to the files with the most
+/// time first.
+pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<Embedded, Wrong> {
     let jdk = wanted::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
     let mut all = wanted::read(document, &shared)?;
     all.sort_by(|one, other| other.weight.cmp(&one.weight).then_with(|| one.path.cmp(&other.path)));
     let mut sources: Part = shared.get("sources")?;
     let mut content: Vec<Option<Rc<str>>> = sources.get("content")?;
-    let names: HashSet<&str> = all.iter().map(Wanted::name).collect();
-    let shelves = Shelves::search(paths, &names);
+    let names: HashSet<&str> = all.iter().map(RequestedFile::name).collect();
+    let search_path = SearchPath::search(paths, &names);
     let mut embedded = Embedded::default();
-    embedded.unreadable.clone_from(&shelves.unreadable);
+    embedded.unreadable.clone_from(&search_path.unreadable);
     let mut found = Vec::new();
-    for wanted in &all {
-        if content.get(wanted.row).ok_or("its sources are of another shape")?.is_some() {
+    for requested in &all {
+        if content.get(requested.row).ok_or("its sources are of another shape")?.is_some() {
             embedded.had += 1;
-            embedded.weigh(wanted, true);
+            embedded.weigh(requested, true);
             continue;
         }
-        let copies = shelves.copies(wanted);
+        let copies = search_path.copies(requested);
         if copies.is_empty() {
-            embedded.not_found.push(wanted.path.clone());
-            embedded.weigh(wanted, false);
+            embedded.not_found.push(requested.path.clone());
+            embedded.weigh(requested, false);
         } else {
-            found.push((wanted, choose(copies, wanted, jdk.as_deref())));
+            found.push((requested, choose(copies, requested, jdk.as_deref())));
         }
     }
-    let strange = strangers(found.iter().map(|(_, found)| found));
-    for (wanted, Found { archive, text }) in found {
-        let stranger = archive.filter(|archive| strange.contains(archive));
-        let left_out = match (text, stranger) {
+    let rejected = rejected_archives(found.iter().map(|(_, found)| found));
+    for (requested, Found { archive, text }) in found {
+        let rejected = archive.filter(|archive| rejected.contains(archive));
+        let left_out = match (text, rejected) {
             (Err(misfit), _) => Some(misfit.why),
             (Ok(_), Some(archive)) => {
                 Some(format!("{archive}: is of another version, as other files in it show"))
             }
-            (Ok(text), None) if embedded.bytes + text.len() as u64 > most => {
+            (Ok(text), None) if embedded.bytes + text.len() as u64 > max_bytes => {
                 Some("there is no room left for it".to_owned())
             }
             (Ok(text), None) => {
                 embedded.put_in += 1;
                 embedded.bytes += text.len() as u64;
-                content[wanted.row] = Some(text);
+                content[requested.row] = Some(text);
                 None
             }
         };
-        embedded.weigh(wanted, left_out.is_none());
-        embedded.left_out.extend(left_out.map(|why| (wanted.path.clone(), why)));
+        embedded.weigh(requested, left_out.is_none());
+        embedded.left_out.extend(left_out.map(|why| (requested.path.clone(), why)));
     }
     sources.set("content", &content)?;
     shared.set("sources", &sources)?;
@@ -94,10 +93,11 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], most: u64) -> Result<Embedd
     Ok(embedded)
 }
 
-/// Archives of which so many files do not fit that those which do fit by chance. A tree may have
-/// files that were changed since; an archive is of one version.
-fn strangers<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<&'a str> {
-    const MANY: usize = 10;
+/// Returns the archives of another version: more than one file in ten does not match. Their other
+/// files match only by chance. In a folder single files may have been changed, so folders are not
+/// rejected.
+fn rejected_archives<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<&'a str> {
+    const FILES_PER_MISFIT: usize = 10;
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
     for Found { archive, text } in found {
         if let Some(archive) = archive {
@@ -106,14 +106,15 @@ fn strangers<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<
             *all += 1;
         }
     }
-    let strange =
-        |(archive, (misfits, all)): (&'a str, (usize, usize))| (misfits * MANY > all).then_some(archive);
-    counts.into_iter().filter_map(strange).collect()
+    let rejected = |(archive, (misfits, all)): (&'a str, (usize, usize))| {
+        (misfits * FILES_PER_MISFIT > all).then_some(archive)
+    };
+    counts.into_iter().filter_map(rejected).collect()
 }
 
-/// Of several copies that one which fits and stands nearest; where two that stand equally near fit
-/// and differ, none. With the archive that it, or the first that does not fit, lies in.
-fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> Found<'a> {
+/// Chooses the nearest matching copy. If two equally near copies match and differ, it chooses none.
+/// If none matches, the result is of the nearest copy.
+fn choose<'a>(mut copies: Vec<Copy<'a>>, requested: &RequestedFile, jdk: Option<&str>) -> Found<'a> {
     copies.sort_by_key(|copy| copy.distance);
     let mut why = None;
     let mut chosen: Option<(&Copy<'_>, Rc<str>)> = None;
@@ -121,11 +122,11 @@ fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> 
         if chosen.as_ref().is_some_and(|(nearest, _)| nearest.distance < copy.distance) {
             break;
         }
-        match (copy.fitting(wanted, jdk), &chosen) {
+        match (copy.matching(requested, jdk), &chosen) {
             (Ok(text), Some((other, first))) if text != *first => {
                 let why = format!(
                     "{} and {} both fit, and differ: name the right one first",
-                    other.place, copy.place
+                    other.location, copy.location
                 );
                 return Found { archive: None, text: Err(Misfit { why, other_version: false }) };
             }
@@ -145,19 +146,20 @@ fn choose<'a>(mut copies: Vec<Copy<'a>>, wanted: &Wanted, jdk: Option<&str>) -> 
 }
 
 impl Copy<'_> {
-    fn fitting(&self, wanted: &Wanted, jdk: Option<&str>) -> Text {
-        if let (Some(of), Some(jdk)) = (self.jdk, jdk)
-            && !fits::is_version(jdk, of)
+    /// Reads the text and checks that it matches.
+    fn matching(&self, requested: &RequestedFile, jdk: Option<&str>) -> Text {
+        if let (Some(version), Some(jdk)) = (self.jdk, jdk)
+            && !fits::is_version(jdk, version)
         {
-            let why = format!("{} is of JDK {of}, and the profile of {jdk}", self.place);
+            let why = format!("{} is of JDK {version}, and the profile of {jdk}", self.location);
             return Err(Misfit { why, other_version: false });
         }
-        let told = |why: String| format!("{}: {why}", self.place);
-        let unread = |why: String| Misfit { why: told(why), other_version: false };
-        let text = self.read(MOST_OF_A_FILE).map_err(unread)?;
-        match fits::misfit(&text, wanted, self.in_its_package) {
+        let with_location = |why: String| format!("{}: {why}", self.location);
+        let unread = |why: String| Misfit { why: with_location(why), other_version: false };
+        let text = self.read(MAX_FILE_BYTES).map_err(unread)?;
+        match fits::misfit(&text, requested, self.in_its_package) {
             None => Ok(text.into()),
-            Some(Misfit { why, other_version }) => Err(Misfit { why: told(why), other_version }),
+            Some(Misfit { why, other_version }) => Err(Misfit { why: with_location(why), other_version }),
         }
     }
 }

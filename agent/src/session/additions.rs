@@ -45,7 +45,11 @@ impl Additions {
             let document = additions.document.take().map_or_else(|| read(profile), Ok);
             let embedded = document.and_then(|document| {
                 let document = additions.document.insert(document);
-                vouch_profile::sources::embed(document, &options.sources, vouch_profile::sources::MOST_BYTES)
+                vouch_profile::sources::embed(
+                    document,
+                    &options.sources,
+                    vouch_profile::sources::DEFAULT_MAX_BYTES,
+                )
             });
             match embedded {
                 Ok(embedded) => additions.lines.extend(embedded.lines()),

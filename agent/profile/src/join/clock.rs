@@ -1,24 +1,25 @@
-//! The one clock of profiles that have each their own.
+//! Converts the times of all profiles to one clock.
 //!
-//! A profile's times count from when its machine was started. As long as that is the same start
-//! they are the same clock, and must not be touched; else the time of day relates them, as far as
-//! the machines agree on that.
+//! A profile's times count from the boot of its machine. Profiles of the same boot have the same
+//! clock, and their times must not change. Others are aligned by the time of day, which is as exact
+//! as the machines' clocks.
 
 use std::collections::HashMap;
 
 use crate::join::opened::Opened;
 
+/// The common clock of all profiles.
 pub struct Clock {
-    /// The epoch time at which the common clock was 0: of all of them the first.
+    /// The epoch time at which the common clock was 0. It is the earliest of all profiles.
     pub start_ms: f64,
-    /// The same of the clock of each start of a machine: a machine whose time of day was put right
-    /// has several.
+    /// The epoch time at which each boot's clock was 0. The first profile of a boot sets it, since
+    /// the time of day may be adjusted later.
     starts: HashMap<String, f64>,
     by_time_of_day: Vec<String>,
 }
 
 impl Clock {
-    pub fn of(all: &[Opened]) -> Self {
+    pub fn new(all: &[Opened]) -> Self {
         let mut starts = HashMap::new();
         for (boot, start_ms) in all.iter().filter_map(|opened| Some((opened.boot()?, opened.start_ms))) {
             starts.entry(boot.to_owned()).or_insert(start_ms);
@@ -26,8 +27,8 @@ impl Clock {
         let mut clock = Self { start_ms: 0.0, starts, by_time_of_day: Vec::new() };
         clock.start_ms = all.iter().map(|opened| clock.own_ms(opened)).fold(f64::INFINITY, f64::min);
         let first = all.first();
-        let strange = |opened: &&Opened| first.is_some_and(|first| !is_one(first, opened));
-        clock.by_time_of_day = all.iter().filter(strange).map(|opened| opened.file.clone()).collect();
+        let differs = |opened: &&Opened| first.is_some_and(|first| !is_same_clock(first, opened));
+        clock.by_time_of_day = all.iter().filter(differs).map(|opened| opened.file.clone()).collect();
         clock
     }
 
@@ -35,18 +36,18 @@ impl Clock {
         opened.boot().and_then(|boot| self.starts.get(boot)).copied().unwrap_or(opened.start_ms)
     }
 
-    /// What is to be added to a profile's times.
+    /// Returns the milliseconds to add to a profile's times.
     pub fn shift_ms(&self, opened: &Opened) -> f64 {
         self.own_ms(opened) - self.start_ms
     }
 
-    /// When a profile begins, on the common clock.
+    /// Returns the start of a profile on the common clock.
     pub fn begins(&self, opened: &Opened) -> f64 {
         opened.span_ms[0] + self.shift_ms(opened)
     }
 
-    /// The files that begin after all files before them have ended, and how many milliseconds
-    /// after; `all` is sorted by begin.
+    /// Returns the files that begin after the end of all earlier files, and the gap in
+    /// milliseconds. `all` must be sorted by start.
     pub fn gaps(&self, all: &[Opened]) -> Vec<(String, f64)> {
         let (mut gaps, mut end) = (Vec::new(), f64::INFINITY);
         for opened in all {
@@ -60,17 +61,17 @@ impl Clock {
         gaps
     }
 
-    /// The files whose clocks have nothing in common with the first one's but the time of day.
+    /// Returns the files with another clock than the first file.
     pub fn by_time_of_day(&self) -> &[String] {
         &self.by_time_of_day
     }
 }
 
-fn is_one(first: &Opened, other: &Opened) -> bool {
+fn is_same_clock(first: &Opened, other: &Opened) -> bool {
     std::ptr::eq(first, other) || first.boot().is_some_and(|boot| other.boot() == Some(boot))
 }
 
-/// A time on another clock, to the microsecond, as all times of a profile.
+/// Shifts a time, and rounds it to the microsecond like all times of a profile.
 pub fn shifted(time_ms: f64, shift_ms: f64) -> f64 {
     if shift_ms == 0.0 { time_ms } else { ((time_ms + shift_ms) * 1e3).round() / 1e3 }
 }

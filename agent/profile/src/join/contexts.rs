@@ -1,23 +1,24 @@
-//! The contexts of several programs in one table: what two of them name alike is one.
+//! Joins the tables of contexts. Equal contexts of two profiles become one.
 //!
-//! The front-end passes the table over; `vouch top` reads it.
+//! `vouch top` reads this table; the front-end ignores it.
 
 use crate::document::{Part, Wrong};
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
-use crate::join::tables::Moved;
+use crate::join::tables::RowMap;
 
-/// Where the table stands.
+/// The key of the table in a profile's `meta`.
 const KEY: &str = "vouchContexts";
 
+/// The contexts of all profiles.
 #[derive(Default)]
 pub struct Contexts {
     kinds: IndexSet<ContextKind>,
     rows: IndexSet<Row>,
 }
 
-/// A kind of contexts, as the profile has it: each number is a row of the table of strings.
+/// A kind of contexts in a profile. Each number is a row of the table of strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextKind {
@@ -44,20 +45,20 @@ struct Columns {
 }
 
 impl Contexts {
-    /// Adds a profile's; where its rows have come to stand.
-    pub fn add(&mut self, meta: &Part, moved: &Moved) -> Result<Vec<usize>, Wrong> {
+    /// Adds a profile's contexts. Returns the new row of each.
+    pub fn add(&mut self, meta: &Part, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
         let Columns { kinds, length, outer, kind, values } = meta.find(KEY)?.unwrap_or_default();
         if [outer.len(), kind.len(), values.len()] != [length; 3] {
             return Err(format!("its {KEY} has columns of different lengths"));
         }
         let strings = |rows: Vec<usize>| {
-            rows.into_iter().map(|row| moved.string(row)).collect::<Result<Vec<_>, Wrong>>()
+            rows.into_iter().map(|row| row_map.string(row)).collect::<Result<Vec<_>, Wrong>>()
         };
         let mut kind_rows = Vec::new();
         for ContextKind { class, label, fields, field_labels } in kinds {
             let kind = ContextKind {
-                class: moved.string(class)?,
-                label: moved.string(label)?,
+                class: row_map.string(class)?,
+                label: row_map.string(label)?,
                 fields: strings(fields)?,
                 field_labels: strings(field_labels)?,
             };
@@ -74,7 +75,7 @@ impl Contexts {
         Ok(rows)
     }
 
-    /// Puts those of all into the head.
+    /// Writes the table to the joined profile's `meta`.
     pub fn finish(self, meta: &mut Part) -> Result<(), Wrong> {
         if self.rows.is_empty() {
             return Ok(());

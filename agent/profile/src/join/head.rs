@@ -1,4 +1,4 @@
-//! What the profile of all says of itself: its time, its processes, and how far it can be trusted.
+//! Writes the joined profile's `meta`: its times, its processes, and its trust report.
 
 use std::fmt::Write as _;
 
@@ -14,16 +14,19 @@ use crate::join::schemas::Schemas;
 use crate::join::tables::Tables;
 use crate::join::tracks::Tracks;
 
-/// Where these stand in a profile's head.
+/// The key of the Flight Recorder files that were added.
 const MERGED: &str = "vouchMerged";
+/// The key of the processes.
 const PROCESSES: &str = "vouchProcesses";
 
-/// So many command lines are told; all are in the report.
-const TOLD: usize = 5;
+/// The panel lists at most this many processes, and `arguments` as many command lines. The report
+/// has all.
+const MAX_LISTED: usize = 5;
 
-/// What is one process's own, and means nothing among several.
-const OWN: [&str; 2] = ["vouchProcess", "vouchAnchors"];
+/// The keys that a profile of several processes must not have.
+const SINGLE_PROCESS_KEYS: [&str; 2] = ["vouchProcess", "vouchAnchors"];
 
+/// The values of the joined profile's `meta`.
 pub struct Head {
     interval_ms: f64,
     first: Option<Part>,
@@ -33,7 +36,7 @@ pub struct Head {
     arguments: Vec<String>,
     merged: Vec<Value>,
     visible: Vec<usize>,
-    /// The track to select, and the samples of Java of the profile that it comes from.
+    /// The track that the front-end selects, and the number of Java samples in its profile.
     selected: Option<(usize, u64)>,
 }
 
@@ -52,8 +55,8 @@ impl Head {
         }
     }
 
-    /// Adds a profile's report; how many samples of Java it has, and how its refutations are
-    /// numbered.
+    /// Adds a profile's report. Returns the number of its Java samples, and the new numbers of its
+    /// refutations.
     pub fn report(&mut self, meta: &Part) -> Result<(u64, RefutationNumbers), Wrong> {
         let report: TrustReport = meta.get("vouch").map_err(|wrong| {
             format!("it has no trust report that this version of vouch can read: {wrong}")
@@ -70,12 +73,12 @@ impl Head {
         ))
     }
 
-    /// What a profile's number of a refutation is in that of all.
+    /// Returns the new number of a profile's refutation.
     pub fn number(&mut self, numbers: &mut RefutationNumbers, number: usize) -> usize {
         self.reports.number(numbers, number)
     }
 
-    /// Adds the rest; `rows`: what its tracks have become.
+    /// Adds all other values of a profile. `rows` has the new index of each of its tracks.
     pub fn add(&mut self, opened: Opened, clock: &Clock, rows: &[usize], java: u64) -> Result<(), Wrong> {
         let shift_ms = clock.shift_ms(&opened);
         let [from, to] = opened.span_ms.map(|time| shifted(time, shift_ms));
@@ -91,9 +94,9 @@ impl Head {
         add(&mut self.products, "product")?;
         add(&mut self.arguments, "arguments")?;
         self.merged.extend(meta.find::<Vec<Value>>(MERGED)?.unwrap_or_default());
-        let of_all = |tracks: Vec<usize>| tracks.into_iter().filter_map(|track| rows.get(track)).copied();
-        self.visible.extend(of_all(meta.find("initialVisibleThreads")?.unwrap_or_default()));
-        let selected = of_all(meta.find("initialSelectedThreads")?.unwrap_or_default()).next();
+        let joined = |tracks: Vec<usize>| tracks.into_iter().filter_map(|track| rows.get(track)).copied();
+        self.visible.extend(joined(meta.find("initialVisibleThreads")?.unwrap_or_default()));
+        let selected = joined(meta.find("initialSelectedThreads")?.unwrap_or_default()).next();
         if let Some(selected) = selected
             && self.selected.is_none_or(|(_, most)| java > most)
         {
@@ -103,7 +106,7 @@ impl Head {
         Ok(())
     }
 
-    /// The whole profile.
+    /// Returns the joined profile.
     pub fn finish(
         mut self,
         tables: Tables,
@@ -114,7 +117,7 @@ impl Head {
         clock: &Clock,
     ) -> Result<Part, Wrong> {
         let mut meta = self.first.take().ok_or("nothing is to be put together")?;
-        for key in OWN {
+        for key in SINGLE_PROCESS_KEYS {
             meta.remove(key);
         }
         let [from, to] = self.span_ms;
@@ -149,7 +152,7 @@ impl Head {
     }
 }
 
-/// `Shop (Vouch)`, or how many there are where they are not of one program.
+/// Returns the title: the program's name, or the number of processes if there are several programs.
 fn product(names: &[String], processes: usize) -> String {
     match names {
         [one] => one.clone(),
@@ -158,14 +161,14 @@ fn product(names: &[String], processes: usize) -> String {
 }
 
 fn shortened(lines: &[String]) -> String {
-    let mut text = lines.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
-    if lines.len() > TOLD {
-        let _ = write!(text, "; and {} more", lines.len() - TOLD);
+    let mut text = lines.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if lines.len() > MAX_LISTED {
+        let _ = write!(text, "; and {} more", lines.len() - MAX_LISTED);
     }
     text
 }
 
-/// The section of the front-end's information panel.
+/// Returns Vouch's section of the front-end's information panel.
 fn panel(report: &TrustReport, processes: &[String]) -> Value {
     let named = [("Processes", shortened(processes)), ("JDK", report.run.jdk.clone())];
     let entries = named.into_iter().chain(report.panel());

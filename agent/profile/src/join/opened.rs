@@ -1,19 +1,18 @@
-//! A profile as it is read to be put together with others: its parts, its clock, and whose it is.
+//! Opens a profile that is to be joined with others: its parts, its clock, and its processes.
 //!
-//! It must never be taken for what it is not: what another tool wrote, or a Vouch with other
-//! tables, is refused.
+//! Profiles of other tools, and of a Vouch with different tables, must be refused.
 
 use crate::document::{Part, Wrong};
 use serde::{Deserialize, Serialize};
 
-/// A profile, and the file that it stands in.
+/// A profile and the name of its file.
 #[derive(Debug)]
 pub struct Source {
     pub file: String,
     pub document: Part,
 }
 
-/// A profile, taken apart.
+/// A profile that was divided into its parts.
 #[derive(Debug)]
 pub struct Opened {
     pub file: String,
@@ -24,25 +23,25 @@ pub struct Opened {
     pub processes: Vec<Process>,
     /// The epoch time at which its clock was 0.
     pub start_ms: f64,
-    /// From when to when was recorded, on its clock.
+    /// The start and end of the recording, on its clock.
     pub span_ms: [f64; 2],
     pub interval_ms: f64,
     version: u32,
     categories: Vec<serde_json::Value>,
 }
 
-/// A process that a profile is of.
+/// A process of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Process {
-    /// As its threads have it.
+    /// The pid that the profile's threads have.
     pub pid: String,
     pub identity: Option<Identity>,
-    /// From when to when it was recorded.
+    /// The start and end of each of its recordings.
     pub spans: Vec<[f64; 2]>,
 }
 
-/// Which process it was. Two that have the same are the same.
+/// Identifies a process: two processes are the same if all fields are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
@@ -53,7 +52,7 @@ pub struct Identity {
 }
 
 impl Opened {
-    pub fn of(Source { file, document }: Source) -> Result<Self, Wrong> {
+    pub fn open(Source { file, document }: Source) -> Result<Self, Wrong> {
         let opened = Self::take(&file, document);
         opened.map_err(|wrong| format!("{file}: {wrong}"))
     }
@@ -63,8 +62,8 @@ impl Opened {
         let threads: Vec<Part> = document.take("threads")?;
         let start_ms = meta.get("startTime")?;
         let span_ms = [meta.get("profilingStartTime")?, meta.get("profilingEndTime")?];
-        // The tracks that the profile itself has; those of a Flight Recorder's of another process
-        // come behind.
+        // The first track belongs to the profiled process. Tracks from a Flight Recorder file of
+        // another process come later.
         let own = || {
             let first = threads.first().ok_or("it has no track")?;
             let (pid, identity) = (first.get("pid")?, meta.find("vouchProcess")?);
@@ -86,8 +85,8 @@ impl Opened {
         })
     }
 
-    /// The name of the machine's time that its clock counts from, if all that was recorded in it
-    /// has one.
+    /// Returns the id of the boot that the clock counts from. `None` if it is not the same for all
+    /// processes.
     pub fn boot(&self) -> Option<&str> {
         let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
         let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));
@@ -95,7 +94,7 @@ impl Opened {
         boots.all(|boot| boot == Some(first)).then_some(first)
     }
 
-    /// What a category is, or a column of a table, has changed from version to version.
+    /// Returns an error if the profile's categories or tables have another version.
     pub fn must_be_like(&self, other: &Self) -> Result<(), Wrong> {
         if self.version == other.version && self.categories == other.categories {
             return Ok(());
@@ -106,14 +105,13 @@ impl Opened {
         ))
     }
 
-    /// How many of such intervals one of its own is.
+    /// Returns the profile's interval as a multiple of `interval_ms`.
     pub fn intervals(&self, interval_ms: f64) -> u64 {
         whole(self.interval_ms / interval_ms).unwrap_or(1)
     }
 }
 
-/// The interval in which all of them can be counted: the shortest, of which all others are
-/// multiples.
+/// Returns the shortest interval. All others must be multiples of it.
 pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
     let shortest = all.iter().min_by(|one, other| one.interval_ms.total_cmp(&other.interval_ms));
     let shortest = shortest.ok_or("nothing is to be put together")?;

@@ -1,7 +1,7 @@
-//! Whose the tracks are: which processes there are, and what each is called in the profile of all.
+//! Finds the processes of all profiles, and their names and pids in the joined profile.
 //!
-//! Two processes must never be taken for one because their numbers are the same, as in containers,
-//! where most are number 1; and one must never be counted twice for the same time.
+//! Two processes with the same pid must stay separate: in containers most processes have the pid 1.
+//! No time of a process may be counted twice.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,49 +10,49 @@ use crate::document::Wrong;
 use crate::join::clock::{Clock, shifted};
 use crate::join::opened::{Identity, Opened, Process};
 
-/// One recording begins as the other ends.
+/// Two recordings of one process may overlap by this much, in milliseconds.
 const MOMENT_MS: f64 = 1.0;
 
-/// What a process is called.
+/// The name and pid of a process in the joined profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
     pub pid: String,
     pub name: String,
 }
 
-/// All of them.
+/// The processes of all profiles.
 #[derive(Default)]
 pub struct Processes {
     names: Vec<Name>,
     known: Vec<Process>,
-    /// Which of them a file's own is, by that file and the number it has there.
-    places: HashMap<(usize, String), usize>,
+    /// The row of each process, by the index of its file and its pid there.
+    rows: HashMap<(usize, String), usize>,
 }
 
 impl Processes {
-    pub fn of(all: &[Opened], clock: &Clock) -> Result<Self, Wrong> {
+    pub fn new(all: &[Opened], clock: &Clock) -> Result<Self, Wrong> {
         let mut processes = Self::default();
         let mut by_identity: HashMap<Identity, usize> = HashMap::new();
         let mut from: Vec<&str> = Vec::new();
-        // When the recording of each began of which it is not known which process it is.
+        // When each process without an identity started. `None` for the others.
         let mut begins: Vec<Option<f64>> = Vec::new();
         for (at, opened) in all.iter().enumerate() {
             for thread in &opened.threads {
                 let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
                 let pid: String = thread.get("pid").map_err(in_file)?;
-                if processes.places.contains_key(&(at, pid.clone())) {
+                if processes.rows.contains_key(&(at, pid.clone())) {
                     continue;
                 }
                 let name: String = thread.get("processName").map_err(in_file)?;
-                let told = opened.processes.iter().find(|process| process.pid == pid);
-                let identity = told.and_then(|process| process.identity.clone());
+                let process = opened.processes.iter().find(|process| process.pid == pid);
+                let identity = process.and_then(|process| process.identity.clone());
                 let shift_ms = clock.shift_ms(opened);
-                let spans = told.map_or(&[][..], |process| &process.spans);
+                let spans = process.map_or(&[][..], |process| &process.spans);
                 let spans = spans.iter().map(|span| span.map(|time| shifted(time, shift_ms)));
                 let spans: Vec<[f64; 2]> = spans.collect();
                 let known = identity.as_ref().and_then(|identity| by_identity.get(identity)).copied();
-                // Of an older Vouch's nobody knows; but no two recordings begin in one moment,
-                // unless it is the same one.
+                // Profiles of an older Vouch have no identity. Two recordings that begin at the
+                // same moment are the same one.
                 let startup = shifted(thread.get("processStartupTime").map_err(in_file)?, shift_ms);
                 let begun = (identity.is_none() && !spans.is_empty()).then_some(startup);
                 let is_same = |other: &Option<f64>| {
@@ -91,14 +91,14 @@ impl Processes {
                     processes.known.push(Process { pid: unique, identity, spans });
                     row
                 };
-                processes.places.insert((at, pid), row);
+                processes.rows.insert((at, pid), row);
             }
         }
-        processes.tell_apart(&from);
+        processes.make_names_unique(&from);
         Ok(processes)
     }
 
-    /// The front-end takes tracks of one number for those of one process.
+    /// Returns an unused pid. The front-end shows tracks with one pid as one process.
     fn unique(&self, pid: &str) -> String {
         let taken = |pid: &str| self.names.iter().any(|name| name.pid == pid);
         let others = (2..).map(|number| format!("{pid} ({number})"));
@@ -106,8 +106,8 @@ impl Processes {
         all.find(|pid| !taken(pid)).unwrap_or_default()
     }
 
-    /// Names that several have get the file that each was first met in.
-    fn tell_apart(&mut self, from: &[&str]) {
+    /// Adds the first file of a process to its name, if several processes have that name.
+    fn make_names_unique(&mut self, from: &[&str]) {
         let mut seen = HashSet::new();
         let twice: HashSet<String> =
             self.names.iter().filter(|name| !seen.insert(&name.name)).map(|name| name.name.clone()).collect();
@@ -118,23 +118,23 @@ impl Processes {
         }
     }
 
-    /// What a file's process is called.
+    /// Returns the name of a file's process.
     pub fn name(&self, file: usize, pid: &str) -> Option<&Name> {
-        self.places.get(&(file, pid.to_owned())).map(|row| &self.names[*row])
+        self.rows.get(&(file, pid.to_owned())).map(|row| &self.names[*row])
     }
 
-    /// For those who put more together later.
+    /// Returns the processes for the joined profile's `meta`, so that it can be joined again.
     pub fn known(&self) -> &[Process] {
         &self.known
     }
 
-    /// For a person.
+    /// Returns the names and pids as text.
     pub fn all(&self) -> Vec<String> {
         self.names.iter().map(|Name { pid, name }| format!("{name}, process {pid}")).collect()
     }
 }
 
-/// True if two times have more than a moment in common.
+/// True if two spans of time overlap by more than `moment_ms`.
 pub fn is_overlapping(one: [f64; 2], other: [f64; 2], moment_ms: f64) -> bool {
     one[1].min(other[1]) - one[0].max(other[0]) > moment_ms
 }

@@ -1,33 +1,33 @@
-//! How the front-end is to show markers: kinds that two profiles show alike are one.
+//! Joins the marker schemas, by which the front-end shows each kind of markers.
 //!
-//! A kind of the same name that is shown otherwise must get a name of its own: the markers of the
-//! other would be shown by its fields.
+//! Equal schemas become one. A different schema with the same name must get another name, or its
+//! markers would be shown with the wrong fields.
 
 use std::collections::HashMap;
 
 use crate::document::{Part, Wrong};
 use serde_json::{Map, Value};
 
-/// Where they stand in a profile's head.
+/// The key of the schemas in a profile's `meta`.
 pub const KEY: &str = "markerSchema";
 
-/// The kinds of all.
+/// The schemas of all profiles.
 #[derive(Default)]
 pub struct Schemas(Vec<Map<String, Value>>);
 
-/// What a profile's own kind has become.
+/// A kind of markers in the joined profile.
 #[derive(Debug)]
-pub struct Kind {
+pub struct MarkerKind {
     pub name: String,
-    /// Its fields that refer to the table of strings.
+    /// The fields that refer to the table of strings.
     pub texts: Vec<String>,
-    /// Its field `number` is that of a refutation.
+    /// True if the field `number` is the number of a refutation.
     pub has_number: bool,
 }
 
 impl Schemas {
-    /// Adds a profile's, by the names that they have there.
-    pub fn add(&mut self, meta: &Part) -> Result<HashMap<String, Kind>, Wrong> {
+    /// Adds a profile's schemas. Returns the joined kinds by their names in that profile.
+    pub fn add(&mut self, meta: &Part) -> Result<HashMap<String, MarkerKind>, Wrong> {
         let mut kinds = HashMap::new();
         for schema in meta.get::<Vec<Map<String, Value>>>(KEY)? {
             let own = schema
@@ -41,12 +41,12 @@ impl Schemas {
                 .filter_map(|field| field["key"].as_str().map(str::to_owned))
                 .collect();
             let has_number = own == "refuted" || own == "refuted-frame";
-            kinds.insert(own, Kind { name: self.put(schema), texts, has_number });
+            kinds.insert(own, MarkerKind { name: self.put(schema), texts, has_number });
         }
         Ok(kinds)
     }
 
-    /// The name under which it stands among all.
+    /// Adds a schema unless there is an equal one. Returns its name in the joined profile.
     fn put(&mut self, mut schema: Map<String, Value>) -> String {
         let rest = |schema: &Map<String, Value>| {
             let mut rest = schema.clone();
@@ -56,7 +56,7 @@ impl Schemas {
         let name_of = |schema: &Map<String, Value>| schema["name"].as_str().unwrap_or_default().to_owned();
         let (own, shown) = (name_of(&schema), rest(&schema));
         let stem = |name: &str| name.rsplit_once('~').map_or(name, |(stem, _)| stem).to_owned();
-        // Contexts are numbered, so what they are shown by tells them apart, and not their number.
+        // Schemas of contexts have numbers as names, so they are equal if all else is equal.
         let is_same = |known: &&Map<String, Value>| {
             let name = name_of(known);
             rest(known) == shown

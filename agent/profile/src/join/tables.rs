@@ -1,7 +1,7 @@
-//! The shared tables of several profiles as one, in which each row stands once.
+//! Joins the shared tables of several profiles. Equal rows become one row.
 //!
-//! A column is kept as it stands, whatever it is of; only what refers to another table is changed.
-//! A reference to what is not there must be told, and never written.
+//! Only columns that refer to another table are changed. All others are kept, also unknown ones. An
+//! invalid reference must be an error, and never be written.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use indexmap::IndexSet;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The columns of a table that refer to another.
+/// The columns of a table that refer to another table, with the name of that table.
 type References = [(&'static str, &'static str)];
 
 const STRINGS: &str = "stringArray";
 const STACKS: &str = "stackTable";
 
-/// A table comes behind those that it refers to.
+/// All tables. Each comes after the tables that it refers to.
 const TABLES: [(&str, &References); 4] = [
     ("sources", &[("filename", STRINGS)]),
     ("resourceTable", &[("name", STRINGS)]),
@@ -24,13 +24,13 @@ const TABLES: [(&str, &References); 4] = [
     ("frameTable", &[("func", "funcTable")]),
 ];
 
-/// The tables of all.
+/// The joined tables.
 #[derive(Default)]
 pub struct Tables {
     strings: IndexSet<String>,
     others: BTreeMap<&'static str, Table>,
     stacks: IndexSet<Stack>,
-    /// What has no rows in a profile of Vouch's, as it stands.
+    /// All other values of the first profile. Vouch writes no rows in these tables.
     rest: Option<Part>,
 }
 
@@ -38,11 +38,12 @@ pub struct Tables {
 struct Table {
     columns: IndexSet<String>,
     rows: IndexSet<Vec<Value>>,
-    /// Of rows that got it later, or from another profile, what stands in the column [`TEXT`].
+    /// The cells of the column [`TEXT`], by row. They are separate, because an equal row of another
+    /// profile may lack the text.
     texts: BTreeMap<usize, Value>,
 }
 
-/// A source's text, which one profile has and another has not: the source is the same.
+/// The column with a source's text. Two rows are equal if only one of them has a text.
 const TEXT: &str = "content";
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -51,12 +52,12 @@ struct Stack {
     frame: usize,
 }
 
-/// Where a profile's own rows have come to stand.
-pub struct Moved {
+/// The new rows of a profile's rows, by table.
+pub struct RowMap {
     rows: BTreeMap<&'static str, Vec<usize>>,
 }
 
-impl Moved {
+impl RowMap {
     pub fn string(&self, row: usize) -> Result<usize, Wrong> {
         self.row(STRINGS, row)
     }
@@ -70,7 +71,7 @@ impl Moved {
         rows.and_then(|rows| rows.get(row)).copied().ok_or_else(|| format!("it has no row {row} in {table}"))
     }
 
-    /// A cell that refers to a table; null and -1 refer to nothing.
+    /// Converts a cell that refers to a table. Null and -1 are no references.
     fn cell(&self, table: &str, cell: Value) -> Result<Value, Wrong> {
         match cell.as_u64().and_then(|row| usize::try_from(row).ok()) {
             Some(row) => Ok(self.row(table, row)?.into()),
@@ -80,18 +81,18 @@ impl Moved {
 }
 
 impl Tables {
-    /// Adds a profile's.
-    pub fn add(&mut self, shared: &Part) -> Result<Moved, Wrong> {
-        let mut moved = Moved { rows: BTreeMap::new() };
+    /// Adds a profile's tables. Returns the new rows.
+    pub fn add(&mut self, shared: &Part) -> Result<RowMap, Wrong> {
+        let mut row_map = RowMap { rows: BTreeMap::new() };
         let strings: Vec<String> = shared.get(STRINGS)?;
         let strings = strings.into_iter().map(|text| self.strings.insert_full(text).0).collect();
-        moved.rows.insert(STRINGS, strings);
+        row_map.rows.insert(STRINGS, strings);
         for (name, references) in TABLES {
-            let rows = self.others.entry(name).or_default().add(&shared.get(name)?, references, &moved);
-            moved.rows.insert(name, rows.map_err(|wrong| format!("its {name}: {wrong}"))?);
+            let rows = self.others.entry(name).or_default().add(&shared.get(name)?, references, &row_map);
+            row_map.rows.insert(name, rows.map_err(|wrong| format!("its {name}: {wrong}"))?);
         }
-        let stacks = self.add_stacks(&shared.get(STACKS)?, &moved)?;
-        moved.rows.insert(STACKS, stacks);
+        let stacks = self.add_stacks(&shared.get(STACKS)?, &row_map)?;
+        row_map.rows.insert(STACKS, stacks);
         if self.rest.is_none() {
             let mut rest = Part::default();
             for key in shared.keys().filter(|key| ![STRINGS, STACKS].contains(key)) {
@@ -101,10 +102,10 @@ impl Tables {
             }
             self.rest = Some(rest);
         }
-        Ok(moved)
+        Ok(row_map)
     }
 
-    fn add_stacks(&mut self, table: &Part, moved: &Moved) -> Result<Vec<usize>, Wrong> {
+    fn add_stacks(&mut self, table: &Part, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
         let frames: Vec<usize> = table.get("frame")?;
         let offsets: Vec<usize> = table.get("prefixOffset")?;
         if frames.len() != offsets.len() {
@@ -120,20 +121,20 @@ impl Tables {
                 ),
             };
             let caller = caller.map(|caller| rows[caller]);
-            let frame = moved.row("frameTable", frame)?;
+            let frame = row_map.row("frameTable", frame)?;
             rows.push(self.stacks.insert_full(Stack { caller, frame }).0);
         }
         Ok(rows)
     }
 
-    /// All of them, as a profile has them.
+    /// Returns the tables in a profile's format.
     pub fn finish(self) -> Result<Part, Wrong> {
         let mut shared = self.rest.unwrap_or_default();
         shared.set(STRINGS, &self.strings)?;
         for (name, table) in self.others {
             shared.set(name, &table.finish()?)?;
         }
-        // A caller has a smaller number than what it calls, in each profile and so here.
+        // A caller's row is always before its callee's row, in each profile and so in this one.
         let offset = |(row, stack): (usize, &Stack)| stack.caller.map_or(0, |caller| row - caller);
         let stacks = Stacks {
             length: self.stacks.len(),
@@ -154,7 +155,7 @@ struct Stacks {
 }
 
 impl Table {
-    fn add(&mut self, table: &Part, references: &References, moved: &Moved) -> Result<Vec<usize>, Wrong> {
+    fn add(&mut self, table: &Part, references: &References, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
         let length: usize = table.get("length")?;
         let mut columns: BTreeMap<&str, std::vec::IntoIter<Value>> = BTreeMap::new();
         for key in table.keys().filter(|key| *key != "length") {
@@ -162,7 +163,7 @@ impl Table {
             if cells.len() != length {
                 return Err(format!("{key} is not as long as it says"));
             }
-            // Of a column that only later ones have, the rows so far have nothing.
+            // Earlier profiles may lack this column, so their rows get null.
             if self.columns.insert(key.to_owned()) {
                 self.rows = std::mem::take(&mut self.rows)
                     .into_iter()
@@ -179,7 +180,7 @@ impl Table {
             let cell = |column: &String| {
                 let cell = columns.get_mut(&**column).and_then(Iterator::next).unwrap_or(Value::Null);
                 match references.iter().find(|(referring, _)| referring == column) {
-                    Some((_, to)) => moved.cell(to, cell),
+                    Some((_, to)) => row_map.cell(to, cell),
                     None => Ok(cell),
                 }
             };
@@ -189,15 +190,15 @@ impl Table {
         Ok(rows)
     }
 
-    /// The place of a row.
+    /// Adds a row unless there is an equal one. Returns its index.
     fn put(&mut self, mut row: Vec<Value>) -> usize {
         let text =
             self.columns.get_index_of(TEXT).map_or(Value::Null, |column| std::mem::take(&mut row[column]));
-        let place = self.rows.insert_full(row.clone()).0;
-        if text.is_null() || *self.texts.entry(place).or_insert_with(|| text.clone()) == text {
-            return place;
+        let index = self.rows.insert_full(row.clone()).0;
+        if text.is_null() || *self.texts.entry(index).or_insert_with(|| text.clone()) == text {
+            return index;
         }
-        // Two texts of one name are two files.
+        // Two files of the same name with different texts stay separate.
         if let Some(column) = self.columns.get_index_of(TEXT) {
             row[column] = text;
         }

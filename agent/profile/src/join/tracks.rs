@@ -1,7 +1,6 @@
-//! The tracks of all profiles: each thread's own, what it did in one recording before what it did
-//! in the next.
+//! Joins the tracks of all profiles. A thread of several recordings gets one track.
 //!
-//! It must never leave a reference as it stood in the profile that it comes from.
+//! Every reference to a table must be replaced by the row in the joined profile.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,13 +11,14 @@ use serde_json::value::RawValue;
 
 use crate::join::clock::shifted;
 use crate::join::markers;
-use crate::join::moving::Moving;
+use crate::join::moving::Conversion;
 use crate::join::processes::Name;
-use crate::join::tables::Moved;
+use crate::join::tables::RowMap;
 
-/// The thread's id in its own process, where another one had it here already.
+/// The key of a thread's original id, if another thread of the joined profile has the same id.
 const OWN_TID: &str = "vouchTid";
 
+/// The tracks and counters of all profiles.
 #[derive(Default)]
 pub struct Tracks {
     all: Vec<Track>,
@@ -35,7 +35,7 @@ struct Track {
     samples: Samples,
 }
 
-/// One that several profiles may have.
+/// Identifies a thread in several profiles.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Thread {
     pid: String,
@@ -62,26 +62,26 @@ impl Tracks {
         self.all.len()
     }
 
-    /// Adds a profile's; which of all tracks each of them has become.
+    /// Adds a profile's tracks. Returns the index of each in the joined profile.
     pub fn add<'n>(
         &mut self,
         threads: Vec<Part>,
         name: impl Fn(&str) -> Option<&'n Name>,
-        moving: &mut Moving<'_>,
+        conversion: &mut Conversion<'_>,
     ) -> Result<Vec<usize>, Wrong> {
         let mut rows = Vec::new();
         for head in threads {
             let pid: String = head.get("pid")?;
             let process = name(&pid).ok_or("a track of it is of no process")?;
-            let mut track = Track::of(head, process, moving)?;
-            // As its own process has it: here it may have been taken.
+            let mut track = Track::new(head, process, conversion)?;
+            // A profile that was joined before may have another id for the thread.
             let own = track.head.find::<Value>(OWN_TID)?;
             let tid = text(&own.map_or_else(|| track.head.get("tid"), Ok)?);
             let name: String = track.head.get("name")?;
-            // The Flight Recorder's tracks are numbered as they came, before what the system called
-            // the thread.
+            // Tracks from a Flight Recorder file have `jfr-`, a running number, `/` and the
+            // system's thread id.
             let number = match tid.strip_prefix("jfr-") {
-                Some(told) => told.split_once('/').map_or(String::new(), |(_, number)| number.to_owned()),
+                Some(rest) => rest.split_once('/').map_or(String::new(), |(_, number)| number.to_owned()),
                 None => tid.clone(),
             };
             let thread = Thread { pid: process.pid.clone(), tid: number, name };
@@ -90,7 +90,7 @@ impl Tracks {
                 rows.push(row);
                 continue;
             }
-            // It stands once in the file, also where two containers number alike.
+            // Thread ids must be unique in the file, although containers reuse them.
             let others = (2..).map(|number| format!("{tid}.{number}"));
             let unique = std::iter::once(tid.clone()).chain(others).find(|tid| !self.tids.contains(tid));
             if let Some(unique) = unique {
@@ -100,7 +100,7 @@ impl Tracks {
                 }
                 self.tids.insert(unique);
             }
-            // The front-end knows one of a process.
+            // The front-end allows one main thread for each process.
             if track.head.get("isMainThread")? && !self.mains.insert(process.pid.clone()) {
                 track.head.set("isMainThread", &false)?;
             }
@@ -112,13 +112,13 @@ impl Tracks {
         Ok(rows)
     }
 
-    /// Adds a profile's counters; `rows`: what its tracks have become.
+    /// Adds a profile's counters. `rows` has the new index of each of its tracks.
     pub fn count<'n>(
         &mut self,
         counters: Vec<Part>,
         rows: &[usize],
         name: impl Fn(&str) -> Option<&'n Name>,
-        moving: &Moving<'_>,
+        conversion: &Conversion<'_>,
     ) -> Result<(), Wrong> {
         for mut counter in counters {
             let pid: String = counter.get("pid")?;
@@ -128,7 +128,7 @@ impl Tracks {
             counter.set("pid", &process.pid)?;
             counter.set("mainThreadIndex", main)?;
             let mut samples: Part = counter.get("samples")?;
-            shift_column(&mut samples, "time", moving.shift_ms)?;
+            shift_column(&mut samples, "time", conversion.shift_ms)?;
             let name: String = counter.get("name")?;
             let key = (process.pid.clone(), name);
             if let Some(row) = self.by_counter.get(&key) {
@@ -142,7 +142,7 @@ impl Tracks {
         Ok(())
     }
 
-    /// The threads, and the counters.
+    /// Returns the threads and the counters.
     pub fn finish(self) -> Result<(Vec<Part>, Vec<Part>), Wrong> {
         let finish = |Track { mut head, samples }: Track| {
             head.set("samples", &samples)?;
@@ -153,11 +153,11 @@ impl Tracks {
 }
 
 impl Track {
-    fn of(mut head: Part, process: &Name, moving: &mut Moving<'_>) -> Result<Self, Wrong> {
-        let samples = Samples::of(head.take("samples")?, moving)?;
+    fn new(mut head: Part, process: &Name, conversion: &mut Conversion<'_>) -> Result<Self, Wrong> {
+        let samples = Samples::new(head.take("samples")?, conversion)?;
         head.set("pid", &process.pid)?;
         head.set("processName", &process.name)?;
-        let shift_ms = moving.shift_ms;
+        let shift_ms = conversion.shift_ms;
         for key in ["registerTime", "unregisterTime", "processStartupTime", "processShutdownTime"] {
             if let Some(time) = head.get::<Option<f64>>(key)? {
                 head.set(key, &shifted(time, shift_ms))?;
@@ -171,24 +171,25 @@ impl Track {
         }
         let mut markers: Part = head.get("markers")?;
         let names: Vec<usize> = markers.get("name")?;
-        let names: Result<Vec<_>, Wrong> = names.into_iter().map(|name| moving.moved.string(name)).collect();
+        let names: Result<Vec<_>, Wrong> =
+            names.into_iter().map(|name| conversion.row_map.string(name)).collect();
         markers.set("name", &names?)?;
         let data: Vec<Box<RawValue>> = markers.get("data")?;
-        let data: Result<Vec<_>, Wrong> = data.iter().map(|data| markers::data(data, moving)).collect();
+        let data: Result<Vec<_>, Wrong> = data.iter().map(|data| markers::data(data, conversion)).collect();
         markers.set("data", &data?)?;
         shift_column(&mut markers, "startTime", shift_ms)?;
         shift_column(&mut markers, "endTime", shift_ms)?;
         head.set("markers", &markers)?;
         if let Some(mut allocations) = head.find::<Part>("jsAllocations")? {
             let stacks: Vec<Option<usize>> = allocations.get("stack")?;
-            allocations.set("stack", &moved_stacks(stacks, moving.moved)?)?;
+            allocations.set("stack", &moved_stacks(stacks, conversion.row_map)?)?;
             shift_column(&mut allocations, "time", shift_ms)?;
             head.set("jsAllocations", &allocations)?;
         }
         Ok(Self { head, samples })
     }
 
-    /// Adds what the same thread did in a later recording.
+    /// Appends the same thread's track of a later recording.
     fn append(&mut self, more: Self) -> Result<(), Wrong> {
         self.samples.append(more.samples);
         let Self { head, .. } = self;
@@ -215,35 +216,36 @@ impl Track {
 }
 
 impl Samples {
-    fn of(mut own: Self, moving: &Moving<'_>) -> Result<Self, Wrong> {
+    fn new(mut own: Self, conversion: &Conversion<'_>) -> Result<Self, Wrong> {
         let Self { length, stack, time_deltas, weight, thread_cpu_delta, vouch_context, .. } = &own;
         let weights = weight.as_ref().map_or(*length, Vec::len);
         let in_contexts = vouch_context.as_ref().map_or(*length, Vec::len);
         if [stack.len(), time_deltas.len(), thread_cpu_delta.len(), weights, in_contexts] != [*length; 5] {
             return Err("the samples of a track have columns of different lengths".to_owned());
         }
-        own.stack = moved_stacks(own.stack, moving.moved)?;
+        own.stack = moved_stacks(own.stack, conversion.row_map)?;
         if let Some(first) = own.time_deltas.first_mut() {
-            *first = shifted(*first, moving.shift_ms);
+            *first = shifted(*first, conversion.shift_ms);
         }
-        if moving.weight != 1 {
+        if conversion.weight != 1 {
             let own = own.weight.get_or_insert_with(|| vec![1; own.length]);
             for weight in own {
-                *weight = weight.saturating_mul(moving.weight);
+                *weight = weight.saturating_mul(conversion.weight);
             }
         }
-        // What the front-end tells running time by.
-        let unit = if moving.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
+        // By this type the front-end knows whether weights are milliseconds.
+        let unit =
+            if conversion.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
         unit.clone_into(&mut own.weight_type);
         let none = || "a sample of it is in a context that is not there".to_owned();
         for context in own.vouch_context.iter_mut().flatten().flatten() {
-            *context = *moving.contexts.get(*context).ok_or_else(none)?;
+            *context = *conversion.contexts.get(*context).ok_or_else(none)?;
         }
         Ok(own)
     }
 
     fn append(&mut self, more: Self) {
-        // Idle rows of the later one may begin with its thread's life.
+        // The first rows of the later recording may be idle ones from the start of the thread.
         let last: f64 = self.time_deltas.iter().sum();
         let (mut time, mut drawn) = (0.0, last);
         for delta in more.time_deltas {
@@ -260,7 +262,7 @@ impl Samples {
     }
 }
 
-/// Two columns of which each may be left out where all of it is one value.
+/// Joins two columns. Each may be `None` if all its cells have the default value.
 fn columns<T: Clone>(
     first: Option<Vec<T>>,
     rows: usize,
@@ -276,8 +278,8 @@ fn columns<T: Clone>(
     Some(all)
 }
 
-fn moved_stacks(stacks: Vec<Option<usize>>, moved: &Moved) -> Result<Vec<Option<usize>>, Wrong> {
-    stacks.into_iter().map(|stack| stack.map(|stack| moved.stack(stack)).transpose()).collect()
+fn moved_stacks(stacks: Vec<Option<usize>>, row_map: &RowMap) -> Result<Vec<Option<usize>>, Wrong> {
+    stacks.into_iter().map(|stack| stack.map(|stack| row_map.stack(stack)).transpose()).collect()
 }
 
 fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wrong> {
@@ -291,11 +293,11 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
     )
 }
 
-/// Adds what the same process's counter was in a later recording: the first of that is what it was,
-/// and here what it has grown by.
+/// Appends the same counter of a later recording. Its cells are differences.
 fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
     let mut samples: Part = counter.get("samples")?;
-    // What is used at a time has its first reading whole in each; what is spent begins anew.
+    // In each recording the first cell of a memory counter is an absolute value. Other counters
+    // begin at 0.
     if counter.get::<String>("category")? == "Memory" {
         let was = samples.get::<Vec<i64>>("count")?.into_iter().fold(0, i64::saturating_add);
         let mut count: Vec<i64> = more.get("count")?;
@@ -313,7 +315,7 @@ fn add_table(table: &mut Part, more: &Part) -> Result<(), Wrong> {
     let mut all: usize = table.get("length")?;
     all += more.get::<usize>("length")?;
     for column in more.keys() {
-        // What stands for all rows is a word, and no list.
+        // Values that hold for all rows are not lists.
         if let Ok(cells) = more.get::<Vec<Box<RawValue>>>(column) {
             table.extend(column, &cells)?;
         }
@@ -321,7 +323,7 @@ fn add_table(table: &mut Part, more: &Part) -> Result<(), Wrong> {
     table.set("length", &all)
 }
 
-/// A number, or the text that stands for one.
+/// Returns a thread id as text. In a profile it may be a number or a text.
 fn text(tid: &Value) -> String {
     tid.as_str().map_or_else(|| tid.to_string(), str::to_owned)
 }

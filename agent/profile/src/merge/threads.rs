@@ -158,7 +158,7 @@ impl Tracks {
         });
         let Json::Object(own) = own else { return Err("no track".to_owned()) };
         track.extend(own);
-        Part::of(&track)
+        Part::from_value(&track)
     }
 }
 

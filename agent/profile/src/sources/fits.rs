@@ -1,34 +1,34 @@
-//! Is this text the source of the code that ran?
+//! Checks that a text is the source of the code that ran.
 //!
-//! It must never say yes for want of a reason to say no where one could be had: the package is
-//! compared, and no code runs in a line that is empty, is a `//` comment, or is not there.
+//! The package must be the same. Each line in which code ran must exist, and in Java it must not be
+//! empty or a `//` comment. If one of these cannot be checked, the text must not match by default.
 
-use crate::sources::wanted::Wanted;
+use crate::sources::wanted::RequestedFile;
 
-/// Why it is not.
+/// The reason for rejecting a text.
 #[derive(Debug)]
 pub struct Misfit {
     pub why: String,
-    /// It is the file, and not as it was when it was compiled.
+    /// True if it is the right file in another version.
     pub other_version: bool,
 }
 
-/// Why not; `None` if nothing speaks against it. `in_its_package`: it lies in folders of the
-/// package's name.
-pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Misfit> {
+/// Returns the reason for rejecting a text. `None` if the text matches. `in_its_package` is true if
+/// the file's folders have the package's name.
+pub fn misfit(text: &str, requested: &RequestedFile, in_its_package: bool) -> Option<Misfit> {
     let other_version =
         |why: String| Misfit { why: format!("{why}: another version of the file"), other_version: true };
-    let language = Language::of(wanted.name());
-    let (package, wanted_package) = (language.package(text), wanted.package());
+    let language = Language::from_name(requested.name());
+    let (package, requested_package) = (language.package(text), requested.package());
     let same = match &package {
-        // Without a word of its own about it, the place is all there is to go by.
+        // These languages declare no package in the text, so only the folder can decide.
         None if language == Language::Other => in_its_package,
-        None => wanted_package.is_empty(),
-        // A package object's file lies in the package that it is.
-        Some(package) if language == Language::Scala && text.contains("package object") => wanted_package
+        None => requested_package.is_empty(),
+        // A package object is in a file of the package with its own name.
+        Some(package) if language == Language::Scala && text.contains("package object") => requested_package
             .strip_prefix(package.as_str())
             .is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)),
-        Some(package) => *package == wanted_package,
+        Some(package) => *package == requested_package,
     };
     if !same {
         let why = match package {
@@ -38,7 +38,7 @@ pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Misfi
         return Some(Misfit { why, other_version: false });
     }
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    if let Some(last) = wanted.lines.last().filter(|_| language != Language::Kotlin)
+    if let Some(last) = requested.lines.last().filter(|_| language != Language::Kotlin)
         && usize::try_from(*last).unwrap_or(usize::MAX) > lines.len()
     {
         let lines = lines.len();
@@ -51,28 +51,29 @@ pub fn misfit(text: &str, wanted: &Wanted, in_its_package: bool) -> Option<Misfi
         let line = usize::try_from(**line).ok().and_then(|line| lines.get(line.checked_sub(1)?));
         line.is_some_and(|line| line.is_empty() || line.starts_with("//"))
     };
-    let line = wanted.lines.iter().find(codeless)?;
+    let line = requested.lines.iter().find(codeless)?;
     Some(other_version(format!("there is no code in its line {line}, in which some ran")))
 }
 
-/// True if `JAVA_VERSION` of a JDK's `release` file is that of a JVM that calls itself `jdk`.
+/// True if `version`, the `JAVA_VERSION` of a JDK's `release` file, is the version in `jdk`, the
+/// name of a JVM.
 pub fn is_version(jdk: &str, version: &str) -> bool {
-    // JDK 8's JVM counts otherwise than its JDK: 25.402 is of 1.8.0_402.
+    // The JVM of JDK 8 has another version number than the JDK: 25.402 belongs to 1.8.0_402.
     if let Some(update) = version.strip_prefix("1.8.0_") {
         return jdk.contains(&format!("25.{update}-"));
     }
     let part_of = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
     jdk.match_indices(version).any(|(at, _)| {
-        let (before, behind) = (&jdk[..at], &jdk[at + version.len()..]);
-        !before.ends_with(part_of) && !behind.starts_with(part_of)
+        let (before, after) = (&jdk[..at], &jdk[at + version.len()..]);
+        !before.ends_with(part_of) && !after.starts_with(part_of)
     })
 }
 
-/// What a file's ending says of it.
+/// A language, by the file's ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Language {
     Java,
-    /// What is inlined has lines behind the file's end.
+    /// Inlined code has line numbers beyond the end of the file.
     Kotlin,
     Scala,
     Groovy,
@@ -80,7 +81,7 @@ enum Language {
 }
 
 impl Language {
-    fn of(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         match name.rsplit('.').next() {
             Some("java") => Self::Java,
             Some("kt") => Self::Kotlin,
@@ -90,7 +91,7 @@ impl Language {
         }
     }
 
-    /// The package that a text says it is of.
+    /// Returns the package that a text declares.
     fn package(self, text: &str) -> Option<String> {
         if self == Self::Other {
             return None;
@@ -104,7 +105,7 @@ impl Language {
                     let end =
                         name.find(|c: char| c == ';' || c == '{' || c.is_whitespace()).unwrap_or(name.len());
                     parts.push(name[..end].replace('`', ""));
-                    // In Scala one clause may follow the other.
+                    // Scala allows several clauses, which are joined.
                     if self != Self::Scala {
                         break;
                     }
@@ -117,8 +118,8 @@ impl Language {
     }
 }
 
-/// The lines of a text before anything like a string can stand there: without comments, and without
-/// the empty ones.
+/// Returns the lines of a text without comments, and without empty lines. It does not recognise
+/// strings, so it is for the beginning of a file only.
 struct Uncommented<'a> {
     lines: std::str::Lines<'a>,
     inside: bool,

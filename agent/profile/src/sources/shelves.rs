@@ -1,8 +1,7 @@
-//! Where source texts lie: folders and what is below them, and in them archives of sources
-//! (`*-sources.jar`, a JDK's `src.zip`).
+//! Searches folders and archives (`*-sources.jar`, a JDK's `src.zip`) for source files.
 //!
-//! It must never follow a link to a folder, take memory by what an archive says of itself, or stop
-//! at what cannot be read.
+//! The search must not follow links to folders, or allocate memory by an archive's own sizes. It
+//! continues after a path that cannot be read.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,80 +10,82 @@ use std::time::{Duration, Instant};
 use vouch_classes::archive::Listing;
 use walkdir::WalkDir;
 
-use crate::sources::wanted::Wanted;
+use crate::sources::wanted::RequestedFile;
 
-/// Below all places together no more files than this are looked at.
-const MOST_FILES: usize = 500_000;
-/// No more files of one name.
-const MOST_OF_A_NAME: usize = 4_096;
-/// What a JDK says of itself is no longer.
-const MOST_OF_A_RELEASE: u64 = 64 << 10;
-/// No longer than this is looked about: the program may be waiting for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The search checks at most this many files.
+const MAX_FILES: usize = 500_000;
+/// The search keeps at most this many files with one name.
+const MAX_FILES_PER_NAME: usize = 4_096;
+/// The limit for the bytes of a JDK's `release` file.
+const MAX_RELEASE_BYTES: u64 = 64 << 10;
+/// The longest time of a search. The program may be waiting for it.
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(5);
 
-/// All that lies there and has one of the wanted names.
+/// All files with a requested name that the search found.
 #[derive(Debug)]
-pub struct Shelves {
+pub struct SearchPath {
     archives: Vec<Archive>,
     by_name: HashMap<String, Vec<Entry>>,
-    /// A sentence for each place that could not be looked at.
+    /// The paths that could not be searched, each with the reason.
     pub unreadable: Vec<String>,
-    looked_at: usize,
+    /// How many files were checked.
+    checked: usize,
     begun: Instant,
 }
 
 #[derive(Debug)]
 struct Archive {
     path: PathBuf,
-    /// The version of the JDK of which it is the source.
+    /// The version of the JDK that contains the archive.
     jdk: Option<String>,
 }
 
+/// A file that the search found.
 #[derive(Debug)]
 struct Entry {
-    /// Below which of the places that were named.
-    given: usize,
-    /// With `/` between folders.
+    /// The index of the searched path that contains it.
+    path_index: usize,
+    /// The path, with `/` between folders.
     path: String,
-    at: At,
+    at: EntryLocation,
 }
 
 #[derive(Debug)]
-enum At {
+enum EntryLocation {
     Folder,
     Archive { archive: usize, entry: vouch_classes::archive::Entry },
 }
 
-impl Shelves {
-    /// Looks at all that lies below the paths.
+impl SearchPath {
+    /// Searches all paths for files with these names.
     pub fn search(paths: &[PathBuf], names: &HashSet<&str>) -> Self {
-        let mut shelves = Self {
+        let mut search_path = Self {
             archives: Vec::new(),
             by_name: HashMap::new(),
             unreadable: Vec::new(),
-            looked_at: 0,
+            checked: 0,
             begun: Instant::now(),
         };
-        for (given, path) in paths.iter().enumerate() {
+        for (path_index, path) in paths.iter().enumerate() {
             if path.is_dir() {
-                shelves.walk(given, path, names);
+                search_path.walk(path_index, path, names);
             } else if names.contains(&*file_name(path)) {
-                shelves.put(given, path.to_string_lossy().into_owned(), At::Folder);
+                search_path.put(path_index, path.to_string_lossy().into_owned(), EntryLocation::Folder);
             } else {
-                shelves.open(given, path, names);
+                search_path.open(path_index, path, names);
             }
         }
-        shelves
+        search_path
     }
 
-    fn walk(&mut self, given: usize, folder: &Path, names: &HashSet<&str>) {
+    fn walk(&mut self, path_index: usize, folder: &Path, names: &HashSet<&str>) {
         let visible = |entry: &walkdir::DirEntry| {
             entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
         };
         for entry in WalkDir::new(folder).into_iter().filter_entry(visible) {
-            self.looked_at += 1;
-            if self.looked_at > MOST_FILES || self.begun.elapsed() > PATIENCE {
-                let seen = self.looked_at;
+            self.checked += 1;
+            if self.checked > MAX_FILES || self.begun.elapsed() > MAX_SEARCH_TIME {
+                let seen = self.checked;
                 self.unreadable.push(format!(
                     "{}: not all of it was looked at, but {seen} files: name a folder further down",
                     folder.display()
@@ -94,9 +95,9 @@ impl Shelves {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    let place = error.path().unwrap_or(folder).display().to_string();
+                    let path = error.path().unwrap_or(folder).display().to_string();
                     let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                    self.unreadable.push(format!("{place}: {why}"));
+                    self.unreadable.push(format!("{path}: {why}"));
                     continue;
                 }
             };
@@ -105,81 +106,81 @@ impl Shelves {
                 continue;
             }
             if names.contains(&*name) {
-                self.put(given, entry.path().to_string_lossy().into_owned(), At::Folder);
+                self.put(path_index, entry.path().to_string_lossy().into_owned(), EntryLocation::Folder);
             } else if name.ends_with("-sources.jar") || name == "src.zip" {
-                self.open(given, entry.path(), names);
+                self.open(path_index, entry.path(), names);
             }
         }
     }
 
-    fn open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) {
-        if let Err(why) = self.try_open(given, path, names) {
+    fn open(&mut self, path_index: usize, path: &Path, names: &HashSet<&str>) {
+        if let Err(why) = self.try_open(path_index, path, names) {
             self.unreadable
                 .push(format!("{} cannot be read as an archive of sources: {why}", path.display()));
         }
     }
 
-    fn try_open(&mut self, given: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
-        let wanted = |name: &str| names.contains(name.rsplit('/').next().unwrap_or(name));
-        let Listing { entries, damage } = vouch_classes::archive::list(path, wanted)?;
+    fn try_open(&mut self, path_index: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
+        let requested = |name: &str| names.contains(name.rsplit('/').next().unwrap_or(name));
+        let Listing { entries, damage } = vouch_classes::archive::list(path, requested)?;
         if !entries.is_empty() {
             let archive = self.archives.len();
-            self.archives.push(Archive { path: path.to_owned(), jdk: jdk_of(path) });
+            self.archives.push(Archive { path: path.to_owned(), jdk: jdk_version(path) });
             for entry in entries {
-                self.put(given, entry.name.clone(), At::Archive { archive, entry });
+                self.put(path_index, entry.name.clone(), EntryLocation::Archive { archive, entry });
             }
         }
-        // What stands before the damage is there all the same.
+        // The entries before the damage are kept.
         damage.map_or(Ok(()), Err)
     }
 
-    fn put(&mut self, given: usize, path: String, at: At) {
+    fn put(&mut self, path_index: usize, path: String, at: EntryLocation) {
         let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
         let entries = self.by_name.entry(name).or_default();
-        if entries.len() < MOST_OF_A_NAME {
-            entries.push(Entry { given, path, at });
+        if entries.len() < MAX_FILES_PER_NAME {
+            entries.push(Entry { path_index, path, at });
         }
     }
 
-    /// All files of that name.
-    pub fn copies(&self, wanted: &Wanted) -> Vec<Copy<'_>> {
-        let entries = self.by_name.get(wanted.name());
-        entries.into_iter().flatten().map(|entry| self.copy(entry, wanted)).collect()
+    /// Returns all copies of a file: all found files with its name.
+    pub fn copies(&self, requested: &RequestedFile) -> Vec<Copy<'_>> {
+        let entries = self.by_name.get(requested.name());
+        entries.into_iter().flatten().map(|entry| self.copy(entry, requested)).collect()
     }
 
-    fn copy<'a>(&'a self, entry: &'a Entry, wanted: &Wanted) -> Copy<'a> {
+    fn copy<'a>(&'a self, entry: &'a Entry, requested: &RequestedFile) -> Copy<'a> {
         let in_its_package = entry
             .path
-            .strip_suffix(wanted.path.as_str())
+            .strip_suffix(requested.path.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
         let archive = match entry.at {
-            At::Folder => None,
-            At::Archive { archive, .. } => Some(&self.archives[archive]),
+            EntryLocation::Folder => None,
+            EntryLocation::Archive { archive, .. } => Some(&self.archives[archive]),
         };
-        let (place, jdk) = match archive {
+        let (location, jdk) = match archive {
             None => (entry.path.clone(), None),
             Some(archive) => (archive.path.display().to_string(), archive.jdk.as_deref()),
         };
-        // `gson-2.11.0-sources.jar` is the source of `gson-2.11.0.jar`.
+        // `gson-2.11.0-sources.jar` has the sources of `gson-2.11.0.jar`.
         let of_jar = archive.is_some_and(|archive| {
             let name = file_name(&archive.path);
             let jar = name.strip_suffix("-sources.jar").map(|name| format!("{name}.jar"));
-            jar.is_some_and(|jar| wanted.resources.contains(&jar))
+            jar.is_some_and(|jar| requested.resources.contains(&jar))
         });
-        // `java.base/java/lang/String.java` is of the module java.base.
-        let of_module = entry.path.split('/').next().is_some_and(|first| wanted.resources.contains(first));
-        let distance = (!(of_jar || of_module), !in_its_package, entry.given);
+        // `java.base/java/lang/String.java` belongs to the module java.base.
+        let of_module = entry.path.split('/').next().is_some_and(|first| requested.resources.contains(first));
+        let distance = (!(of_jar || of_module), !in_its_package, entry.path_index);
         let archive = archive.and_then(|archive| archive.path.to_str());
-        Copy { shelves: self, entry, place, archive, jdk, in_its_package, distance }
+        Copy { search_path: self, entry, location, archive, jdk, in_its_package, distance }
     }
 }
 
-/// The version of the JDK that an archive lies in: beside its `release` file, or in the `lib`
-/// folder beside that.
-fn jdk_of(archive: &Path) -> Option<String> {
+/// Returns the version of the JDK that contains an archive. The archive is beside the JDK's
+/// `release` file, or in the folder `lib` beside that file.
+fn jdk_version(archive: &Path) -> Option<String> {
     let mut folders = archive.ancestors().skip(1).take(2);
     let release =
-        |folder: &Path| vouch_classes::archive::read_file(&folder.join("release"), MOST_OF_A_RELEASE).ok();
+        |folder: &Path| vouch_classes::archive::read_file(&folder.join("release"), MAX_RELEASE_BYTES).ok();
     let release = folders.find_map(release)?;
     let release = String::from_utf8_lossy(&release);
     let version = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim_matches('"');
@@ -190,34 +191,36 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// One file that has the wanted name.
+/// A found file with the name of a requested one.
 #[derive(Debug)]
 pub struct Copy<'a> {
-    shelves: &'a Shelves,
+    search_path: &'a SearchPath,
     entry: &'a Entry,
-    /// The file, or the archive.
-    pub place: String,
-    /// The archive that it lies in.
+    /// The path of the file, or of its archive.
+    pub location: String,
+    /// The path of its archive.
     pub archive: Option<&'a str>,
-    /// The version of the JDK of which the archive is the source.
+    /// The version of the JDK that contains the archive.
     pub jdk: Option<&'a str>,
-    /// Its folders end with the package's.
+    /// True if its folders end with the package's name.
     pub in_its_package: bool,
-    /// The smaller, the likelier: of the jar or module that was loaded, in the package's folders,
-    /// below a place that was named earlier.
+    /// The order of copies, nearest first. Nearest is the loaded jar or module, then the package's
+    /// folders, then the path that comes first.
     pub distance: (bool, bool, usize),
 }
 
 impl Copy<'_> {
-    /// Its text, if that is no longer than `most`.
-    pub fn read(&self, most: u64) -> Result<String, String> {
+    /// Reads the text. It is an error if it is longer than `max_bytes`.
+    pub fn read(&self, max_bytes: u64) -> Result<String, String> {
         let bytes = match &self.entry.at {
-            At::Folder => vouch_classes::archive::read_file(Path::new(&self.entry.path), most)?,
-            At::Archive { archive, entry } => {
-                vouch_classes::archive::read(&self.shelves.archives[*archive].path, entry, most)?
+            EntryLocation::Folder => {
+                vouch_classes::archive::read_file(Path::new(&self.entry.path), max_bytes)?
+            }
+            EntryLocation::Archive { archive, entry } => {
+                vouch_classes::archive::read(&self.search_path.archives[*archive].path, entry, max_bytes)?
             }
         };
-        // Older sources are often in Latin-1, in which each byte is a character.
+        // Old sources are often in Latin-1, where each byte is a character.
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| error.as_bytes().iter().map(|byte| char::from(*byte)).collect()))
     }

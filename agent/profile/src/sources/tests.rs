@@ -1,5 +1,5 @@
-//! Profiles as Vouch writes them, and sources as they lie about: in trees, in archives, of the
-//! wrong version, damaged.
+//! Tests with small profiles, and with sources in folders and archives, of the wrong version and
+//! damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use crate::document::Part;
 use serde_json::{Value, json};
 
 use crate::sources::fits::is_version;
-use crate::sources::{Embedded, MOST_BYTES, embed};
+use crate::sources::{DEFAULT_MAX_BYTES, Embedded, embed};
 
-/// A folder of its own, which is gone when the test is over.
+/// A folder for one test, which is removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -36,8 +36,8 @@ impl Drop for Scratch {
     }
 }
 
-/// A file that a profile shows: its path, the jar or module, the lines in which code ran, and
-/// samples on top.
+/// A file of a profile: its path, its jar or module, the lines in which code ran, and the number of
+/// samples with it on top.
 type File<'a> = (&'a str, &'a str, &'a [u32], usize);
 
 /// A profile with one function for each file, one frame for each line, one stack for each frame.
@@ -69,18 +69,18 @@ fn profile(files: &[File<'_>]) -> Value {
     })
 }
 
-/// The texts, by row, and what is told.
-fn embedded(profile: &Value, paths: &[&Path], most: u64) -> (Vec<Option<String>>, Embedded) {
+/// Adds sources to a profile, and returns the texts by row and the result.
+fn embedded(profile: &Value, paths: &[&Path], max_bytes: u64) -> (Vec<Option<String>>, Embedded) {
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
-    let mut document = Part::of(profile).unwrap();
-    let embedded = embed(&mut document, &paths, most).unwrap();
+    let mut document = Part::from_value(profile).unwrap();
+    let embedded = embed(&mut document, &paths, max_bytes).unwrap();
     let sources: Part = document.get::<Part>("shared").unwrap().get("sources").unwrap();
     (sources.get("content").unwrap(), embedded)
 }
 
-/// The one text, or why there is none.
+/// Returns the text of the only file, or the reason why it has none.
 fn text_of(file: File<'_>, paths: &[&Path]) -> Result<String, String> {
-    let (mut texts, mut embedded) = embedded(&profile(&[file]), paths, MOST_BYTES);
+    let (mut texts, mut embedded) = embedded(&profile(&[file]), paths, DEFAULT_MAX_BYTES);
     let why = embedded.left_out.pop().map(|(_, why)| why);
     texts.pop().unwrap().ok_or_else(|| why.unwrap_or_else(|| "not found".to_owned()))
 }
@@ -98,7 +98,7 @@ fn a_text_is_found_below_any_folder() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_with_the_reason() {
+fn a_text_that_does_not_match_is_rejected_with_the_reason() {
     let scratch = Scratch::new("fits");
     scratch.file("com/foo/Bar.java", BAR);
     let why = |path, lines| text_of((path, "", lines, 1), &[&scratch.0]).unwrap_err();
@@ -126,7 +126,7 @@ fn a_package_is_found_where_languages_put_it() {
     assert!(holds("A.java", licence, "com/foo/A.java").is_ok());
     let star = "@Deprecated /* one\n * package x;\n */\npackage com.foo;\n";
     assert!(holds("package-info.java", star, "com/foo/package-info.java").is_ok());
-    // Kotlin leaves folders out, and has lines behind the end for what is inlined.
+    // Kotlin may omit folders, and inlined code has lines beyond the end of the file.
     let kotlin = "@file:JvmName(\"K\")\npackage com.`in`.foo\nfun a() = 1\n";
     assert!(holds("K.kt", kotlin, "com/in/foo/K.kt").is_ok());
     assert!(text_of(("com/in/foo/K.kt", "", &[1, 900], 1), &[&scratch.0]).is_ok());
@@ -134,14 +134,14 @@ fn a_package_is_found_where_languages_put_it() {
     assert!(holds("package.scala", "package com\npackage object foo { }\n", "com/foo/package.scala").is_ok());
     assert!(holds("T.scala", "package com.fo\n", "com/foo/T.scala").is_err());
     assert!(holds("U.scala", "package com\nclass U\n", "com/foo/U.scala").is_err());
-    // Of other languages the place has to say it.
+    // In other languages only the folder decides.
     assert!(holds("core.clj", "(ns app.core)\n", "app/core.clj").is_err());
     scratch.file("clj/app/core.clj", "(ns app.core)\n");
     assert!(text_of(("app/core.clj", "", &[1], 1), &[&scratch.0.join("clj")]).is_ok());
 }
 
 #[test]
-fn of_many_archives_that_of_the_loaded_jar_is_taken() {
+fn the_archive_of_the_loaded_jar_has_priority() {
     let scratch = Scratch::new("jars");
     let other = BAR.replace("a()", "b()");
     for (version, text) in [("1.0", BAR), ("2.0", other.as_str())] {
@@ -150,11 +150,11 @@ fn of_many_archives_that_of_the_loaded_jar_is_taken() {
             vouch_classes::archive::of(&[("com/foo/Bar.java", text)]),
         );
     }
-    let of = |jar| text_of(("com/foo/Bar.java", jar, &[4], 1), &[&scratch.0]);
-    assert_eq!(of("bar-1.0.jar").unwrap(), BAR);
-    assert_eq!(of("bar-2.0.jar").unwrap(), other);
-    assert!(of("fat.jar").unwrap_err().contains("both fit, and differ"), "nobody knows which");
-    // What is named first goes first.
+    let text = |jar| text_of(("com/foo/Bar.java", jar, &[4], 1), &[&scratch.0]);
+    assert_eq!(text("bar-1.0.jar").unwrap(), BAR);
+    assert_eq!(text("bar-2.0.jar").unwrap(), other);
+    assert!(text("fat.jar").unwrap_err().contains("both fit, and differ"), "neither is nearer");
+    // The first path has priority.
     let first = scratch.0.join("repo/bar-2.0-sources.jar");
     assert_eq!(text_of(("com/foo/Bar.java", "fat.jar", &[4], 1), &[&first, &scratch.0]).unwrap(), other);
 }
@@ -165,71 +165,75 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
     let names: Vec<String> = (0..8).map(|at| format!("com/foo/F{at}.java")).collect();
     let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), BAR)).collect();
     scratch.file("foo-1-sources.jar", vouch_classes::archive::of(&texts));
-    // In one of them code ran in a line that is empty there.
+    // In one file code ran in a line that is empty in this text.
     let lines = |at: usize| if at == 3 { &[2_u32][..] } else { &[4] };
     let files: Vec<File<'_>> =
         names.iter().enumerate().map(|(at, name)| (name.as_str(), "foo-2.jar", lines(at), 1)).collect();
-    let (texts, told) = embedded(&profile(&files), &[&scratch.0], MOST_BYTES);
-    assert!(texts.iter().all(Option::is_none), "{:?}", told.lines());
-    assert_eq!(told.left_out.iter().filter(|(_, why)| why.contains("as other files in it show")).count(), 7);
-    // Of a tree, in which people work, what fits is taken.
+    let (texts, result) = embedded(&profile(&files), &[&scratch.0], DEFAULT_MAX_BYTES);
+    assert!(texts.iter().all(Option::is_none), "{:?}", result.lines());
+    assert_eq!(
+        result.left_out.iter().filter(|(_, why)| why.contains("as other files in it show")).count(),
+        7
+    );
+    // In a folder each file is checked separately.
     for name in &names {
         scratch.file(&format!("tree/{name}"), BAR);
     }
-    let (texts, _) = embedded(&profile(&files), &[&scratch.0.join("tree")], MOST_BYTES);
+    let (texts, _) = embedded(&profile(&files), &[&scratch.0.join("tree")], DEFAULT_MAX_BYTES);
     assert_eq!(texts.iter().filter(|text| text.is_some()).count(), 7);
 }
 
 #[test]
-fn a_jdk_of_another_version_is_none() {
+fn sources_of_another_jdk_are_rejected() {
     let scratch = Scratch::new("jdk");
     let string = "package java.lang;\nclass String { }\n";
     scratch
         .file("jdk/lib/src.zip", vouch_classes::archive::of(&[("java.base/java/lang/String.java", string)]));
-    let of = |version: &str| {
+    let text = |version: &str| {
         scratch.file("jdk/release", format!("JAVA_VERSION=\"{version}\"\n"));
         text_of(("java/lang/String.java", "java.base", &[2], 1), &[&scratch.0.join("jdk")])
     };
-    assert_eq!(of("25.0.3").unwrap(), string);
-    assert!(of("17.0.2").unwrap_err().contains("is of JDK 17.0.2, and the profile of"));
-    assert!(of("25.0").unwrap_err().contains("is of JDK 25.0, "));
-    assert!(of("5.0.3").unwrap_err().contains("is of JDK 5.0.3, "));
-    assert!(of("1.8.0_402").is_err());
+    assert_eq!(text("25.0.3").unwrap(), string);
+    assert!(text("17.0.2").unwrap_err().contains("is of JDK 17.0.2, and the profile of"));
+    assert!(text("25.0").unwrap_err().contains("is of JDK 25.0, "));
+    assert!(text("5.0.3").unwrap_err().contains("is of JDK 5.0.3, "));
+    assert!(text("1.8.0_402").is_err());
     let eight = "OpenJDK 64-Bit Server VM 25.402-b06";
     assert!(is_version(eight, "1.8.0_402") && !is_version(eight, "1.8.0_40"));
 }
 
 #[test]
-fn the_hottest_files_come_first_where_room_is_short() {
+fn the_hottest_files_come_first_if_the_limit_is_small() {
     let scratch = Scratch::new("room");
     let text = |name: &str| format!("class {name} {{ /* {} */ }}\n", "x".repeat(1000));
     for name in ["A", "B", "C"] {
         scratch.file(&format!("{name}.java"), text(name));
     }
     let files = profile(&[("A.java", "", &[1], 1), ("B.java", "", &[1], 7), ("C.java", "", &[1], 2)]);
-    let (texts, told) = embedded(&files, &[&scratch.0], 2_100);
+    let (texts, result) = embedded(&files, &[&scratch.0], 2_100);
     assert_eq!(texts.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
-    let lines = told.lines();
+    let lines = result.lines();
     assert!(lines[0].contains("2 of 3 files") && lines[0].contains("90.0 %"), "{lines:?}");
     assert!(lines[1].contains("A.java: there is no room"), "{lines:?}");
-    // Again, with room: what is there stays, what lacks is added.
+    // With a larger limit the existing text is kept, and the missing ones are added.
     let mut again = files;
     again["shared"]["sources"]["content"] = json!(["mine", null, null]);
-    let (texts, told) = embedded(&again, &[&scratch.0], MOST_BYTES);
+    let (texts, result) = embedded(&again, &[&scratch.0], DEFAULT_MAX_BYTES);
     assert_eq!(texts[0].as_deref(), Some("mine"));
-    assert!(told.lines()[0].contains("3 of 3 files"), "{:?}", told.lines());
+    assert!(result.lines()[0].contains("3 of 3 files"), "{:?}", result.lines());
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_costs_nothing_else() {
+fn unreadable_files_are_reported_and_the_search_continues() {
     let scratch = Scratch::new("damage");
     let whole = vouch_classes::archive::of(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
     scratch.file("a-sources.jar", &whole[..whole.len() / 2]);
     scratch.file("b-sources.jar", "no archive at all");
     scratch.file("good/com/foo/Bar.java", BAR);
-    let (texts, told) = embedded(&profile(&[("com/foo/Bar.java", "", &[4], 1)]), &[&scratch.0], MOST_BYTES);
+    let (texts, result) =
+        embedded(&profile(&[("com/foo/Bar.java", "", &[4], 1)]), &[&scratch.0], DEFAULT_MAX_BYTES);
     assert_eq!(texts[0].as_deref(), Some(BAR));
-    assert_eq!(told.unreadable.len(), 2, "{:?}", told.unreadable);
+    assert_eq!(result.unreadable.len(), 2, "{:?}", result.unreadable);
     // An archive damaged in any byte: the text, a reason, or nothing found, and never another text.
     let damaged = scratch.file("d/d-sources.jar", &whole);
     for at in 0..whole.len() {
@@ -240,7 +244,7 @@ fn what_cannot_be_read_is_told_and_costs_nothing_else() {
             assert_eq!(text, BAR, "byte {at}");
         }
     }
-    // Pipes, which nobody writes to: who opened one would wait for ever.
+    // Pipes without a writer. Opening one would block forever.
     for name in ["pipes/com/foo/Pipe.java", "pipes/p-sources.jar"] {
         let path = scratch.file(name, "");
         fs::remove_file(&path).unwrap();
@@ -248,7 +252,7 @@ fn what_cannot_be_read_is_told_and_costs_nothing_else() {
     }
     let why = text_of(("com/foo/Pipe.java", "", &[1], 1), &[&scratch.0.join("pipes")]).unwrap_err();
     assert!(why.contains("is no file"), "{why}");
-    // A text of Latin-1, and one that no person wrote.
+    // A text in Latin-1, and one that is too long.
     scratch.file("x/L.java", b"class L { String s = \"\xe9\"; }\n");
     assert!(text_of(("L.java", "", &[1], 1), &[&scratch.0]).unwrap().contains('é'));
     scratch.file("x/Long.java", vec![b' '; 5 << 20]);
@@ -256,12 +260,12 @@ fn what_cannot_be_read_is_told_and_costs_nothing_else() {
 }
 
 #[test]
-fn a_damaged_profile_is_a_sentence() {
+fn a_damaged_profile_is_an_error() {
     let whole = profile(&[("A.java", "", &[1], 1)]);
     for (table, column) in [("funcTable", "source"), ("frameTable", "func"), ("stackTable", "frame")] {
         let mut damaged = whole.clone();
         damaged["shared"][table][column] = json!([7]);
-        let wrong = embed(&mut Part::of(&damaged).unwrap(), &[], MOST_BYTES).unwrap_err();
+        let wrong = embed(&mut Part::from_value(&damaged).unwrap(), &[], DEFAULT_MAX_BYTES).unwrap_err();
         assert!(wrong.contains("not in it"), "{wrong}");
     }
 }

@@ -1,42 +1,42 @@
-//! What came of it, for a person.
+//! Describes the result of adding source text.
 //!
-//! Nothing that was left out must be left unsaid.
+//! Each file without a text must be counted in the result.
 
-use crate::sources::wanted::Wanted;
+use crate::sources::wanted::RequestedFile;
 
-/// So many are named of those that lack.
-const NAMED: usize = 3;
+/// How many missing files the lines name.
+const MAX_NAMED: usize = 3;
 
-/// What the profile has now, and what it lacks.
+/// The files that have a text now, and those that have none.
 #[derive(Debug, Default)]
 pub struct Embedded {
-    /// Files whose texts were put in.
+    /// Files that got a text.
     pub put_in: usize,
-    /// That had theirs already.
+    /// Files that had a text before.
     pub had: usize,
-    /// Of all that was put in.
+    /// The bytes of all added texts.
     pub bytes: u64,
-    /// What was not found anywhere; what most time went into comes first.
+    /// Files that were not found, by descending time.
     pub not_found: Vec<String>,
-    /// What was found and is not in it, and why, as it stands behind the name.
+    /// Files that were found and rejected, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Places that could not be looked at.
+    /// Paths that could not be searched, each with the reason.
     pub unreadable: Vec<String>,
-    /// Of the samples with a line of some file on top: with text, and all.
+    /// The weight of samples in files with a text, and in all files.
     weight: (u64, u64),
 }
 
 impl Embedded {
-    pub(crate) fn weigh(&mut self, wanted: &Wanted, has_text: bool) {
-        self.weight.0 += if has_text { wanted.weight } else { 0 };
-        self.weight.1 += wanted.weight;
+    pub(crate) fn weigh(&mut self, requested: &RequestedFile, has_text: bool) {
+        self.weight.0 += if has_text { requested.weight } else { 0 };
+        self.weight.1 += requested.weight;
     }
 
     fn files(&self) -> usize {
         self.put_in + self.had + self.not_found.len() + self.left_out.len()
     }
 
-    /// A line of how much there is, and one for each thing that lacks.
+    /// Returns a line with the totals, and lines about missing files.
     pub fn lines(&self) -> Vec<String> {
         let (with, all) = self.weight;
         #[allow(clippy::cast_precision_loss)] // a share
@@ -48,20 +48,23 @@ impl Embedded {
             "sources: {texts} of {} files have their text ({kilobytes:.0} kB put in); they have {share:.1} % of the time in lines of files",
             self.files(),
         )];
-        lines.extend(self.left_out.iter().take(NAMED).map(|(path, why)| format!("left out: {path}: {why}")));
-        if let Some(more) = self.left_out.get(NAMED..).filter(|more| !more.is_empty()) {
+        lines.extend(
+            self.left_out.iter().take(MAX_NAMED).map(|(path, why)| format!("left out: {path}: {why}")),
+        );
+        if let Some(more) = self.left_out.get(MAX_NAMED..).filter(|more| !more.is_empty()) {
             lines.push(format!("left out: {} more", more.len()));
         }
         if !self.not_found.is_empty() {
-            let first = self.not_found.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let more = match self.not_found.len().saturating_sub(NAMED) {
+            let first =
+                self.not_found.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = match self.not_found.len().saturating_sub(MAX_NAMED) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
             lines.push(format!("not found: {first}{more}"));
         }
-        lines.extend(self.unreadable.iter().take(NAMED).cloned());
-        if let Some(more) = self.unreadable.get(NAMED..).filter(|more| !more.is_empty()) {
+        lines.extend(self.unreadable.iter().take(MAX_NAMED).cloned());
+        if let Some(more) = self.unreadable.get(MAX_NAMED..).filter(|more| !more.is_empty()) {
             lines.push(format!("{} more paths cannot be read", more.len()));
         }
         lines

@@ -1,33 +1,33 @@
-//! Which files a profile shows, in which lines of them code ran, and how much time went there.
+//! Reads from a profile which source files it shows, their lines with code, and their time.
 //!
-//! References that point nowhere must end the reading with a sentence.
+//! An invalid reference between the profile's tables is an error.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::document::{Part, Wrong};
 use serde::Deserialize;
 
-/// A file whose text is wanted.
+/// A source file of a profile.
 #[derive(Debug)]
-pub struct Wanted {
-    /// In the table of sources.
+pub struct RequestedFile {
+    /// The row in the table of sources.
     pub row: usize,
-    /// With the package: `com/foo/Bar.java`.
+    /// The path with the package: `com/foo/Bar.java`.
     pub path: String,
-    /// Lines in which code ran, or a method that was seen begins.
+    /// The lines in which code ran, and the first lines of the sampled methods.
     pub lines: BTreeSet<u32>,
-    /// Of the samples with a method of this file on top, in intervals.
+    /// The weight of the samples with a method of this file on top, in intervals.
     pub weight: u64,
-    /// The jars or modules of which its classes are.
+    /// The jars or modules that contain the file's classes.
     pub resources: BTreeSet<String>,
 }
 
-impl Wanted {
+impl RequestedFile {
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The package, as a source declares it; empty for the unnamed one.
+    /// Returns the package, as source text declares it. It is empty for the unnamed package.
     pub fn package(&self) -> String {
         self.path.rsplit_once('/').map(|(package, _)| package.replace('/', ".")).unwrap_or_default()
     }
@@ -68,45 +68,45 @@ struct Samples {
     weight: Option<Vec<u64>>,
 }
 
-/// The JVM that the profile is of, as its trust report names it.
+/// Returns the version of the profiled JVM, from the trust report.
 pub fn jdk(document: &Part) -> Result<Option<String>, Wrong> {
     let report: Option<Part> = document.get::<Part>("meta")?.find("vouch")?;
     report.map_or(Ok(None), |report| report.find("jdk"))
 }
 
-/// All files that functions of the profile are of.
-pub fn read(document: &Part, shared: &Part) -> Result<Vec<Wanted>, Wrong> {
+/// Returns all source files of the profile's functions.
+pub fn read(document: &Part, shared: &Part) -> Result<Vec<RequestedFile>, Wrong> {
     let strings: Vec<String> = shared.get("stringArray")?;
     let Sources { filename } = shared.get("sources")?;
     let Resources { name } = shared.get("resourceTable")?;
     let funcs: Funcs = shared.get("funcTable")?;
     let frames: Frames = shared.get("frameTable")?;
     let Stacks { frame } = shared.get("stackTable")?;
-    let mut of_source: HashMap<usize, Wanted> = HashMap::new();
+    let mut by_row: HashMap<usize, RequestedFile> = HashMap::new();
     for ((source, line), resource) in funcs.source.iter().zip(&funcs.line_number).zip(&funcs.resource) {
         let Some(row) = *source else { continue };
         let path = at(&strings, *at(&filename, row)?)?;
-        // What the JVM spins itself names its class in the place of a file.
+        // Code that the JVM generates has the name of its class instead of a file name.
         if !path.rsplit('/').next().unwrap_or(path).contains('.') {
             continue;
         }
-        let wanted = of_source.entry(row).or_insert_with(|| Wanted {
+        let requested = by_row.entry(row).or_insert_with(|| RequestedFile {
             row,
             path: path.clone(),
             lines: BTreeSet::new(),
             weight: 0,
             resources: BTreeSet::new(),
         });
-        wanted.lines.extend(line);
+        requested.lines.extend(line);
         if let Ok(resource) = usize::try_from(*resource) {
-            wanted.resources.insert(at(&strings, *at(&name, resource)?)?.clone());
+            requested.resources.insert(at(&strings, *at(&name, resource)?)?.clone());
         }
     }
     for (func, line) in frames.func.iter().zip(&frames.line) {
         if let Some(row) = at(&funcs.source, *func)?
-            && let Some(wanted) = of_source.get_mut(row)
+            && let Some(requested) = by_row.get_mut(row)
         {
-            wanted.lines.extend(line);
+            requested.lines.extend(line);
         }
     }
     for thread in document.get::<Vec<Part>>("threads")? {
@@ -118,12 +118,12 @@ pub fn read(document: &Part, shared: &Part) -> Result<Vec<Wanted>, Wrong> {
                 None => 1,
             };
             let func = *at(&frames.func, *at(&frame, stack)?)?;
-            if let Some(wanted) = at(&funcs.source, func)?.and_then(|row| of_source.get_mut(&row)) {
-                wanted.weight += weight;
+            if let Some(requested) = at(&funcs.source, func)?.and_then(|row| by_row.get_mut(&row)) {
+                requested.weight += weight;
             }
         }
     }
-    Ok(of_source.into_values().collect())
+    Ok(by_row.into_values().collect())
 }
 
 fn at<T>(rows: &[T], row: usize) -> Result<&T, Wrong> {

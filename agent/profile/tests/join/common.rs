@@ -1,4 +1,4 @@
-//! A process of a service as it was recorded, and what a reader finds in the profile of several.
+//! Recorded processes for the tests, and functions that read a joined profile.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 pub mod contexts;
@@ -26,7 +26,7 @@ pub struct Process {
     pub namespace: u64,
     /// When it was recorded, in milliseconds from [`START_NS`].
     pub from_ms: u64,
-    /// When its machine was started.
+    /// The boot time of its machine.
     pub booted_unix_ms: u64,
     pub interval_ms: u64,
     pub recording: Recording,
@@ -49,7 +49,7 @@ impl Process {
         }
     }
 
-    /// A thread that was so often in each of these stacks, once in a millisecond.
+    /// Adds a thread with this many samples of each stack, one each millisecond.
     pub fn thread(mut self, name: &str, tid: u64, stacks: &[(&[&str], u64)]) -> Self {
         let thread = self.recording.add_thread(name, tid, START_NS + self.from_ms * MS);
         let mut at = self.from_ms;
@@ -118,7 +118,8 @@ pub fn rows(column: &Value) -> Vec<usize> {
     column.as_array().unwrap().iter().map(|cell| usize::try_from(cell.as_u64().unwrap()).unwrap()).collect()
 }
 
-/// The samples of a track: when, their stack from the root, and their weight. Idle ones have none.
+/// The samples of a track: their time, their stack from the root, and their weight. Idle samples
+/// have no stack.
 pub fn samples(profile: &Value, track: usize) -> Vec<(u64, Vec<String>, u64)> {
     let shared = &profile["shared"];
     let (func, frame) = (rows(&shared["frameTable"]["func"]), rows(&shared["stackTable"]["frame"]));
@@ -142,7 +143,7 @@ pub fn samples(profile: &Value, track: usize) -> Vec<(u64, Vec<String>, u64)> {
     all
 }
 
-/// A time of a profile's, in whole milliseconds from [`START_NS`].
+/// Converts a time of a profile to whole milliseconds from [`START_NS`].
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Profiles of several processes put together, and what a reader of the result relies on.
+//! Tests that join profiles of several processes.
 
 mod common;
 mod refused;

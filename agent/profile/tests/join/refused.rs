@@ -1,4 +1,4 @@
-//! What cannot be added up, or cannot be read, is refused and named.
+//! Tests of profiles that cannot be joined. The error names the file.
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
@@ -6,7 +6,7 @@ use vouch_profile::join::{Source, join};
 use crate::common::Process;
 
 #[test]
-fn what_another_profiler_has_recorded_is_not_put_together_with_others() {
+fn another_profilers_recording_is_refused() {
     let process = |file, pid, recorder: Option<&str>| {
         let mut source = Process::new(file, pid).thread("main", u64::from(pid), &[(&["main"], 2)]).source();
         if let Some(recorder) = recorder {
@@ -22,7 +22,7 @@ fn what_another_profiler_has_recorded_is_not_put_together_with_others() {
 }
 
 #[test]
-fn what_lies_between_two_times_of_a_merged_process_is_refused() {
+fn a_time_between_two_joined_times_of_a_process_is_refused() {
     let minute = |file, from_ms| {
         Process { from_ms, ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 2)]).source()
     };
@@ -33,7 +33,7 @@ fn what_lies_between_two_times_of_a_merged_process_is_refused() {
 }
 
 #[test]
-fn what_refers_to_nothing_or_is_of_another_version_is_told_with_its_file() {
+fn an_invalid_reference_or_another_version_is_an_error_with_the_file() {
     let good = || Process::new("good.json", 1).thread("main", 1, &[(&["main"], 1)]).source();
     let bad = |from: &str, to: &str| {
         let text = serde_json::to_string(

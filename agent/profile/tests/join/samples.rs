@@ -1,4 +1,4 @@
-//! Each sample is there once, at its time and with its weight.
+//! Tests that the joined profile has each sample once, with its time and weight.
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
@@ -6,7 +6,7 @@ use vouch_profile::join::{Source, join};
 use crate::common::{HERE, Process, joined, refused, rows, samples, since, track, value};
 
 #[test]
-fn a_method_of_two_processes_is_one_and_every_sample_is_there_once() {
+fn a_method_of_two_processes_is_one_function_and_each_sample_is_kept() {
     let web = Process::new("web.json.gz", 10).thread(
         "main",
         10,
@@ -36,17 +36,17 @@ fn a_method_of_two_processes_is_one_and_every_sample_is_there_once() {
     let told = &profile["meta"]["vouch"]["samples"];
     assert_eq!([&told["signals"], &told["proven"]], [11, 11]);
     assert_eq!(profile["meta"]["vouch"]["cpu_ms"], 20.0);
-    // The busiest with Java is selected, whichever stands first.
+    // The track of the profile with the most Java samples is selected, in any order of files.
     assert_eq!(profile["meta"]["initialSelectedThreads"][0], track(&profile, "20", "main"));
 }
 
 #[test]
-fn the_minutes_of_a_process_are_one_track_and_none_counts_twice() {
+fn recordings_of_one_process_become_one_track() {
     let minute = |file, from_ms| Process { from_ms, ..Process::new(file, 10) };
     let first =
         minute("1.json.gz", 0).thread("main", 10, &[(&["main"], 2)]).thread("old", 11, &[(&["run"], 1)]);
     let second = minute("2.json.gz", 1_000).thread("main", 10, &[(&["main", "late"], 3)]);
-    // In whatever order they are named.
+    // The order of the files does not matter.
     let (profile, joined) = joined(vec![second, first]);
     assert!(joined.gaps.is_empty(), "the second begins as the first ends: {:?}", joined.gaps);
     let times: Vec<u64> =
@@ -64,7 +64,7 @@ fn the_minutes_of_a_process_are_one_track_and_none_counts_twice() {
 }
 
 #[test]
-fn what_was_put_together_can_be_put_together_with_more_but_not_with_itself() {
+fn a_joined_profile_can_be_joined_again_but_not_with_itself() {
     let process = |file, pid| Process::new(file, pid).thread("main", u64::from(pid), &[(&["main"], 2)]);
     let all = |processes: Vec<Process>| join(processes.into_iter().map(Process::source).collect()).unwrap().0;
     let both =
@@ -77,7 +77,7 @@ fn what_was_put_together_can_be_put_together_with_more_but_not_with_itself() {
 }
 
 #[test]
-fn one_machine_has_one_clock_and_another_is_related_by_the_time_of_day() {
+fn profiles_of_another_machine_are_aligned_by_the_time_of_day() {
     let process = |file, pid, boot, booted_unix_ms| {
         Process { boot, booted_unix_ms, ..Process::new(file, pid) }.thread(
             "main",
@@ -85,26 +85,25 @@ fn one_machine_has_one_clock_and_another_is_related_by_the_time_of_day() {
             &[(&["main"], 1)],
         )
     };
-    // Its time of day was put right by a second in between, which changes nothing between its own
-    // processes.
+    // The machine's time of day was adjusted by a second, which must not move its processes.
     let (profile, joined_here) =
         joined(vec![process("a", 1, HERE, 5_000_000), process("b", 2, HERE, 5_001_000)]);
     let at = |profile: &Value, pid: &str| samples(profile, track(profile, pid, "main"))[0].0;
     assert_eq!([at(&profile, "1"), at(&profile, "2")], [1, 1]);
     assert!(joined_here.by_time_of_day.is_empty());
-    // Started two seconds earlier, so that the same moment has a later time on its clock.
+    // This machine was booted two seconds earlier, so its clock has later times.
     let (profile, joined_both) =
         joined(vec![process("a", 1, HERE, 5_000_000), process("b", 2, "there", 4_998_000)]);
     assert_eq!([at(&profile, "1"), at(&profile, "2")], [2_001, 1]);
     assert_eq!(profile["meta"]["startTime"], 4_998_000.0);
     assert_eq!(joined_both.by_time_of_day, ["b"]);
-    // Of an older Vouch's, nobody knows.
+    // The boot is unknown in a profile of an older Vouch.
     let (_, joined_old) = joined(vec![process("a", 1, HERE, 5_000_000), process("old", 2, "", 5_000_000)]);
     assert_eq!(joined_old.by_time_of_day, ["old"]);
 }
 
 #[test]
-fn weights_are_of_one_interval_or_it_is_refused() {
+fn intervals_must_be_multiples_of_the_shortest() {
     let process = |file, pid, interval_ms| {
         Process { interval_ms, ..Process::new(file, pid) }.thread("main", u64::from(pid), &[(&["main"], 2)])
     };
@@ -127,7 +126,7 @@ fn weights_are_of_one_interval_or_it_is_refused() {
 }
 
 #[test]
-fn files_that_overlap_with_none_before_them_are_named() {
+fn files_after_a_gap_are_reported() {
     let from = |file, pid: u32, from_ms| {
         Process { from_ms, ..Process::new(file, pid) }.thread("main", pid.into(), &[(&["main"], 2)])
     };

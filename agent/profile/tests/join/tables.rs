@@ -1,5 +1,4 @@
-//! What stands in the tables once, whichever process it is of: sources, graphs, refutations,
-//! contexts.
+//! Tests of the joined tables: sources, graphs, refutations and contexts.
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
@@ -8,8 +7,7 @@ use vouch_recording::{Category, Fate, Func, Refutation, Refuted, Sample, Unit};
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
 
-/// A process whose one method has this source, with this text, and whose heap was so full at two
-/// times.
+/// A process with one method from this source, and with a heap of these two sizes.
 fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u64; 2]) -> Source {
     let mut process = Process { from_ms, ..Process::new(file, pid) };
     let recording = &mut process.recording;
@@ -40,7 +38,7 @@ fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u6
 }
 
 #[test]
-fn a_source_is_one_with_its_text_or_without_and_two_texts_are_two() {
+fn sources_with_and_without_a_text_are_one_and_two_texts_are_two() {
     let with = |texts: [&str; 3]| {
         let all = (1..).zip(texts).map(|(pid, text)| with_source("a", pid, 0, text, [1, 2]));
         let (profile, _) = join(all.collect()).unwrap();
@@ -52,19 +50,19 @@ fn a_source_is_one_with_its_text_or_without_and_two_texts_are_two() {
 }
 
 #[test]
-fn the_heap_of_a_process_is_one_graph_and_what_a_group_spends() {
+fn a_process_has_one_heap_graph_and_one_graph_for_each_group() {
     let minutes = [(0, [100, 150]), (2_000, [30, 70])]
         .map(|(from_ms, heap)| with_source("a", 7, from_ms, "null", heap));
     let (profile, _) = join(minutes.into()).unwrap();
     let counters = &value(&profile)["counters"];
     assert_eq!(counters.as_array().unwrap().len(), 2);
-    // What it has grown by: 100, 150, 30, 70.
+    // The heap's sizes are 100, 150, 30 and 70. The graph has the differences.
     assert_eq!(counters[0]["samples"]["count"], serde_json::json!([100, 50, -120, 40]));
     assert_eq!(counters[0]["samples"]["length"], 4);
     assert_eq!(counters[1]["samples"]["count"], serde_json::json!([0, 1.5, 0, 1.5]), "each has begun anew");
 }
 
-/// A process with a refuted sample, whose refutation has this number there.
+/// A process with a refuted sample and this number for the refutation.
 fn with_refutation(file: &'static str, pid: u32, number: usize, found: &str) -> Process {
     let mut process = Process::new(file, pid).thread("main", pid.into(), &[(&["main"], 1)]);
     let recording = &mut process.recording;
@@ -93,7 +91,7 @@ fn with_refutation(file: &'static str, pid: u32, number: usize, found: &str) -> 
 }
 
 #[test]
-fn a_refutation_is_found_by_its_marker_and_the_same_one_is_one() {
+fn markers_have_the_new_number_of_a_refutation_and_equal_ones_share_it() {
     let (profile, _) = joined(vec![
         with_refutation("a", 1, 1, "Price.at"),
         with_refutation("b", 2, 3, "Price.at"),
@@ -117,7 +115,7 @@ fn a_refutation_is_found_by_its_marker_and_the_same_one_is_one() {
     assert_eq!(profile["meta"]["vouch"]["samples"]["refuted"], 3);
 }
 
-/// A process whose one sample is in a context of this class, with this value in its one field.
+/// A process with one sample, in a context of this class with this field.
 fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &str) -> Process {
     let mut process = Process::new(file, pid);
     let recording = &mut process.recording;
@@ -130,7 +128,7 @@ fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &st
 }
 
 #[test]
-fn contexts_of_all_are_in_one_table_and_shown_by_their_own_fields() {
+fn all_contexts_are_in_one_table_and_shown_with_their_fields() {
     let (profile, _) = joined(vec![
         in_context("a", 1, "Request", "user", "moe"),
         in_context("b", 2, "Query", "table", "cart"),

@@ -1,4 +1,4 @@
-//! Which processes and threads are one, and which have only the number or the name of another.
+//! Tests that equal processes and threads are joined, and that equal ids or names do not suffice.
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
@@ -6,7 +6,7 @@ use vouch_profile::join::{Source, join};
 use crate::common::{Process, joined, refused, samples, track, value};
 
 #[test]
-fn processes_of_one_number_are_told_apart_and_threads_too() {
+fn processes_and_threads_with_the_same_id_stay_separate() {
     let one = Process::new("a.json.gz", 1).thread("main", 1, &[(&["main"], 1)]);
     let other = Process { namespace: 2, ..Process::new("b.json.gz", 1) }.thread("main", 1, &[(&["main"], 2)]);
     let (profile, joined) = joined(vec![one, other]);
@@ -17,7 +17,7 @@ fn processes_of_one_number_are_told_apart_and_threads_too() {
 }
 
 #[test]
-fn a_thread_of_a_container_is_one_track_though_another_has_its_number() {
+fn a_container_thread_keeps_one_track_if_another_has_its_id() {
     let minute = |file, namespace, from_ms| {
         let process = Process { namespace, from_ms, ..Process::new(file, 1) };
         process.thread("main", 1, &[(&["main"], 2)]).source()
@@ -32,7 +32,7 @@ fn a_thread_of_a_container_is_one_track_though_another_has_its_number() {
 }
 
 #[test]
-fn flight_recorders_threads_of_one_name_stay_two_and_those_of_one_number_become_one() {
+fn flight_recorder_threads_are_joined_by_id_and_not_by_name() {
     let minute = |file, from_ms, tids: [&str; 2]| {
         let stacks: &[(&[&str], u64)] = &[(&["run"], 2)];
         let of = Process { from_ms, ..Process::new(file, 10) };
@@ -55,7 +55,7 @@ fn flight_recorders_threads_of_one_name_stay_two_and_those_of_one_number_become_
 }
 
 #[test]
-fn a_process_has_one_main_thread_and_an_older_vouchs_file_counts_once() {
+fn a_process_has_one_main_thread_and_an_old_file_counts_once() {
     let late = |file, tid, from_ms| {
         Process { from_ms, ..Process::new(file, 10) }.thread("main", tid, &[(&["main"], 1)])
     };
@@ -68,7 +68,7 @@ fn a_process_has_one_main_thread_and_an_older_vouchs_file_counts_once() {
     let old = |file| Process { boot: "", ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 1)]);
     let why = refused(vec![old("dump"), old("whole")]);
     assert!(why.contains("would count twice"), "{why}");
-    // Two containers of an older Vouch's.
+    // Two containers with profiles of an older Vouch.
     let (_, both) = joined(vec![old("one"), Process { from_ms: 3, ..old("other") }]);
     assert_eq!(both.processes.len(), 2);
 }
