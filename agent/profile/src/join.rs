@@ -12,9 +12,9 @@
 
 mod clock;
 mod contexts;
+mod conversion;
 mod head;
 mod markers;
-mod moving;
 mod opened;
 mod processes;
 mod schemas;
@@ -29,8 +29,8 @@ use crate::document::{Part, Wrong};
 
 use clock::Clock;
 use contexts::Contexts;
+use conversion::Conversion;
 use head::Head;
-use moving::Conversion;
 use opened::Opened;
 use processes::Processes;
 use schemas::Schemas;

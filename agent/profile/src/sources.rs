@@ -3,10 +3,10 @@
 //!
 //! A text of another version must never be added. Rejected files are reported.
 
-mod fits;
-mod shelves;
-mod told;
-mod wanted;
+mod embedded;
+mod matching;
+mod requested;
+mod search_path;
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use std::rc::Rc;
 
 use crate::document::{Part, Wrong};
 
-use fits::Misfit;
-use shelves::{Copy, SearchPath};
-pub use told::Embedded;
-use wanted::RequestedFile;
+pub use embedded::Embedded;
+use matching::Misfit;
+use requested::RequestedFile;
+use search_path::{Copy, SearchPath};
 
 /// The default limit for the bytes of all texts together.
 pub const DEFAULT_MAX_BYTES: u64 = 32 << 20;
@@ -41,9 +41,9 @@ struct Found<'a> {
 /// file that has a text already keeps it. At most `max_bytes` are added, to the files with the most
 /// time first.
 pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<Embedded, Wrong> {
-    let jdk = wanted::jdk(document)?;
+    let jdk = requested::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
-    let mut all = wanted::read(document, &shared)?;
+    let mut all = requested::read(document, &shared)?;
     all.sort_by(|one, other| other.weight.cmp(&one.weight).then_with(|| one.path.cmp(&other.path)));
     let mut sources: Part = shared.get("sources")?;
     let mut content: Vec<Option<Rc<str>>> = sources.get("content")?;
@@ -149,7 +149,7 @@ impl Copy<'_> {
     /// Reads the text and checks that it matches.
     fn matching(&self, requested: &RequestedFile, jdk: Option<&str>) -> Text {
         if let (Some(version), Some(jdk)) = (self.jdk, jdk)
-            && !fits::is_version(jdk, version)
+            && !matching::is_version(jdk, version)
         {
             let why = format!("{} is of JDK {version}, and the profile of {jdk}", self.location);
             return Err(Misfit { why, other_version: false });
@@ -157,7 +157,7 @@ impl Copy<'_> {
         let with_location = |why: String| format!("{}: {why}", self.location);
         let unread = |why: String| Misfit { why: with_location(why), other_version: false };
         let text = self.read(MAX_FILE_BYTES).map_err(unread)?;
-        match fits::misfit(&text, requested, self.in_its_package) {
+        match matching::misfit(&text, requested, self.in_its_package) {
             None => Ok(text.into()),
             Some(Misfit { why, other_version }) => Err(Misfit { why: with_location(why), other_version }),
         }

@@ -5,7 +5,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::join::clock::shifted;
-use crate::join::moving::Conversion;
+use crate::join::conversion::Conversion;
 
 /// Replaces the references in a marker's data by those of the joined profile.
 pub fn data(data: &RawValue, conversion: &mut Conversion<'_>) -> Result<Box<RawValue>, Wrong> {

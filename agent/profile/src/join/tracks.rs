@@ -10,8 +10,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::join::clock::shifted;
+use crate::join::conversion::Conversion;
 use crate::join::markers;
-use crate::join::moving::Conversion;
 use crate::join::processes::Name;
 use crate::join::tables::RowMap;
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::document::Part;
 use serde_json::{Value, json};
 
-use crate::sources::fits::is_version;
+use crate::sources::matching::is_version;
 use crate::sources::{DEFAULT_MAX_BYTES, Embedded, embed};
 
 /// A folder for one test, which is removed at the end of the test.

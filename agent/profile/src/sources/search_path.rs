@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use vouch_classes::archive::Listing;
 use walkdir::WalkDir;
 
-use crate::sources::wanted::RequestedFile;
+use crate::sources::requested::RequestedFile;
 
 /// The search checks at most this many files.
 const MAX_FILES: usize = 500_000;

@@ -3,7 +3,7 @@
 //! The package must be the same. Each line in which code ran must exist, and in Java it must not be
 //! empty or a `//` comment. If one of these cannot be checked, the text must not match by default.
 
-use crate::sources::wanted::RequestedFile;
+use crate::sources::requested::RequestedFile;
 
 /// The reason for rejecting a text.
 #[derive(Debug)]

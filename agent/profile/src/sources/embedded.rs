@@ -2,7 +2,7 @@
 //!
 //! Each file without a text must be counted in the result.
 
-use crate::sources::wanted::RequestedFile;
+use crate::sources::requested::RequestedFile;
 
 /// How many missing files the lines name.
 const MAX_NAMED: usize = 3;
