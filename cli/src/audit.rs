@@ -9,7 +9,7 @@ use std::io::{BufReader, IsTerminal, Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_audit::{Audit, Audited, Places, Progress, side_by_side};
+use vouch_audit::{Audit, Audited, ClassPaths, Progress, side_by_side};
 use vouch_report::Files;
 
 use crate::document::{self, Kind};
@@ -62,13 +62,13 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
     let first = files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let failed = |why: String| format!("{first} {why}");
     let outputs = Outputs::check(&how.out, how.report.as_deref(), files).map_err(failed)?;
-    let places = Places { classes: how.classes.clone(), jdk: how.jdk.clone(), exact: how.exact };
+    let paths = ClassPaths { classes: how.classes.clone(), jdk: how.jdk.clone(), exact: how.exact };
     if how.compare {
-        let one = |(file, read): (&PathBuf, &Read)| Ok::<_, String>(judged([(file, *read)], &places)?.report);
+        let one = |(file, read): (&PathBuf, &Read)| Ok::<_, String>(judged([(file, *read)], &paths)?.report);
         let reports = files.iter().zip(&read).map(one).collect::<Result<Vec<_>, _>>()?;
         return Ok(side_by_side(&reports));
     }
-    let audited = judged(files.iter().zip(read), &places)?;
+    let audited = judged(files.iter().zip(read), &paths)?;
     outputs
         .write_report(|to| serde_json::to_writer_pretty(to, &audited.report).map_err(Into::into))
         .map_err(failed)?;
@@ -144,7 +144,7 @@ fn alike(files: &[PathBuf], read: &[Read], how: &How) -> Result<(), String> {
 
 fn judged<'f>(
     files: impl IntoIterator<Item = (&'f PathBuf, Read)>,
-    places: &Places,
+    paths: &ClassPaths,
 ) -> Result<Audited, String> {
     let mut audit = Audit::default();
     for (file, read) in files {
@@ -159,7 +159,7 @@ fn judged<'f>(
         }
     }
     let mut shown = Shown::default();
-    audit.judge(places, |progress| shown.show("", progress))
+    audit.judge(paths, |progress| shown.show("", progress))
 }
 
 /// Opens each of the files in turn.

@@ -1,7 +1,7 @@
-//! What async-profiler was to sample, and how often, by its own settings.
+//! The settings that async-profiler writes into its files: what it sampled, and how often.
 //!
-//! It must never have for time what is counted, nor one clock for another: of what nobody can tell
-//! apart no clock is told.
+//! It must never take a count for time, or one clock for another. If samples of several clocks are
+//! mixed, the clock is unknown.
 
 use std::collections::BTreeSet;
 
@@ -9,72 +9,78 @@ use vouch_report::{Clock, grouped, shortened};
 
 use crate::kinds::{EXECUTION, WALL};
 
-/// Its intervals by CPU time and by the wall clock, unless it says others, or where nobody says
-/// anything.
-pub const CPU_NS: u64 = 10_000_000;
-pub const WALL_NS: u64 = 50_000_000;
-/// What it calls its clocks: those of CPU time,
-const BY_CPU_TIME: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
-/// and the other one.
-const BY_WALL: &str = "wall";
-/// No more of an event's name is told: it may be that of a method.
-const NAME: usize = 60;
-/// Nor of more events.
-const NAMES: usize = 3;
+/// async-profiler's default interval by CPU time, in nanoseconds.
+pub const DEFAULT_CPU_INTERVAL_NS: u64 = 10_000_000;
+/// async-profiler's default interval by wall-clock time, in nanoseconds.
+pub const DEFAULT_WALL_INTERVAL_NS: u64 = 50_000_000;
+/// Event names that mean CPU time.
+const CPU_CLOCKS: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
+/// The event name that means wall-clock time.
+const WALL_CLOCK: &str = "wall";
+/// Longer event names are shortened, since an event may have a method's name.
+const MAX_NAME_LENGTH: usize = 60;
+/// At most this many events are named.
+const MAX_NAMES: usize = 3;
 
-/// What its files have told.
+/// The settings of all files that were read.
 #[derive(Debug, Default)]
-pub struct Sampled {
-    /// What `jdk.ExecutionSample`s are of.
+pub struct AsyncProfilerSettings {
+    /// The events that `jdk.ExecutionSample` counts.
     events: BTreeSet<String>,
-    /// How many of what is no time there are to a sample, and whether that is not the same for all.
-    each: Option<u64>,
+    /// The number of counted events between two samples, for events that are not time.
+    events_per_sample: Option<u64>,
+    /// True if `events_per_sample` differs between files.
     is_uneven: bool,
-    /// What the chunk at hand has told, in whatever order.
+    /// The `event` setting of the current chunk. Settings may come in any order.
     event: Option<String>,
     interval: Option<u64>,
     wall: Option<u64>,
-    /// Those by the wall clock are among the others.
+    /// True if wall-clock samples have the same event kind as the others.
     is_mixed: bool,
 }
 
-/// The clock that it samples by, if this event of its is one.
+/// The clock that an event name means, if any.
 fn clock_of(event: &str) -> Option<Clock> {
     match event {
-        BY_WALL => Some(Clock::Wall),
-        event if BY_CPU_TIME.contains(&event) => Some(Clock::Cpu),
+        WALL_CLOCK => Some(Clock::Wall),
+        event if CPU_CLOCKS.contains(&event) => Some(Clock::Cpu),
         _ => None,
     }
 }
 
-/// What it says of an interval: 0 is the usual one.
-fn or_usual(ns: u64, usual_ns: u64) -> u64 {
-    if ns == 0 { usual_ns } else { ns }
+/// The interval of a setting, where 0 means the default.
+fn or_default_interval(ns: u64, default_ns: u64) -> u64 {
+    if ns == 0 { default_ns } else { ns }
 }
 
-impl Sampled {
-    /// Another chunk begins.
-    pub fn chunk(&mut self) {
+impl AsyncProfilerSettings {
+    /// Forgets the settings of the chunk before.
+    pub fn start_chunk(&mut self) {
         (self.event, self.interval, self.wall, self.is_mixed) = (None, None, None, false);
     }
 
-    /// Takes one of its settings; gives how often there is a sample of which kind, as far as that
-    /// is known now. `apart` tells whether samples by the wall clock are events of their own: until
-    /// version 4 they never were.
-    pub fn setting(&mut self, name: &str, value: &str, apart: impl Fn() -> bool) -> Vec<(&'static str, u64)> {
+    /// Adds a setting, and returns the sampling periods that are known now, by event kind.
+    /// `wall_has_own_event` says whether wall-clock samples have their own event kind, which they
+    /// have since version 4.
+    pub fn add_setting(
+        &mut self,
+        name: &str,
+        value: &str,
+        wall_has_own_event: impl Fn() -> bool,
+    ) -> Vec<(&'static str, u64)> {
         let number: Option<u64> = value.parse().ok();
         match name {
             "event" => self.event = Some(value.to_owned()),
             "interval" => self.interval = number,
-            "wall" => (self.wall, self.is_mixed) = (number, self.is_mixed || !apart()),
+            "wall" => (self.wall, self.is_mixed) = (number, self.is_mixed || !wall_has_own_event()),
             "nobatch" => self.is_mixed |= value == "true",
             _ => return Vec::new(),
         }
         let mut periods = Vec::new();
-        if let Some(ns) = self.wall.map(|ns| or_usual(ns, WALL_NS)) {
+        if let Some(ns) = self.wall.map(|ns| or_default_interval(ns, DEFAULT_WALL_INTERVAL_NS)) {
             periods.push((WALL, ns));
             if self.is_mixed {
-                self.events.insert(BY_WALL.to_owned());
+                self.events.insert(WALL_CLOCK.to_owned());
                 periods.push((EXECUTION, ns));
             }
         }
@@ -82,48 +88,53 @@ impl Sampled {
         self.events.insert(event.clone());
         let Some(interval) = self.interval else { return periods };
         match clock_of(event) {
-            Some(Clock::Cpu) => periods.push((EXECUTION, or_usual(interval, CPU_NS))),
-            // Which of the two they are depends on `nobatch`, of which it does not tell then.
+            Some(Clock::Cpu) => {
+                periods.push((EXECUTION, or_default_interval(interval, DEFAULT_CPU_INTERVAL_NS)))
+            }
+            // The kind of these samples depends on `nobatch`, which is not written in this case.
             Some(Clock::Wall) => {
-                periods.extend([EXECUTION, WALL].map(|kind| (kind, or_usual(interval, WALL_NS))));
+                periods.extend(
+                    [EXECUTION, WALL]
+                        .map(|kind| (kind, or_default_interval(interval, DEFAULT_WALL_INTERVAL_NS))),
+                );
             }
             None => {
-                self.is_uneven |= self.each.is_some_and(|known| known != interval);
-                self.each = Some(interval);
+                self.is_uneven |= self.events_per_sample.is_some_and(|known| known != interval);
+                self.events_per_sample = Some(interval);
             }
         }
         periods
     }
 
-    /// True if it was async-profiler's.
-    pub fn is_told(&self) -> bool {
+    /// True if the files have settings of async-profiler.
+    pub fn is_async_profiler(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// By which clock its samples are; none: by several of which nobody can tell which sample is by
-    /// which, by what is no time, or nothing is told.
+    /// The clock of `jdk.ExecutionSample`. It is `None` if there are several clocks, a counted
+    /// event, or no settings.
     pub fn clock(&self) -> Option<Clock> {
         let mut clocks = self.events.iter().map(|event| clock_of(event));
         let first = clocks.next()??;
         clocks.all(|clock| clock == Some(first)).then_some(first)
     }
 
-    /// What they count, if it is no time: the event that they were taken by, or several of which
-    /// nobody can tell which sample is by which.
+    /// The event that samples count, if it is not time. Mixed events are all named, since their
+    /// samples cannot be distinguished.
     pub fn event(&self) -> Option<String> {
         self.events.iter().any(|event| clock_of(event).is_none()).then(|| {
             let mut names: Vec<String> =
-                self.events.iter().take(NAMES).map(|event| shortened(event, NAME)).collect();
-            names.extend((self.events.len() > NAMES).then(|| "others".to_owned()));
+                self.events.iter().take(MAX_NAMES).map(|event| shortened(event, MAX_NAME_LENGTH)).collect();
+            names.extend((self.events.len() > MAX_NAMES).then(|| "others".to_owned()));
             names.join(" and ")
         })
     }
 
-    /// That they count no time, if so.
-    pub fn counts_no_time(&self) -> Option<String> {
+    /// Returns a note if samples count no time.
+    pub fn no_time_note(&self) -> Option<String> {
         let event = self.event()?;
         let is_one = self.events.len() == 1 && !self.is_uneven;
-        let each = self.each.filter(|each| is_one && *each > 1);
+        let each = self.events_per_sample.filter(|each| is_one && *each > 1);
         let each = each.map_or_else(String::new, |each| format!(", one for each {}", grouped(each)));
         Some(format!(
             "samples {EXECUTION} are of {event}{each}, and of no time: they are counted, and shares are of their number"
@@ -137,49 +148,51 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Of files one after another, each with its settings: the clock of their samples, and of each
-    /// kind the periods in milliseconds.
-    fn told(files: &[&[(&str, &str)]], apart: bool) -> (Option<Clock>, Vec<u64>, Vec<u64>) {
-        let (mut sampled, mut all) = (Sampled::default(), BTreeSet::new());
-        for settings in files {
-            sampled.chunk();
-            for (name, value) in *settings {
-                all.extend(sampled.setting(name, value, || apart));
+    /// The clock of the samples of several files, with the periods of both kinds in milliseconds.
+    fn clock_and_periods(
+        files: &[&[(&str, &str)]],
+        wall_has_own_event: bool,
+    ) -> (Option<Clock>, Vec<u64>, Vec<u64>) {
+        let (mut settings, mut all) = (AsyncProfilerSettings::default(), BTreeSet::new());
+        for file in files {
+            settings.start_chunk();
+            for (name, value) in *file {
+                all.extend(settings.add_setting(name, value, || wall_has_own_event));
             }
         }
         let of = |wanted| all.iter().filter(|(kind, _)| *kind == wanted).map(|(_, ns)| ns / MS).collect();
-        (sampled.clock(), of(EXECUTION), of(WALL))
+        (settings.clock(), of(EXECUTION), of(WALL))
     }
 
     #[test]
-    fn each_file_tells_of_its_own_samples_in_any_order() {
+    fn each_file_has_its_own_settings_in_any_order() {
         let (cpu, wall) = (Some(Clock::Cpu), Some(Clock::Wall));
         let by_cpu = &[("event", "cpu"), ("interval", "0")][..];
         let by_wall = &[("interval", "0"), ("event", "wall")][..];
-        assert_eq!(told(&[by_cpu], true), (cpu, vec![10], vec![]));
-        assert_eq!(told(&[by_wall], true), (wall, vec![50], vec![50]));
+        assert_eq!(clock_and_periods(&[by_cpu], true), (cpu, vec![10], vec![]));
+        assert_eq!(clock_and_periods(&[by_wall], true), (wall, vec![50], vec![50]));
         for files in [[by_cpu, by_wall], [by_wall, by_cpu]] {
-            assert_eq!(told(&files, true), (None, vec![10, 50], vec![50]));
+            assert_eq!(clock_and_periods(&files, true), (None, vec![10, 50], vec![50]));
         }
         let both = &[("event", "cpu"), ("interval", "5000000"), ("wall", "30000000"), ("nobatch", "false")];
-        assert_eq!(told(&[both], true), (cpu, vec![5], vec![30]));
-        assert_eq!(told(&[both], false), (None, vec![5, 30], vec![30]), "of an older version");
+        assert_eq!(clock_and_periods(&[both], true), (cpu, vec![5], vec![30]));
+        assert_eq!(clock_and_periods(&[both], false), (None, vec![5, 30], vec![30]), "of an older version");
         let mixed = &[("nobatch", "true"), ("wall", "30000000"), ("event", "")];
-        assert_eq!(told(&[mixed], true), (wall, vec![30], vec![30]));
-        assert_eq!(told(&[&[("event", "cpu"), ("wall", "-1")]], false), (cpu, vec![], vec![]));
+        assert_eq!(clock_and_periods(&[mixed], true), (wall, vec![30], vec![30]));
+        assert_eq!(clock_and_periods(&[&[("event", "cpu"), ("wall", "-1")]], false), (cpu, vec![], vec![]));
     }
 
     #[test]
-    fn one_stands_for_so_many_where_all_do() {
+    fn events_per_sample_are_named_only_if_all_files_agree() {
         let of = |intervals: &[&str]| {
-            let mut sampled = Sampled::default();
+            let mut settings = AsyncProfilerSettings::default();
             for interval in intervals {
-                sampled.chunk();
+                settings.start_chunk();
                 for (name, value) in [("event", "cache-misses"), ("interval", interval)] {
-                    assert_eq!(sampled.setting(name, value, || true), []);
+                    assert_eq!(settings.add_setting(name, value, || true), []);
                 }
             }
-            sampled.counts_no_time().unwrap()
+            settings.no_time_note().unwrap()
         };
         assert!(of(&["1000", "1000"]).contains("cache-misses, one for each 1,000, and"));
         assert!(of(&["1000", "5000"]).contains("cache-misses, and"));

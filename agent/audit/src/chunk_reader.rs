@@ -1,25 +1,26 @@
-//! Goes through a recording's chunks, and takes from their events the stacks with what they are of.
+//! Reads the events of a chunk, and puts their stacks and threads into the index.
 //!
-//! It must never believe a stack more than the recording does: what that says is cut, or failed,
-//! stays so.
+//! It must never trust a stack more than the recording does. A stack that the recorder calls
+//! truncated or failed stays so.
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Table, Type, Value};
 use vouch_sample::{ENTRY, NATIVE};
 
-use crate::cpu_time::{Cpu, Tells};
+use crate::cpu_time::{CpuEvent, CpuTimes};
 use crate::index::{
-    End, KindId, Method, MethodId, Node, NodeId, Place, PlaceId, ReasonId, Seen, Stack, Thread, ThreadId,
+    CodeLocation, KindId, LocationId, Method, MethodId, Node, NodeId, ReasonId, RecordingIndex, Stack,
+    StackEnd, Thread, ThreadId,
 };
 use crate::jfr_names;
 use crate::kinds;
-use crate::pseudo_frames::{Foreign, meaning};
-use crate::run_info::Told;
-use crate::stack_builder::{Climb, Foot};
+use crate::pseudo_frames::{PseudoFrame, classify};
+use crate::run_info::RunInfo;
+use crate::stack_builder::{BuiltStack, StackBuilder};
 
-/// The kinds of whose stacks Flight Recorder leaves some methods out, wherever they stand, from JDK
-/// 22 on (`jdk.jfr.events.StackFilter`): the recording does not say so.
-const FILTERED: [&str; 11] = [
+/// Event kinds from whose stacks Flight Recorder removes some methods, from JDK 22 on
+/// (`jdk.jfr.events.StackFilter`). The recording does not say so.
+const FILTERED_KINDS: [&str; 11] = [
     "jdk.FileForce",
     "jdk.FinalFieldMutation",
     "jdk.FileRead",
@@ -32,106 +33,109 @@ const FILTERED: [&str; 11] = [
     "jdk.ThreadSleep",
     "jdk.TLSHandshake",
 ];
-/// A deeper stack is none.
-const DEEPEST: usize = 100_000;
-/// In the place of a stack where a sampler says that it has none.
-const FAILED: &str = "failed";
-/// In its place where the recording refers to one that it does not have.
-const LOST: &str = "stack_not_in_the_recording";
-/// In its place where there are native frames alone, and not all of them.
-const FOREIGN: &str = "native_frames_alone";
+/// Frames beyond this depth are not read, and the stack counts as truncated.
+const MAX_DEPTH: usize = 100_000;
+/// The reason for a sample without any stack.
+const NO_STACK: &str = "failed";
+/// The reason for a reference to a stack that the recording does not contain.
+const MISSING_STACK: &str = "stack_not_in_the_recording";
+/// The reason for a Java thread's stack that has only native frames and does not reach the thread's
+/// start.
+const NATIVE_ONLY: &str = "native_frames_alone";
 
-/// An event with a stack.
+/// An event with its thread and its stack.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct StackEvent {
     pub kind: KindId,
     pub thread: ThreadId,
     pub stack: Stack,
-    /// For so many events it stands.
+    /// The number of samples that this event represents.
     pub events: u64,
-    /// When it began, since 1970, and how long it took, if the recording is read for that.
+    /// The event's start, in nanoseconds since 1970. It is read only in the second pass.
     pub unix_ns: i64,
+    /// The event's duration in nanoseconds. It is read only in the second pass.
     pub took_ns: u64,
-    /// Of a sample that says so: what it stands for.
+    /// The time that this sample represents, if it says so itself.
     pub period_ns: Option<u64>,
 }
 
-/// The fields of a kind that matter, in the order in which they stand.
+/// The fields of an event kind that are read, as rows in the order of the event.
 #[derive(Debug)]
-struct Fields {
+struct EventFields {
     kind: KindId,
     rows: Vec<usize>,
-    /// Where among these.
+    /// The position of the stack among `rows`.
     stack: usize,
     thread: Option<usize>,
     count: Option<usize>,
     period: Option<usize>,
-    /// Where among all: when it was, and how long it took.
+    /// The row of the start time among all fields.
     began: Option<usize>,
+    /// The row of the duration among all fields.
     took: Option<usize>,
     filtered: bool,
-    /// What it says besides.
-    tells: Option<Tells>,
+    /// The CPU time that these events describe besides their stack.
+    cpu_event: Option<CpuEvent>,
 }
 
-/// What is to be had of the events of a kind.
+/// How the events of a kind are used.
 #[derive(Debug)]
-enum Role {
-    Stacks(Fields),
-    /// They say something of a thread's CPU time,
-    Cpu(Tells),
-    /// or of the run.
-    Tells,
+enum EventRole {
+    Stacks(EventFields),
+    /// They describe a thread's CPU time.
+    Cpu(CpuEvent),
+    /// They have facts about the run.
+    RunInfo,
     None,
 }
 
-/// What is known of a chunk's constants.
+/// Reads one chunk, and caches what its constants mean.
 #[derive(Debug)]
-pub struct Reading<'c, 's> {
+pub struct ChunkReader<'c, 's> {
     chunk: &'c Chunk,
-    /// A stack of so many frames was cut.
-    deepest: usize,
-    seen: &'s mut Seen,
-    told: &'s mut Told,
-    cpu: Option<&'s mut Cpu>,
-    kinds: HashMap<i64, Role>,
-    stacks: HashMap<(i64, i64, bool), Option<Foot>>,
-    methods: HashMap<(i64, i64), Known>,
+    /// A stack of this many frames counts as truncated.
+    depth_limit: usize,
+    index: &'s mut RecordingIndex,
+    run_info: &'s mut RunInfo,
+    cpu: Option<&'s mut CpuTimes>,
+    kinds: HashMap<i64, EventRole>,
+    stacks: HashMap<(i64, i64, bool), Option<BuiltStack>>,
+    methods: HashMap<(i64, i64), FrameKind>,
     threads: HashMap<(i64, i64), (ThreadId, bool)>,
-    /// Where the frames of a stack are, by its type.
+    /// The layout of the frames in a stack, by the stack's type.
     tables: HashMap<i64, Option<Table<3>>>,
-    nodes: HashMap<Step, NodeId>,
-    /// Those of the stack at hand.
+    nodes: HashMap<NodeKey, NodeId>,
+    /// A buffer for the frames of the current stack.
     frames: Vec<[i64; 3]>,
 }
 
-/// A frame's method, as far as it is one; else what stands there.
+/// The meaning of a frame: a Java method, a failure, or another pseudo frame.
 #[derive(Debug, Clone, Copy)]
-enum Known {
+enum FrameKind {
     Java(MethodId),
-    /// What the recorder calls it.
+    /// The walk failed; the reason has the recorder's words.
     Failed(ReasonId),
-    Foreign(Foreign),
+    Pseudo(PseudoFrame),
 }
 
-/// A frame under another, as the chunk has it, and how it is shown there.
-type Step = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
+/// The key of a node: caller, method, line and bci, whether it is filtered, whether there is a gap.
+type NodeKey = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
 
-impl<'c, 's> Reading<'c, 's> {
-    /// Without `cpu` it is read once more, for when events were; what they tell of the run is
-    /// known.
+impl<'c, 's> ChunkReader<'c, 's> {
+    /// Creates a reader. Without `cpu` this is the second pass: it reads times, and skips facts
+    /// about the run.
     pub fn new(
         chunk: &'c Chunk,
-        deepest: Option<usize>,
-        seen: &'s mut Seen,
-        told: &'s mut Told,
-        cpu: Option<&'s mut Cpu>,
+        depth_limit: Option<usize>,
+        index: &'s mut RecordingIndex,
+        run_info: &'s mut RunInfo,
+        cpu: Option<&'s mut CpuTimes>,
     ) -> Self {
         Self {
             chunk,
-            deepest: deepest.unwrap_or(usize::MAX),
-            seen,
-            told,
+            depth_limit: depth_limit.unwrap_or(usize::MAX),
+            index,
+            run_info,
             cpu,
             kinds: HashMap::new(),
             stacks: HashMap::new(),
@@ -143,79 +147,92 @@ impl<'c, 's> Reading<'c, 's> {
         }
     }
 
-    /// Takes an event in, and passes on what there is of it if it has a stack. False: its own bytes
-    /// cannot be read.
-    pub fn event(&mut self, event: &Event<'_>, take: impl FnOnce(&mut Seen, &mut Told, Moment)) -> bool {
-        let (seen, first) = (&mut *self.seen, self.cpu.is_some());
+    /// Reads an event, and passes it to `take` if it has a stack. Returns false if its bytes cannot
+    /// be read.
+    pub fn read_event(
+        &mut self,
+        event: &Event<'_>,
+        take: impl FnOnce(&mut RecordingIndex, &mut RunInfo, StackEvent),
+    ) -> bool {
+        let (index, first) = (&mut *self.index, self.cpu.is_some());
         let role = self.kinds.entry(event.kind.id).or_insert_with(|| {
-            let tells = Tells::of(event.kind).filter(|_| first);
-            // Up to JDK 17 some of these have a field for a stack, in which there is none.
-            if Told::tells(&event.kind.name) {
-                return if first { Role::Tells } else { Role::None };
+            let cpu_event = CpuEvent::from_type(event.kind).filter(|_| first);
+            // Up to JDK 17 some of these events have a field for a stack that is always empty.
+            if RunInfo::is_about_run(&event.kind.name) {
+                return if first { EventRole::RunInfo } else { EventRole::None };
             }
-            match (Fields::of(event.kind, seen), tells) {
-                (Some(fields), tells) => Role::Stacks(Fields { tells, ..fields }),
-                (None, Some(tells)) => Role::Cpu(tells),
-                (None, None) => Role::None,
+            match (EventFields::from_type(event.kind, index), cpu_event) {
+                (Some(fields), cpu_event) => EventRole::Stacks(EventFields { cpu_event, ..fields }),
+                (None, Some(cpu_event)) => EventRole::Cpu(cpu_event),
+                (None, None) => EventRole::None,
             }
         });
         let fields = match role {
-            Role::Stacks(fields) => fields,
-            Role::Cpu(tells) => {
-                let tells = *tells;
-                return self.tells_of_cpu(tells, event);
+            EventRole::Stacks(fields) => fields,
+            EventRole::Cpu(cpu_event) => {
+                let cpu_event = *cpu_event;
+                return self.read_cpu_event(cpu_event, event);
             }
-            Role::Tells => return self.told.event(self.chunk, event, seen),
-            Role::None => return true,
+            EventRole::RunInfo => return self.run_info.add_event(self.chunk, event, index),
+            EventRole::None => return true,
         };
         let Ok(values) = event.some(&fields.rows) else { return false };
         let chunk = self.chunk;
-        // They stand among those that are wanted, in the same order.
+        // Values come in the order of the requested rows.
         let field = |at: usize| (&event.kind.fields[fields.rows[at]], &values[at]);
         let period = fields.period.map(field);
         let period_ns = period.and_then(|(field, value)| chunk.lasted_ns(field, value));
         let (unix_ns, took_ns) = if first { (0, 0) } else { fields.time(chunk, event) };
-        let Fields { kind, count, filtered, tells, .. } = *fields;
+        let EventFields { kind, count, filtered, cpu_event, .. } = *fields;
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
-        if let Some(tells) = tells {
-            self.tells_of_cpu(tells, event);
+        if let Some(cpu_event) = cpu_event {
+            self.read_cpu_event(cpu_event, event);
         }
         let (thread, is_java) = self.thread(thread.as_ref());
         let events = count.and_then(|row| {
             if let Value::Whole(count) = values[row] { u64::try_from(count).ok() } else { None }
         });
-        let foot = self.stack(&stack, filtered);
-        let samples = self.seen.kinds[kind.row()].samples;
-        // 0 is none.
-        let is_lost = foot.is_none() && matches!(stack, Value::Constant(_, 1..));
-        let stack = match foot {
-            Some(Foot { leaf: None, end: End::Outside }) | None if !samples && !is_lost => return true,
-            // Of a thread of Java's native frames are a stack only from its beginning on.
-            Some(Foot { leaf: None, end: End::Whole }) if is_java => {
-                Stack { leaf: None, end: End::None(self.seen.reason(FOREIGN)) }
+        let built = self.stack(&stack, filtered);
+        let samples = self.index.kinds[kind.row()].samples;
+        // A reference to constant 0 means that there is no stack.
+        let is_lost = built.is_none() && matches!(stack, Value::Constant(_, 1..));
+        let stack = match built {
+            Some(BuiltStack { leaf: None, end: StackEnd::Outside }) | None if !samples && !is_lost => {
+                return true;
             }
-            Some(Foot { leaf: None, end: End::Whole }) => Stack { leaf: None, end: End::Outside },
-            Some(Foot { leaf, end }) => Stack { leaf, end },
+            // Native frames alone are a complete stack of a Java thread only if they reach the
+            // thread's start.
+            Some(BuiltStack { leaf: None, end: StackEnd::Complete }) if is_java => {
+                Stack { leaf: None, end: StackEnd::Missing(self.index.reason_id(NATIVE_ONLY)) }
+            }
+            Some(BuiltStack { leaf: None, end: StackEnd::Complete }) => {
+                Stack { leaf: None, end: StackEnd::Outside }
+            }
+            Some(BuiltStack { leaf, end }) => Stack { leaf, end },
             None => {
-                let why = if is_lost { LOST } else { FAILED };
-                Stack { leaf: None, end: End::None(self.seen.reason(why)) }
+                let why = if is_lost { MISSING_STACK } else { NO_STACK };
+                Stack { leaf: None, end: StackEnd::Missing(self.index.reason_id(why)) }
             }
         };
         let events = events.unwrap_or(1);
         if let Some(cpu) = &mut self.cpu {
-            cpu.sample(thread, period_ns, events);
+            cpu.add_sample(thread, period_ns, events);
         }
-        take(self.seen, self.told, Moment { kind, thread, stack, events, unix_ns, took_ns, period_ns });
+        take(
+            self.index,
+            self.run_info,
+            StackEvent { kind, thread, stack, events, unix_ns, took_ns, period_ns },
+        );
         true
     }
 
-    /// Takes in what an event tells of the CPU time of a thread.
-    fn tells_of_cpu(&mut self, tells: Tells, event: &Event<'_>) -> bool {
-        let Some(row) = event.kind.field(tells.thread()) else { return true };
+    /// Adds what an event says about a thread's CPU time.
+    fn read_cpu_event(&mut self, cpu_event: CpuEvent, event: &Event<'_>) -> bool {
+        let Some(row) = event.kind.field(cpu_event.thread_field()) else { return true };
         let Ok(values) = event.some(&[row]) else { return false };
         let (thread, _) = self.thread(values.first());
         let chunk = self.chunk;
-        self.cpu.as_mut().is_none_or(|cpu| cpu.event(tells, chunk, event, thread))
+        self.cpu.as_mut().is_none_or(|cpu| cpu.add_event(cpu_event, chunk, event, thread))
     }
 
     fn thread(&mut self, value: Option<&Value>) -> (ThreadId, bool) {
@@ -227,16 +244,16 @@ impl<'c, 's> Reading<'c, 's> {
         let object = value.map(|value| self.chunk.resolve(value));
         let thread = object.and_then(|object| jfr_names::thread(self.chunk, &object));
         let (name, tid, number) = thread.unwrap_or_else(|| (jfr_names::NO_THREAD.to_owned(), 0, 0));
-        let thread = Thread { name: self.seen.text(&name), tid, number };
-        let (row, _) = self.seen.threads.insert_full(thread);
-        let known = (ThreadId::of(row), number != 0 || name == jfr_names::VIRTUAL);
+        let thread = Thread { name: self.index.intern(&name), tid, number };
+        let (row, _) = self.index.threads.insert_full(thread);
+        let known = (ThreadId::from_row(row), number != 0 || name == jfr_names::VIRTUAL_THREADS);
         if let Some(key) = key {
             self.threads.insert(key, known);
         }
         known
     }
 
-    fn stack(&mut self, value: &Value, filtered: bool) -> Option<Foot> {
+    fn stack(&mut self, value: &Value, filtered: bool) -> Option<BuiltStack> {
         let key = if let Value::Constant(type_id, index) = value {
             Some((*type_id, *index, filtered))
         } else {
@@ -245,14 +262,14 @@ impl<'c, 's> Reading<'c, 's> {
         if let Some(known) = key.and_then(|key| self.stacks.get(&key)) {
             return *known;
         }
-        let foot = self.read_stack(value, filtered);
+        let built = self.read_stack(value, filtered);
         if let Some(key) = key {
-            self.stacks.insert(key, foot);
+            self.stacks.insert(key, built);
         }
-        foot
+        built
     }
 
-    fn read_stack(&mut self, value: &Value, filtered: bool) -> Option<Foot> {
+    fn read_stack(&mut self, value: &Value, filtered: bool) -> Option<BuiltStack> {
         let Value::Constant(type_id, index) = *value else { return None };
         let chunk = self.chunk;
         let table = *self.tables.entry(type_id).or_insert_with(|| {
@@ -260,59 +277,66 @@ impl<'c, 's> Reading<'c, 's> {
         });
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
-        let foot = table.and_then(|table| {
-            let (cut, count) = chunk.rows(&table, index, DEEPEST, &mut frames)?;
-            // (async-profiler cuts at its own limit, and does not say so.)
-            let cut = cut || count > DEEPEST || count >= self.deepest;
-            self.foot(table.constants(0)?, &frames, cut, filtered)
+        let built = table.and_then(|table| {
+            let (cut, count) = chunk.rows(&table, index, MAX_DEPTH, &mut frames)?;
+            // (async-profiler cuts at its own limit, and does not mark the stack as truncated.)
+            let cut = cut || count > MAX_DEPTH || count >= self.depth_limit;
+            self.build_stack(table.constants(0)?, &frames, cut, filtered)
         });
         self.frames = frames;
-        foot
+        built
     }
 
-    /// The stack of these frames, the innermost first: method, line, bci.
-    fn foot(&mut self, methods: i64, frames: &[[i64; 3]], cut: bool, filtered: bool) -> Option<Foot> {
-        let mut climb = Climb::default();
+    /// Builds a stack from frames of method, line and bci, innermost first.
+    fn build_stack(
+        &mut self,
+        methods: i64,
+        frames: &[[i64; 3]],
+        cut: bool,
+        filtered: bool,
+    ) -> Option<BuiltStack> {
+        let mut builder = StackBuilder::default();
         for frame in frames.iter().rev() {
             match self.method(methods, frame[0]) {
-                Known::Java(method) => {
-                    let Self { seen, nodes, .. } = self;
-                    climb.java(seen, |seen, above, gap| {
-                        let step = (above, method, [frame[1], frame[2]], filtered, gap);
-                        *nodes.entry(step).or_insert_with(|| node(seen, step))
+                FrameKind::Java(method) => {
+                    let Self { index, nodes, .. } = self;
+                    builder.add_method(index, |index, caller, gap| {
+                        let key = (caller, method, [frame[1], frame[2]], filtered, gap);
+                        *nodes.entry(key).or_insert_with(|| node(index, key))
                     });
                 }
-                Known::Failed(why) => climb.failed(why),
-                Known::Foreign(what) => climb.foreign(what),
+                FrameKind::Failed(why) => builder.add_failure(why),
+                FrameKind::Pseudo(what) => builder.add_pseudo_frame(what),
             }
         }
-        climb.foot(self.seen, frames.is_empty(), cut)
+        builder.finish(self.index, frames.is_empty(), cut)
     }
 
-    fn method(&mut self, type_id: i64, index: i64) -> Known {
+    fn method(&mut self, type_id: i64, index: i64) -> FrameKind {
         if let Some(known) = self.methods.get(&(type_id, index)) {
             return *known;
         }
         let known = self.read_method(type_id, index);
-        let known = known.unwrap_or(Known::Foreign(Foreign::Unnamed));
+        let known = known.unwrap_or(FrameKind::Pseudo(PseudoFrame::UnknownMethod));
         self.methods.insert((type_id, index), known);
         known
     }
 
-    fn read_method(&mut self, type_id: i64, index: i64) -> Option<Known> {
+    fn read_method(&mut self, type_id: i64, index: i64) -> Option<FrameKind> {
         let constant = Value::Constant(type_id, index);
         let Value::Object(type_id, values) = self.chunk.resolve(&constant) else { return None };
-        let of = self.chunk.type_of(type_id)?;
-        let name = jfr_names::text(self.chunk, values.get(of.field("name")?)?)?;
-        let descriptor = of.field("descriptor").and_then(|row| jfr_names::text(self.chunk, values.get(row)?));
-        let class = of.field("type").and_then(|row| jfr_names::class(self.chunk, values.get(row)?));
+        let object_type = self.chunk.type_of(type_id)?;
+        let name = jfr_names::text(self.chunk, values.get(object_type.field("name")?)?)?;
+        let descriptor =
+            object_type.field("descriptor").and_then(|row| jfr_names::text(self.chunk, values.get(row)?));
+        let class = object_type.field("type").and_then(|row| jfr_names::class(self.chunk, values.get(row)?));
         let (class, loader) = class.unwrap_or_default();
-        let modifiers = of.whole(&values, "modifiers").unwrap_or(0);
+        let modifiers = object_type.whole(&values, "modifiers").unwrap_or(0);
         let descriptor = descriptor?;
         if !jfr_names::is_descriptor(&descriptor) {
-            return Some(match meaning(&class, &name) {
-                Foreign::Failed => Known::Failed(self.seen.reason(&name)),
-                foreign => Known::Foreign(foreign),
+            return Some(match classify(&class, &name) {
+                PseudoFrame::WalkFailed => FrameKind::Failed(self.index.reason_id(&name)),
+                other => FrameKind::Pseudo(other),
             });
         }
         if class.is_empty() {
@@ -320,65 +344,67 @@ impl<'c, 's> Reading<'c, 's> {
         }
         let (class, hidden) = jfr_names::without_hidden_parts(&class);
         let method = Method {
-            class: self.seen.text(&class),
+            class: self.index.intern(&class),
             hidden,
-            loader: self.seen.text(&loader),
-            name: self.seen.text(&name),
-            descriptor: self.seen.text(&descriptor),
+            loader: self.index.intern(&loader),
+            name: self.index.intern(&name),
+            descriptor: self.index.intern(&descriptor),
             is_static: modifiers & 0x8 != 0,
             is_native: modifiers & 0x100 != 0,
         };
-        let (row, _) = self.seen.methods.insert_full(method);
-        Some(Known::Java(MethodId::of(row)))
+        let (row, _) = self.index.methods.insert_full(method);
+        Some(FrameKind::Java(MethodId::from_row(row)))
     }
 }
 
-/// The node of a frame under another: most frames of a chunk stand in many of its stacks.
-fn node(seen: &mut Seen, (above, method, [line, bci], filtered, gap): Step) -> NodeId {
+/// Adds the node of a frame to the index. The caller caches it, since most frames of a chunk are in
+/// many stacks.
+fn node(index: &mut RecordingIndex, (caller, method, [line, bci], filtered, gap): NodeKey) -> NodeId {
     let bci = match i32::try_from(bci) {
-        // Recorders write 0, or nothing, for a native method.
-        _ if seen.method(method).is_native => NATIVE,
+        // Recorders write 0 or nothing as the bci of a native method.
+        _ if index.method(method).is_native => NATIVE,
         Ok(bci) if bci >= 0 => bci,
         _ => ENTRY,
     };
     let line = u16::try_from(line).unwrap_or(0);
-    let (place, _) = seen.places.insert_full(Place { method, bci, line });
-    let (node, _) = seen.nodes.insert_full(Node { above, place: PlaceId::of(place), filtered, gap });
-    NodeId::of(node)
+    let (location, _) = index.locations.insert_full(CodeLocation { method, bci, line });
+    let (node, _) =
+        index.nodes.insert_full(Node { caller, location: LocationId::from_row(location), filtered, gap });
+    NodeId::from_row(node)
 }
 
-impl Fields {
-    /// None: its events have no stack.
-    fn of(kind: &Type, seen: &mut Seen) -> Option<Self> {
+impl EventFields {
+    /// Finds the fields of an event type; `None` if its events have no stack.
+    fn from_type(kind: &Type, index: &mut RecordingIndex) -> Option<Self> {
         let stack = kind.field("stackTrace")?;
-        // Of a thread that begins the stack is that of the thread which has begun it.
+        // The stack of a thread start is that of the parent thread.
         let thread = kind
             .field("parentThread")
             .or_else(|| kind.field("sampledThread"))
             .or_else(|| kind.field("eventThread"));
         let samples = kinds::is_sample(&kind.name);
-        // A thread that did nothing was looked at so often.
+        // A wall-clock sample of an idle thread counts several samples at once.
         let count = kind.field("samples").filter(|_| kind.name == kinds::WALL);
         let period = kind.field("samplingPeriod").filter(|_| samples);
         let mut rows: Vec<usize> = [Some(stack), thread, count, period].into_iter().flatten().collect();
         rows.sort_unstable();
         let at = |row: usize| rows.iter().position(|known| *known == row);
         Some(Self {
-            kind: seen.kind(&kind.name, kind.title(), samples),
+            kind: index.kind_id(&kind.name, kind.title(), samples),
             stack: at(stack)?,
             thread: thread.and_then(at),
             count: count.and_then(at),
             period: period.and_then(at),
             began: kind.field("startTime"),
             took: kind.field("duration"),
-            tells: None,
-            filtered: FILTERED.contains(&kind.name.as_str()),
+            cpu_event: None,
+            filtered: FILTERED_KINDS.contains(&kind.name.as_str()),
             rows,
         })
     }
 
-    /// When an event was, since 1970, and how long it took. It is there whether or not that can be
-    /// read.
+    /// An event's start in nanoseconds since 1970, and its duration. An unreadable start becomes
+    /// the start of the chunk.
     fn time(&self, chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
         let one = |row: Option<usize>| {
             let row = row?;

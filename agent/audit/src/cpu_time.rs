@@ -1,36 +1,36 @@
-//! What CPU time a recording says that its threads had, beside what its samples stand for: time
-//! that no sample tells of is a gap.
+//! Compares the CPU time that the recording has for each thread with the time of the thread's
+//! samples. Time without samples is a gap.
 //!
-//! It must never take a load for time that its thread did not live.
+//! It must never count a load for time before the thread began.
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_jfr::{Chunk, Event, Type, Value};
 use vouch_report::{float, millis};
 
-use crate::index::{Seen, ThreadId, add};
+use crate::index::{RecordingIndex, ThreadId, add};
 use crate::kinds;
-use crate::run_info::Told;
+use crate::run_info::RunInfo;
 
-/// Flight Recorder's own, where its settings do not say.
-const PERIOD_NS: u64 = 10_000_000_000;
-/// Less is no gap,
-const LEAST_MS: f64 = 100.0;
-/// nor is one in which samples tell of half of the time, with what they may be off by: so many
-/// times their own spread.
-const HALF: f64 = 0.5;
-const SPREADS: f64 = 4.0;
+/// The period of `jdk.ThreadCPULoad` if the settings have none.
+const DEFAULT_LOAD_PERIOD_NS: u64 = 10_000_000_000;
+/// A thread with less CPU time than this has no gap.
+const MIN_CPU_MS: f64 = 100.0;
+/// There is a gap only if samples cover less than this share of the CPU time.
+const MAX_SAMPLED_SHARE: f64 = 0.5;
+/// A gap must exceed the sampling noise by this many standard deviations.
+const GAP_SIGMAS: f64 = 4.0;
 
-/// A kind of events that tells something of threads' CPU time.
+/// An event kind that describes the CPU time of threads.
 #[derive(Debug, Clone, Copy)]
-pub enum Tells {
-    /// How much of the machine a thread had of late.
+pub enum CpuEvent {
+    /// The share of the machine that a thread used since the last such event.
     Load,
-    /// That a thread began.
+    /// The start of a thread.
     Start,
 }
 
-impl Tells {
-    pub fn of(kind: &Type) -> Option<Self> {
+impl CpuEvent {
+    pub fn from_type(kind: &Type) -> Option<Self> {
         match kind.name.as_str() {
             "jdk.ThreadCPULoad" => Some(Self::Load),
             "jdk.ThreadStart" => Some(Self::Start),
@@ -38,8 +38,8 @@ impl Tells {
         }
     }
 
-    /// In which field the thread is.
-    pub fn thread(self) -> &'static str {
+    /// The name of the field with the thread.
+    pub fn thread_field(self) -> &'static str {
         match self {
             Self::Load => "eventThread",
             Self::Start => "thread",
@@ -47,56 +47,63 @@ impl Tells {
     }
 }
 
-/// What was told of the CPU time of threads.
+/// The CPU time of all threads, by the recording's own events.
 #[derive(Debug, Default)]
-pub struct Cpu {
-    threads: HashMap<ThreadId, Charged>,
-    /// Loads of the chunk at hand, of which the order is not that of time: thread, time since 1970,
-    /// share of the machine.
+pub struct CpuTimes {
+    threads: HashMap<ThreadId, CpuCharge>,
+    /// Loads in the current chunk: thread, time since 1970, share of the machine. They are not in
+    /// the order of time.
     loads: Vec<(ThreadId, i64, f64)>,
-    /// What samples stand for that say so themselves.
-    stated: HashMap<ThreadId, u64>,
+    /// The time of samples that have their own period, by thread.
+    stated_ns: HashMap<ThreadId, u64>,
 }
 
-/// Of a thread.
+/// The CPU time of one thread.
 #[derive(Debug, Clone, Copy, Default)]
-struct Charged {
-    /// When it began, if that was told, and up to when its time is known.
+struct CpuCharge {
+    /// The time up to which this thread's load was counted, or its start.
     from_ns: i64,
-    /// So many nanoseconds of all processors.
+    /// The sum of load times duration, in nanoseconds of the whole machine.
     share_ns: f64,
 }
 
-/// A thread's CPU time.
+/// A thread's CPU time by two sources.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Time {
-    /// As the recording's own events have it.
+pub struct ThreadCpuTime {
+    /// The CPU time by `jdk.ThreadCPULoad`.
     pub cpu_ms: f64,
-    /// As its samples have it, and how many these are.
+    /// The CPU time by the thread's samples.
     pub sampled_ms: f64,
+    /// The number of these samples.
     samples: u64,
 }
 
-impl Time {
-    /// What no sample tells of, if it is more than chance.
+impl ThreadCpuTime {
+    /// The CPU time without samples, if it is more than sampling noise explains.
     pub fn gap_ms(self) -> Option<f64> {
         let Self { cpu_ms, sampled_ms, samples } = self;
         let each = sampled_ms / float(samples.max(1));
-        let at_most = sampled_ms + SPREADS * each * float(samples + 1).sqrt();
-        (cpu_ms >= LEAST_MS && at_most < HALF * cpu_ms).then_some(cpu_ms - sampled_ms)
+        let at_most = sampled_ms + GAP_SIGMAS * each * float(samples + 1).sqrt();
+        (cpu_ms >= MIN_CPU_MS && at_most < MAX_SAMPLED_SHARE * cpu_ms).then_some(cpu_ms - sampled_ms)
     }
 }
 
-impl Cpu {
-    /// Takes in what an event tells of a thread. False: it cannot be read.
-    pub fn event(&mut self, tells: Tells, chunk: &Chunk, event: &Event<'_>, thread: ThreadId) -> bool {
+impl CpuTimes {
+    /// Adds an event about a thread's CPU time. Returns false if it cannot be read.
+    pub fn add_event(
+        &mut self,
+        cpu_event: CpuEvent,
+        chunk: &Chunk,
+        event: &Event<'_>,
+        thread: ThreadId,
+    ) -> bool {
         let Ok(values) = event.values() else { return false };
         let field = |name: &str| event.kind.field(name);
         let began = field("startTime").and_then(|row| chunk.unix_ns(&event.kind.fields[row], &values[row]));
         let Some(began) = began else { return true };
-        match tells {
-            Tells::Start => self.threads.entry(thread).or_default().from_ns = began,
-            Tells::Load => {
+        match cpu_event {
+            CpuEvent::Start => self.threads.entry(thread).or_default().from_ns = began,
+            CpuEvent::Load => {
                 let part = |name: &str| match field(name).map(|row| &values[row]) {
                     Some(Value::Number(part)) if (0.0..=1.0).contains(part) => *part,
                     _ => 0.0,
@@ -107,42 +114,44 @@ impl Cpu {
         true
     }
 
-    /// A sample stands for so much of a thread's time.
-    pub fn sample(&mut self, thread: ThreadId, period_ns: Option<u64>, events: u64) {
+    /// Adds the time of a sample that has its own period.
+    pub fn add_sample(&mut self, thread: ThreadId, period_ns: Option<u64>, events: u64) {
         if let Some(ns) = period_ns {
-            add(self.stated.entry(thread).or_default(), ns.saturating_mul(events));
+            add(self.stated_ns.entry(thread).or_default(), ns.saturating_mul(events));
         }
     }
 
-    /// The chunk is over: a load is that since the last time that there could have been one, or
-    /// since the thread began.
-    pub fn chunk_ends(&mut self, told: &Told) {
-        let period = told.periods.get("jdk.ThreadCPULoad").map_or(PERIOD_NS, |period| period.least_ns);
+    /// Counts the loads of a chunk. A load covers the time since the load before, one period, or
+    /// the thread's start, whichever is shortest.
+    pub fn finish_chunk(&mut self, run_info: &RunInfo) {
+        let period = run_info
+            .periods
+            .get("jdk.ThreadCPULoad")
+            .map_or(DEFAULT_LOAD_PERIOD_NS, |period| period.least_ns);
         let period = i64::try_from(period).unwrap_or(i64::MAX);
         self.loads.sort_by_key(|(_, at, _)| *at);
         for (thread, at, share) in self.loads.drain(..) {
             let charged = self.threads.entry(thread).or_default();
-            let from = charged.from_ns.max(told.from_ns).max(at.saturating_sub(period));
+            let from = charged.from_ns.max(run_info.from_ns).max(at.saturating_sub(period));
             charged.share_ns += share * float(u64::try_from(at.saturating_sub(from)).unwrap_or(0));
             charged.from_ns = charged.from_ns.max(at);
         }
     }
 
-    /// The CPU time of each thread of which both are told: by its events, and by its samples.
-    pub fn times(&self, seen: &Seen, told: &Told) -> HashMap<ThreadId, Time> {
-        let mut times: HashMap<ThreadId, Time> = HashMap::new();
-        let other = |name: &str| kinds::is_wall(name) || told.may_be_no_cpu_time(name);
-        let cpu = seen.kinds.iter().filter(|(name, kind)| kind.samples && !other(name));
-        let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, told.periods.get(name)?))).collect();
-        let Some(processors) = told.processors().filter(|_| !cpu.is_empty()) else { return times };
+    /// The CPU time of each thread for which the recording has loads and samples.
+    pub fn times(&self, index: &RecordingIndex, run_info: &RunInfo) -> HashMap<ThreadId, ThreadCpuTime> {
+        let mut times: HashMap<ThreadId, ThreadCpuTime> = HashMap::new();
+        let is_not_cpu_time = |name: &str| kinds::is_wall(name) || run_info.may_not_be_cpu_time(name);
+        let cpu = index.kinds.iter().filter(|(name, kind)| kind.samples && !is_not_cpu_time(name));
+        let cpu: Vec<_> = cpu.filter_map(|(name, _)| Some((name, run_info.periods.get(name)?))).collect();
+        let Some(processors) = run_info.processors().filter(|_| !cpu.is_empty()) else { return times };
         for (thread, charged) in self.threads.iter().filter(|(_, charged)| charged.share_ns > 0.0) {
             times.entry(*thread).or_default().cpu_ms = charged.share_ns / 1e6 * float(processors);
         }
-        // What two clocks tell of the same time is not twice as much: the one counts that tells
-        // more.
+        // Samples of two clocks cover the same time, so the larger sum counts.
         let mut by_clock: HashMap<(ThreadId, &str), (u64, f64)> = HashMap::new();
         for (name, period) in cpu {
-            for (thread, count) in seen.counts_of(name) {
+            for (thread, count) in index.counts_of(name) {
                 let (samples, ms) = by_clock.entry((thread, kinds::clock(name))).or_default();
                 *samples = samples.saturating_add(count);
                 *ms += millis(count.saturating_mul(period.least_ns));
@@ -153,8 +162,8 @@ impl Cpu {
                 (time.samples, time.sampled_ms) = (samples, ms);
             }
         }
-        for (thread, ns) in &self.stated {
-            // The shortest period was counted for each of them.
+        for (thread, ns) in &self.stated_ns {
+            // Above, the shortest period was counted for each sample.
             if let Some(time) = times.get_mut(thread) {
                 time.sampled_ms = time.sampled_ms.max(millis(*ns));
             }

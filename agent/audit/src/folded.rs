@@ -4,60 +4,62 @@
 
 use std::io::{BufRead, Read as _};
 
-use crate::names_reader::{Named, Word};
+use crate::names_reader::{NamedFrame, NamesReader};
 
 /// A longer line is none.
-const LONGEST: u64 = 64 << 20;
+const MAX_LINE_BYTES: u64 = 64 << 20;
 /// Some editors begin a file with it.
 const BOM: char = '\u{feff}';
 
-impl Named<'_> {
+impl NamesReader<'_> {
     /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were.
     /// An error is one of the disk's.
     pub fn folded(&mut self, mut lines: impl BufRead, mut read: impl FnMut(u64)) -> std::io::Result<u64> {
-        let (mut line, mut wrong, mut done) = (Vec::new(), 0, 0);
-        let mut words = Vec::new();
+        let (mut line, mut malformed, mut done) = (Vec::new(), 0, 0);
+        let mut frames = Vec::new();
         loop {
             line.clear();
-            let length = lines.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+            let length = lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
             if length == 0 {
-                return Ok(wrong);
+                return Ok(malformed);
             }
             let is_first = done == 0;
             done += length as u64;
-            if length as u64 == LONGEST && !line.ends_with(b"\n") {
+            if length as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
                 // Its end is no line of its own.
-                done += rest_of_line(&mut lines)?;
-                wrong += 1;
+                done += skip_line(&mut lines)?;
+                malformed += 1;
                 continue;
             }
             read(done);
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
             let text = if is_first { text.trim_start_matches(BOM) } else { text };
-            if !text.trim().is_empty() && self.line(text, &mut words).is_none() {
-                wrong += 1;
+            if !text.trim().is_empty() && self.add_line(text, &mut frames).is_none() {
+                malformed += 1;
             }
         }
     }
 
-    fn line(&mut self, text: &str, words: &mut Vec<Word>) -> Option<()> {
+    fn add_line(&mut self, text: &str, frames: &mut Vec<NamedFrame>) -> Option<()> {
         let (stack, count) = text.rsplit_once(' ')?;
         let count = count.parse().ok()?;
         let (first, rest) = stack.split_once(';').unwrap_or((stack, ""));
-        let (thread, frames) = match whose(first) {
+        let (thread, frame_list) = match thread_of(first) {
             Some((name, tid)) => (self.thread(name, tid), rest),
             None => (self.thread("", 0), stack),
         };
-        words.clear();
-        words.extend(frames.split(';').filter(|frame| !frame.is_empty()).map(|frame| self.word(frame, 0)));
-        self.stack(thread, words, count);
+        frames.clear();
+        frames.extend(
+            frame_list.split(';').filter(|frame| !frame.is_empty()).map(|frame| self.frame(frame, 0)),
+        );
+        self.stack(thread, frames, count);
         Some(())
     }
 }
 
 /// Passes over all up to the end of a line.
-fn rest_of_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
+fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     let mut passed = 0;
     loop {
         let there = lines.fill_buf()?;
@@ -72,7 +74,7 @@ fn rest_of_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
 }
 
 /// async-profiler tells threads apart where it is asked to: `[main tid=123]`.
-fn whose(frame: &str) -> Option<(&str, u64)> {
+fn thread_of(frame: &str) -> Option<(&str, u64)> {
     let (name, tid) = frame.strip_prefix('[')?.strip_suffix(']')?.rsplit_once(" tid=")?;
     Some((name, tid.parse().ok()?))
 }

@@ -1,41 +1,47 @@
-//! What methods are called in a profile, whose code they are, and where it stands.
+//! The functions of a profile: each method's name, category, source file and container.
 //!
 //! It must never show a source file that the class file does not name.
 
 use vouch_recording::{Category, Func, FuncId, Recording, source_path};
 use vouch_report::is_of_jdk;
 
-use crate::index::{Method, MethodId, Seen};
+use crate::index::{Method, MethodId, RecordingIndex};
 use crate::judge::Judge;
-use crate::run_info::Told;
-use crate::versions::{Ran, Version};
+use crate::run_info::RunInfo;
+use crate::versions::{LoadedClass, Version};
 
-/// A method, as a profile shows it.
+/// A method as a profile shows it.
 #[derive(Debug)]
-struct Named {
+struct Function {
     name: String,
     category: Category,
     /// `com/foo/Bar.java`
     source: Option<String>,
     line: Option<u32>,
-    /// The jar, folder or image that its class lies in.
+    /// The jar, folder or image that contains its class.
     resource: Option<String>,
 }
 
-/// The names of all methods of a recording, by their numbers.
+/// The functions of all methods of a recording, by method row.
 #[derive(Debug)]
-pub struct Names(Vec<Named>);
+pub struct Functions(Vec<Function>);
 
-impl Names {
-    pub fn of(seen: &Seen, judge: &Judge<'_>, told: &Told) -> Self {
-        let main = told.main_class();
-        let main = main.as_deref().and_then(|class| Some(home(judge.versions.ran(class)?, class)));
-        Self(seen.methods.iter().map(|method| Named::of(method, judge.versions.get(method), main)).collect())
+impl Functions {
+    pub fn new(index: &RecordingIndex, judge: &Judge<'_>, run_info: &RunInfo) -> Self {
+        let main = run_info.main_class();
+        let main = main.as_deref().and_then(|class| Some(container_of(judge.versions.loaded(class)?, class)));
+        Self(
+            index
+                .methods
+                .iter()
+                .map(|method| Function::new(method, judge.versions.get(method), main))
+                .collect(),
+        )
     }
 
-    /// The function of a method in a recording; of a refuted stack, apart from the true one.
+    /// The function of a method in a profile. Refuted stacks have separate functions.
     pub fn func(&self, method: MethodId, refuted: bool, recording: &mut Recording) -> FuncId {
-        let Some(Named { name, category, source, line, resource }) = self.0.get(method.row()) else {
+        let Some(Function { name, category, source, line, resource }) = self.0.get(method.row()) else {
             return recording.special("[unknown method]", Category::Other);
         };
         let source = source.as_deref().map(|path| recording.source(path));
@@ -45,40 +51,42 @@ impl Names {
     }
 }
 
-impl Named {
-    /// `main` is where the program's main class lies: what lies elsewhere is a library.
-    fn of(method: &Method, version: &Version, main: Option<&str>) -> Self {
+impl Function {
+    /// Describes a method. `main` is the container of the main class; classes in other containers
+    /// are libraries.
+    fn new(method: &Method, version: &Version, main: Option<&str>) -> Self {
         let Method { class, name, .. } = method;
-        let ran = match version {
-            Version::Ran(ran) => Some(ran),
+        let loaded = match version {
+            Version::Loaded(loaded) => Some(loaded),
             _ => None,
         };
-        let source = ran.and_then(|ran| ran.file.source.as_deref()).map(|file| source_path(class, file));
+        let source =
+            loaded.and_then(|loaded| loaded.file.source.as_deref()).map(|file| source_path(class, file));
         let dotted = class.replace('/', ".");
-        let category = match ran {
+        let category = match loaded {
             _ if method.is_native => Category::Native,
-            Some(Ran { of_jdk: true, .. }) => Category::Jdk,
-            Some(ran) if main.is_some_and(|main| main != home(ran, class)) => Category::Library,
+            Some(LoadedClass { of_jdk: true, .. }) => Category::Jdk,
+            Some(loaded) if main.is_some_and(|main| main != container_of(loaded, class)) => Category::Library,
             None if is_of_jdk(&dotted) => Category::Jdk,
             _ => Category::Application,
         };
-        let resource = ran.map(|ran| last_part(home(ran, class)).to_owned());
-        let declared = ran.and_then(|ran| ran.file.method(name, &method.descriptor));
+        let resource = loaded.map(|loaded| last_part(container_of(loaded, class)).to_owned());
+        let declared = loaded.and_then(|loaded| loaded.file.method(name, &method.descriptor));
         Self {
             name: format!("{dotted}.{name}"),
             category,
             source,
-            line: declared.and_then(vouch_classes::Declared::first_line).map(u32::from),
+            line: declared.and_then(vouch_classes::DeclaredMethod::first_line).map(u32::from),
             resource,
         }
     }
 }
 
-/// The folder, archive or image that a class lies in: one that was found as a file has its own
-/// path.
-fn home<'r>(ran: &'r Ran, class: &str) -> &'r str {
-    let folder = ran.place.strip_suffix(".class").and_then(|path| path.strip_suffix(class));
-    folder.map_or(&ran.place, |folder| folder.trim_end_matches('/'))
+/// The folder, archive or image that contains a class. A class file in a folder was found under its
+/// own path.
+fn container_of<'r>(loaded: &'r LoadedClass, class: &str) -> &'r str {
+    let folder = loaded.location.strip_suffix(".class").and_then(|path| path.strip_suffix(class));
+    folder.map_or(&loaded.location, |folder| folder.trim_end_matches('/'))
 }
 
 fn last_part(path: &str) -> &str {

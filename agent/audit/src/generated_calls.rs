@@ -12,7 +12,7 @@ use crate::unjudged::{Judged, Unjudged};
 use crate::versions::Versions;
 
 /// What a proxy calls, of whatever class its handler is.
-const HANDLER: (&str, &str) =
+const PROXY_HANDLER: (&str, &str) =
     ("invoke", "(Ljava/lang/Object;Ljava/lang/reflect/Method;[Ljava/lang/Object;)Ljava/lang/Object;");
 
 /// Whether a method of such a class can have called another one.
@@ -29,7 +29,7 @@ pub fn edge(
         Rule::MethodHandleForm if callee.class.name.starts_with(INVOKE) => {
             Ok(Verdict::Explained(Explanation::MethodHandle))
         }
-        Rule::Proxy if (&*callee.name, &*callee.descriptor) == HANDLER && !callee.is_static => {
+        Rule::Proxy if (&*callee.name, &*callee.descriptor) == PROXY_HANDLER && !callee.is_static => {
             Ok(Verdict::Proven)
         }
         Rule::Lambda => lambda(caller, callee, versions, relation).unwrap_or(Err(Unjudged::Generated(rule))),
@@ -45,16 +45,16 @@ fn lambda(
     relation: &mut impl FnMut(&mut Versions, &str) -> Relation,
 ) -> Option<Judged> {
     let (host, _) = caller.class.name.split_once(LAMBDA)?;
-    let lambdas = versions.ran(host)?.file.lambdas.clone();
-    let mut asked = lambdas.iter().filter(|lambda| *lambda.caller == *caller.name).peekable();
-    asked.peek()?;
+    let lambdas = versions.loaded(host)?.file.lambdas.clone();
+    let mut candidates = lambdas.iter().filter(|lambda| *lambda.caller == *caller.name).peekable();
+    candidates.peek()?;
     let mut best = if is_boxing(callee) {
         Verdict::Explained(Explanation::MethodHandle)
     } else {
         Verdict::Refuted(Refutation::OtherCallee)
     };
-    for lambda in asked {
-        let verdict = verdict_through_reference(caller, lambda.how, lambda.member(), callee, |named| {
+    for lambda in candidates {
+        let verdict = verdict_through_reference(caller, lambda.kind, lambda.member(), callee, |named| {
             relation(versions, named)
         });
         match verdict {

@@ -16,14 +16,14 @@ pub enum Rule {
     /// `java.lang.reflect.Proxy`'s: it calls its handler.
     Proxy,
     /// It has a library's mark in its name.
-    MadeByALibrary,
+    MadeByLibrary,
 }
 
 pub const INVOKE: &str = "java/lang/invoke/";
 pub const LAMBDA: &str = "$$Lambda";
 /// What libraries put into the names of classes that they make: Spring's, Guice's, Hibernate's,
 /// Mockito's, Byte Buddy's.
-const MARKS: [&str; 8] = [
+const LIBRARY_MARKERS: [&str; 8] = [
     "$$EnhancerBy",
     "$$FastClassBy",
     "$$SpringCGLIB$$",
@@ -36,7 +36,7 @@ const MARKS: [&str; 8] = [
 
 impl Rule {
     /// That of a class without a name of its own.
-    pub fn of_hidden(class: &str) -> Self {
+    pub fn from_hidden(class: &str) -> Self {
         match class {
             _ if class.starts_with(INVOKE) && !class.contains(LAMBDA) => Self::MethodHandleForm,
             _ if class.contains(LAMBDA) => Self::Lambda,
@@ -45,7 +45,7 @@ impl Rule {
     }
 
     /// That of a class that was looked for, and not found.
-    pub fn of_missing(class: &str) -> Option<Self> {
+    pub fn from_missing(class: &str) -> Option<Self> {
         let (package, last) = class.rsplit_once('/').unwrap_or(("", class));
         let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
         match package {
@@ -55,7 +55,7 @@ impl Rule {
             }
             "jdk/jfr/internal/handlers" => Some(Self::FlightRecorder),
             _ if last.strip_prefix("$Proxy").is_some_and(is_number) => Some(Self::Proxy),
-            _ if MARKS.iter().any(|mark| class.contains(mark)) => Some(Self::MadeByALibrary),
+            _ if LIBRARY_MARKERS.iter().any(|marker| class.contains(marker)) => Some(Self::MadeByLibrary),
             _ => None,
         }
     }
@@ -69,7 +69,7 @@ impl Rule {
             Self::ReflectionAccessor => "reflection_accessor",
             Self::FlightRecorder => "flight_recorder",
             Self::Proxy => "proxy",
-            Self::MadeByALibrary => "made_by_a_library",
+            Self::MadeByLibrary => "made_by_a_library",
         }
     }
 }

@@ -1,8 +1,8 @@
-//! All that a recording shows: its methods, places, stacks, threads and kinds of events, once each,
-//! and how often each came with which.
+//! The index of a recording: each distinct method, location, stack, thread and event kind once,
+//! with counts of how they occur together.
 //!
-//! It must never keep an event: its memory goes by what is unlike, and not by how long the
-//! recording is.
+//! It must never keep an event. Its memory grows with the number of distinct stacks, not with the
+//! length of the recording.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use indexmap::{IndexMap, IndexSet};
 use vouch_sample::{Bci, ResolvedFrame, ResolvedMethod};
 
-/// Rows of tables.
+/// Declares types for row numbers, one for each table of the index.
 macro_rules! rows {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -19,11 +19,12 @@ macro_rules! rows {
         pub struct $name(u32);
 
         impl $name {
-            /// A table with more rows would take all memory.
-            pub fn of(row: usize) -> Self {
+            /// The id of a row. A table with more than `u32::MAX` rows would not fit into memory.
+            pub fn from_row(row: usize) -> Self {
                 Self(u32::try_from(row).unwrap_or(u32::MAX))
             }
 
+            /// The row in its table.
             pub fn row(self) -> usize {
                 self.0 as usize
             }
@@ -33,7 +34,7 @@ macro_rules! rows {
 
 rows! {
     MethodId;
-    PlaceId;
+    LocationId;
     NodeId;
     StackId;
     ThreadId;
@@ -42,25 +43,26 @@ rows! {
 }
 
 impl MethodId {
-    /// As proof has it, for which 0 is no method.
+    /// The id of this method in proof, where 0 means no method.
     pub fn meaning(self) -> ResolvedMethod {
         ResolvedMethod(self.row() + 1)
     }
 
-    pub fn of_meaning(meaning: ResolvedMethod) -> Option<Self> {
-        meaning.0.checked_sub(1).map(Self::of)
+    /// The method with this id in proof; `None` for proof's "no method".
+    pub fn from_meaning(meaning: ResolvedMethod) -> Option<Self> {
+        meaning.0.checked_sub(1).map(Self::from_row)
     }
 }
 
-/// A method, as the recording names it.
+/// A method with the names that the recording has for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Method {
-    /// As in `java/lang/String`; a hidden class is without the part that tells it from others of
-    /// its name.
+    /// The class name, as in `java/lang/String`. For a hidden class it lacks the suffix that the VM
+    /// added.
     pub class: Rc<str>,
-    /// It had such a part.
+    /// True if the VM had added a suffix to the class name.
     pub hidden: bool,
-    /// Whose loader it is, as far as the recording says; empty: one of the JVM's own.
+    /// The class loader, if the recording names one. It is empty for the JVM's built-in loaders.
     pub loader: Rc<str>,
     pub name: Rc<str>,
     pub descriptor: Rc<str>,
@@ -68,105 +70,106 @@ pub struct Method {
     pub is_native: bool,
 }
 
-/// A method, and where in it a frame stands.
+/// A location in the code: a method with a bytecode index and a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CodeLocation {
     pub method: MethodId,
-    /// As proof has it.
+    /// The bytecode index, or one of the special values that proof uses.
     pub bci: Bci,
-    /// 0: the recording has none.
+    /// The line number; 0 if the recording has none.
     pub line: u16,
 }
 
-/// A frame, and the node of its callers.
+/// A frame in the tree of stacks, with a link to its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node {
-    pub above: Option<NodeId>,
-    pub place: PlaceId,
-    /// Of a kind of events of whose stacks the recorder leaves frames out.
+    pub caller: Option<NodeId>,
+    pub location: LocationId,
+    /// True if the event's kind is one whose stacks the recorder filters.
     pub filtered: bool,
-    /// Frames are lacking between this one and that above: methods that the recording does not
-    /// name.
+    /// True if frames are missing between this one and its caller, because the recording does not
+    /// name their methods.
     pub gap: bool,
 }
 
-/// What a recording says of a stack besides its Java frames.
+/// How a stack ends at its root, as the recording describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum End {
-    /// It says nothing: this is all of it.
-    Whole,
-    /// It was cut at a limit: the outer frames are lacking.
-    Cut,
-    /// The walk ended there, and says why.
+pub enum StackEnd {
+    /// The stack reaches the root.
+    Complete,
+    /// The recorder cut the outer frames at its depth limit.
+    Truncated,
+    /// The walk broke off for this reason.
     Broken(ReasonId),
-    /// There are no Java frames, but native ones, up to where a thread begins.
+    /// The thread ran no Java: all frames are native, up to the start of the thread.
     Outside,
-    /// There are none, and this stands in their place.
-    None(ReasonId),
+    /// The event has no stack, for this reason.
+    Missing(ReasonId),
 }
 
-/// A stack by its leaf.
+/// A stack: the node of its leaf and how it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stack {
     pub leaf: Option<NodeId>,
-    pub end: End,
+    pub end: StackEnd,
 }
 
-/// A thread, as the recording names it.
+/// A thread with the names and ids that the recording has for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Thread {
     pub name: Rc<str>,
-    /// The kernel's number, and Java's.
+    /// The kernel's thread id; 0 if it is unknown.
     pub tid: u64,
+    /// Java's thread id; 0 if it is unknown.
     pub number: u64,
 }
 
-/// What came of a kind of events.
+/// A kind of events, with how it is judged and what was lost.
 #[derive(Debug, Default)]
-pub struct Kind {
+pub struct EventKind {
     pub label: String,
-    /// Each of them was to have a stack.
+    /// True for samples: each of them should have a stack.
     pub samples: bool,
-    /// Those that the recording itself says it has lost.
+    /// The number of samples that the recorder reports as lost.
     pub lost: u64,
 }
 
-/// What a recording says of a frame.
+/// How precisely a recording describes a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Says {
-    /// Its method, and where in its bytecode it stands.
+pub enum FrameDetail {
+    /// The method with its descriptor, and the bytecode index.
     #[default]
-    Places,
-    /// The method's name, and the line,
+    Bytecode,
+    /// The method's name and the line.
     Lines,
-    /// or no line.
+    /// The method's name alone.
     Names,
 }
 
-/// A recording, gone through.
+/// Everything that is known of the recording's stacks.
 #[derive(Debug, Default)]
-pub struct Seen {
-    pub says: Says,
-    /// Of one that says names: frames of classes that have none of their own are among them.
+pub struct RecordingIndex {
+    pub frame_detail: FrameDetail,
+    /// True if a recording of names is known to show frames of hidden classes.
     pub shows_hidden: bool,
     pub methods: IndexSet<Method, RandomState>,
-    pub places: IndexSet<Place, RandomState>,
+    pub locations: IndexSet<CodeLocation, RandomState>,
     pub nodes: IndexSet<Node, RandomState>,
     pub stacks: IndexSet<Stack, RandomState>,
     pub threads: IndexSet<Thread, RandomState>,
-    pub kinds: IndexMap<String, Kind>,
-    /// Why stacks are not there, or end too early, in the recorder's own words.
+    pub kinds: IndexMap<String, EventKind>,
+    /// The recorder's own words for missing and broken stacks.
     pub reasons: IndexSet<String>,
-    /// How many events of a kind a thread had with a stack.
+    /// The number of events by kind, thread and stack.
     pub counts: HashMap<(KindId, ThreadId, StackId), u64>,
     texts: HashMap<Box<str>, Rc<str>>,
 }
 
-impl Seen {
-    /// What is here but for methods and stacks, taken away.
-    pub fn without_stacks(&mut self) -> Self {
+impl RecordingIndex {
+    /// Takes threads, kinds and reasons, and leaves methods and stacks.
+    pub fn take_all_but_stacks(&mut self) -> Self {
         Self {
-            says: self.says,
+            frame_detail: self.frame_detail,
             shows_hidden: self.shows_hidden,
             threads: std::mem::take(&mut self.threads),
             kinds: std::mem::take(&mut self.kinds),
@@ -175,8 +178,8 @@ impl Seen {
         }
     }
 
-    /// A text, kept once.
-    pub fn text(&mut self, text: &str) -> Rc<str> {
+    /// Returns the one shared copy of a text.
+    pub fn intern(&mut self, text: &str) -> Rc<str> {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
         }
@@ -185,64 +188,66 @@ impl Seen {
         kept
     }
 
-    pub fn reason(&mut self, why: &str) -> ReasonId {
+    /// The id of a reason, which is added if it is new.
+    pub fn reason_id(&mut self, why: &str) -> ReasonId {
         let known = self.reasons.get_index_of(why);
-        ReasonId::of(known.unwrap_or_else(|| self.reasons.insert_full(why.to_owned()).0))
+        ReasonId::from_row(known.unwrap_or_else(|| self.reasons.insert_full(why.to_owned()).0))
     }
 
-    pub fn kind(&mut self, name: &str, label: &str, samples: bool) -> KindId {
+    /// The id of a kind of events, which is added if it is new.
+    pub fn kind_id(&mut self, name: &str, label: &str, samples: bool) -> KindId {
         let known = self.kinds.get_index_of(name);
-        KindId::of(known.unwrap_or_else(|| {
-            let kind = Kind { label: label.to_owned(), samples, lost: 0 };
+        KindId::from_row(known.unwrap_or_else(|| {
+            let kind = EventKind { label: label.to_owned(), samples, lost: 0 };
             self.kinds.insert_full(name.to_owned(), kind).0
         }))
     }
 
-    /// How many events of a kind each thread had.
+    /// The number of events of a kind, by thread.
     pub fn counts_of(&self, kind: &str) -> impl Iterator<Item = (ThreadId, u64)> {
-        let kind = self.kinds.get_index_of(kind).map(KindId::of);
-        let counts = self.counts.iter().filter(move |((of, _, _), _)| Some(*of) == kind);
+        let kind = self.kinds.get_index_of(kind).map(KindId::from_row);
+        let counts = self.counts.iter().filter(move |((known, _, _), _)| Some(*known) == kind);
         counts.map(|((_, thread, _), count)| (*thread, *count))
     }
 
-    /// What the recording calls a kind.
-    pub fn name(&self, kind: KindId) -> &str {
+    /// The recording's name for a kind of events.
+    pub fn kind_name(&self, kind: KindId) -> &str {
         self.kinds.get_index(kind.row()).map_or("", |(name, _)| name)
     }
 
-    /// True if frames of lambdas are left out, as far as anybody knows.
-    pub fn hides(&self) -> bool {
-        self.says != Says::Places && !self.shows_hidden
+    /// True if the recording may leave out frames of lambdas.
+    pub fn hides_lambda_frames(&self) -> bool {
+        self.frame_detail != FrameDetail::Bytecode && !self.shows_hidden
     }
 
     pub fn method(&self, method: MethodId) -> &Method {
         &self.methods[method.row()]
     }
 
-    pub fn place(&self, place: PlaceId) -> Place {
-        self.places[place.row()]
+    pub fn location(&self, location: LocationId) -> CodeLocation {
+        self.locations[location.row()]
     }
 
     pub fn node(&self, node: NodeId) -> Node {
         self.nodes[node.row()]
     }
 
-    /// The places from a node on, the innermost first.
-    pub fn places_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = PlaceId> {
-        self.nodes_from(leaf).map(|node| node.place)
+    /// The locations from a node to its root, innermost first.
+    pub fn locations_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = LocationId> {
+        self.nodes_from(leaf).map(|node| node.location)
     }
 
-    /// The frames from a node on, the innermost first.
+    /// The frames from a node to its root, innermost first.
     pub fn nodes_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = Node> {
         let mut next = leaf;
         std::iter::from_fn(move || {
             let node = self.node(next?);
-            next = node.above;
+            next = node.caller;
             Some(node)
         })
     }
 
-    /// How many events have a stack through each node.
+    /// The number of events whose stack goes through each node.
     pub fn weights(&self) -> Vec<u64> {
         let mut weights = vec![0; self.nodes.len()];
         for ((_, _, stack), count) in &self.counts {
@@ -250,30 +255,32 @@ impl Seen {
                 add(&mut weights[leaf.row()], *count);
             }
         }
-        // Callers stand before what they call.
+        // A caller always has a smaller row than its callee, so one pass is enough.
         for (row, node) in self.nodes.iter().enumerate().rev() {
-            if let Some(above) = node.above {
+            if let Some(caller) = node.caller {
                 let weight = weights[row];
-                add(&mut weights[above.row()], weight);
+                add(&mut weights[caller.row()], weight);
             }
         }
         weights
     }
 
+    /// Counts events of a kind that a thread had with a stack.
     pub fn count(&mut self, kind: KindId, thread: ThreadId, stack: Stack, events: u64) {
         let (stack, _) = self.stacks.insert_full(stack);
-        let count = self.counts.entry((kind, thread, StackId::of(stack))).or_default();
+        let count = self.counts.entry((kind, thread, StackId::from_row(stack))).or_default();
         *count = count.saturating_add(events);
     }
 }
 
-/// A damaged file may have any numbers in it.
+/// Adds without overflow, because a damaged file may contain any number.
 pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-impl Place {
-    pub fn meant(self) -> ResolvedFrame {
+impl CodeLocation {
+    /// This location as a frame of proof.
+    pub fn frame(self) -> ResolvedFrame {
         ResolvedFrame::new(self.method.meaning(), self.bci)
     }
 }

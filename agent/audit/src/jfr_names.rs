@@ -1,18 +1,18 @@
-//! The names of classes, methods and threads, as recorders write them.
+//! Reads the names of classes, methods and threads from JFR constants.
 //!
-//! It must never follow a reference for ever, or take a native function for a method.
+//! It must never follow references in a circle, or take a native function for a method.
 
 use vouch_jfr::{Chunk, Value};
 use vouch_verify::proof::hidden_part;
 
-/// Of an event that says of none.
+/// The name of the thread of an event without a thread.
 pub const NO_THREAD: &str = "[no thread]";
 
-/// All virtual threads: there may be as many as events. Some events of theirs have the stacks of
-/// their carriers, so nobody knows where they begin.
-pub const VIRTUAL: &str = "[virtual threads]";
+/// The common name of all virtual threads, since there may be as many as events. Some of their
+/// events have stacks of carriers, so their roots are unknown.
+pub const VIRTUAL_THREADS: &str = "[virtual threads]";
 
-/// A text, or that of the first field of a symbol.
+/// A text, or the text in the first field of a symbol.
 pub fn text(chunk: &Chunk, value: &Value) -> Option<String> {
     match chunk.resolve(value) {
         Value::Text(text) => Some(text),
@@ -24,8 +24,8 @@ pub fn text(chunk: &Chunk, value: &Value) -> Option<String> {
     }
 }
 
-/// The loaders that every JVM has, by what they are called and by their classes.
-const LOADERS: [&str; 7] = [
+/// The JVM's built-in class loaders, by name and by class.
+const BUILT_IN_LOADERS: [&str; 7] = [
     "bootstrap",
     "platform",
     "app",
@@ -35,54 +35,58 @@ const LOADERS: [&str; 7] = [
     "jdk/internal/loader/ClassLoaders$PlatformClassLoader",
 ];
 
-/// The name of a class, and of its loader if that is not one of the JVM's own.
+/// The name of a class and of its loader. The loader's name is empty for a built-in loader.
 pub fn class(chunk: &Chunk, value: &Value) -> Option<(String, String)> {
     let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
-    let of = chunk.type_of(type_id)?;
-    let value = of.field("classLoader").and_then(|row| values.get(row));
-    let loader =
-        value.and_then(|value| loader(chunk, value)).filter(|loader| !LOADERS.contains(&loader.as_str()));
-    // Two of one kind are two: each has a number of its own.
+    let object_type = chunk.type_of(type_id)?;
+    let value = object_type.field("classLoader").and_then(|row| values.get(row));
+    let loader = value
+        .and_then(|value| loader(chunk, value))
+        .filter(|loader| !BUILT_IN_LOADERS.contains(&loader.as_str()));
+    // Loaders of one class are distinguished by the number of their constant.
     let loader = loader.map(|loader| match value {
         Some(Value::Constant(_, number)) => format!("{loader} #{number}"),
         _ => loader,
     });
-    Some((text(chunk, values.get(of.field("name")?)?)?, loader.unwrap_or_default()))
+    Some((text(chunk, values.get(object_type.field("name")?)?)?, loader.unwrap_or_default()))
 }
 
-/// What a loader is called, or the name of its class.
+/// The loader's name, or the name of its class.
 fn loader(chunk: &Chunk, value: &Value) -> Option<String> {
     let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
-    let of = chunk.type_of(type_id)?;
-    let named =
-        of.field("name").and_then(|row| text(chunk, values.get(row)?)).filter(|name| !name.is_empty());
-    let class = || match chunk.resolve(values.get(of.field("type")?)?) {
+    let object_type = chunk.type_of(type_id)?;
+    let named = object_type
+        .field("name")
+        .and_then(|row| text(chunk, values.get(row)?))
+        .filter(|name| !name.is_empty());
+    let class = || match chunk.resolve(values.get(object_type.field("type")?)?) {
         Value::Object(type_id, values) => text(chunk, values.get(chunk.type_of(type_id)?.field("name")?)?),
         _ => None,
     };
     named.or_else(class)
 }
 
-/// Name, the kernel's number and Java's number of a thread.
+/// A thread's name, the kernel's thread id, and Java's thread id.
 pub fn thread(chunk: &Chunk, value: &Value) -> Option<(String, u64, u64)> {
     let Value::Object(type_id, values) = value else { return None };
-    let of = chunk.type_of(*type_id)?;
-    let whole = |name| of.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
-    let field = |name| text(chunk, values.get(of.field(name)?)?).filter(|text| !text.is_empty());
-    if of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true))) {
-        return Some((VIRTUAL.to_owned(), 0, 0));
+    let object_type = chunk.type_of(*type_id)?;
+    let whole =
+        |name| object_type.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    let field = |name| text(chunk, values.get(object_type.field(name)?)?).filter(|text| !text.is_empty());
+    if object_type.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true))) {
+        return Some((VIRTUAL_THREADS.to_owned(), 0, 0));
     }
     let name = field("javaName").or_else(|| field("osName")).unwrap_or_else(|| "[unnamed]".to_owned());
     Some((name, whole("osThreadId"), whole("javaThreadId")))
 }
 
-/// A method's, as a class file has it. (What async-profiler writes for a native function is none.)
+/// True if the text is a method descriptor. (async-profiler writes `()L;` for native functions.)
 pub fn is_descriptor(text: &str) -> bool {
     text.starts_with('(') && text.contains(')') && !text.ends_with(")L;")
 }
 
-/// A class's name as its own file has it, and whether the VM had added anything. JFR writes hidden
-/// classes with `.` between packages.
+/// The class name without suffixes of the VM, and whether there were any. JFR writes hidden classes
+/// with `.` between packages.
 pub fn without_hidden_parts(name: &str) -> (String, bool) {
     let mut rest = name;
     while let Some(at) = hidden_part(rest) {
@@ -98,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_vm_added_is_taken_off_whoever_wrote_it() {
+    fn suffixes_that_the_vm_added_are_removed() {
         for (name, class, hidden) in [
             (
                 "java.util.function.Function$$Lambda$141+0x00007f15a001c7f8/5",

@@ -16,10 +16,10 @@ use vouch_verify::proof::{
 
 use crate::generated_calls;
 use crate::generated_class::Rule;
-use crate::index::{MethodId, Node, Place, PlaceId, Says, Seen, add};
+use crate::index::{CodeLocation, FrameDetail, LocationId, MethodId, Node, RecordingIndex, add};
 use crate::run_info::Changes;
 use crate::unjudged::{Judged, Unjudged};
-use crate::versions::{DEEPEST, Version, Versions};
+use crate::versions::{MAX_SUPERCLASSES, Version, Versions};
 
 /// All edges, with what is to be said of them.
 #[derive(Debug)]
@@ -28,63 +28,63 @@ pub struct Judge<'a> {
     pub versions: Versions,
     /// As proof has them, by number.
     methods: Vec<Method>,
-    sure: Sure,
+    trusted: TrustedCode,
     edges: HashMap<Edge, Judged>,
-    leaves: HashMap<PlaceId, Judged>,
+    leaves: HashMap<LocationId, Judged>,
 }
 
 impl<'a> Judge<'a> {
     /// Asks proof about all edges that the recording has.
-    pub fn new(seen: &Seen, library: &'a Library, versions: Versions, changes: Changes) -> Self {
-        let methods = methods(seen, &versions);
+    pub fn new(index: &RecordingIndex, library: &'a Library, versions: Versions, changes: Changes) -> Self {
+        let methods = methods(index, &versions);
         let mut judge = Self {
             library,
             versions,
             methods,
-            sure: Sure::default(),
+            trusted: TrustedCode::default(),
             edges: HashMap::new(),
             leaves: HashMap::new(),
         };
-        judge.ask_all(seen, changes);
+        judge.judge_all(index, changes);
         judge
     }
 
-    fn ask_all(&mut self, seen: &Seen, changes: Changes) {
-        let mut codes = vec![Code::default(); seen.methods.len()];
-        let weights = seen.weights();
-        for (node, weight) in seen.nodes.iter().zip(&weights) {
-            let Some(above) = node.above.filter(|_| !node.gap) else { continue };
-            let (caller, callee) = (seen.node(above).place, seen.place(node.place).method);
+    fn judge_all(&mut self, index: &RecordingIndex, changes: Changes) {
+        let mut codes = vec![CodeEvidence::default(); index.methods.len()];
+        let weights = index.weights();
+        for (node, weight) in index.nodes.iter().zip(&weights) {
+            let Some(caller) = node.caller.filter(|_| !node.gap) else { continue };
+            let (caller, callee) = (index.node(caller).location, index.location(node.location).method);
             let known = self.edges.get(&(caller, callee)).copied();
-            let judged = known.unwrap_or_else(|| self.ask(seen, seen.place(caller), callee));
+            let judged = known.unwrap_or_else(|| self.judge_edge(index, index.location(caller), callee));
             self.edges.insert((caller, callee), judged);
             // A line is no place: of another version there may be more in it.
-            if judged == Ok(Verdict::Proven) && seen.says == Says::Places {
-                self.sure.proven.insert(seen.place(caller).meant());
+            if judged == Ok(Verdict::Proven) && index.frame_detail == FrameDetail::Bytecode {
+                self.trusted.proven.insert(index.location(caller).frame());
             }
             if !node.filtered {
-                codes[seen.place(caller).method.row()].count(judged, *weight);
+                codes[index.location(caller).method.row()].count(judged, *weight);
             }
         }
-        for ((_, _, stack), count) in &seen.counts {
-            let Some(leaf) = seen.stacks[stack.row()].leaf else { continue };
-            let place = seen.node(leaf).place;
-            let judged = self.ask_leaf(seen, place);
-            let code = &mut codes[seen.place(place).method.row()];
-            code.count(judged.map(|verdict| if verdict.is_refuted() { verdict } else { IN_IT }), *count);
+        for ((_, _, stack), count) in &index.counts {
+            let Some(leaf) = index.stacks[stack.row()].leaf else { continue };
+            let location = index.node(leaf).location;
+            let judged = self.judge_leaf(index, location);
+            let code = &mut codes[index.location(location).method.row()];
+            code.count(judged.map(|verdict| if verdict.is_refuted() { verdict } else { NEUTRAL }), *count);
         }
         for (row, code) in codes.iter().enumerate() {
-            let (id, method) = (MethodId::of(row), &seen.methods[row]);
+            let (id, method) = (MethodId::from_row(row), &index.methods[row]);
             let promised = changes == Changes::None
-                && seen.says == Says::Places
-                && self.versions.is_promised(method, self.library);
+                && index.frame_detail == FrameDetail::Bytecode
+                && self.versions.is_declared_exact(method, self.library);
             if changes < Changes::Meanwhile
-                && (promised || code.ran(method.is_native))
+                && (promised || code.is_loaded_code(method.is_native))
                 && !self.versions.is_ambiguous(method)
             {
-                self.sure.known.insert(id);
+                self.trusted.loaded.insert(id);
                 if changes == Changes::None && self.versions.is_certain(method) {
-                    self.sure.certain.insert(id);
+                    self.trusted.certain.insert(id);
                 }
             }
         }
@@ -97,22 +97,22 @@ impl<'a> Judge<'a> {
 
     /// True if a refutation of this caller counts.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
-        self.sure.counts(caller, kind)
+        self.trusted.counts(caller, kind)
     }
 
     /// True if the code that it is held to is that which ran.
-    pub fn is_known(&self, method: MethodId) -> bool {
-        self.sure.known.contains(&method)
+    pub fn is_loaded_code(&self, method: MethodId) -> bool {
+        self.trusted.loaded.contains(&method)
     }
 
     /// Whether the method of this node can have been called by that of the node above.
-    pub fn edge(&self, seen: &Seen, node: Node) -> Option<(Edge, Judged)> {
-        let (caller, callee) = (seen.node(node.above?).place, seen.place(node.place).method);
+    pub fn edge(&self, index: &RecordingIndex, node: Node) -> Option<(Edge, Judged)> {
+        let (caller, callee) = (index.node(node.caller?).location, index.location(node.location).method);
         if node.gap {
             return Some(((caller, callee), Err(Unjudged::Unnamed)));
         }
         let judged = self.edges.get(&(caller, callee)).copied().unwrap_or(Err(Unjudged::NotFound));
-        let judged = match self.sure(seen, caller, judged) {
+        let judged = match self.only_if_trusted(index, caller, judged) {
             Ok(Verdict::Refuted(_)) if node.filtered => Err(Unjudged::Filtered),
             judged => judged,
         };
@@ -121,15 +121,15 @@ impl<'a> Judge<'a> {
 
     /// Whether a method can have been called from a place, which need not be one of the
     /// recording's.
-    pub fn ask(&mut self, seen: &Seen, place: Place, callee: MethodId) -> Judged {
-        let version = self.version(seen, place.method);
+    pub fn judge_edge(&mut self, index: &RecordingIndex, location: CodeLocation, callee: MethodId) -> Judged {
+        let version = self.version(index, location.method);
         let Self { library, versions, methods, .. } = self;
-        let (method, callee) = (&methods[place.method.row()], &methods[callee.row()]);
+        let (method, callee) = (&methods[location.method.row()], &methods[callee.row()]);
         let mut relation = |versions: &mut Versions, named: &str| relation(versions, library, named, callee);
         let judged = match version {
             Ok(()) | Err(Unjudged::Generated(_)) if callee.descriptor.is_empty() => Err(Unjudged::Overload),
             Ok(()) => {
-                Ok(vouch_verify::proof::edge(method, place.bci, callee, |named| relation(versions, named)))
+                Ok(vouch_verify::proof::edge(method, location.bci, callee, |named| relation(versions, named)))
             }
             Err(Unjudged::Generated(rule)) => {
                 generated_calls::edge(rule, method, callee, versions, &mut relation)
@@ -137,12 +137,14 @@ impl<'a> Judge<'a> {
             Err(why) => Err(why),
         };
         match judged {
-            Ok(Verdict::Refuted(_)) if seen.hides() && calls_an_interface(method, place) => {
+            Ok(Verdict::Refuted(_)) if index.hides_lambda_frames() && is_interface_call(method, location) => {
                 Err(Unjudged::Hidden)
             }
             // Flight Recorder adds calls of its own to some of the JDK's methods, and names do not
             // tell that it was there.
-            Ok(Verdict::Refuted(_)) if seen.says != Says::Places && callee.in_package("jdk/jfr") => {
+            Ok(Verdict::Refuted(_))
+                if index.frame_detail != FrameDetail::Bytecode && callee.in_package("jdk/jfr") =>
+            {
                 Err(Unjudged::Generated(Rule::FlightRecorder))
             }
             judged => judged,
@@ -150,25 +152,25 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a method can be there at all.
-    pub fn leaf(&mut self, seen: &Seen, leaf: PlaceId) -> Judged {
+    pub fn leaf(&mut self, index: &RecordingIndex, leaf: LocationId) -> Judged {
         if let Some(known) = self.leaves.get(&leaf) {
             return *known;
         }
-        let judged = self.sure(seen, leaf, self.ask_leaf(seen, leaf));
+        let judged = self.only_if_trusted(index, leaf, self.judge_leaf(index, leaf));
         self.leaves.insert(leaf, judged);
         judged
     }
 
-    fn ask_leaf(&self, seen: &Seen, leaf: PlaceId) -> Judged {
-        let place = seen.place(leaf);
-        self.version(seen, place.method)
-            .map(|()| vouch_verify::proof::leaf(self.method(place.method), place.bci))
+    fn judge_leaf(&self, index: &RecordingIndex, leaf: LocationId) -> Judged {
+        let location = index.location(leaf);
+        self.version(index, location.method)
+            .map(|()| vouch_verify::proof::leaf(self.method(location.method), location.bci))
     }
 
     /// A verdict by code of which nothing says that it is the very code that ran is no refutation.
-    fn sure(&self, seen: &Seen, place: PlaceId, judged: Judged) -> Judged {
+    fn only_if_trusted(&self, index: &RecordingIndex, location: LocationId, judged: Judged) -> Judged {
         match judged {
-            Ok(Verdict::Refuted(kind)) if !self.sure.counts(seen.place(place).meant(), kind) => {
+            Ok(Verdict::Refuted(kind)) if !self.trusted.counts(index.location(location).frame(), kind) => {
                 Err(Unjudged::Unconfirmed)
             }
             judged => judged,
@@ -176,9 +178,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Why there is no class for a method to be held to.
-    fn version(&self, seen: &Seen, method: MethodId) -> Result<(), Unjudged> {
-        match self.versions.get(seen.method(method)) {
-            Version::Ran(_) => Ok(()),
+    fn version(&self, index: &RecordingIndex, method: MethodId) -> Result<(), Unjudged> {
+        match self.versions.get(index.method(method)) {
+            Version::Loaded(_) => Ok(()),
             Version::Other { .. } => Err(Unjudged::OtherVersion),
             Version::Generated(rule) => Err(Unjudged::Generated(*rule)),
             Version::NotFound => Err(Unjudged::NotFound),
@@ -187,26 +189,26 @@ impl<'a> Judge<'a> {
 
     /// The methods, which of them refute, and how the class of one of them stands to one that is
     /// named.
-    pub fn apart(&mut self) -> (&[Method], &Sure, impl FnMut(&str, Option<&Method>) -> Relation) {
-        let Self { library, versions, methods, sure, .. } = self;
+    pub fn split(&mut self) -> (&[Method], &TrustedCode, impl FnMut(&str, Option<&Method>) -> Relation) {
+        let Self { library, versions, methods, trusted, .. } = self;
         let relation = |named: &str, callee: Option<&Method>| {
             callee.map_or(Relation::Unknown, |callee| relation(versions, library, named, callee))
         };
-        (methods, sure, relation)
+        (methods, trusted, relation)
     }
 
     /// True if a class is a `java.lang.Thread`, as far as that can be told.
     pub fn is_thread(&mut self, class: &str) -> Option<bool> {
-        let thread = above(&mut self.versions, self.library, class, "java/lang/Thread", None)?;
-        Some(matches!(thread, Above::Is))
+        let thread = ancestry(&mut self.versions, self.library, class, "java/lang/Thread", None)?;
+        Some(matches!(thread, Ancestry::Ancestor))
     }
 }
 
 /// By which code a refutation counts.
 #[derive(Debug, Default)]
-pub struct Sure {
+pub struct TrustedCode {
     /// The methods whose code is that which ran.
-    known: HashSet<MethodId>,
+    loaded: HashSet<MethodId>,
     /// Those of them whose classes are known to be the ones that were loaded, and as they were
     /// loaded.
     certain: HashSet<MethodId>,
@@ -214,37 +216,37 @@ pub struct Sure {
     proven: HashSet<ResolvedFrame>,
 }
 
-impl Sure {
+impl TrustedCode {
     /// A class of the JDK's that ran is that. Of any other there may be another version, or
     /// somebody may have changed it: then a call is another one wherever it is seen, and what a
     /// walker has got wrong is right at other times.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
-        let Some(method) = MethodId::of_meaning(caller.method()) else { return false };
+        let Some(method) = MethodId::from_meaning(caller.method()) else { return false };
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);
-        self.known.contains(&method) && (self.certain.contains(&method) || also_right)
+        self.loaded.contains(&method) && (self.certain.contains(&method) || also_right)
     }
 }
 
 /// Where a lambda may be called, or what a method is referred to by.
-fn calls_an_interface(method: &Method, place: Place) -> bool {
-    method.instruction(place.bci).is_some_and(|instruction| instruction.opcode == INVOKEINTERFACE)
+fn is_interface_call(method: &Method, location: CodeLocation) -> bool {
+    method.instruction(location.bci).is_some_and(|instruction| instruction.opcode == INVOKEINTERFACE)
 }
 
 /// A place, and the method that was called there.
-pub type Edge = (PlaceId, MethodId);
+pub type Edge = (LocationId, MethodId);
 
 /// What a leaf says for its method's code: nothing.
-const IN_IT: Verdict = Verdict::Explained(Explanation::Unread);
+const NEUTRAL: Verdict = Verdict::Explained(Explanation::Unread);
 
 /// Whether a method's code is that which ran, as the whole recording says.
 #[derive(Debug, Clone, Default)]
-struct Code {
+struct CodeEvidence {
     proven: bool,
     events: u64,
     refuted: u64,
 }
 
-impl Code {
+impl CodeEvidence {
     fn count(&mut self, judged: Judged, events: u64) {
         add(&mut self.events, events);
         match judged {
@@ -256,26 +258,26 @@ impl Code {
 
     /// No other code would have just that call at just that place; and where most of what is seen
     /// of a method cannot be, somebody has added to it: Flight Recorder itself does, and agents do.
-    fn ran(&self, native: bool) -> bool {
-        let seldom = self.refuted.saturating_mul(2) < self.events;
+    fn is_loaded_code(&self, native: bool) -> bool {
+        let is_rarely_refuted = self.refuted.saturating_mul(2) < self.events;
         // To a native method nobody adds, and no call of it is ever proven: one that may be is as
         // much.
-        if native { self.proven || seldom } else { self.proven && seldom }
+        if native { self.proven || is_rarely_refuted } else { self.proven && is_rarely_refuted }
     }
 }
 
 /// The methods of a recording, with the code that they are held to.
-fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
+fn methods(index: &RecordingIndex, versions: &Versions) -> Vec<Method> {
     let mut unread: HashMap<Rc<str>, Arc<Class>> = HashMap::new();
-    let methods = seen.methods.iter().map(|method| {
-        let ran = if let Version::Ran(ran) = versions.get(method) { Some(ran) } else { None };
+    let methods = index.methods.iter().map(|method| {
+        let loaded = if let Version::Loaded(loaded) = versions.get(method) { Some(loaded) } else { None };
         let body = match versions.declared(method) {
             Some(declared) => declared.body.clone(),
             None if method.is_native => Body::Native,
             None => Body::Gone(Gone::Unread),
         };
         let unknown = || Arc::new(Class::new(&method.class));
-        let class = ran.map(|ran| ran.file.class.clone());
+        let class = loaded.map(|loaded| loaded.file.class.clone());
         let class =
             class.unwrap_or_else(|| unread.entry(method.class.clone()).or_insert_with(unknown).clone());
         Method {
@@ -293,52 +295,52 @@ fn methods(seen: &Seen, versions: &Versions) -> Vec<Method> {
 /// for one class.
 fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Method) -> Relation {
     let named = if named.starts_with('[') { "java/lang/Object" } else { without_hidden_part(named) };
-    let theirs = &*callee.class.name;
-    for class in [named, theirs] {
+    let callee_class = &*callee.class.name;
+    for class in [named, callee_class] {
         match versions.file(class, library) {
             Some(file) if !file.is_interface => {}
             _ => return Relation::Unknown,
         }
     }
-    match above(versions, library, theirs, named, None) {
-        Some(Above::Is) => return Relation::Below,
+    match ancestry(versions, library, callee_class, named, None) {
+        Some(Ancestry::Ancestor) => return Relation::Below,
         None => return Relation::Unknown,
         Some(_) => {}
     }
-    match above(versions, library, named, theirs, Some(callee)) {
-        Some(Above::Is) => Relation::Above,
-        Some(Above::Shadowed) => Relation::Shadowed,
-        Some(Above::IsNot) => Relation::Unrelated,
+    match ancestry(versions, library, named, callee_class, Some(callee)) {
+        Some(Ancestry::Ancestor) => Relation::Above,
+        Some(Ancestry::Shadowed) => Relation::Shadowed,
+        Some(Ancestry::NotAncestor) => Relation::Unrelated,
         None => Relation::Unknown,
     }
 }
 
-enum Above {
-    Is,
-    IsNot,
+enum Ancestry {
+    Ancestor,
+    NotAncestor,
     /// It is, and a class before it has the method itself.
     Shadowed,
 }
 
 /// Whether a class stands above another, and no class before it has such a method; None if not all
 /// of them are known.
-fn above(
+fn ancestry(
     versions: &mut Versions,
     library: &Library,
     from: &str,
     wanted: &str,
     method: Option<&Method>,
-) -> Option<Above> {
+) -> Option<Ancestry> {
     let (mut next, mut shadowed) = (from.to_owned(), false);
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_SUPERCLASSES {
         if next == wanted {
-            return Some(if shadowed { Above::Shadowed } else { Above::Is });
+            return Some(if shadowed { Ancestry::Shadowed } else { Ancestry::Ancestor });
         }
         let file = versions.file(&next, library)?;
         shadowed |= method.is_some_and(|method| file.method(&method.name, &method.descriptor).is_some());
         match &file.superclass {
             Some(above) => next = above.to_string(),
-            None => return Some(Above::IsNot),
+            None => return Some(Ancestry::NotAncestor),
         }
     }
     None
@@ -348,24 +350,28 @@ fn above(
 mod tests {
     use super::*;
 
-    const WRONG: Judged = Ok(Verdict::Refuted(Refutation::OtherCallee));
+    const REFUTED: Judged = Ok(Verdict::Refuted(Refutation::OtherCallee));
 
     /// Whether the code of a method is that which ran, by so many events of each kind.
-    fn ran(native: bool, events: &[(Judged, u64)]) -> bool {
-        let mut code = Code::default();
+    fn is_loaded_code(native: bool, events: &[(Judged, u64)]) -> bool {
+        let mut code = CodeEvidence::default();
         for (judged, count) in events {
             code.count(*judged, *count);
         }
-        code.ran(native)
+        code.is_loaded_code(native)
     }
 
     #[test]
-    fn a_native_method_is_the_one_that_ran_once_it_is_right_however_often_it_is_not() {
+    fn one_explained_call_is_enough_evidence_for_a_native_method() {
         let right = Ok(Verdict::Explained(Explanation::NativeCaller));
         for native in [true, false] {
-            assert_eq!(ran(native, &[(WRONG, 99), (right, 1)]), native, "others may have been added to");
-            assert!(ran(native, &[(WRONG, 4), (Ok(Verdict::Proven), 6)]));
-            assert!(!ran(native, &[(WRONG, 6), (Ok(IN_IT), 4)]), "nothing speaks for it");
+            assert_eq!(
+                is_loaded_code(native, &[(REFUTED, 99), (right, 1)]),
+                native,
+                "others may have been added to"
+            );
+            assert!(is_loaded_code(native, &[(REFUTED, 4), (Ok(Verdict::Proven), 6)]));
+            assert!(!is_loaded_code(native, &[(REFUTED, 6), (Ok(NEUTRAL), 4)]), "nothing speaks for it");
         }
     }
 }

@@ -1,16 +1,17 @@
-//! Other profilers' recordings, held to the bytecode as Vouch's own stacks are: afterwards, and
-//! without the process.
+//! This crate audits recordings of other profilers. It checks each stack against the bytecode, as
+//! Vouch checks its own stacks, but after the program ended.
 //!
-//! An [`Audit`] reads Flight Recorder files, whoever wrote them, and files of names and lines,
-//! finds the classes that ran, and says of each stack how far it holds.
+//! An [`Audit`] reads Flight Recorder files, whichever profiler wrote them, and files that have
+//! only names and lines. It finds the classes that ran, and reports for each stack how far it can
+//! be trusted.
 //!
-//! What this crate never does: refute by a class that may not be the one that ran, keep an event,
-//! or believe a file.
+//! It must never refute a stack by a class that may not have run, keep an event in memory, or trust
+//! a number in a file.
 //!
 //! # Invariants
 //!
-//! **Invariant 31.** An audit refutes nothing that is true. It reports apart what cannot be judged,
-//! and what only code refutes that may not be the code that ran. Held by: `audit/src/tests`;
+//! **Invariant 31.** An audit refutes nothing that is true. It counts separately what cannot be
+//! judged, and what is refuted only by code that may not have run. Held by: `audit/src/tests`;
 //! `java-tests/command/Audited.java`, `AuditedNames.java`; `scripts/profilers-on-trial`, with true
 //! stacks that must all hold; `java-tests/trial`.
 #![forbid(unsafe_code)]
@@ -53,59 +54,63 @@ use std::path::{Path, PathBuf};
 use vouch_classes::Library;
 use vouch_report::{MAX_LISTED, grouped, is_of_jdk};
 
-use chunk_reader::{Moment, Reading};
-use cpu_time::Cpu;
-use functions::Names;
-use index::{Says, Seen};
+use chunk_reader::{ChunkReader, StackEvent};
+use cpu_time::CpuTimes;
+use functions::Functions;
+use index::{FrameDetail, RecordingIndex};
 use judge::Judge;
-use profile::Found;
-use run_info::Told;
+use profile::Findings;
+use run_info::RunInfo;
 use stacks::Verdicts;
-use unique_chunks::Chunks;
+use unique_chunks::UniqueChunks;
 use unjudged::Unjudged;
 use versions::{Version, Versions};
 
 pub use index::ThreadId;
-pub use names_reader::{Named, Word};
+pub use names_reader::{NamedFrame, NamesReader};
 pub use profile::{Audited, Profile};
 pub use progress::Progress;
-pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, Stranger, ThreadReport};
-pub use run_info::Whose;
+pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, ThreadReport, UnusableClass};
+pub use run_info::NamesFileInfo;
 pub use summary::side_by_side;
 
-/// Where classes are looked for, besides where the recording says that they lie.
+/// The user's options that say where an audit finds classes. It also searches the class path that
+/// the recording names.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct ClassPaths {
+    /// Folders and archives with the program's classes.
     pub classes: Vec<PathBuf>,
+    /// The home of the JDK that ran.
     pub jdk: Option<PathBuf>,
-    /// These are the very classes that ran: whoever asks says so.
+    /// True if the user says that these are exactly the classes that ran (`--exact`).
     pub exact: bool,
 }
 
-/// A recording that is read, and not judged yet. Several files of one run are one.
+/// A recording that was read and is not judged yet. Several files of one run form one recording.
 #[derive(Debug, Default)]
 pub struct Audit {
-    seen: Seen,
-    told: Told,
-    cpu: Cpu,
+    index: RecordingIndex,
+    run_info: RunInfo,
+    cpu: CpuTimes,
     files: Vec<String>,
-    chunks: Chunks,
-    /// How many could be read.
-    whole: usize,
+    chunks: UniqueChunks,
+    /// The number of chunks, or files of names, that could be read.
+    readable: usize,
     unreadable: u64,
     damage: Vec<String>,
-    /// How many chunks more are damaged.
+    /// The number of damaged chunks that `damage` does not list.
     more_damage: u64,
 }
 
-/// Of a file of names that are others.
-const NO_METHODS: &str =
+/// The note for a file of names in which no frame looks like a Java method.
+const NO_METHODS_NOTE: &str =
     "no frame in it is called as a method of Java's is: java/util/List.size, or java.util.List.size";
-/// So much damage is told.
-const MOST_DAMAGE: usize = 20;
+/// The report lists at most this many damaged chunks, and counts the others.
+const MAX_DAMAGE: usize = 20;
 
 impl Audit {
-    /// Reads a file; an error is one of the disk's. What is damaged is told in the report.
+    /// Reads a JFR file. Damage is listed in the report; an error means that the disk could not be
+    /// read.
     pub fn read(
         &mut self,
         name: &str,
@@ -114,150 +119,157 @@ impl Audit {
     ) -> Result<(), String> {
         self.files.push(name.to_owned());
         let mut chunks = std::mem::take(&mut self.chunks);
-        let read = chunks.each(name, file, progress, |chunk| match chunk {
-            Ok((chunk, deepest)) => {
-                self.whole += 1;
-                self.told.chunk(chunk);
-                self.chunk(name, chunk, deepest);
+        let read = chunks.for_each(name, file, progress, |chunk| match chunk {
+            Ok((chunk, depth_limit)) => {
+                self.readable += 1;
+                self.run_info.start_chunk(chunk);
+                self.add_chunk(name, chunk, depth_limit);
             }
-            Err(wrong) => self.damaged(name, &wrong),
+            Err(wrong) => self.add_damage(name, &wrong),
         });
         self.chunks = chunks;
         read
     }
 
-    /// Reads a file that says of a frame its name, and its line perhaps.
-    pub fn names(&mut self, name: &str, whose: Whose<'_>) -> Named<'_> {
+    /// Adds a file whose frames have only a name and perhaps a line. The caller fills the returned
+    /// reader.
+    pub fn names_file(&mut self, name: &str, info: NamesFileInfo<'_>) -> NamesReader<'_> {
         self.files.push(name.to_owned());
-        self.whole += 1;
-        self.told.named(&whose);
-        Named::new(&mut self.seen, whose.kind, whose.shows_hidden)
+        self.readable += 1;
+        self.run_info.set_names_file(&info);
+        NamesReader::new(&mut self.index, info.kind, info.shows_hidden)
     }
 
-    /// So many parts of a file cannot be read.
-    pub fn unreadable(&mut self, parts: u64) {
+    /// Counts parts of a file that could not be read, such as malformed lines.
+    pub fn add_unreadable(&mut self, parts: u64) {
         self.unreadable += parts;
     }
 
-    fn chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk, deepest: Option<usize>) {
+    fn add_chunk(&mut self, name: &str, chunk: &vouch_jfr::Chunk, depth_limit: Option<usize>) {
         if let Some(what) = chunk.damage {
-            self.damaged(name, &format!("not all constants can be read: {what}"));
+            self.add_damage(name, &format!("not all constants can be read: {what}"));
         }
         let mut damage = None;
-        let mut reading = Reading::new(chunk, deepest, &mut self.seen, &mut self.told, Some(&mut self.cpu));
+        let mut reader =
+            ChunkReader::new(chunk, depth_limit, &mut self.index, &mut self.run_info, Some(&mut self.cpu));
         for event in chunk.events() {
             match event {
                 Ok(event) => {
-                    let read = reading.event(&event, |seen, told, moment| {
-                        let Moment { kind, thread, stack, events, period_ns, .. } = moment;
-                        seen.count(kind, thread, stack, events);
-                        told.period(seen.name(kind), period_ns);
+                    let read = reader.read_event(&event, |index, run_info, stack_event| {
+                        let StackEvent { kind, thread, stack, events, period_ns, .. } = stack_event;
+                        index.count(kind, thread, stack, events);
+                        run_info.add_period(index.kind_name(kind), period_ns);
                     });
                     self.unreadable += u64::from(!read);
                 }
                 Err(what) => damage = Some(what),
             }
         }
-        self.cpu.chunk_ends(&self.told);
+        self.cpu.finish_chunk(&self.run_info);
         if let Some(what) = damage {
-            self.damaged(name, &what.to_string());
+            self.add_damage(name, &what.to_string());
         }
     }
 
-    /// Of a file that is all damage the first of it is kept.
-    fn damaged(&mut self, name: &str, what: &str) {
-        if self.damage.len() < MOST_DAMAGE {
+    /// Lists damage up to a limit, since each chunk of a file may be damaged.
+    fn add_damage(&mut self, name: &str, what: &str) {
+        if self.damage.len() < MAX_DAMAGE {
             self.damage.push(format!("{name}: {what}"));
         } else {
             self.more_damage += 1;
         }
     }
 
-    /// Judges what was read.
-    pub fn judge(self, places: &Places, mut progress: impl FnMut(Progress)) -> Result<Audited, String> {
-        let Self { seen, told, cpu, files, chunks, whole, unreadable, mut damage, more_damage } = self;
-        let twice = chunks.twice;
-        if whole == 0 {
+    /// Finds the classes, judges every stack, and returns the report.
+    pub fn judge(self, paths: &ClassPaths, mut progress: impl FnMut(Progress)) -> Result<Audited, String> {
+        let Self { index, run_info, cpu, files, chunks, readable, unreadable, mut damage, more_damage } =
+            self;
+        let duplicates = chunks.duplicates;
+        if readable == 0 {
             let why = damage.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
             return Err(format!("nothing could be read of {}: {why}", files.join(", ")));
         }
-        if let Some(why) = told.more_than_one_run() {
+        if let Some(why) = run_info.several_runs_error() {
             return Err(why);
         }
         if more_damage > 0 {
             damage.push(format!("and {more_damage} more"));
         }
-        // First: without it all figures are taken for others.
-        let mut notes: Vec<String> = told.counts_no_time(&seen).into_iter().collect();
-        if twice > 0 {
-            notes.push(format!("{twice} chunks are there more than once, and were counted once"));
+        // This note comes first, because without it a reader would take counts for CPU time.
+        let mut notes: Vec<String> = run_info.no_time_note(&index).into_iter().collect();
+        if duplicates > 0 {
+            notes.push(format!("{duplicates} chunks are there more than once, and were counted once"));
         }
-        let library = places.open(&told, &mut notes)?;
-        let other = other_jdk(&library, &told);
-        let named = seen.says != Says::Places;
-        // A file of names that does not say which JDK ran may be of any.
-        let of_jdk = other.is_none() && (!named || told.jdk_version().is_some());
+        let library = paths.open_library(&run_info, &mut notes)?;
+        let other = other_jdk_note(&library, &run_info);
+        let named = index.frame_detail != FrameDetail::Bytecode;
+        // A file of names that does not name its JDK may come from any JDK.
+        let of_jdk = other.is_none() && (!named || run_info.jdk_version().is_some());
         notes.extend(other);
-        notes.extend(rewritten(&told));
+        notes.extend(rewritten_note(&run_info));
         let mut versions =
-            Versions::find(&seen, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
-        let wrong = inexact(&versions).filter(|_| places.exact);
-        let exact = places.exact && wrong.is_none();
+            Versions::find(&index, &library, of_jdk, |done, of| progress(Progress::Looking(done, of)));
+        let wrong = exact_contradiction(&versions).filter(|_| paths.exact);
+        let exact = paths.exact && wrong.is_none();
         if exact {
-            versions.believe();
+            versions.trust_all();
         }
         notes.extend(wrong);
-        let (seen, versions) =
-            if named { overloads::resolve(seen, &library, versions, told.changes) } else { (seen, versions) };
-        let mut judge = Judge::new(&seen, &library, versions, told.changes);
-        let verdicts = stacks::judge(&seen, &mut judge, told.launchers());
-        let power = power::power(&seen, &mut judge, &verdicts.whole);
-        let mut report = AuditReport::of(&seen, &told, &cpu, &judge, &verdicts);
+        let (index, versions) = if named {
+            overloads::resolve(index, &library, versions, run_info.changes)
+        } else {
+            (index, versions)
+        };
+        let mut judge = Judge::new(&index, &library, versions, run_info.changes);
+        let verdicts = stacks::judge(&index, &mut judge, run_info.main_thread_names());
+        let power = power::power(&index, &mut judge, &verdicts.intact_leaves);
+        let mut report = AuditReport::new(&index, &run_info, &cpu, &judge, &verdicts);
         env!("CARGO_PKG_VERSION").clone_into(&mut report.vouch);
         report.audited = files;
-        let listed = refutation_report::refutations(&seen, &judge, &verdicts);
+        let listed = refutation_report::refutations(&index, &judge, &verdicts);
         report.refutations = listed.values().take(MAX_LISTED).cloned().collect();
         report.power = power;
-        report.classes.places = library.places().map(str::to_owned).collect();
+        report.classes.places = library.locations().map(str::to_owned).collect();
         report.classes.unreadable = library.unreadable().map(str::to_owned).collect();
         if named {
-            notes.insert(0, says(seen.says, exact, &report));
-            if seen.methods.is_empty() {
-                notes.insert(0, NO_METHODS.to_owned());
+            notes.insert(0, names_note(index.frame_detail, exact, &report));
+            if index.methods.is_empty() {
+                notes.insert(0, NO_METHODS_NOTE.to_owned());
             }
         }
         report.unreadable_events = unreadable;
         report.damage = damage;
         report.notes = notes;
-        let names = Names::of(&seen, &judge, &told);
-        let Verdicts { outcomes, offences, .. } = verdicts;
-        let offences = offences.into_keys().collect();
-        Ok(Audited { report, found: Found { seen, told, names, outcomes, offences, listed } })
+        let functions = Functions::new(&index, &judge, &run_info);
+        let Verdicts { outcomes, refutations, .. } = verdicts;
+        let refutations = refutations.into_keys().collect();
+        Ok(Audited { report, found: Findings { index, run_info, functions, outcomes, refutations, listed } })
     }
 }
 
-impl Places {
-    /// All that was named, and what the recording says of its own, as far as that is here.
-    fn open(&self, told: &Told, notes: &mut Vec<String>) -> Result<Library, String> {
+impl ClassPaths {
+    /// Opens the paths that the user named, and the recording's own class path if it exists on this
+    /// machine.
+    fn open_library(&self, run_info: &RunInfo, notes: &mut Vec<String>) -> Result<Library, String> {
         let property =
-            |key: &str| told.properties.get(key).map(String::as_str).filter(|value| !value.is_empty());
+            |key: &str| run_info.properties.get(key).map(String::as_str).filter(|value| !value.is_empty());
         let mut library = Library::default();
         if let Some(home) = &self.jdk {
-            library.jdk(home)?;
+            library.set_jdk(home)?;
         } else if let Some(home) = property("java.home").map(Path::new).filter(|home| home.exists()) {
-            // Of another machine there may be anything at that place.
-            notes.extend(library.jdk(home).err());
+            // A recording from another machine may name a path that is something else here.
+            notes.extend(library.set_jdk(home).err());
         }
         for path in &self.classes {
-            library.all_below(path);
+            library.add_tree(path);
         }
-        let between = property("path.separator").and_then(|text| text.chars().next()).unwrap_or(':');
+        let separator = property("path.separator").and_then(|text| text.chars().next()).unwrap_or(':');
         let paths = ["java.class.path", "jdk.module.path"].iter().filter_map(|key| property(key));
         let from = property("user.dir").map(PathBuf::from).unwrap_or_default();
-        for path in paths.flat_map(|paths| paths.split(between)).filter(|path| !path.is_empty()) {
+        for path in paths.flat_map(|paths| paths.split(separator)).filter(|path| !path.is_empty()) {
             let path = from.join(path);
             if path.exists() {
-                library.as_the_jvm_looks(&path);
+                library.add_class_path_entry(&path);
             } else if self.classes.is_empty() {
                 notes.push(format!("{} is on the recording's class path, and not here", path.display()));
             }
@@ -266,10 +278,10 @@ impl Places {
     }
 }
 
-/// What a recording of names leaves open.
-fn says(what: Says, exact: bool, report: &AuditReport) -> String {
-    let says = match what {
-        Says::Lines => {
+/// Describes how calls are judged in a recording that has only names.
+fn names_note(what: FrameDetail, exact: bool, report: &AuditReport) -> String {
+    let criterion = match what {
+        FrameDetail::Lines => {
             "names and lines alone: a call is refuted if nothing in its line, in any method of that name, makes it"
         }
         _ => "names alone: a call is refuted if no method of that name makes it",
@@ -287,16 +299,17 @@ fn says(what: Says, exact: bool, report: &AuditReport) -> String {
             grouped(doubted)
         ),
     };
-    format!("it has {says}{doubt}")
+    format!("it has {criterion}{doubt}")
 }
 
-/// That what is said of the classes cannot be: a few may not fit since the recording is wrong.
-fn inexact(versions: &Versions) -> Option<String> {
+/// Returns a note if `--exact` cannot be right. A few classes may not fit because the recording is
+/// wrong, but not one in fifty.
+fn exact_contradiction(versions: &Versions) -> Option<String> {
     let of_kind = |jdk: bool| {
         let all = || versions.all().filter(move |(class, _)| is_of_jdk(&class.replace('/', ".")) == jdk);
-        let ran = all().filter(|(_, version)| matches!(version, Version::Ran(_))).count();
+        let ran = all().filter(|(_, version)| matches!(version, Version::Loaded(_))).count();
         let other = all().filter(|(_, version)| matches!(version, Version::Other { .. })).count();
-        (other > 1 && other * FEW > ran).then_some((other, ran))
+        (other > 1 && other * MAX_MISMATCH_RATIO > ran).then_some((other, ran))
     };
     let (other, ran) = of_kind(true).or_else(|| of_kind(false))?;
     Some(format!(
@@ -306,12 +319,12 @@ fn inexact(versions: &Versions) -> Option<String> {
     ))
 }
 
-/// One in so many.
-const FEW: usize = 50;
+/// `--exact` is ignored if more than one of this many classes does not fit.
+const MAX_MISMATCH_RATIO: usize = 50;
 
-/// That the JDK is not the one that ran.
-fn other_jdk(library: &Library, told: &Told) -> Option<String> {
-    let ran = told.jdk_version()?;
+/// Returns a note if the JDK that was searched is not the JDK that ran.
+fn other_jdk_note(library: &Library, run_info: &RunInfo) -> Option<String> {
+    let ran = run_info.jdk_version()?;
     match library.jdk_version() {
         None if library.has_jdk() => None,
         None => Some(format!("no JDK was looked into, and this one ran: {ran} (--jdk HOME)")),
@@ -320,22 +333,22 @@ fn other_jdk(library: &Library, told: &Told) -> Option<String> {
     }
 }
 
-/// True if two texts name one version, of which one may be shorter.
+/// True if both texts name the same version. One may be a prefix of the other.
 fn is_same(ran: &str, jdk: &str) -> bool {
     let begins = |long: &str, short: &str| {
         long.strip_prefix(short).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
     };
-    // JDK 8 has another number for its VM: 25.472-b08.
-    let of_8 = |ran: &str| {
+    // JDK 8's VM has its own version number, such as 25.472-b08.
+    let is_jdk_8_build = |ran: &str| {
         let build = ran.strip_prefix("25.").and_then(|rest| rest.split_once("-b"));
         build.is_some_and(|(update, _)| update.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    begins(ran, jdk) || begins(jdk, ran) || jdk.starts_with("1.8.") && of_8(ran)
+    begins(ran, jdk) || begins(jdk, ran) || jdk.starts_with("1.8.") && is_jdk_8_build(ran)
 }
 
-/// That classes may have been changed when they were loaded.
-fn rewritten(told: &Told) -> Option<String> {
-    let agent = told.flags.split_whitespace().find(|flag| flag.starts_with("-javaagent:"))?;
+/// Returns a note if a Java agent was loaded, since it may have changed classes.
+fn rewritten_note(run_info: &RunInfo) -> Option<String> {
+    let agent = run_info.flags.split_whitespace().find(|flag| flag.starts_with("-javaagent:"))?;
     let agent = Path::new(agent).file_name().unwrap_or_default().to_string_lossy().into_owned();
     Some(format!("a Java agent may have changed classes ({agent}): those that do not fit are counted apart"))
 }

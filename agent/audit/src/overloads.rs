@@ -7,22 +7,22 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_classes::{ClassFile, Declared, Library};
+use vouch_classes::{ClassFile, DeclaredMethod, Library};
 use vouch_sample::{Bci, ENTRY, NATIVE};
 use vouch_verify::proof::{Body, Code, Constant, INVOKESTATIC, Instruction, Verdict, is_invoke};
 
-use crate::index::{Method, MethodId, Node, NodeId, Place, PlaceId, Seen, Stack};
+use crate::index::{CodeLocation, LocationId, Method, MethodId, Node, NodeId, RecordingIndex, Stack};
 use crate::judge::Judge;
 use crate::run_info::Changes;
 use crate::unjudged::Judged;
 use crate::versions::{Version, Versions};
 
 /// Of more methods of one name nobody knows which is meant.
-const MOST: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 
 /// One method that a name may mean, and where in it a frame may stand.
 #[derive(Debug, Clone)]
-struct Reading {
+struct Candidate {
     method: MethodId,
     /// Places that differ in what they call, those of calls first.
     bcis: Rc<[Bci]>,
@@ -30,7 +30,7 @@ struct Reading {
 
 /// What a call comes to at best, and from where.
 #[derive(Debug, Clone, Copy)]
-struct Best {
+struct BestCall {
     cost: u64,
     bci: Option<Bci>,
 }
@@ -42,137 +42,147 @@ fn cost(judged: Judged) -> u64 {
         Ok(Verdict::Proven) => 0,
         Ok(Verdict::Explained(_)) => 1,
         Err(_) => 2,
-        Ok(Verdict::Refuted(_)) => REFUTED,
+        Ok(Verdict::Refuted(_)) => REFUTED_COST,
     }
 }
 
-const REFUTED: u64 = 1 << 32;
+const REFUTED_COST: u64 = 1 << 32;
 
 /// The recording with methods and places in the place of names, and the classes that they are of.
-pub fn resolve(mut named: Seen, library: &Library, versions: Versions, changes: Changes) -> (Seen, Versions) {
-    let mut full = named.without_stacks();
-    let readings = Readings::of(&named, &versions, &mut full).0;
-    let judge = Judge::new(&full, library, versions, changes);
-    let mut resolver = Resolver { named: &named, judge, readings, asked: HashMap::new() };
-    let ways = resolver.ways(&full);
-    let counts: Vec<_> = named.counts.iter().map(|(key, count)| (*key, *count)).collect();
+pub fn resolve(
+    mut names: RecordingIndex,
+    library: &Library,
+    versions: Versions,
+    changes: Changes,
+) -> (RecordingIndex, Versions) {
+    let mut resolved = names.take_all_but_stacks();
+    let candidates = Candidates::new(&names, &versions, &mut resolved).0;
+    let judge = Judge::new(&resolved, library, versions, changes);
+    let mut resolver = Resolver { names: &names, judge, candidates, known_calls: HashMap::new() };
+    let best_paths = resolver.best_paths(&resolved);
+    let counts: Vec<_> = names.counts.iter().map(|(key, count)| (*key, *count)).collect();
     for ((kind, thread, stack), count) in counts {
-        let Stack { leaf, end } = named.stacks[stack.row()];
-        let leaf = leaf.map(|leaf| resolver.write(leaf, &ways, &mut full));
-        full.count(kind, thread, Stack { leaf, end }, count);
+        let Stack { leaf, end } = names.stacks[stack.row()];
+        let leaf = leaf.map(|leaf| resolver.write_stack(leaf, &best_paths, &mut resolved));
+        resolved.count(kind, thread, Stack { leaf, end }, count);
     }
-    (full, resolver.judge.versions)
+    (resolved, resolver.judge.versions)
 }
 
 /// All readings of each of the recording's places.
-struct Readings(Vec<Vec<Reading>>);
+struct Candidates(Vec<Vec<Candidate>>);
 
-impl Readings {
-    fn of(named: &Seen, versions: &Versions, full: &mut Seen) -> Self {
-        let files = |method: MethodId| match versions.get(named.method(method)) {
-            Version::Ran(ran) => Some(&ran.file),
+impl Candidates {
+    fn new(names: &RecordingIndex, versions: &Versions, resolved: &mut RecordingIndex) -> Self {
+        let files = |method: MethodId| match versions.get(names.method(method)) {
+            Version::Loaded(loaded) => Some(&loaded.file),
             _ => None,
         };
-        let mut readings = Vec::with_capacity(named.places.len());
-        for place in &named.places {
-            let method = named.method(place.method);
-            let mut of: Vec<Reading> = Vec::new();
-            if let Some(file) = files(place.method) {
-                let may_be = |it: &&Declared| place.line == 0 || it.may_be_on(place.line);
+        let mut candidates = Vec::with_capacity(names.locations.len());
+        for location in &names.locations {
+            let method = names.method(location.method);
+            let mut candidates_here: Vec<Candidate> = Vec::new();
+            if let Some(file) = files(location.method) {
+                let may_be = |it: &&DeclaredMethod| location.line == 0 || it.may_be_on(location.line);
                 for declared in file.named(&method.name).filter(may_be) {
-                    of.extend(Reading::of(declared, method, place.line, full));
+                    candidates_here.extend(Candidate::new(declared, method, location.line, resolved));
                 }
             }
-            if of.is_empty() || of.len() > MOST {
-                of = vec![Reading::unknown(method, full)];
+            if candidates_here.is_empty() || candidates_here.len() > MAX_CANDIDATES {
+                candidates_here = vec![Candidate::unknown(method, resolved)];
             }
-            readings.push(of);
+            candidates.push(candidates_here);
         }
-        let mut all = Self(readings);
-        all.by_their_callers(named, files, full);
+        let mut all = Self(candidates);
+        all.add_from_callers(names, files, resolved);
         all
     }
 
     /// A method of a class that nobody has is what its callers call by that name.
-    fn by_their_callers<'f>(
+    fn add_from_callers<'f>(
         &mut self,
-        named: &Seen,
+        names: &RecordingIndex,
         files: impl Fn(MethodId) -> Option<&'f ClassFile>,
-        full: &mut Seen,
+        resolved: &mut RecordingIndex,
     ) {
         // Each caller is gone through once, whatever it is said to call.
-        let mut callees: HashMap<PlaceId, HashMap<&str, HashSet<MethodId>>> = HashMap::new();
-        for node in named.nodes.iter().filter(|node| !node.gap) {
-            let Some(above) = node.above else { continue };
-            let (caller, callee) = (named.node(above).place, named.place(node.place).method);
-            if files(callee).is_none() && files(named.place(caller).method).is_some() {
-                let name = &*named.method(callee).name;
+        let mut callees: HashMap<LocationId, HashMap<&str, HashSet<MethodId>>> = HashMap::new();
+        for node in names.nodes.iter().filter(|node| !node.gap) {
+            let Some(caller) = node.caller else { continue };
+            let (caller, callee) = (names.node(caller).location, names.location(node.location).method);
+            if files(callee).is_none() && files(names.location(caller).method).is_some() {
+                let name = &*names.method(callee).name;
                 callees.entry(caller).or_default().entry(name).or_default().insert(callee);
             }
         }
         let mut called: HashMap<MethodId, BTreeSet<(String, bool)>> = HashMap::new();
         for (caller, callees) in callees {
-            let Some(file) = files(named.place(caller).method) else { continue };
-            for reading in &self.0[caller.row()] {
-                let method = full.method(reading.method);
+            let Some(file) = files(names.location(caller).method) else { continue };
+            for candidate in &self.0[caller.row()] {
+                let method = resolved.method(candidate.method);
                 let Some(declared) = file.method(&method.name, &method.descriptor) else { continue };
                 let Body::Code(code) = &declared.body else { continue };
                 for instruction in code.instructions() {
                     let Some(Constant::Member(member)) = constant(file, instruction) else { continue };
                     for callee in callees.get(member.name).into_iter().flatten() {
                         let of = called.entry(*callee).or_default();
-                        if of.len() < MOST {
+                        if of.len() < MAX_CANDIDATES {
                             of.insert((member.descriptor.to_owned(), instruction.opcode == INVOKESTATIC));
                         }
                     }
                 }
             }
         }
-        for (row, place) in named.places.iter().enumerate() {
-            for (descriptor, is_static) in called.get(&place.method).into_iter().flatten() {
-                let descriptor = full.text(descriptor);
+        for (row, location) in names.locations.iter().enumerate() {
+            for (descriptor, is_static) in called.get(&location.method).into_iter().flatten() {
+                let descriptor = resolved.intern(descriptor);
                 let method =
-                    Method { descriptor, is_static: *is_static, ..named.method(place.method).clone() };
-                let (method, _) = full.methods.insert_full(method);
-                self.0[row].push(Reading { method: MethodId::of(method), bcis: [ENTRY].into() });
+                    Method { descriptor, is_static: *is_static, ..names.method(location.method).clone() };
+                let (method, _) = resolved.methods.insert_full(method);
+                self.0[row].push(Candidate { method: MethodId::from_row(method), bcis: [ENTRY].into() });
             }
         }
     }
 }
 
-impl Reading {
+impl Candidate {
     /// None: nobody can stand there.
-    fn of(declared: &Declared, method: &Method, line: u16, full: &mut Seen) -> Option<Self> {
+    fn new(
+        declared: &DeclaredMethod,
+        method: &Method,
+        line: u16,
+        resolved: &mut RecordingIndex,
+    ) -> Option<Self> {
         let bcis: Vec<Bci> = match &declared.body {
             Body::Gone(_) => return None,
-            Body::Native | Body::Code(_) => places(declared, line),
+            Body::Native | Body::Code(_) => call_sites(declared, line),
         };
-        let descriptor = full.text(&declared.descriptor);
-        let (row, _) = full.methods.insert_full(Method {
+        let descriptor = resolved.intern(&declared.descriptor);
+        let (row, _) = resolved.methods.insert_full(Method {
             descriptor,
             is_static: declared.is_static,
             is_native: matches!(declared.body, Body::Native),
             ..method.clone()
         });
-        Some(Self { method: MethodId::of(row), bcis: bcis.into() })
+        Some(Self { method: MethodId::from_row(row), bcis: bcis.into() })
     }
 
-    fn unknown(method: &Method, full: &mut Seen) -> Self {
-        let (row, _) = full.methods.insert_full(method.clone());
-        Self { method: MethodId::of(row), bcis: [ENTRY].into() }
+    fn unknown(method: &Method, resolved: &mut RecordingIndex) -> Self {
+        let (row, _) = resolved.methods.insert_full(method.clone());
+        Self { method: MethodId::from_row(row), bcis: [ENTRY].into() }
     }
 }
 
 /// The places of a line, or of all of a method, each of those that call the same thing once; calls
 /// first.
-pub fn places(declared: &Declared, line: u16) -> Vec<Bci> {
+pub fn call_sites(declared: &DeclaredMethod, line: u16) -> Vec<Bci> {
     let Body::Code(code) = &declared.body else { return vec![NATIVE] };
-    let there = places_on(declared, code, line);
+    let there = call_sites_on(declared, code, line);
     // A table of lines may have some that no instruction is in.
-    if there.is_empty() { places_on(declared, code, 0) } else { there }
+    if there.is_empty() { call_sites_on(declared, code, 0) } else { there }
 }
 
-fn places_on(declared: &Declared, code: &Code, line: u16) -> Vec<Bci> {
+fn call_sites_on(declared: &DeclaredMethod, code: &Code, line: u16) -> Vec<Bci> {
     let mut known = HashSet::new();
     let mut all: Vec<(bool, Bci)> = code
         .instructions()
@@ -194,54 +204,62 @@ fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Con
 
 /// The best way to each node: for each reading of its frame what it costs from the root on, and the
 /// reading of the frame above.
-struct Ways {
+struct BestPaths {
     first: Vec<usize>,
-    ways: Vec<(u64, u16)>,
+    best_paths: Vec<(u64, u16)>,
 }
 
-impl Ways {
-    fn at(&self, node: NodeId, readings: usize) -> &[(u64, u16)] {
+impl BestPaths {
+    fn at(&self, node: NodeId, candidates: usize) -> &[(u64, u16)] {
         let first = self.first[node.row()];
-        &self.ways[first..first + readings]
+        &self.best_paths[first..first + candidates]
     }
 }
 
 struct Resolver<'a> {
-    named: &'a Seen,
+    names: &'a RecordingIndex,
     judge: Judge<'a>,
-    readings: Vec<Vec<Reading>>,
-    asked: HashMap<(PlaceId, usize, MethodId), Best>,
+    candidates: Vec<Vec<Candidate>>,
+    known_calls: HashMap<(LocationId, usize, MethodId), BestCall>,
 }
 
 impl Resolver<'_> {
-    fn readings(&self, node: Node) -> usize {
-        self.readings[node.place.row()].len()
+    fn candidates(&self, node: Node) -> usize {
+        self.candidates[node.location.row()].len()
     }
 
     /// Callers stand before what they call.
-    fn ways(&mut self, full: &Seen) -> Ways {
-        let mut all = Ways { first: Vec::new(), ways: Vec::new() };
-        for row in 0..self.named.nodes.len() {
-            let node = self.named.nodes[row];
-            all.first.push(all.ways.len());
-            for reading in 0..self.readings(node) {
-                let way = match node.above {
+    fn best_paths(&mut self, resolved: &RecordingIndex) -> BestPaths {
+        let mut all = BestPaths { first: Vec::new(), best_paths: Vec::new() };
+        for row in 0..self.names.nodes.len() {
+            let node = self.names.nodes[row];
+            all.first.push(all.best_paths.len());
+            for candidate in 0..self.candidates(node) {
+                let best_path = match node.caller {
                     None => (0, 0),
-                    Some(above) => self.way(node, reading, above, &all, full),
+                    Some(above) => self.best_path(node, candidate, above, &all, resolved),
                 };
-                all.ways.push(way);
+                all.best_paths.push(best_path);
             }
         }
         all
     }
 
-    fn way(&mut self, node: Node, reading: usize, above: NodeId, all: &Ways, full: &Seen) -> (u64, u16) {
-        let caller = self.named.node(above);
-        let callee = self.readings[node.place.row()][reading].method;
+    fn best_path(
+        &mut self,
+        node: Node,
+        candidate: usize,
+        above: NodeId,
+        all: &BestPaths,
+        resolved: &RecordingIndex,
+    ) -> (u64, u16) {
+        let caller = self.names.node(above);
+        let callee = self.candidates[node.location.row()][candidate].method;
         let mut best = (u64::MAX, 0);
-        for from in 0..self.readings(caller) {
-            let (before, _) = all.at(above, self.readings(caller))[from];
-            let more = if node.gap { 0 } else { self.best(caller.place, from, callee, full).cost };
+        for from in 0..self.candidates(caller) {
+            let (before, _) = all.at(above, self.candidates(caller))[from];
+            let more =
+                if node.gap { 0 } else { self.best_call(caller.location, from, callee, resolved).cost };
             let sum = before.saturating_add(more);
             if sum < best.0 {
                 best = (sum, u16::try_from(from).unwrap_or(u16::MAX));
@@ -250,54 +268,64 @@ impl Resolver<'_> {
         best
     }
 
-    fn best(&mut self, caller: PlaceId, reading: usize, callee: MethodId, full: &Seen) -> Best {
-        if let Some(known) = self.asked.get(&(caller, reading, callee)) {
+    fn best_call(
+        &mut self,
+        caller: LocationId,
+        candidate: usize,
+        callee: MethodId,
+        resolved: &RecordingIndex,
+    ) -> BestCall {
+        if let Some(known) = self.known_calls.get(&(caller, candidate, callee)) {
             return *known;
         }
-        let Reading { method, bcis } = self.readings[caller.row()][reading].clone();
-        let line = self.named.place(caller).line;
-        let mut best = Best { cost: REFUTED, bci: None };
+        let Candidate { method, bcis } = self.candidates[caller.row()][candidate].clone();
+        let line = self.names.location(caller).line;
+        let mut best_call = BestCall { cost: REFUTED_COST, bci: None };
         for bci in bcis.iter().copied() {
-            let judged = self.judge.ask(full, Place { method, bci, line }, callee);
-            if cost(judged) < best.cost {
-                best = Best { cost: cost(judged), bci: Some(bci) };
+            let judged = self.judge.judge_edge(resolved, CodeLocation { method, bci, line }, callee);
+            if cost(judged) < best_call.cost {
+                best_call = BestCall { cost: cost(judged), bci: Some(bci) };
             }
             if judged == Ok(Verdict::Proven) {
                 break;
             }
         }
-        self.asked.insert((caller, reading, callee), best);
-        best
+        self.known_calls.insert((caller, candidate, callee), best_call);
+        best_call
     }
 
     /// Puts the best reading of a stack into the recording.
-    fn write(&self, leaf: NodeId, ways: &Ways, full: &mut Seen) -> NodeId {
+    fn write_stack(&self, leaf: NodeId, best_paths: &BestPaths, resolved: &mut RecordingIndex) -> NodeId {
         let mut frames = Vec::new();
-        let (mut next, mut reading) = (Some(leaf), None);
+        let (mut next, mut candidate) = (Some(leaf), None);
         while let Some(at) = next {
-            let node = self.named.node(at);
-            let of = ways.at(at, self.readings(node));
+            let node = self.names.node(at);
+            let paths = best_paths.at(at, self.candidates(node));
             let chosen =
-                reading.unwrap_or_else(|| (0..of.len()).min_by_key(|place| of[*place].0).unwrap_or(0));
+                candidate.unwrap_or_else(|| (0..paths.len()).min_by_key(|row| paths[*row].0).unwrap_or(0));
             frames.push((node, chosen));
-            next = node.above;
-            reading = Some(usize::from(of[chosen].1));
+            next = node.caller;
+            candidate = Some(usize::from(paths[chosen].1));
         }
-        let mut above = None;
+        let mut caller = None;
         for at in (0..frames.len()).rev() {
-            let (node, reading) = frames[at];
-            let Reading { method, bcis } = &self.readings[node.place.row()][reading];
+            let (node, candidate) = frames[at];
+            let Candidate { method, bcis } = &self.candidates[node.location.row()][candidate];
             let callee = at.checked_sub(1).map(|inner| {
-                let (inner, reading) = frames[inner];
-                self.readings[inner.place.row()][reading].method
+                let (inner, candidate) = frames[inner];
+                self.candidates[inner.location.row()][candidate].method
             });
-            let asked = callee.and_then(|callee| self.asked.get(&(node.place, reading, callee)));
-            let bci = asked.and_then(|best| best.bci).or(bcis.first().copied()).unwrap_or(ENTRY);
-            let place = Place { method: *method, bci, line: self.named.place(node.place).line };
-            let (place, _) = full.places.insert_full(place);
-            let node = Node { above, place: PlaceId::of(place), filtered: false, gap: node.gap };
-            above = Some(NodeId::of(full.nodes.insert_full(node).0));
+            let known_calls =
+                callee.and_then(|callee| self.known_calls.get(&(node.location, candidate, callee)));
+            let bci =
+                known_calls.and_then(|best_call| best_call.bci).or(bcis.first().copied()).unwrap_or(ENTRY);
+            let location =
+                CodeLocation { method: *method, bci, line: self.names.location(node.location).line };
+            let (location, _) = resolved.locations.insert_full(location);
+            let node =
+                Node { caller, location: LocationId::from_row(location), filtered: false, gap: node.gap };
+            caller = Some(NodeId::from_row(resolved.nodes.insert_full(node).0));
         }
-        above.unwrap_or(NodeId::of(0))
+        caller.unwrap_or(NodeId::from_row(0))
     }
 }

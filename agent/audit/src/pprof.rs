@@ -8,14 +8,14 @@ use std::io::Read;
 
 use prost::Message;
 
-use crate::names_reader::{DEEPEST, Named, Word};
+use crate::names_reader::{MAX_DEPTH, NamedFrame, NamesReader};
 
 /// No larger file is taken in: all of it is in memory at once.
-const LARGEST: u64 = 32 << 20;
+const MAX_FILE_BYTES: u64 = 32 << 20;
 /// What is counted, of all that a sample may have a value of.
-const COUNT: &str = "count";
+const COUNT_UNIT: &str = "count";
 /// What tells of a thread.
-const NAMES: [&str; 3] = ["thread name", "thread_name", "thread"];
+const THREAD_LABELS: [&str; 3] = ["thread name", "thread_name", "thread"];
 
 #[derive(Clone, PartialEq, Message)]
 struct Profile {
@@ -79,50 +79,54 @@ struct Function {
     name: i64,
 }
 
-impl Named<'_> {
+impl NamesReader<'_> {
     /// Takes in all samples of a file that is unpacked; an error is the rest of a sentence.
     pub fn pprof(&mut self, file: impl Read) -> Result<(), String> {
         let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(format!("is larger than {} MiB, unpacked", LARGEST >> 20));
+        file.take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("cannot be read: {error}"))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(format!("is larger than {} MiB, unpacked", MAX_FILE_BYTES >> 20));
         }
         let profile = Profile::decode(&*bytes).map_err(|error| format!("is no whole pprof file: {error}"))?;
         if profile.sample.is_empty() {
             return Err("has no samples, or is no pprof file".to_owned());
         }
-        self.samples(&profile);
+        self.add_samples(&profile);
         Ok(())
     }
 
-    fn samples(&mut self, profile: &Profile) {
+    fn add_samples(&mut self, profile: &Profile) {
         let text = |row: i64| {
             usize::try_from(row).ok().and_then(|row| profile.string_table.get(row)).map_or("", String::as_str)
         };
         let names: HashMap<u64, &str> = profile.function.iter().map(|it| (it.id, text(it.name))).collect();
         // Of functions that were inlined into each other the innermost stands first, as of all
         // frames.
-        let locations: HashMap<u64, Vec<Word>> = profile
+        let locations: HashMap<u64, Vec<NamedFrame>> = profile
             .location
             .iter()
             .map(|location| {
-                let words = location.line.iter().map(|line| {
+                let frames = location.line.iter().map(|line| {
                     let name = names.get(&line.function_id).copied().unwrap_or_default();
-                    self.word(
+                    self.frame(
                         if name.is_empty() { "[unknown]" } else { name },
                         u32::try_from(line.line).unwrap_or(0),
                     )
                 });
-                (location.id, words.collect())
+                (location.id, frames.collect())
             })
             .collect();
-        let unknown = [self.word("[unknown]", 0)];
-        let counts =
-            || (0..profile.sample_type.len()).filter(|row| text(profile.sample_type[*row].unit) == COUNT);
-        let mut words = Vec::new();
+        let unknown = [self.frame("[unknown]", 0)];
+        let counts = || {
+            (0..profile.sample_type.len()).filter(|row| text(profile.sample_type[*row].unit) == COUNT_UNIT)
+        };
+        let mut frames = Vec::new();
         for sample in &profile.sample {
-            let label =
-                NAMES.iter().find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
+            let label = THREAD_LABELS
+                .iter()
+                .find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
             let name = label.map_or("", |label| text(label.str));
             // It may be counted in several ways, of which a sample has one.
             let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
@@ -131,17 +135,17 @@ impl Named<'_> {
             let Some(count) = count else { continue };
             // Files of several processes are merged into one, so a number is no thread.
             let thread = self.thread(name, 0);
-            words.clear();
+            frames.clear();
             for id in &sample.location_id {
-                words.extend(locations.get(id).map_or(&unknown[..], Vec::as_slice));
+                frames.extend(locations.get(id).map_or(&unknown[..], Vec::as_slice));
                 // One frame more than there may be tells that there are more.
-                if words.len() > DEEPEST {
+                if frames.len() > MAX_DEPTH {
                     break;
                 }
             }
-            words.truncate(DEEPEST + 1);
-            words.reverse();
-            self.stack(thread, &words, count);
+            frames.truncate(MAX_DEPTH + 1);
+            frames.reverse();
+            self.stack(thread, &frames, count);
         }
     }
 }
@@ -149,7 +153,7 @@ impl Named<'_> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::index::{Says, Seen};
+    use crate::index::{FrameDetail, RecordingIndex};
 
     /// A file of two stacks, and of one that nobody had.
     pub fn bytes() -> Vec<u8> {
@@ -169,7 +173,7 @@ pub mod tests {
             "worker",
             "tid",
         ];
-        let location = |id, lines: &[(u64, i64)]| Location {
+        let pprof_location = |id, lines: &[(u64, i64)]| Location {
             id,
             line: lines
                 .iter()
@@ -190,22 +194,22 @@ pub mod tests {
                 Sample { location_id: vec![20, 99, 10], value: vec![10, 1], label: Vec::new() },
             ],
             // `sum` was inlined into `open`.
-            location: vec![location(10, &[(1, 10)]), location(20, &[(3, 40), (2, 30)])],
+            location: vec![pprof_location(10, &[(1, 10)]), pprof_location(20, &[(3, 40), (2, 30)])],
             function: (1..=3).map(|id| Function { id, name: i64::try_from(id).unwrap() }).collect(),
             string_table: strings.map(str::to_owned).to_vec(),
         }
     }
 
-    fn stacks(seen: &Seen) -> Vec<(String, u64, String, u64)> {
-        let mut all: Vec<_> = seen
+    fn stacks(index: &RecordingIndex) -> Vec<(String, u64, String, u64)> {
+        let mut all: Vec<_> = index
             .counts
             .iter()
             .map(|((_, thread, stack), count)| {
-                let thread = &seen.threads[thread.row()];
-                let frames = seen.nodes_from(seen.stacks[stack.row()].leaf).map(|node| {
-                    let place = seen.place(node.place);
+                let thread = &index.threads[thread.row()];
+                let frames = index.nodes_from(index.stacks[stack.row()].leaf).map(|node| {
+                    let location = index.location(node.location);
                     let gap = if node.gap { "…" } else { "" };
-                    format!("{gap}{}:{}", seen.method(place.method).name, place.line)
+                    format!("{gap}{}:{}", index.method(location.method).name, location.line)
                 });
                 (thread.name.to_string(), thread.tid, frames.collect::<Vec<_>>().join(" "), *count)
             })
@@ -215,31 +219,33 @@ pub mod tests {
     }
 
     #[test]
-    fn a_file_is_read_from_the_root_to_the_leaf_with_what_was_inlined() {
-        let mut seen = Seen::default();
-        Named::new(&mut seen, "pprof", false).pprof(&*file().encode_to_vec()).unwrap();
+    fn stacks_are_read_from_root_to_leaf_with_inlined_functions() {
+        let mut index = RecordingIndex::default();
+        NamesReader::new(&mut index, "pprof", false).pprof(&*file().encode_to_vec()).unwrap();
         let stack = |frames: &str| frames.to_owned();
         assert_eq!(
-            stacks(&seen),
+            stacks(&index),
             [
                 ("[threads not separated]".to_owned(), 0, stack("sum:40 …open:30 main:10"), 1),
                 ("worker".to_owned(), 0, stack("sum:40 open:30 main:10"), 7),
             ]
         );
-        assert_eq!(seen.says, Says::Lines);
+        assert_eq!(index.frame_detail, FrameDetail::Lines);
     }
 
     #[test]
-    fn what_is_no_file_is_a_sentence() {
-        let wrong = |bytes: &[u8]| Named::new(&mut Seen::default(), "pprof", false).pprof(bytes).unwrap_err();
-        assert_eq!(wrong(&[]), "has no samples, or is no pprof file");
+    fn a_file_that_is_not_pprof_is_an_error() {
+        let error = |bytes: &[u8]| {
+            NamesReader::new(&mut RecordingIndex::default(), "pprof", false).pprof(bytes).unwrap_err()
+        };
+        assert_eq!(error(&[]), "has no samples, or is no pprof file");
         let whole = file().encode_to_vec();
-        assert!(wrong(&whole[..whole.len() - 3]).starts_with("is no whole pprof file: "));
+        assert!(error(&whole[..whole.len() - 3]).starts_with("is no whole pprof file: "));
         let large = std::io::repeat(0);
-        assert_eq!(wrong_of(large), "is larger than 32 MiB, unpacked");
+        assert_eq!(error_of(large), "is larger than 32 MiB, unpacked");
     }
 
-    fn wrong_of(file: impl Read) -> String {
-        Named::new(&mut Seen::default(), "pprof", false).pprof(file).unwrap_err()
+    fn error_of(file: impl Read) -> String {
+        NamesReader::new(&mut RecordingIndex::default(), "pprof", false).pprof(file).unwrap_err()
     }
 }

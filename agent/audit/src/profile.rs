@@ -1,8 +1,8 @@
-//! An audited recording as a profile: its samples in time, those that are refuted set apart, as in
-//! a profile of Vouch's own.
+//! Turns an audited recording into a profile: samples in time order, and refuted stacks separate,
+//! as in Vouch's own profiles.
 //!
-//! It must never show a stack as anything but what the audit has made of it. The recording is read
-//! once more for it, so that nobody pays for its samples who does not ask for them.
+//! It must never show a stack other than as the audit judged it. The recording is read a second
+//! time for the profile, so an audit alone need not keep its events.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Seek};
@@ -17,75 +17,82 @@ use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in
 use vouch_sample::MAX_VALUES;
 use vouch_verify::proof::{Explanation, Refutation};
 
-use crate::chunk_reader::{Moment, Reading};
-use crate::functions::Names;
-use crate::index::{End, KindId, Node, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
-use crate::profile_plan::{Plan, Shown};
+use crate::chunk_reader::{ChunkReader, StackEvent};
+use crate::functions::Functions;
+use crate::index::{
+    KindId, LocationId, Node, NodeId, RecordingIndex, Stack, StackEnd, StackId, ThreadId, add,
+};
+use crate::profile_plan::{Display, ProfilePlan};
 use crate::progress::Progress;
-use crate::refutation_report::place_in;
+use crate::refutation_report::position_in_stack;
 use crate::report::{self, AuditReport};
-use crate::run_info::Told;
-use crate::stacks::{Against, Outcome};
-use crate::unique_chunks::Chunks;
+use crate::run_info::RunInfo;
+use crate::stacks::{Outcome, RefutedPart};
+use crate::unique_chunks::UniqueChunks;
 
-/// What an audit knows when it is over.
+/// The results of an audit that a profile needs.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub seen: Seen,
-    pub told: Told,
-    pub names: Names,
+pub(crate) struct Findings {
+    pub index: RecordingIndex,
+    pub run_info: RunInfo,
+    pub functions: Functions,
     pub outcomes: HashMap<(ThreadId, StackId), Outcome>,
-    /// By number, and how each is told as far as it is, the most frequent first.
-    pub offences: Vec<(Refutation, Against)>,
+    /// All refutations; `Outcome::refutation` is a row of this list.
+    pub refutations: Vec<(Refutation, RefutedPart)>,
+    /// The described refutations, by row, the most frequent first.
     pub listed: IndexMap<usize, RefutationReport>,
 }
 
-/// A recording that was audited.
+/// An audited recording: its report, and what a profile needs.
 #[derive(Debug)]
 pub struct Audited {
     pub report: AuditReport,
-    pub(crate) found: Found,
+    pub(crate) found: Findings,
 }
 
-/// A profile that is being made.
+/// Builds a profile from a second pass over the recording.
 #[derive(Debug)]
 pub struct Profile {
-    found: Found,
+    found: Findings,
     report: AuditReport,
-    chunks: Chunks,
+    chunks: UniqueChunks,
     recording: Recording,
-    plan: Plan,
+    plan: ProfilePlan,
     kinds: HashMap<KindId, MarkKindId>,
-    /// How many events of each kind there were this time.
+    /// The number of events of each kind in this pass.
     events: HashMap<KindId, u64>,
     tracks: HashMap<ThreadId, rec::ThreadId>,
     nodes: HashMap<(Option<rec::StackId>, NodeId), rec::StackId>,
     stacks: HashMap<(ThreadId, StackId), rec::StackId>,
-    /// The number of each offence, and of those of a kind that are not told one by one.
+    /// The described refutations in the profile, by their row.
     refutations: HashMap<usize, RefutationId>,
+    /// One entry for each kind, for refutations that are not described one by one.
     others: HashMap<Refutation, RefutationId>,
-    /// Why samples have no stack, and how they are refuted: those of other events are not among
-    /// them.
+    /// Samples without a stack, by reason. Other events are not counted here.
     unwalked: BTreeMap<String, u64>,
+    /// Refuted samples, by kind of refutation.
     refuted: BTreeMap<String, u64>,
-    /// There is a stack that was not there when the recording was audited.
-    strange: bool,
+    /// True if this pass found a stack that the audit did not see.
+    has_unknown_stack: bool,
 }
 
 impl Audited {
-    /// The recording as a profile, with the samples of this kind, or else those of the clock that
-    /// says most; its files are to be read into it once more.
+    /// Starts a profile with samples of this kind, or of the preferred clock. The caller reads each
+    /// file once more.
     pub fn profile(self, samples: Option<&str>) -> Result<Profile, String> {
         let Self { report, found } = self;
-        let plan = Plan::of(&report, &found.seen, &found.told, samples)?;
+        let plan = ProfilePlan::new(&report, &found.index, &found.run_info, samples)?;
         let mut recording = Recording::new();
-        let refutations =
-            found.listed.iter().map(|(offence, report)| (*offence, report.add_to(&mut recording))).collect();
+        let refutations = found
+            .listed
+            .iter()
+            .map(|(refutation, report)| (*refutation, report.add_to(&mut recording)))
+            .collect();
         Ok(Profile {
             found,
             report,
             plan,
-            chunks: Chunks::default(),
+            chunks: UniqueChunks::default(),
             recording,
             kinds: HashMap::new(),
             events: HashMap::new(),
@@ -96,13 +103,13 @@ impl Audited {
             others: HashMap::new(),
             unwalked: BTreeMap::new(),
             refuted: BTreeMap::new(),
-            strange: false,
+            has_unknown_stack: false,
         })
     }
 }
 
 impl Profile {
-    /// Reads a file of the recording's once more. What is damaged was told when it was audited.
+    /// Reads a file of the recording again. Its damage was reported by the audit.
     pub fn read(
         &mut self,
         name: &str,
@@ -110,84 +117,90 @@ impl Profile {
         progress: impl FnMut(Progress),
     ) -> Result<(), String> {
         let mut chunks = std::mem::take(&mut self.chunks);
-        let mut moments = Vec::new();
-        let read = chunks.each(name, file, progress, |chunk| {
+        let mut stack_events = Vec::new();
+        let read = chunks.for_each(name, file, progress, |chunk| {
             let Ok((chunk, deepest)) = chunk else { return };
-            let Self { found: Found { seen, told, outcomes, .. }, plan, events, strange, .. } = &mut *self;
-            let mut reading = Reading::new(chunk, deepest, seen, told, None);
+            let Self {
+                found: Findings { index, run_info, outcomes, .. },
+                plan,
+                events,
+                has_unknown_stack,
+                ..
+            } = &mut *self;
+            let mut reader = ChunkReader::new(chunk, deepest, index, run_info, None);
             for event in chunk.events().flatten() {
-                reading.event(&event, |seen, _, moment| {
-                    let (stack, _) = seen.stacks.insert_full(moment.stack);
-                    let outcome = outcomes.get(&(moment.thread, StackId::of(stack))).copied();
-                    let Some((shown, outcome)) = plan.shown(moment.kind).zip(outcome) else {
-                        *strange = true;
+                reader.read_event(&event, |index, _, stack_event| {
+                    let (stack, _) = index.stacks.insert_full(stack_event.stack);
+                    let outcome = outcomes.get(&(stack_event.thread, StackId::from_row(stack))).copied();
+                    let Some((shown, outcome)) = plan.display(stack_event.kind).zip(outcome) else {
+                        *has_unknown_stack = true;
                         return;
                     };
-                    add(events.entry(moment.kind).or_default(), moment.events);
-                    if shown.is_shown(outcome.offence.is_some()) {
-                        moments.push((moment, StackId::of(stack), outcome));
+                    add(events.entry(stack_event.kind).or_default(), stack_event.events);
+                    if shown.shows(outcome.refutation.is_some()) {
+                        stack_events.push((stack_event, StackId::from_row(stack), outcome));
                     }
                 });
             }
-            for (moment, stack, outcome) in moments.drain(..) {
-                self.add(moment, stack, outcome);
+            for (stack_event, stack, outcome) in stack_events.drain(..) {
+                self.add_event(stack_event, stack, outcome);
             }
         });
         self.chunks = chunks;
         read
     }
 
-    fn add(&mut self, moment: Moment, stack: StackId, outcome: Outcome) {
-        let Moment { kind, thread, .. } = moment;
-        let since = moment.unix_ns.saturating_sub(self.found.told.from_ns);
+    fn add_event(&mut self, stack_event: StackEvent, stack: StackId, outcome: Outcome) {
+        let StackEvent { kind, thread, .. } = stack_event;
+        let since = stack_event.unix_ns.saturating_sub(self.found.run_info.from_ns);
         let time_ns = u64::try_from(since).unwrap_or(0);
         let track = self.track(thread);
         let stack = self.stack(thread, stack, outcome);
         let mut weight = 0;
-        if let Some(Shown::Samples(period_ns)) = self.plan.shown(kind) {
-            // What counts no time weighs one, whatever it says.
-            let own_ns = moment.period_ns.filter(|_| self.plan.event.is_none());
+        if let Some(Display::Samples(period_ns)) = self.plan.display(kind) {
+            // A sample of a counted event always weighs 1.
+            let own_ns = stack_event.period_ns.filter(|_| self.plan.event.is_none());
             let each = self.plan.intervals(own_ns.unwrap_or(period_ns));
-            weight = u32::try_from(moment.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
+            weight = u32::try_from(stack_event.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
             let fate = outcome.fate;
             let sample = Sample { time_ns, cpu_ns: 0, stack, weight, fate, context: None };
             self.recording.sample(track, sample);
-            self.count(moment.stack, outcome);
+            self.count_fate(stack_event.stack, outcome);
         } else {
-            // It may have begun before the recording did.
-            let ended = i128::from(since) + i128::from(moment.took_ns);
+            // The event may have begun before the recording.
+            let ended = i128::from(since) + i128::from(stack_event.took_ns);
             let ended_ns = u64::try_from(ended).unwrap_or(0);
-            let (kind, values) = (self.kind(kind), [0; MAX_VALUES]);
+            let (kind, values) = (self.marker_kind(kind), [0; MAX_VALUES]);
             let mark = Mark { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
             self.recording.mark(Some(track), mark);
         }
-        if let Some(offence) = outcome.offence {
-            let how = self.refutation(offence);
+        if let Some(refutation) = outcome.refutation {
+            let how = self.refutation(refutation);
             self.recording.refuted(track, rec::Refuted { time_ns, stack, weight, how });
         }
     }
 
-    fn count(&mut self, stack: Stack, outcome: Outcome) {
-        if let End::None(why) = stack.end {
-            let why = self.found.seen.reasons[why.row()].clone();
+    fn count_fate(&mut self, stack: Stack, outcome: Outcome) {
+        if let StackEnd::Missing(why) = stack.end {
+            let why = self.found.index.reasons[why.row()].clone();
             *self.unwalked.entry(why).or_default() += 1;
         }
-        if let Some(offence) = outcome.offence {
-            let (kind, _) = self.found.offences[offence];
+        if let Some(refutation) = outcome.refutation {
+            let (kind, _) = self.found.refutations[refutation];
             *self.refuted.entry(kind.name().to_owned()).or_default() += 1;
         }
     }
 
-    /// How the markers of a kind of events are shown.
-    fn kind(&mut self, kind: KindId) -> MarkKindId {
+    /// The marker kind of an event kind.
+    fn marker_kind(&mut self, kind: KindId) -> MarkKindId {
         let Self { found, recording, kinds, .. } = self;
         *kinds.entry(kind).or_insert_with(|| {
-            let name = found.seen.name(kind);
-            // No other kind of markers begins so; `vouch merge` calls its markers that, too.
+            let name = found.index.kind_name(kind);
+            // No other marker key begins like this; `vouch merge` uses the same keys.
             let key = format!("jfr.{name}");
             recording.mark_kind(MarkKind {
                 key: &key,
-                label: &in_template(&found.seen.kinds[kind.row()].label),
+                label: &in_template(&found.index.kinds[kind.row()].label),
                 description: "An event of the recording, with its stack.",
                 category: if name.starts_with("jdk.") { Category::Jdk } else { Category::Application },
                 figures: &[],
@@ -198,15 +211,15 @@ impl Profile {
     fn track(&mut self, thread: ThreadId) -> rec::ThreadId {
         let Self { found, recording, tracks, .. } = self;
         *tracks.entry(thread).or_insert_with(|| {
-            let known = &found.seen.threads[thread.row()];
+            let known = &found.index.threads[thread.row()];
             recording.add_thread(&known.name, known.tid, 0)
         })
     }
 
-    fn refutation(&mut self, offence: usize) -> RefutationId {
+    fn refutation(&mut self, refutation: usize) -> RefutationId {
         let Self { found, refutations, others, recording, .. } = self;
-        let (kind, _) = found.offences[offence];
-        refutations.get(&offence).copied().unwrap_or_else(|| {
+        let (kind, _) = found.refutations[refutation];
+        refutations.get(&refutation).copied().unwrap_or_else(|| {
             *others.entry(kind).or_insert_with(|| {
                 let expected = "one of many others";
                 let words = kind.description();
@@ -220,43 +233,46 @@ impl Profile {
         if let Some(known) = self.stacks.get(&(thread, stack)) {
             return *known;
         }
-        let Stack { leaf, end } = self.found.seen.stacks[stack.row()];
-        let shown = match (leaf, outcome.offence) {
+        let Stack { leaf, end } = self.found.index.stacks[stack.row()];
+        let shown = match (leaf, outcome.refutation) {
             (None, _) => self.without_frames(thread, end),
-            (Some(leaf), Some(offence)) => self.refuted(leaf, end, offence),
-            (Some(leaf), None) => self.sound(leaf, end, outcome.fate),
+            (Some(leaf), Some(refutation)) => self.refuted(leaf, end, refutation),
+            (Some(leaf), None) => self.accepted(leaf, end, outcome.fate),
         };
         self.stacks.insert((thread, stack), shown);
         shown
     }
 
-    fn without_frames(&mut self, thread: ThreadId, end: End) -> rec::StackId {
+    fn without_frames(&mut self, thread: ThreadId, end: StackEnd) -> rec::StackId {
         let Self { found, recording, .. } = self;
-        if let End::None(why) = end {
-            return recording.stand_in(None, &no_stack(&found.seen.reasons[why.row()]), Category::NoStack);
+        if let StackEnd::Missing(why) = end {
+            return recording.stand_in(None, &no_stack(&found.index.reasons[why.row()]), Category::NoStack);
         }
-        let known = &found.seen.threads[thread.row()];
+        let known = &found.index.threads[thread.row()];
         let outside = outside(known.number != 0, &known.name);
         recording.stand_in(None, outside.name, outside.category)
     }
 
-    /// What stands above the outermost frame, if the recorder says that there were more.
-    fn lacking(&self, end: End) -> Option<String> {
+    /// The frame to show above the root if the recorder says that frames are missing there.
+    fn missing_callers(&self, end: StackEnd) -> Option<String> {
         match end {
-            End::Cut => Some(LEFT_OUT.to_owned()),
-            End::Broken(why) => Some(format!("[the walk ended: {}]", self.found.seen.reasons[why.row()])),
+            StackEnd::Truncated => Some(LEFT_OUT.to_owned()),
+            StackEnd::Broken(why) => {
+                Some(format!("[the walk ended: {}]", self.found.index.reasons[why.row()]))
+            }
             _ => None,
         }
     }
 
-    fn sound(&mut self, leaf: NodeId, end: End, fate: Fate) -> rec::StackId {
-        let root = self.lacking(end).map(|name| self.recording.stand_in(None, &name, Category::Other));
-        let above = self.found.seen.node(leaf).above;
-        let above = self.callers(root, above);
-        self.frame(above, leaf, Some(fate))
+    fn accepted(&mut self, leaf: NodeId, end: StackEnd, fate: Fate) -> rec::StackId {
+        let root =
+            self.missing_callers(end).map(|name| self.recording.stand_in(None, &name, Category::Other));
+        let caller = self.found.index.node(leaf).caller;
+        let caller = self.callers(root, caller);
+        self.frame(caller, leaf, Some(fate))
     }
 
-    /// The stack of a node, under this root; of none it is the root.
+    /// The stack of a node below `root`, or `root` itself if there is no node.
     fn callers(&mut self, root: Option<rec::StackId>, node: Option<NodeId>) -> Option<rec::StackId> {
         let mut lacking = Vec::new();
         let (mut next, mut stack) = (node, root);
@@ -266,9 +282,9 @@ impl Profile {
                 break;
             }
             lacking.push(node);
-            next = self.found.seen.node(node).above;
+            next = self.found.index.node(node).caller;
         }
-        // Inwards from the outermost that is not there yet.
+        // Adds the missing nodes from the outermost inwards.
         for node in lacking.iter().rev() {
             let shown = self.frame(stack, *node, None);
             self.nodes.insert((root, *node), shown);
@@ -277,33 +293,34 @@ impl Profile {
         stack
     }
 
-    fn frame(&mut self, above: Option<rec::StackId>, node: NodeId, fate: Option<Fate>) -> rec::StackId {
+    fn frame(&mut self, caller: Option<rec::StackId>, node: NodeId, fate: Option<Fate>) -> rec::StackId {
         let Self { found, recording, .. } = self;
-        let node = found.seen.node(node);
-        let above = if node.gap { Some(recording.stand_in(above, LEFT_OUT, Category::Other)) } else { above };
-        let (func, line) = function(found, recording, node.place, false);
+        let node = found.index.node(node);
+        let caller =
+            if node.gap { Some(recording.stand_in(caller, LEFT_OUT, Category::Other)) } else { caller };
+        let (func, line) = function(found, recording, node.location, false);
         let frame = match fate {
             Some(fate) => recording.leaf_frame(func, line, fate),
             None => recording.frame(func, line),
         };
-        recording.stack(above, frame)
+        recording.stack(caller, frame)
     }
 
-    /// A refuted stack's frames are functions of their own, under a root of their own, with a sign
-    /// where it breaks.
-    fn refuted(&mut self, leaf: NodeId, end: End, offence: usize) -> rec::StackId {
-        let lacking = self.lacking(end);
+    /// Adds a refuted stack: separate functions below a separate root, with a sign where the stack
+    /// breaks.
+    fn refuted(&mut self, leaf: NodeId, end: StackEnd, refutation: usize) -> rec::StackId {
+        let lacking = self.missing_callers(end);
         let Self { found, recording, .. } = self;
-        let (kind, against) = found.offences[offence];
+        let (kind, against) = found.refutations[refutation];
         let mut stack = recording.stand_in(None, &refuted_root(kind.name()), Category::Refuted);
         if let Some(lacking) = lacking {
             stack = recording.under(stack, &lacking, Fate::Refuted);
         }
-        let frames: Vec<Node> = found.seen.nodes_from(Some(leaf)).collect();
-        let at = place_in(&found.seen, &frames, against).unwrap_or(frames.len().saturating_sub(1));
-        // What cannot stand there is whom the caller is said to have called.
-        let below = if let Against::Edge { .. } = against { at.saturating_sub(1) } else { at };
-        let expected = found.listed.get(&offence).map_or("", |report| report.expected.as_str());
+        let frames: Vec<Node> = found.index.nodes_from(Some(leaf)).collect();
+        let at = position_in_stack(&found.index, &frames, against).unwrap_or(frames.len().saturating_sub(1));
+        // The impossible frame is the callee of the edge, so the sign is between caller and callee.
+        let below = if let RefutedPart::Edge { .. } = against { at.saturating_sub(1) } else { at };
+        let expected = found.listed.get(&refutation).map_or("", |report| report.expected.as_str());
         let sign = sign(kind, expected);
         for (row, node) in frames.iter().enumerate().rev() {
             if node.gap {
@@ -312,35 +329,36 @@ impl Profile {
             if row == below {
                 stack = recording.under(stack, &sign, Fate::Refuted);
             }
-            let (func, line) = function(found, recording, node.place, true);
+            let (func, line) = function(found, recording, node.location, true);
             let frame = recording.frame(func, line);
             stack = recording.stack(Some(stack), frame);
         }
         stack
     }
 
-    /// What is not shown, in sentences.
+    /// Sentences about what the profile does not show.
     pub fn remarks(&self) -> &[String] {
         &self.plan.remarks
     }
 
-    /// The profile, with what there is to say of it.
+    /// Finishes the profile. It fails if the recording changed since the audit.
     pub fn finish(self) -> Result<(Recording, Meta), String> {
-        let Self { found, report, mut recording, plan, strange, events, unwalked, refuted, .. } = self;
+        let Self { found, report, mut recording, plan, has_unknown_stack, events, unwalked, refuted, .. } =
+            self;
         let changed = report.kinds.iter().any(|(name, kind)| {
             let fates = kind.fates;
-            let now = found.seen.kinds.get_index_of(name).and_then(|row| events.get(&KindId::of(row)));
+            let now = found.index.kinds.get_index_of(name).and_then(|row| events.get(&KindId::from_row(row)));
             now.copied().unwrap_or(0) != fates.signals.saturating_sub(fates.fates.dropped)
         });
-        if strange || changed {
+        if has_unknown_stack || changed {
             return Err("has changed while it was read: audit a copy of it".to_owned());
         }
-        // What was lost is taken to have been like what is there.
+        // Lost samples are taken to have the average weight.
         let kept = recording.tally();
         let each = kept.weight.sum().checked_div(kept.samples.sum());
         for (name, kind) in &report.kinds {
-            let row = found.seen.kinds.get_index_of(name).map(KindId::of);
-            if let Some(Shown::Samples(period_ns)) = row.and_then(|row| plan.shown(row)) {
+            let row = found.index.kinds.get_index_of(name).map(KindId::from_row);
+            if let Some(Display::Samples(period_ns)) = row.and_then(|row| plan.display(row)) {
                 let lost = kind.fates.fates.dropped;
                 let each = each.unwrap_or_else(|| plan.intervals(period_ns).into());
                 recording.dropped(lost, lost.saturating_mul(each));
@@ -348,15 +366,15 @@ impl Profile {
         }
         let tally = recording.tally();
         let delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
-        let told = &found.told;
-        // Of samples that are not in it there is nothing to say.
-        let other = told.counts_no_time(&found.seen).filter(|_| plan.event.is_none());
+        let run_info = &found.run_info;
+        // The note about samples without time is left out if the profile does not show them.
+        let other = run_info.no_time_note(&found.index).filter(|_| plan.event.is_none());
         let notes = report.notes.into_iter().filter(|note| other.as_ref() != Some(note));
         let run = Run {
             vouch: report.vouch,
             recorder: Some(report.recorder.clone()),
             jdk: report.jdk,
-            vm_flags: told.flags.split_whitespace().map(str::to_owned).collect(),
+            vm_flags: run_info.flags.split_whitespace().map(str::to_owned).collect(),
             command: report.command.clone(),
             engine: report.recorder,
             engine_notes: report.damage.into_iter().chain(notes).chain(plan.remarks).collect(),
@@ -370,12 +388,12 @@ impl Profile {
             power: report.power,
             ..Run::default()
         };
-        let program = told.program();
+        let program = run_info.program();
         let meta = Meta {
             product: format!("{program} ({}, audited)", run.engine),
-            started_unix_ns: u64::try_from(told.from_ns).unwrap_or(0),
-            ended_ns: u64::try_from(told.until_ns.saturating_sub(told.from_ns)).unwrap_or(0),
-            pid: told.pid,
+            started_unix_ns: u64::try_from(run_info.from_ns).unwrap_or(0),
+            ended_ns: u64::try_from(run_info.until_ns.saturating_sub(run_info.from_ns)).unwrap_or(0),
+            pid: run_info.pid,
             process_name: program,
             arguments: report.command,
             report: TrustReport::from_recording(&recording, run).taken_by(plan.clock, plan.event),
@@ -385,8 +403,8 @@ impl Profile {
     }
 }
 
-/// As a trust report has them, which knows no edge that was not judged: it is one of code that
-/// nobody could read.
+/// The edges for a trust report, which has no unjudged edges: they count as code that could not be
+/// read.
 fn edges(edges: report::EdgeReport) -> EdgeReport {
     let report::EdgeReport { checked, distinct, proven, mut explained, refuted, unjudged, .. } = edges;
     let unread: u64 = unjudged.values().sum();
@@ -397,12 +415,12 @@ fn edges(edges: report::EdgeReport) -> EdgeReport {
 }
 
 fn function(
-    found: &Found,
+    found: &Findings,
     recording: &mut Recording,
-    place: PlaceId,
+    location: LocationId,
     refuted: bool,
 ) -> (rec::FuncId, Option<u32>) {
-    let place = found.seen.place(place);
-    let line = Some(u32::from(place.line)).filter(|line| *line > 0);
-    (found.names.func(place.method, refuted, recording), line)
+    let location = found.index.location(location);
+    let line = Some(u32::from(location.line)).filter(|line| *line > 0);
+    (found.functions.func(location.method, refuted, recording), line)
 }

@@ -1,73 +1,80 @@
-//! What of a recording its profile shows: the samples of one clock, and of the other events as many
-//! as a timeline can bear.
+//! Decides which events a profile shows: the samples of one clock, and as many other events as a
+//! timeline can show.
 //!
-//! It must never add samples of two clocks: what a thread did by the one it did by the other, too.
+//! It must never add samples of two clocks, because they cover the same time.
 
 use vouch_report::{Clock, grouped};
 
-use crate::async_profiler::CPU_NS;
-use crate::index::{KindId, Seen};
+use crate::async_profiler::DEFAULT_CPU_INTERVAL_NS;
+use crate::index::{KindId, RecordingIndex};
 use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
-use crate::run_info::{Period, Told};
+use crate::run_info::{Period, RunInfo};
 
-/// A weight may be off by one in so many, where periods have no common measure.
-const FINE: u64 = 20;
-/// Nobody samples more often.
-const LEAST_NS: u64 = 1_000;
-/// Of a kind of events of which there are more only those are shown whose stack is refuted.
-const MOST_MARKS: u64 = 20_000;
-/// The clocks by which there are samples, the one that is shown first: a thread that waits has
-/// samples by the last.
-const CLOCKS: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
+/// If periods have no common measure, the interval is at least this fraction of the shortest
+/// period. A weight is then off by at most one in twenty.
+const MAX_INTERVALS_PER_PERIOD: u64 = 20;
+/// No sampler has a shorter interval.
+const MIN_INTERVAL_NS: u64 = 1_000;
+/// A kind with more events than this shows only its refuted events.
+const MAX_MARKERS: u64 = 20_000;
+/// Sample kinds in the order in which they are preferred. Wall-clock samples come last, because
+/// waiting threads have them, too.
+const CLOCK_ORDER: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
 
-/// How the events of a kind are shown.
+/// How a profile shows the events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
-    /// Each stands for so many nanoseconds, if it does not say itself for how many.
+pub enum Display {
+    /// As samples. Each represents this many nanoseconds, if it has no period of its own.
     Samples(u64),
-    Marks,
-    /// As marks, and those alone that are refuted.
-    Refuted,
-    /// They are samples by another clock.
-    Not,
+    Markers,
+    /// As markers, but only the refuted ones.
+    RefutedMarkers,
+    /// Not at all, because they are samples of another clock.
+    Hidden,
 }
 
-impl Shown {
-    /// Whether an event is, which is refuted or not.
-    pub fn is_shown(self, refuted: bool) -> bool {
+impl Display {
+    /// True if an event is shown, given whether it is refuted.
+    pub fn shows(self, refuted: bool) -> bool {
         match self {
-            Self::Samples(_) | Self::Marks => true,
-            Self::Refuted => refuted,
-            Self::Not => false,
+            Self::Samples(_) | Self::Markers => true,
+            Self::RefutedMarkers => refuted,
+            Self::Hidden => false,
         }
     }
 }
 
-/// What is shown.
+/// The plan of a profile.
 #[derive(Debug)]
-pub struct Plan {
-    kinds: Vec<Shown>,
-    /// In which samples are weighed.
+pub struct ProfilePlan {
+    kinds: Vec<Display>,
+    /// The unit of sample weights, in nanoseconds.
     pub interval_ns: u64,
-    /// By which clock, if that is told, or what they count that is no time.
+    /// The clock of the samples, if it is known.
     pub clock: Option<Clock>,
+    /// The event that samples count, if it is not time.
     pub event: Option<String>,
-    /// What is not shown, in sentences.
+    /// Sentences about what the profile does not show.
     pub remarks: Vec<String>,
 }
 
-impl Plan {
-    /// `wanted` are the samples of this kind; an error is the rest of a sentence, and names those
-    /// that there are.
-    pub fn of(report: &AuditReport, seen: &Seen, told: &Told, wanted: Option<&str>) -> Result<Self, String> {
-        // Of a kind of which all were lost there is nothing to show.
+impl ProfilePlan {
+    /// Plans a profile with samples of the `wanted` kind. The error is the rest of a sentence, and
+    /// names the kinds that exist.
+    pub fn new(
+        report: &AuditReport,
+        index: &RecordingIndex,
+        run_info: &RunInfo,
+        wanted: Option<&str>,
+    ) -> Result<Self, String> {
+        // A kind whose samples were all lost cannot be shown.
         let sampled = report
             .kinds
             .iter()
             .filter(|(_, kind)| kind.samples && kind.fates.signals > kind.fates.fates.dropped);
         let mut clocks: Vec<&str> = sampled.map(|(name, _)| clock(name)).collect();
-        clocks.sort_by_key(|clock| CLOCKS.iter().position(|known| known == clock));
+        clocks.sort_by_key(|clock| CLOCK_ORDER.iter().position(|known| known == clock));
         clocks.dedup();
         let shown = match wanted {
             Some(wanted) if !clocks.contains(&clock(wanted)) => {
@@ -79,24 +86,24 @@ impl Plan {
             Some(wanted) => Some(clock(wanted)),
             None => clocks.first().copied(),
         };
-        let event = shown.and_then(|shown| told.event_of(shown));
+        let event = shown.and_then(|shown| run_info.counted_event(shown));
         let count = |name: &str| report.kinds.get(name).map_or(0, |kind| kind.fates.signals);
         let mut interval: Option<Period> = None;
         let (mut crowded, mut left_out) = (0_u64, 0);
-        let kinds = seen.kinds.iter().map(|(name, kind)| match kind.samples {
+        let kinds = index.kinds.iter().map(|(name, kind)| match kind.samples {
             true if Some(clock(name)) == shown => {
-                // What counts no time has one length in the timeline, whatever else is told.
-                let period = told.periods.get(name).copied().filter(|_| event.is_none());
-                let period = period.unwrap_or(Period::of(told.usual_ns(name)));
+                // Samples of a counted event all have the same length in the timeline.
+                let period = run_info.periods.get(name).copied().filter(|_| event.is_none());
+                let period = period.unwrap_or(Period::new(run_info.default_period_ns(name)));
                 interval = Some(interval.map_or(period, |known| known.and(period)));
-                Shown::Samples(period.least_ns)
+                Display::Samples(period.least_ns)
             }
-            true => Shown::Not,
-            false if count(name) <= MOST_MARKS => Shown::Marks,
+            true => Display::Hidden,
+            false if count(name) <= MAX_MARKERS => Display::Markers,
             false => {
                 crowded += 1;
                 left_out += count(name);
-                Shown::Refuted
+                Display::RefutedMarkers
             }
         });
         let kinds = kinds.collect();
@@ -119,20 +126,22 @@ impl Plan {
             remarks.push(format!(
                 "of {} events of {crowded} kinds the profile has the refuted ones alone: there are more than {} of each",
                 grouped(left_out),
-                grouped(MOST_MARKS)
+                grouped(MAX_MARKERS)
             ));
         }
-        let interval_ns = interval.map_or(CPU_NS, |all| all.common_ns.max(all.least_ns / FINE)).max(LEAST_NS);
-        let clock = shown.and_then(|shown| told.clock(shown));
+        let interval_ns = interval
+            .map_or(DEFAULT_CPU_INTERVAL_NS, |all| all.common_ns.max(all.least_ns / MAX_INTERVALS_PER_PERIOD))
+            .max(MIN_INTERVAL_NS);
+        let clock = shown.and_then(|shown| run_info.clock(shown));
         Ok(Self { kinds, interval_ns, clock, event, remarks })
     }
 
-    /// How the events of a kind are shown; None: there was none when it was audited.
-    pub fn shown(&self, kind: KindId) -> Option<Shown> {
+    /// How a profile shows a kind; `None` if the audit saw no event of it.
+    pub fn display(&self, kind: KindId) -> Option<Display> {
         self.kinds.get(kind.row()).copied()
     }
 
-    /// How many intervals a time is, one at least.
+    /// A time in intervals, rounded, and at least 1.
     pub fn intervals(&self, ns: u64) -> u32 {
         u32::try_from(ns.saturating_add(self.interval_ns / 2) / self.interval_ns).unwrap_or(u32::MAX).max(1)
     }

@@ -6,26 +6,26 @@
 
 /// What stands for a frame that is no Java method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub enum PseudoFrame {
     /// Code of the VM, of a library, of the kernel.
     Native,
     /// Where a thread begins.
-    Beginning,
+    ThreadStart,
     /// The thread runs no Java.
     NoJava,
     /// The walk failed, or ended too early.
-    Failed,
+    WalkFailed,
     /// There was a method, which nobody could name: who is on both sides has not called each other.
-    Unnamed,
+    UnknownMethod,
 }
 
 /// Functions in which the C library begins a thread.
-const BEGINNINGS: [&str; 6] =
+const THREAD_STARTS: [&str; 6] =
     ["start_thread", "clone3", "clone", "__clone", "__clone3", "thread_native_entry"];
 
 /// AsyncGetCallTrace's codes as async-profiler writes them, and what its own walker says where it
 /// stops. Its names for the latter begin alike.
-const FAILURES: [&str; 10] = [
+const WALK_FAILURES: [&str; 10] = [
     "GC_active",
     "unknown_not_Java",
     "not_walkable_not_Java",
@@ -37,17 +37,19 @@ const FAILURES: [&str; 10] = [
     "safepoint",
     "skipped",
 ];
-const BREAKS: &str = "break_";
+const WALK_BREAK_PREFIX: &str = "break_";
 /// What it writes for methods that are gone, and for those that it has no id of.
-const UNNAMED: [&str; 2] = ["stale_jmethodID", "unknown"];
+const UNKNOWN_METHODS: [&str; 2] = ["stale_jmethodID", "unknown"];
 
 /// What a frame of this library and name means; frames in the place of others are of none.
-pub fn meaning(library: &str, name: &str) -> Foreign {
+pub fn classify(library: &str, name: &str) -> PseudoFrame {
     match name {
-        _ if BEGINNINGS.contains(&name) => Foreign::Beginning,
-        "no_Java_frame" if library.is_empty() => Foreign::NoJava,
-        _ if library.is_empty() && (FAILURES.contains(&name) || name.starts_with(BREAKS)) => Foreign::Failed,
-        _ if library.is_empty() && UNNAMED.contains(&name) => Foreign::Unnamed,
-        _ => Foreign::Native,
+        _ if THREAD_STARTS.contains(&name) => PseudoFrame::ThreadStart,
+        "no_Java_frame" if library.is_empty() => PseudoFrame::NoJava,
+        _ if library.is_empty() && (WALK_FAILURES.contains(&name) || name.starts_with(WALK_BREAK_PREFIX)) => {
+            PseudoFrame::WalkFailed
+        }
+        _ if library.is_empty() && UNKNOWN_METHODS.contains(&name) => PseudoFrame::UnknownMethod,
+        _ => PseudoFrame::Native,
     }
 }

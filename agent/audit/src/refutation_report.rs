@@ -1,5 +1,4 @@
-//! What there is to say of an offence: whom it names, in which stack it stands, and what the
-//! bytecode has there.
+//! Describes a refutation for the report: the methods, the stack, and the bytecode.
 //!
 //! It must never show a source file that the class file does not name.
 
@@ -10,61 +9,67 @@ use vouch_report::RefutationReport;
 use vouch_sample::Bci;
 use vouch_verify::proof::{describe_call, is_invoke, listing};
 
-use crate::index::{MethodId, Node, Place, PlaceId, Says, Seen};
+use crate::index::{CodeLocation, FrameDetail, LocationId, MethodId, Node, RecordingIndex};
 use crate::judge::Judge;
 use crate::overloads;
-use crate::stacks::{Against, Verdicts};
-use crate::versions::{Ran, Version};
+use crate::stacks::{RefutedPart, Verdicts};
+use crate::versions::{LoadedClass, Version};
 
-/// So many frames of a stack are shown, around the place,
-const FRAMES: usize = 60;
-/// and so many instructions before it and after it.
-const AROUND: usize = 5;
+/// A refutation shows at most this many frames of its stack.
+const MAX_FRAMES: usize = 60;
+/// A refutation shows this many instructions before and after the call.
+const INSTRUCTIONS_AROUND: usize = 5;
 
-/// So many calls of a line are named.
-const CALLS: usize = 3;
+/// At most this many calls of a line are named.
+const MAX_CALLS: usize = 3;
 
-/// So many refutations are told apart.
-const MOST: usize = 500;
+/// At most this many refutations are described; the others are counted by kind.
+const MAX_REFUTATIONS: usize = 500;
 
-/// The most frequent refutations, each with a number, by which of the offences it is.
-pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> IndexMap<usize, RefutationReport> {
-    let mut all: Vec<_> = verdicts.offences.iter().enumerate().collect();
-    all.sort_by_key(|(_, (_, offence))| Reverse(offence.count));
-    all.truncate(MOST);
+/// The most frequent refutations, by their row among all refutations.
+pub fn refutations(
+    index: &RecordingIndex,
+    judge: &Judge<'_>,
+    verdicts: &Verdicts,
+) -> IndexMap<usize, RefutationReport> {
+    let mut all: Vec<_> = verdicts.refutations.iter().enumerate().collect();
+    all.sort_by_key(|(_, (_, refutation))| Reverse(refutation.count));
+    all.truncate(MAX_REFUTATIONS);
     let numbered = all.into_iter().enumerate();
-    let told = numbered.map(|(place, (number, ((kind, against), offence)))| {
-        let leaf = seen.stacks[offence.stack.row()].leaf;
-        let nodes: Vec<Node> = seen.nodes_from(leaf).collect();
-        let frames: Vec<PlaceId> = nodes.iter().map(|node| node.place).collect();
-        let method = |method: MethodId| judge.method(method).to_string();
-        let (caller, found, expected, stands) = match *against {
-            Against::Edge { caller, callee } => {
-                let calls = calls(seen, judge, seen.place(caller));
-                (method(seen.place(caller).method), method(callee), calls, Some(caller))
+    let reports = numbered.map(|(rank, (number, ((kind, against), refutation)))| {
+        let leaf = index.stacks[refutation.stack.row()].leaf;
+        let nodes: Vec<Node> = index.nodes_from(leaf).collect();
+        let frames: Vec<LocationId> = nodes.iter().map(|node| node.location).collect();
+        let name = |method: MethodId| judge.method(method).to_string();
+        let (caller, found, expected, location) = match *against {
+            RefutedPart::Edge { caller, callee } => {
+                let calls = calls(index, judge, index.location(caller));
+                (name(index.location(caller).method), name(callee), calls, Some(caller))
             }
-            Against::Leaf(leaf) => {
-                let Place { method: of, bci, .. } = seen.place(leaf);
-                (method(of), String::new(), describe_call(judge.method(of), bci), Some(leaf))
+            RefutedPart::Leaf(leaf) => {
+                let CodeLocation { method, bci, .. } = index.location(leaf);
+                (name(method), String::new(), describe_call(judge.method(method), bci), Some(leaf))
             }
-            Against::Root(root) => {
-                let thread = &seen.threads[offence.thread.row()].name;
-                (String::new(), method(root), format!("the beginning of thread \"{thread}\""), None)
+            RefutedPart::Root(root) => {
+                let thread = &index.threads[refutation.thread.row()].name;
+                (String::new(), name(root), format!("the beginning of thread \"{thread}\""), None)
             }
         };
-        let at = place_in(seen, &nodes, *against);
-        let (stack, at) = around(seen, judge, &frames, at);
-        let code = stands.map(|stands| {
-            let Place { method, bci, .. } = seen.place(stands);
-            listing(judge.method(method), bci, AROUND)
+        let at = position_in_stack(index, &nodes, *against);
+        let (stack, at) = around(index, judge, &frames, at);
+        let code = location.map(|location| {
+            let CodeLocation { method, bci, .. } = index.location(location);
+            listing(judge.method(method), bci, INSTRUCTIONS_AROUND)
         });
         let report = RefutationReport {
-            number: place + 1,
-            count: offence.count,
+            number: rank + 1,
+            count: refutation.count,
             kind: *kind,
             caller,
-            bci: stands.map_or(0, |stands| seen.place(stands).bci),
-            line: stands.filter(|_| seen.says != Says::Places).map(|stands| seen.place(stands).line),
+            bci: location.map_or(0, |location| index.location(location).bci),
+            line: location
+                .filter(|_| index.frame_detail != FrameDetail::Bytecode)
+                .map(|location| index.location(location).line),
             expected,
             found,
             stack,
@@ -74,71 +79,80 @@ pub fn refutations(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> Index
         };
         (number, report)
     });
-    told.collect()
+    reports.collect()
 }
 
-/// What a place calls; of one that is but a line, or a method, a few of the calls in it.
-fn calls(seen: &Seen, judge: &Judge<'_>, place: Place) -> String {
-    let Place { method, bci, line } = place;
-    let of = judge.method(method);
-    let declared = judge.versions.declared(seen.method(method)).filter(|_| seen.says != Says::Places);
-    let places = declared.map_or_else(Vec::new, |declared| overloads::places(declared, line));
-    let is_call = |bci: &Bci| of.instruction(*bci).is_some_and(|instruction| is_invoke(instruction.opcode));
-    let calls: Vec<String> = places.into_iter().filter(is_call).map(|bci| describe_call(of, bci)).collect();
+/// The calls at a location. A location without a bytecode index may have several; the first few are
+/// named.
+fn calls(index: &RecordingIndex, judge: &Judge<'_>, location: CodeLocation) -> String {
+    let CodeLocation { method: method_id, bci, line } = location;
+    let method = judge.method(method_id);
+    let declared = judge
+        .versions
+        .declared(index.method(method_id))
+        .filter(|_| index.frame_detail != FrameDetail::Bytecode);
+    let bcis = declared.map_or_else(Vec::new, |declared| overloads::call_sites(declared, line));
+    let is_call =
+        |bci: &Bci| method.instruction(*bci).is_some_and(|instruction| is_invoke(instruction.opcode));
+    let calls: Vec<String> = bcis.into_iter().filter(is_call).map(|bci| describe_call(method, bci)).collect();
     match calls.len() {
-        0 => describe_call(of, bci),
-        few if few <= CALLS => calls.join(" or "),
-        many => format!("{} or {} more", calls[..CALLS].join(" or "), many - CALLS),
+        0 => describe_call(method, bci),
+        few if few <= MAX_CALLS => calls.join(" or "),
+        many => format!("{} or {} more", calls[..MAX_CALLS].join(" or "), many - MAX_CALLS),
     }
 }
 
-/// Where in a stack the refuted frame stands: an edge's caller under its callee, the outermost of
-/// several.
-pub fn place_in(seen: &Seen, frames: &[Node], against: Against) -> Option<usize> {
+/// The position of the refuted frame in a stack. For an edge it is the caller, in the outermost of
+/// several such pairs.
+pub fn position_in_stack(index: &RecordingIndex, frames: &[Node], against: RefutedPart) -> Option<usize> {
     match against {
-        Against::Edge { caller, callee } => {
-            // Where frames are lacking between two the one is not said to have called the other.
+        RefutedPart::Edge { caller, callee } => {
+            // Two frames with a gap between them are not caller and callee.
             let is_edge = |pair: &[Node]| {
                 let [inner, outer] = [pair[0], pair[1]];
-                !inner.gap && seen.place(inner.place).method == callee && outer.place == caller
+                !inner.gap && index.location(inner.location).method == callee && outer.location == caller
             };
             frames.windows(2).rposition(is_edge).map(|inner| inner + 1)
         }
-        Against::Leaf(_) => Some(0),
-        Against::Root(_) => frames.len().checked_sub(1),
+        RefutedPart::Leaf(_) => Some(0),
+        RefutedPart::Root(_) => frames.len().checked_sub(1),
     }
 }
 
-/// A stack's lines around a place, and which of them is the place.
+/// The frames around a position, and the row of that position among them.
 fn around(
-    seen: &Seen,
+    index: &RecordingIndex,
     judge: &Judge<'_>,
-    frames: &[PlaceId],
+    frames: &[LocationId],
     at: Option<usize>,
 ) -> (Vec<String>, Option<usize>) {
-    let first = at.unwrap_or(0).saturating_sub(FRAMES / 2);
-    let last = first.saturating_add(FRAMES).min(frames.len());
+    let first = at.unwrap_or(0).saturating_sub(MAX_FRAMES / 2);
+    let last = first.saturating_add(MAX_FRAMES).min(frames.len());
     let before = (first > 0).then(|| format!("… {first} frames"));
     let after = (last < frames.len()).then(|| format!("… {} frames", frames.len() - last));
     let shown_at = at.map(|at| at - first + usize::from(before.is_some()));
-    let lines = frames[first..last].iter().map(|frame| line(seen, judge, *frame));
+    let lines = frames[first..last].iter().map(|frame| frame_text(index, judge, *frame));
     (before.into_iter().chain(lines).chain(after).collect(), shown_at)
 }
 
 /// `com.foo.Bar.baz(Bar.java:12) @ 7`
-fn line(seen: &Seen, judge: &Judge<'_>, place: PlaceId) -> String {
-    let place = seen.place(place);
-    let method = seen.method(place.method);
+fn frame_text(index: &RecordingIndex, judge: &Judge<'_>, location: LocationId) -> String {
+    let location = index.location(location);
+    let method = index.method(location.method);
     let source = match judge.versions.get(method) {
-        Version::Ran(Ran { file, .. }) => file.source.as_deref(),
+        Version::Loaded(LoadedClass { file, .. }) => file.source.as_deref(),
         _ => None,
     };
-    let at = match (source, place.line) {
+    let at = match (source, location.line) {
         (Some(source), 0) => format!("({source})"),
         (Some(source), line) => format!("({source}:{line})"),
         (None, 0) => String::new(),
         (None, line) => format!("(line {line})"),
     };
-    let bci = if seen.says == Says::Places { format!(" @ {}", place.bci) } else { String::new() };
+    let bci = if index.frame_detail == FrameDetail::Bytecode {
+        format!(" @ {}", location.bci)
+    } else {
+        String::new()
+    };
     format!("{}.{}{at}{bci}", method.class.replace('/', "."), method.name)
 }

@@ -12,15 +12,15 @@ use vouch_recording::ByFate;
 use vouch_report::{Power, RefutationReport, Signals, millis};
 use vouch_verify::proof::Verdict;
 
-use crate::cpu_time::{Cpu, Time};
-use crate::index::{KindId, Seen, ThreadId};
+use crate::cpu_time::{CpuTimes, ThreadCpuTime};
+use crate::index::{KindId, RecordingIndex, ThreadId};
 use crate::judge::Judge;
-use crate::run_info::Told;
+use crate::run_info::RunInfo;
 use crate::stacks::{KindTally, Verdicts};
-use crate::versions::{Ran, Version};
+use crate::versions::{LoadedClass, Version};
 
 /// No more threads are listed: the busiest.
-const THREADS: usize = 1_000;
+const MAX_THREADS: usize = 1_000;
 
 /// The audit of one recording.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -116,8 +116,8 @@ pub struct ClassReport {
     pub generated: BTreeMap<String, u64>,
     /// Those that are not the ones that ran, and those that were not found; those with most edges
     /// first.
-    pub other_version: Vec<Stranger>,
-    pub not_found: Vec<Stranger>,
+    pub other_version: Vec<UnusableClass>,
+    pub not_found: Vec<UnusableClass>,
     /// Where classes were looked for.
     pub places: Vec<String>,
     /// What could not be read.
@@ -126,7 +126,7 @@ pub struct ClassReport {
 
 /// A class that edges could not be held to.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Stranger {
+pub struct UnusableClass {
     pub class: String,
     /// How often it was a caller.
     pub edges: u64,
@@ -136,24 +136,30 @@ pub struct Stranger {
 
 impl AuditReport {
     /// What became of all events of the recording.
-    pub fn of(seen: &Seen, told: &Told, cpu: &Cpu, judge: &Judge<'_>, verdicts: &Verdicts) -> Self {
-        let kinds = kinds(seen, verdicts);
+    pub fn new(
+        index: &RecordingIndex,
+        run_info: &RunInfo,
+        cpu: &CpuTimes,
+        judge: &Judge<'_>,
+        verdicts: &Verdicts,
+    ) -> Self {
+        let kinds = kinds(index, verdicts);
         let samples = kinds.values().filter(|kind| kind.samples).map(|kind| kind.fates.fates);
         Self {
-            recorder: told.recorder().to_owned(),
-            jdk: format!("{} {}", told.jvm, told.jdk_version().unwrap_or_default()).trim().to_owned(),
-            vm_flags: told.flags.clone(),
-            command: told.command.clone(),
-            wall_ms: millis(told.until_ns.abs_diff(told.from_ns)),
+            recorder: run_info.recorder().to_owned(),
+            jdk: format!("{} {}", run_info.jvm, run_info.jdk_version().unwrap_or_default()).trim().to_owned(),
+            vm_flags: run_info.flags.clone(),
+            command: run_info.command.clone(),
+            wall_ms: millis(run_info.until_ns.abs_diff(run_info.from_ns)),
             samples: signals(samples.fold(ByFate::default(), ByFate::<u64>::plus)),
             kinds,
-            threads: threads(seen, verdicts, &cpu.times(seen, told)),
+            threads: threads(index, verdicts, &cpu.times(index, run_info)),
             unwalked: verdicts.unwalked.clone(),
             broken: verdicts.broken.clone(),
             refuted: verdicts.refuted.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
             edges: edges(verdicts),
-            classes: classes(seen, judge, verdicts),
-            lost_bytes: told.lost_bytes,
+            classes: classes(index, judge, verdicts),
+            lost_bytes: run_info.lost_bytes,
             ..Self::default()
         }
     }
@@ -163,25 +169,29 @@ fn signals(fates: ByFate<u64>) -> Signals<u64> {
     Signals { signals: fates.sum(), fates }
 }
 
-fn kinds(seen: &Seen, verdicts: &Verdicts) -> BTreeMap<String, KindReport> {
-    let rows = seen.kinds.iter().enumerate();
-    let told = rows.filter_map(|(row, (name, kind))| {
-        let tally = verdicts.kinds.get(&KindId::of(row)).cloned().unwrap_or_default();
+fn kinds(index: &RecordingIndex, verdicts: &Verdicts) -> BTreeMap<String, KindReport> {
+    let rows = index.kinds.iter().enumerate();
+    let reports = rows.filter_map(|(row, (name, kind))| {
+        let tally = verdicts.kinds.get(&KindId::from_row(row)).cloned().unwrap_or_default();
         let KindTally { fates, unjudged, cut, broken } = tally;
         let fates = signals(ByFate { dropped: kind.lost, ..fates });
         let report =
             KindReport { label: kind.label.clone(), samples: kind.samples, fates, unjudged, cut, broken };
         (fates.signals > 0).then(|| (name.clone(), report))
     });
-    told.collect()
+    reports.collect()
 }
 
-fn threads(seen: &Seen, verdicts: &Verdicts, times: &HashMap<ThreadId, Time>) -> Vec<ThreadReport> {
-    let rows = seen.threads.iter().enumerate();
-    let told = rows.filter_map(|(row, thread)| {
-        let time = times.get(&ThreadId::of(row));
+fn threads(
+    index: &RecordingIndex,
+    verdicts: &Verdicts,
+    times: &HashMap<ThreadId, ThreadCpuTime>,
+) -> Vec<ThreadReport> {
+    let rows = index.threads.iter().enumerate();
+    let reports = rows.filter_map(|(row, thread)| {
+        let time = times.get(&ThreadId::from_row(row));
         let gap_ms = time.and_then(|time| time.gap_ms());
-        let fates = verdicts.threads.get(&ThreadId::of(row)).copied();
+        let fates = verdicts.threads.get(&ThreadId::from_row(row)).copied();
         // One without any stack is there if it should have had some.
         let fates = fates.or_else(|| gap_ms.map(|_| ByFate::default()))?;
         let (name, tid) = (thread.name.to_string(), thread.tid);
@@ -196,10 +206,10 @@ fn threads(seen: &Seen, verdicts: &Verdicts, times: &HashMap<ThreadId, Time>) ->
             gap_ms,
         })
     });
-    let mut told: Vec<_> = told.collect();
-    told.sort_by_key(|thread| Reverse(thread.stacks));
-    told.truncate(THREADS);
-    told
+    let mut reports: Vec<_> = reports.collect();
+    reports.sort_by_key(|thread| Reverse(thread.stacks));
+    reports.truncate(MAX_THREADS);
+    reports
 }
 
 fn edges(verdicts: &Verdicts) -> EdgeReport {
@@ -218,30 +228,30 @@ fn edges(verdicts: &Verdicts) -> EdgeReport {
     report
 }
 
-fn classes(seen: &Seen, judge: &Judge<'_>, verdicts: &Verdicts) -> ClassReport {
+fn classes(index: &RecordingIndex, judge: &Judge<'_>, verdicts: &Verdicts) -> ClassReport {
     let mut edges: BTreeMap<&str, u64> = BTreeMap::new();
     for (method, count) in &verdicts.unjudged_callers {
-        *edges.entry(&*seen.method(*method).class).or_default() += count;
+        *edges.entry(&*index.method(*method).class).or_default() += count;
     }
     let mut report = ClassReport::default();
     for (class, version) in judge.versions.all() {
         let edges = edges.get(class).copied().unwrap_or(0);
-        let stranger = |place: &str, why: &str| {
+        let class_report = |place: &str, why: &str| {
             let class = class.replace('/', ".");
-            Stranger { class, edges, place: place.to_owned(), why: why.to_owned() }
+            UnusableClass { class, edges, place: place.to_owned(), why: why.to_owned() }
         };
         match version {
-            Version::Ran(Ran { confirmed, .. }) => {
+            Version::Loaded(LoadedClass { confirmed, .. }) => {
                 report.found += 1;
                 report.confirmed += u64::from(*confirmed);
             }
             Version::Generated(rule) => *report.generated.entry(rule.name().to_owned()).or_default() += 1,
-            Version::Other { place, why } => report.other_version.push(stranger(place, why)),
-            Version::NotFound => report.not_found.push(stranger("", "")),
+            Version::Other { location, why } => report.other_version.push(class_report(location, why)),
+            Version::NotFound => report.not_found.push(class_report("", "")),
         }
     }
-    for strangers in [&mut report.other_version, &mut report.not_found] {
-        strangers.sort_by(|one, other| other.edges.cmp(&one.edges).then_with(|| one.class.cmp(&other.class)));
+    for unusable in [&mut report.other_version, &mut report.not_found] {
+        unusable.sort_by(|one, other| other.edges.cmp(&one.edges).then_with(|| one.class.cmp(&other.class)));
     }
     report
 }

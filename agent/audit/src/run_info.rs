@@ -1,75 +1,83 @@
-//! What a recording says of the run that it is of: the JVM, its command line, where its classes
-//! lie, who recorded it, and what was lost.
+//! Facts about the run that was recorded: the JVM, its command line and class path, the recorder,
+//! and what was lost.
 //!
-//! It must never take what is not told for something: a recording without it is audited as well.
+//! It must never invent a fact that the recording lacks. Such a recording is audited as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use vouch_jfr::{Chunk, Event, Value};
 use vouch_report::Clock;
 
-use crate::async_profiler::{self, Sampled};
-use crate::index::{Seen, add};
+use crate::async_profiler::{self, AsyncProfilerSettings};
+use crate::index::{RecordingIndex, add};
 use crate::jfr_names;
 use crate::kinds;
 
-/// What is known of a file of names.
+/// What is known of a file that has only names.
 #[derive(Debug, Clone, Copy)]
-pub struct Whose<'t> {
-    /// What its samples are called, and who wrote it.
+pub struct NamesFileInfo<'t> {
+    /// The event kind under which its samples are counted.
     pub kind: &'t str,
-    pub by: &'t str,
-    /// The JVM that ran, by name and version, and its flags, if the file says so.
+    /// The name of the program that wrote it.
+    pub recorder: &'t str,
+    /// The JVM by name and version, if the file says so, such as `OpenJDK 64-Bit Server VM
+    /// 17.0.1+12`.
     pub jdk: &'t str,
+    /// The JVM's flags, or an empty text.
     pub flags: &'t str,
-    /// Frames of classes that have no name of their own are known to be among them.
+    /// True if it is known that frames of hidden classes are shown.
     pub shows_hidden: bool,
 }
 
-/// What was told.
+/// The facts about the run.
 #[derive(Debug, Default)]
-pub struct Told {
-    /// The name of the JVM, and its version.
+pub struct RunInfo {
+    /// The JVM's name.
     pub jvm: String,
+    /// The JVM's version, or the sentence in which JFR has it.
     pub version: String,
     pub flags: String,
     pub command: String,
     pub pid: u32,
-    /// The machine's processors, and those that the JVM may use.
+    /// The machine's processors, as `jdk.CPUInformation` has them; 0 if unknown.
     hardware_threads: u64,
+    /// The processors that the JVM may use in its container; 0 if unknown.
     effective_processors: u64,
     pub properties: BTreeMap<String, String>,
-    /// Who recorded it, where that is known from elsewhere.
+    /// The recorder's name, if the caller knows it.
     recorder: Option<String>,
-    /// What recordings were called: async-profiler's says what it is.
+    /// The names of the JFR recordings. async-profiler writes its own name there.
     pub recordings: Vec<String>,
-    /// What tells one run from another.
+    /// The distinct runs, by JVM version, arguments and pid.
     runs: BTreeSet<String>,
-    sampled: Sampled,
-    /// How often there is a sample, in nanoseconds, by its kind.
+    async_profiler: AsyncProfilerSettings,
+    /// The sampling period by event kind.
     pub periods: BTreeMap<String, Period>,
     pub changes: Changes,
-    /// Bytes of events for which the recorder had no room.
+    /// Bytes of events that the recorder dropped because its buffers were full.
     pub lost_bytes: u64,
-    /// From when to when, since 1970.
+    /// The start of the first chunk, in nanoseconds since 1970.
     pub from_ns: i64,
+    /// The end of the last chunk, in nanoseconds since 1970.
     pub until_ns: i64,
 }
 
-/// What samples stand for, which need not be the same for all.
+/// The time that one sample represents, which may differ between files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
+    /// The shortest period.
     pub least_ns: u64,
-    /// The largest that each of them is a multiple of.
+    /// The greatest common divisor of all periods.
     pub common_ns: u64,
 }
 
 impl Period {
-    pub fn of(ns: u64) -> Self {
+    /// The period of samples that all represent the same time.
+    pub fn new(ns: u64) -> Self {
         Self { least_ns: ns, common_ns: ns }
     }
 
-    /// That of the samples of both.
+    /// The combined period of two groups of samples.
     pub fn and(self, other: Self) -> Self {
         let (mut one, mut rest) = (self.common_ns, other.common_ns);
         while rest > 0 {
@@ -79,22 +87,22 @@ impl Period {
     }
 }
 
-/// Whether classes are as their files have them.
+/// How far classes may differ from their files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     #[default]
     None,
-    /// An agent may have changed them when they were loaded.
+    /// An agent may have changed them at load time.
     Loading,
-    /// They were redefined meanwhile: of one method there may be code of two versions.
+    /// They were redefined while the program ran, so one method may have two versions of code.
     Meanwhile,
 }
 
-/// Whose samples are told to be lost, by the kind that tells it.
-const LOST: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", kinds::CPU_TIME)];
+/// Events that report lost samples: the event, its field, and the kind of the lost samples.
+const LOST_SAMPLES: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", kinds::CPU_TIME)];
 
-/// The kinds that tell of the run besides.
-const TELLERS: [&str; 7] = [
+/// Other event kinds with facts about the run.
+const RUN_EVENTS: [&str; 7] = [
     "jdk.CPUInformation",
     "jdk.ContainerConfiguration",
     "jdk.JVMInformation",
@@ -103,75 +111,80 @@ const TELLERS: [&str; 7] = [
     SETTING,
     "jdk.DataLoss",
 ];
-/// What tells that classes are not what they were.
-const REDEFINES: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
-/// What a recording tells of itself.
+/// Events that show that classes were redefined.
+const REDEFINITIONS: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
+/// The event with a recording's name.
 const RECORDING: &str = "jdk.ActiveRecording";
-/// Whose settings async-profiler's own are.
-const ASYNC_PROFILERS: [&str; 3] = ["", RECORDING, kinds::EXECUTION];
-/// The kind of the settings.
+/// The event kinds to which async-profiler attaches its own settings.
+const SETTINGS_OWNERS: [&str; 3] = ["", RECORDING, kinds::EXECUTION];
+/// The event with one setting.
 const SETTING: &str = "jdk.ActiveSetting";
-/// async-profiler writes its own before all else; Flight Recorder has none of these, and many
-/// events.
-const SETTINGS_WITHIN: usize = 10_000;
-/// async-profiler's limit, unless it says another one.
-const DEPTH: usize = 2_048;
+/// Settings are searched in this many events. async-profiler writes its settings first; Flight
+/// Recorder has none of these, and many events.
+const MAX_EVENTS_TO_SETTINGS: usize = 10_000;
+/// async-profiler's default limit, in frames.
+const DEFAULT_DEPTH: usize = 2_048;
 
-impl Told {
-    /// True if events of this kind say something of the run.
-    pub fn tells(kind: &str) -> bool {
-        TELLERS.contains(&kind)
-            || REDEFINES.contains(&kind)
-            || LOST.iter().any(|(teller, _, _)| *teller == kind)
+impl RunInfo {
+    /// True if events of this kind have facts about the run.
+    pub fn is_about_run(kind: &str) -> bool {
+        RUN_EVENTS.contains(&kind)
+            || REDEFINITIONS.contains(&kind)
+            || LOST_SAMPLES.iter().any(|(event_name, _, _)| *event_name == kind)
     }
 
-    /// A chunk is of this time.
-    pub fn chunk(&mut self, chunk: &Chunk) {
+    /// Extends the recording's time span by a chunk.
+    pub fn start_chunk(&mut self, chunk: &Chunk) {
         let header = chunk.header;
         let until = header.start_unix_ns.saturating_add(header.duration_ns.max(0));
         let first = self.from_ns == 0 && self.until_ns == 0;
         self.from_ns = if first { header.start_unix_ns } else { self.from_ns.min(header.start_unix_ns) };
         self.until_ns = self.until_ns.max(until);
-        self.sampled.chunk();
+        self.async_profiler.start_chunk();
     }
 
-    /// Takes in what an event tells, if it is one of those. False: it cannot be read.
-    pub fn event(&mut self, chunk: &Chunk, event: &Event<'_>, seen: &mut Seen) -> bool {
+    /// Adds the facts of an event. Returns false if its bytes cannot be read.
+    pub fn add_event(&mut self, chunk: &Chunk, event: &Event<'_>, index: &mut RecordingIndex) -> bool {
         match event.kind.name.as_str() {
-            "jdk.JVMInformation" => self.read(chunk, event, Self::jvm),
-            "jdk.CPUInformation" => {
-                self.read(chunk, event, |told, _, number| told.hardware_threads = number("hwThreads"))
-            }
-            "jdk.ContainerConfiguration" => self.read(chunk, event, |told, _, number| {
-                told.effective_processors = number("effectiveCpuCount");
+            "jdk.JVMInformation" => self.read_fields(chunk, event, Self::set_jvm),
+            "jdk.CPUInformation" => self.read_fields(chunk, event, |run_info, _, number| {
+                run_info.hardware_threads = number("hwThreads")
             }),
-            "jdk.InitialSystemProperty" => self.read(chunk, event, |told, text, _| {
-                told.properties.insert(text("key"), text("value"));
+            "jdk.ContainerConfiguration" => self.read_fields(chunk, event, |run_info, _, number| {
+                run_info.effective_processors = number("effectiveCpuCount");
             }),
-            RECORDING => self.read(chunk, event, |told, text, _| {
+            "jdk.InitialSystemProperty" => self.read_fields(chunk, event, |run_info, text, _| {
+                run_info.properties.insert(text("key"), text("value"));
+            }),
+            RECORDING => self.read_fields(chunk, event, |run_info, text, _| {
                 let name = text("name");
-                if !told.recordings.contains(&name) {
-                    told.recordings.push(name);
+                if !run_info.recordings.contains(&name) {
+                    run_info.recordings.push(name);
                 }
             }),
-            SETTING => self.read(chunk, event, |told, text, number| {
-                let of = i64::try_from(number("id")).ok().and_then(|id| chunk.type_of(id));
-                let apart = || chunk.types().any(|kind| kind.name == kinds::WALL);
-                told.setting(&text("name"), &text("value"), of.map_or("", |of| &of.name), apart);
+            SETTING => self.read_fields(chunk, event, |run_info, text, number| {
+                let event_type = i64::try_from(number("id")).ok().and_then(|id| chunk.type_of(id));
+                let wall_has_own_event = || chunk.types().any(|kind| kind.name == kinds::WALL);
+                run_info.add_setting(
+                    &text("name"),
+                    &text("value"),
+                    event_type.map_or("", |event_type| &event_type.name),
+                    wall_has_own_event,
+                );
             }),
-            name if REDEFINES.contains(&name) => {
+            name if REDEFINITIONS.contains(&name) => {
                 self.changes = Changes::Meanwhile;
                 true
             }
-            "jdk.DataLoss" => {
-                self.read(chunk, event, |told, _, number| add(&mut told.lost_bytes, number("amount")))
-            }
-            name => match LOST.iter().find(|(teller, _, _)| *teller == name) {
+            "jdk.DataLoss" => self.read_fields(chunk, event, |run_info, _, number| {
+                add(&mut run_info.lost_bytes, number("amount"))
+            }),
+            name => match LOST_SAMPLES.iter().find(|(event_name, _, _)| *event_name == name) {
                 Some((_, field, kind)) => {
                     let mut lost = 0;
-                    let read = self.read(chunk, event, |_, _, number| lost = number(field));
-                    let kind = seen.kind(kind, kind, true);
-                    add(&mut seen.kinds[kind.row()].lost, lost);
+                    let read = self.read_fields(chunk, event, |_, _, number| lost = number(field));
+                    let kind = index.kind_id(kind, kind, true);
+                    add(&mut index.kinds[kind.row()].lost, lost);
                     read
                 }
                 None => true,
@@ -179,95 +192,107 @@ impl Told {
         }
     }
 
-    /// `of` is the kind of events that it is about; `apart` tells whether samples by the wall clock
-    /// are events of their own.
-    fn setting(&mut self, name: &str, value: &str, of: &str, apart: impl Fn() -> bool) {
+    /// Adds a setting of an event type. `wall_has_own_event` says whether wall-clock samples have
+    /// their own event kind.
+    fn add_setting(
+        &mut self,
+        name: &str,
+        value: &str,
+        event_type: &str,
+        wall_has_own_event: impl Fn() -> bool,
+    ) {
         if name == "period" {
             let period = humantime::parse_duration(value).ok().map(|period| period.as_nanos());
-            self.period(of, period.and_then(|ns| u64::try_from(ns).ok()));
-        // A kind of the program's own may have settings of the same names.
-        } else if ASYNC_PROFILERS.contains(&of) {
-            for (kind, ns) in self.sampled.setting(name, value, apart) {
-                self.period(kind, Some(ns));
+            self.add_period(event_type, period.and_then(|ns| u64::try_from(ns).ok()));
+        // An event kind of the program may have settings of the same names.
+        } else if SETTINGS_OWNERS.contains(&event_type) {
+            for (kind, ns) in self.async_profiler.add_setting(name, value, wall_has_own_event) {
+                self.add_period(kind, Some(ns));
             }
         }
     }
 
-    /// By which clock samples of this kind are taken, as far as that is told.
+    /// The clock of a kind of samples, if it is known.
     pub fn clock(&self, kind: &str) -> Option<Clock> {
         match kind {
             kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
             kind if kinds::is_wall(kind) => Some(Clock::Wall),
-            // async-profiler's, by whatever it samples; Flight Recorder looks at a few threads in
-            // Java now and then, which is neither.
-            kinds::EXECUTION => self.sampled.clock(),
+            // async-profiler's samples follow its settings. Flight Recorder samples a few threads
+            // that run Java, which is neither clock.
+            kinds::EXECUTION => self.async_profiler.clock(),
             _ => None,
         }
     }
 
-    /// How often there is one of them where nobody says.
-    pub fn usual_ns(&self, kind: &str) -> u64 {
+    /// The period of a kind of samples if the recording has none.
+    pub fn default_period_ns(&self, kind: &str) -> u64 {
         let by_wall =
             kind == kinds::WALL || kind == kinds::EXECUTION && self.clock(kind) == Some(Clock::Wall);
-        if by_wall { async_profiler::WALL_NS } else { async_profiler::CPU_NS }
+        if by_wall {
+            async_profiler::DEFAULT_WALL_INTERVAL_NS
+        } else {
+            async_profiler::DEFAULT_CPU_INTERVAL_NS
+        }
     }
 
-    /// True if samples of this kind may be by the wall clock, or by what is no time:
-    /// async-profiler's, unless it says that they are by CPU time.
-    pub fn may_be_no_cpu_time(&self, kind: &str) -> bool {
-        kind == kinds::EXECUTION && self.sampled.is_told() && self.clock(kind) != Some(Clock::Cpu)
+    /// True if samples of this kind may count wall-clock time or no time: async-profiler's, unless
+    /// its settings say CPU time.
+    pub fn may_not_be_cpu_time(&self, kind: &str) -> bool {
+        kind == kinds::EXECUTION
+            && self.async_profiler.is_async_profiler()
+            && self.clock(kind) != Some(Clock::Cpu)
     }
 
-    /// What samples of this kind count, if it is no time.
-    pub fn event_of(&self, kind: &str) -> Option<String> {
-        self.sampled.event().filter(|_| kind == kinds::EXECUTION)
+    /// The event that samples of this kind count, if it is not time.
+    pub fn counted_event(&self, kind: &str) -> Option<String> {
+        self.async_profiler.event().filter(|_| kind == kinds::EXECUTION)
     }
 
-    /// That samples count no time, for a reader who would take them for it.
-    pub fn counts_no_time(&self, seen: &Seen) -> Option<String> {
-        self.sampled.counts_no_time().filter(|_| seen.kinds.contains_key(kinds::EXECUTION))
+    /// Returns a note that samples count no time, since a reader would expect time.
+    pub fn no_time_note(&self, index: &RecordingIndex) -> Option<String> {
+        self.async_profiler.no_time_note().filter(|_| index.kinds.contains_key(kinds::EXECUTION))
     }
 
-    /// At so many frames async-profiler ends a stack, by a chunk's settings.
-    pub fn deepest(chunk: &Chunk) -> Option<usize> {
+    /// The depth at which async-profiler cuts stacks, from the settings in a chunk.
+    pub fn stack_depth_limit(chunk: &Chunk) -> Option<usize> {
         let setting = chunk.types().find(|kind| kind.name == SETTING)?;
-        let first = chunk.events().flatten().take(SETTINGS_WITHIN);
+        let first = chunk.events().flatten().take(MAX_EVENTS_TO_SETTINGS);
         let settings = first.filter(|event| event.kind.id == setting.id);
         let depths = settings.filter_map(|event| {
             let values = event.values().ok()?;
             let text = |name: &str| jfr_names::text(chunk, values.get(setting.field(name)?)?);
             (text("name")? == "jstackdepth").then(|| text("value")?.parse().ok())
         });
-        depths.last().map(|depth| depth.unwrap_or(DEPTH))
+        depths.last().map(|depth| depth.unwrap_or(DEFAULT_DEPTH))
     }
 
-    /// A sample of this kind stands for so long.
-    pub fn period(&mut self, kind: &str, ns: Option<u64>) {
-        let Some(period) = ns.filter(|ns| *ns > 0).map(Period::of) else { return };
+    /// Adds the period of a kind of samples.
+    pub fn add_period(&mut self, kind: &str, ns: Option<u64>) {
+        let Some(period) = ns.filter(|ns| *ns > 0).map(Period::new) else { return };
         match self.periods.get_mut(kind) {
             Some(known) => *known = known.and(period),
             None => drop(self.periods.insert(kind.to_owned(), period)),
         }
     }
 
-    fn jvm(&mut self, text: &dyn Fn(&str) -> String, number: &dyn Fn(&str) -> u64) {
+    fn set_jvm(&mut self, text: &dyn Fn(&str) -> String, number: &dyn Fn(&str) -> u64) {
         let run = format!("{} {} {}", text("jvmVersion"), text("javaArguments"), number("pid"));
         self.runs.insert(run);
         self.jvm = text("jvmName");
         self.version = text("jvmVersion");
-        self.flags(text("jvmArguments"));
+        self.set_flags(text("jvmArguments"));
         self.command = text("javaArguments");
         self.pid = u32::try_from(number("pid")).unwrap_or(0);
     }
 
-    fn flags(&mut self, flags: String) {
+    fn set_flags(&mut self, flags: String) {
         if ["-javaagent:", "-agentlib:jdwp"].iter().any(|agent| flags.contains(agent)) {
             self.changes = self.changes.max(Changes::Loading);
         }
         self.flags = flags;
     }
 
-    fn read(
+    fn read_fields(
         &mut self,
         chunk: &Chunk,
         event: &Event<'_>,
@@ -285,7 +310,7 @@ impl Told {
         true
     }
 
-    /// The version of the JVM: JFR's own text has it in a sentence.
+    /// The JVM's version. JFR has it in parentheses within a sentence.
     pub fn jdk_version(&self) -> Option<&str> {
         let property =
             ["java.runtime.version", "java.vm.version"].iter().find_map(|key| self.properties.get(*key));
@@ -294,8 +319,8 @@ impl Told {
         (!version.is_empty()).then_some(version)
     }
 
-    /// That recordings of several runs were taken for one.
-    pub fn more_than_one_run(&self) -> Option<String> {
+    /// Returns an error if the files are from several runs.
+    pub fn several_runs_error(&self) -> Option<String> {
         (self.runs.len() > 1).then(|| {
             format!(
                 "these are recordings of {} runs, which need not have had the same classes: audit each alone, or with --compare",
@@ -304,7 +329,7 @@ impl Told {
         })
     }
 
-    /// How many processors the JVM counts with, as far as that is told.
+    /// The number of processors that the JVM uses, if it is known.
     pub fn processors(&self) -> Option<u64> {
         let flag =
             self.flags.split_whitespace().find_map(|flag| flag.strip_prefix("-XX:ActiveProcessorCount="));
@@ -312,15 +337,15 @@ impl Told {
         asked.into_iter().chain([self.effective_processors, self.hardware_threads]).find(|count| *count > 0)
     }
 
-    /// The class that was started, as a class file has it; None: it is a jar's, or not told.
+    /// The main class, as in `java/lang/String`; `None` if the program is a jar, or unknown.
     pub fn main_class(&self) -> Option<String> {
         let first = self.command.split(' ').next().filter(|first| !first.is_empty())?;
-        // `module/class` or `class`.
+        // The command is `module/class` or `class`.
         let class = first.rsplit('/').next().filter(|_| !first.ends_with(".jar"))?;
         Some(class.replace('.', "/"))
     }
 
-    /// What the program is called: its main class without a package, or its jar.
+    /// The program's name: its main class without the package, or its jar.
     pub fn program(&self) -> String {
         let first = self.command.split(' ').next().unwrap_or_default();
         let last = first.rsplit('/').next().unwrap_or_default();
@@ -328,18 +353,18 @@ impl Told {
         if name.is_empty() { "java" } else { name }.to_owned()
     }
 
-    /// What a file of names tells: who wrote it, and perhaps by which JVM.
-    pub fn named(&mut self, Whose { by, jdk, flags, .. }: &Whose<'_>) {
-        self.recorder = Some((*by).to_owned());
-        self.flags((*flags).to_owned());
-        // As Vouch's reports have it: the JVM's name, and its version behind the last space.
+    /// Takes the facts of a file of names: its recorder, and perhaps its JVM.
+    pub fn set_names_file(&mut self, NamesFileInfo { recorder, jdk, flags, .. }: &NamesFileInfo<'_>) {
+        self.recorder = Some((*recorder).to_owned());
+        self.set_flags((*flags).to_owned());
+        // A Vouch report has the JVM's name, and its version after the last space.
         let (jvm, version) = jdk.rsplit_once(' ').unwrap_or(("", jdk));
         (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());
     }
 
-    /// What the thread is called that runs `main`, if the `java` command has made the JVM, and no
-    /// program that calls it. async-profiler has a thread's last name for all of its life.
-    pub fn launchers(&self) -> &'static [&'static str] {
+    /// The names of the main thread if the `java` launcher created the JVM. async-profiler writes a
+    /// thread's last name for all of its samples. A native launcher may have other roots.
+    pub fn main_thread_names(&self) -> &'static [&'static str] {
         match self.properties.get("sun.java.launcher") {
             Some(launcher) if launcher == "SUN_STANDARD" => {
                 if self.recorder().starts_with("async-profiler") {
@@ -352,7 +377,7 @@ impl Told {
         }
     }
 
-    /// Who recorded it.
+    /// The name of the recorder.
     pub fn recorder(&self) -> &str {
         if let Some(known) = &self.recorder {
             return known;

@@ -1,248 +1,261 @@
-//! How each stack of a recording stands, and so what became of its events: their fates, as in a
-//! trust report of Vouch's own.
+//! Judges each stack of a recording, and counts the fates of its events, as in a trust report.
 //!
-//! It must never judge a stack by what its recorder says is not there, and never count an event
-//! twice.
+//! It must never judge frames that the recorder says are missing, or count an event twice.
 
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexMap;
 use vouch_recording::{ByFate, Fate};
-use vouch_verify::proof::{Explanation, Refutation, Thread as Began, Verdict, root};
+use vouch_verify::proof::{Explanation, Refutation, Thread as ThreadStart, Verdict, root};
 
-use crate::index::{End, KindId, MethodId, NodeId, PlaceId, Seen, Stack, StackId, ThreadId, add};
+use crate::index::{
+    KindId, LocationId, MethodId, NodeId, RecordingIndex, Stack, StackEnd, StackId, ThreadId, add,
+};
 use crate::judge::{Edge, Judge};
 use crate::unjudged::{Judged, Unjudged};
 
-/// The place that refutes stacks.
+/// The part of a stack that refutes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Against {
+pub enum RefutedPart {
     Edge {
-        caller: PlaceId,
+        caller: LocationId,
         callee: MethodId,
     },
-    Leaf(PlaceId),
-    /// Wherever in it the walk has ended, of a thread that began otherwise.
+    Leaf(LocationId),
+    /// The root: the thread began elsewhere than in this method.
     Root(MethodId),
 }
 
-/// One of them, with all the events of it.
+/// The events that one part refutes.
 #[derive(Debug, Clone, Copy)]
-pub struct Offence {
+pub struct RefutedEvents {
     pub count: u64,
-    /// One of the stacks, and its thread.
+    /// An example: one of the stacks that are refuted.
     pub stack: StackId,
     pub thread: ThreadId,
 }
 
-/// How a stack stands, from its root to one of its nodes.
+/// The verdict on a stack from its root to one of its nodes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Standing {
-    refuted: Option<(Refutation, Against)>,
+struct StackVerdict {
+    refuted: Option<(Refutation, RefutedPart)>,
     explained: bool,
     unjudged: bool,
-    /// Frames are lacking in it, so its own calls are none.
-    holed: bool,
+    /// True if frames are missing in it, so its neighbours are not calls.
+    has_gap: bool,
 }
 
-/// What became of the events of a kind.
+/// The fates of the events of one kind.
 #[derive(Debug, Clone, Default)]
 pub struct KindTally {
     pub fates: ByFate<u64>,
-    /// Of the plausible ones, those with an edge that could not be judged.
+    /// Plausible events whose stack has an edge that could not be judged.
     pub unjudged: u64,
-    /// Those whose recorder says that outer frames are lacking: at its limit, or because the walk
-    /// ended.
+    /// Events whose stack the recorder cut at its depth limit.
     pub cut: u64,
+    /// Events whose walk broke off before the root.
     pub broken: u64,
 }
 
-/// What became of the events of a thread that have one stack.
+/// The fate of a thread's events with one stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     pub fate: Fate,
-    /// Which of the offences refutes it.
-    pub offence: Option<usize>,
+    /// The row of the refutation, if the stack is refuted.
+    pub refutation: Option<usize>,
 }
 
-/// What became of everything.
+/// All verdicts and counts of an audit.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     pub kinds: HashMap<KindId, KindTally>,
     pub threads: HashMap<ThreadId, ByFate<u64>>,
-    pub offences: IndexMap<(Refutation, Against), Offence>,
+    /// The refuted events by kind and part, in order of first appearance.
+    pub refutations: IndexMap<(Refutation, RefutedPart), RefutedEvents>,
     pub outcomes: HashMap<(ThreadId, StackId), Outcome>,
     pub refuted: BTreeMap<&'static str, u64>,
-    /// By the recorder's own words: why there is no stack, and why one ends too early.
+    /// Events without a stack, by reason in the recorder's words.
     pub unwalked: BTreeMap<String, u64>,
+    /// Events whose walk broke off, by reason in the recorder's words.
     pub broken: BTreeMap<String, u64>,
-    /// How often an edge stood in a stack, and how often one that could not be judged, by why.
+    /// How many times stacks contain an edge, counting each event.
     pub checked: u64,
+    /// How many times stacks contain an edge that could not be judged, by reason.
     pub unjudged: BTreeMap<&'static str, u64>,
-    /// What is to be said of each.
+    /// The verdict on each distinct edge.
     pub edges: HashMap<Edge, Judged>,
-    /// Those that could not be judged, by the caller.
+    /// The events of unjudged edges, by caller.
     pub unjudged_callers: HashMap<MethodId, u64>,
-    /// The leaves of stacks that nothing speaks against, and of which nothing is lacking.
-    pub whole: Vec<NodeId>,
+    /// The leaves of complete stacks without a gap that nothing refutes.
+    pub intact_leaves: Vec<NodeId>,
 }
 
-/// Judges all of a recording. `launchers`: what the thread is called that the `java` command runs
-/// `main` on, which has one beginning.
-pub fn judge(seen: &Seen, judge: &mut Judge<'_>, launchers: &[&str]) -> Verdicts {
-    let nodes = stand(seen, judge);
-    let mut roots = Roots::learn(seen, judge, launchers);
+/// Judges all stacks of a recording. `main_thread_names` are the names of the launcher's main
+/// thread, whose root is `main`.
+pub fn judge(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Verdicts {
+    let nodes = judge_nodes(index, judge);
+    let mut roots = Roots::learn(index, judge, main_thread_names);
     let mut verdicts = Verdicts::default();
-    // A map has no order of its own.
-    let mut counts: Vec<_> = seen.counts.iter().map(|(key, count)| (*key, *count)).collect();
+    // Sorting makes the order of the results the same in each run.
+    let mut counts: Vec<_> = index.counts.iter().map(|(key, count)| (*key, *count)).collect();
     counts.sort_unstable();
     for ((kind, thread, stack), count) in counts {
-        let Stack { leaf, end } = seen.stacks[stack.row()];
-        let mut standing = leaf.map_or_else(Standing::default, |leaf| nodes[leaf.row()]);
+        let Stack { leaf, end } = index.stacks[stack.row()];
+        let mut stack_verdict = leaf.map_or_else(StackVerdict::default, |leaf| nodes[leaf.row()]);
         if let Some(leaf) = leaf {
-            let place = seen.node(leaf).place;
-            standing = standing.and(judge.leaf(seen, place), Against::Leaf(place));
+            let location = index.node(leaf).location;
+            stack_verdict = stack_verdict.and(judge.leaf(index, location), RefutedPart::Leaf(location));
         }
-        if let (Some(leaf), End::Whole) = (leaf, end) {
-            let (method, verdict) = roots.verdict(seen, judge, thread, leaf);
-            standing = standing.and(verdict, Against::Root(method));
+        if let (Some(leaf), StackEnd::Complete) = (leaf, end) {
+            let (method, verdict) = roots.verdict(index, judge, thread, leaf);
+            stack_verdict = stack_verdict.and(verdict, RefutedPart::Root(method));
         }
-        let fate = Verdicts::fate(standing, end);
-        verdicts.count(seen, (kind, thread, stack), (standing, fate, end), count);
+        let fate = Verdicts::fate(stack_verdict, end);
+        verdicts.count(index, (kind, thread, stack), (stack_verdict, fate, end), count);
     }
-    verdicts.whole = whole(seen, &nodes);
-    verdicts.weigh(seen, judge);
+    verdicts.intact_leaves = find_intact_leaves(index, &nodes);
+    verdicts.count_edges(index, judge);
     verdicts
 }
 
-/// How each node stands, with all above it.
-fn stand(seen: &Seen, judge: &Judge<'_>) -> Vec<Standing> {
-    let mut nodes: Vec<Standing> = Vec::with_capacity(seen.nodes.len());
-    for node in &seen.nodes {
-        let mut standing = node.above.map_or_else(Standing::default, |above| nodes[above.row()]);
-        standing.holed |= node.gap || node.filtered;
-        let standing = match judge.edge(seen, *node) {
-            Some(((caller, callee), judged)) => standing.and(judged, Against::Edge { caller, callee }),
-            None => standing,
+/// The verdict on each node with all of its callers.
+fn judge_nodes(index: &RecordingIndex, judge: &Judge<'_>) -> Vec<StackVerdict> {
+    let mut nodes: Vec<StackVerdict> = Vec::with_capacity(index.nodes.len());
+    for node in &index.nodes {
+        let mut stack_verdict = node.caller.map_or_else(StackVerdict::default, |caller| nodes[caller.row()]);
+        stack_verdict.has_gap |= node.gap || node.filtered;
+        let stack_verdict = match judge.edge(index, *node) {
+            Some(((caller, callee), judged)) => {
+                stack_verdict.and(judged, RefutedPart::Edge { caller, callee })
+            }
+            None => stack_verdict,
         };
-        nodes.push(standing);
+        nodes.push(stack_verdict);
     }
     nodes
 }
 
-fn whole(seen: &Seen, nodes: &[Standing]) -> Vec<NodeId> {
-    let stacks = seen.stacks.iter().filter(|stack| stack.end == End::Whole).filter_map(|stack| stack.leaf);
-    let stands = |standing: &Standing| standing.refuted.is_none() && !standing.holed;
-    stacks.filter(|leaf| stands(&nodes[leaf.row()])).collect()
+fn find_intact_leaves(index: &RecordingIndex, nodes: &[StackVerdict]) -> Vec<NodeId> {
+    let stacks =
+        index.stacks.iter().filter(|stack| stack.end == StackEnd::Complete).filter_map(|stack| stack.leaf);
+    let is_intact = |stack_verdict: &StackVerdict| stack_verdict.refuted.is_none() && !stack_verdict.has_gap;
+    stacks.filter(|leaf| is_intact(&nodes[leaf.row()])).collect()
 }
 
-impl Standing {
-    fn and(mut self, judged: Judged, against: Against) -> Self {
+impl StackVerdict {
+    fn and(mut self, judged: Judged, part: RefutedPart) -> Self {
         match judged {
             Ok(Verdict::Proven) => {}
             Ok(Verdict::Explained(Explanation::Unread)) | Err(_) => self.unjudged = true,
             Ok(Verdict::Explained(_)) => self.explained = true,
-            Ok(Verdict::Refuted(kind)) => drop(self.refuted.get_or_insert((kind, against))),
+            Ok(Verdict::Refuted(kind)) => drop(self.refuted.get_or_insert((kind, part))),
         }
         self
     }
 }
 
 impl Verdicts {
-    fn fate(standing: Standing, end: End) -> Fate {
-        match (end, standing) {
-            (End::Outside, _) => Fate::Outside,
-            (End::None(_), _) => Fate::Unwalked,
-            (_, Standing { refuted: Some(_), .. }) => Fate::Refuted,
-            (End::Whole, Standing { explained: false, unjudged: false, .. }) => Fate::Proven,
+    fn fate(stack_verdict: StackVerdict, end: StackEnd) -> Fate {
+        match (end, stack_verdict) {
+            (StackEnd::Outside, _) => Fate::Outside,
+            (StackEnd::Missing(_), _) => Fate::Unwalked,
+            (_, StackVerdict { refuted: Some(_), .. }) => Fate::Refuted,
+            (StackEnd::Complete, StackVerdict { explained: false, unjudged: false, .. }) => Fate::Proven,
             _ => Fate::Plausible,
         }
     }
 
     fn count(
         &mut self,
-        seen: &Seen,
+        index: &RecordingIndex,
         (kind, thread, stack): (KindId, ThreadId, StackId),
-        (standing, fate, end): (Standing, Fate, End),
+        (stack_verdict, fate, end): (StackVerdict, Fate, StackEnd),
         count: u64,
     ) {
         let tally = self.kinds.entry(kind).or_default();
         add(tally.fates.of(fate), count);
         add(self.threads.entry(thread).or_default().of(fate), count);
-        if fate == Fate::Plausible && standing.unjudged {
+        if fate == Fate::Plausible && stack_verdict.unjudged {
             add(&mut tally.unjudged, count);
         }
         match end {
-            End::Cut => add(&mut tally.cut, count),
-            End::Broken(why) => {
+            StackEnd::Truncated => add(&mut tally.cut, count),
+            StackEnd::Broken(why) => {
                 add(&mut tally.broken, count);
-                add(self.broken.entry(seen.reasons[why.row()].clone()).or_default(), count);
+                add(self.broken.entry(index.reasons[why.row()].clone()).or_default(), count);
             }
-            End::None(why) => add(self.unwalked.entry(seen.reasons[why.row()].clone()).or_default(), count),
-            End::Whole | End::Outside => {}
+            StackEnd::Missing(why) => {
+                add(self.unwalked.entry(index.reasons[why.row()].clone()).or_default(), count)
+            }
+            StackEnd::Complete | StackEnd::Outside => {}
         }
-        let offence = standing.refuted.filter(|_| fate == Fate::Refuted).map(|offence| {
-            add(self.refuted.entry(offence.0.name()).or_default(), count);
-            let offence = self.offences.entry(offence);
-            let number = offence.index();
-            add(&mut offence.or_insert(Offence { count: 0, stack, thread }).count, count);
+        let refutation = stack_verdict.refuted.filter(|_| fate == Fate::Refuted).map(|refutation| {
+            add(self.refuted.entry(refutation.0.name()).or_default(), count);
+            let refutation = self.refutations.entry(refutation);
+            let number = refutation.index();
+            add(&mut refutation.or_insert(RefutedEvents { count: 0, stack, thread }).count, count);
             number
         });
-        self.outcomes.insert((thread, stack), Outcome { fate, offence });
+        self.outcomes.insert((thread, stack), Outcome { fate, refutation });
     }
 
-    /// Counts each edge as often as stacks go through it, and each that is distinct once.
-    fn weigh(&mut self, seen: &Seen, judge: &Judge<'_>) {
-        for (node, weight) in seen.nodes.iter().zip(seen.weights()) {
-            let Some((edge, judged)) = judge.edge(seen, *node) else { continue };
+    /// Counts each edge by the events whose stacks contain it, and each distinct edge once.
+    fn count_edges(&mut self, index: &RecordingIndex, judge: &Judge<'_>) {
+        for (node, weight) in index.nodes.iter().zip(index.weights()) {
+            let Some((edge, judged)) = judge.edge(index, *node) else { continue };
             add(&mut self.checked, weight);
             self.edges.entry(edge).and_modify(|known| *known = worse(*known, judged)).or_insert(judged);
             if let Err(why) = judged {
                 add(self.unjudged.entry(why.name()).or_default(), weight);
-                add(self.unjudged_callers.entry(seen.place(edge.0).method).or_default(), weight);
+                add(self.unjudged_callers.entry(index.location(edge.0).method).or_default(), weight);
             }
         }
     }
 }
 
-/// An edge that is refuted in one stack is: in another one frames may have been left out.
+/// Combines two verdicts on an edge. A refutation wins, because the other stack may have been
+/// filtered.
 fn worse(one: Judged, other: Judged) -> Judged {
     if matches!(other, Ok(Verdict::Refuted(_))) { other } else { one }
 }
 
-/// Where the threads began, as their stacks tell: who has once ended in a thread's `run` always
-/// does.
+/// The roots of threads, learned from their stacks. A thread that was once seen to begin in `run`
+/// always begins there.
 #[derive(Debug)]
 struct Roots {
-    began: HashMap<ThreadId, Began>,
+    starts: HashMap<ThreadId, ThreadStart>,
     verdicts: HashMap<(ThreadId, MethodId), Judged>,
-    /// The outermost place, by node.
-    outermost: Vec<PlaceId>,
+    /// The location of the root, by node.
+    outermost: Vec<LocationId>,
 }
 
 impl Roots {
-    fn learn(seen: &Seen, judge: &mut Judge<'_>, launchers: &[&str]) -> Self {
-        let mut roots: Vec<PlaceId> = Vec::with_capacity(seen.nodes.len());
-        for node in &seen.nodes {
-            let root = node.above.map_or(node.place, |above| roots[above.row()]);
+    fn learn(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Self {
+        let mut roots: Vec<LocationId> = Vec::with_capacity(index.nodes.len());
+        for node in &index.nodes {
+            let root = node.caller.map_or(node.location, |caller| roots[caller.row()]);
             roots.push(root);
         }
-        let mut learned = Self { began: HashMap::new(), verdicts: HashMap::new(), outermost: roots };
-        for (_, thread, stack) in seen.counts.keys() {
-            let Stack { leaf: Some(leaf), end: End::Whole } = seen.stacks[stack.row()] else { continue };
-            let of = &seen.threads[thread.row()];
-            // A native program that has made its JVM by itself calls from its first thread what it
-            // likes.
-            let main = launchers.contains(&&*of.name);
-            let method = seen.place(learned.outermost[leaf.row()]).method;
-            let began =
-                learned.began.entry(*thread).or_insert(if main { Began::Main } else { Began::Attached });
-            // Threads that the recording does not tell apart are not one.
-            if of.number != 0
-                && *began == Began::Attached
-                && verdict(judge, method, Began::Started) == Verdict::Proven
+        let mut learned = Self { starts: HashMap::new(), verdicts: HashMap::new(), outermost: roots };
+        for (_, thread, stack) in index.counts.keys() {
+            let Stack { leaf: Some(leaf), end: StackEnd::Complete } = index.stacks[stack.row()] else {
+                continue;
+            };
+            let known = &index.threads[thread.row()];
+            // A native program that created the JVM may call any method from its first thread.
+            let main = main_thread_names.contains(&&*known.name);
+            let method = index.location(learned.outermost[leaf.row()]).method;
+            let starts = learned.starts.entry(*thread).or_insert(if main {
+                ThreadStart::Main
+            } else {
+                ThreadStart::Attached
+            });
+            // Threads without an id cannot be distinguished, so they teach nothing.
+            if known.number != 0
+                && *starts == ThreadStart::Attached
+                && verdict(judge, method, ThreadStart::Started) == Verdict::Proven
             {
-                *began = Began::Started;
+                *starts = ThreadStart::Started;
             }
         }
         learned
@@ -250,23 +263,23 @@ impl Roots {
 
     fn verdict(
         &mut self,
-        seen: &Seen,
+        index: &RecordingIndex,
         judge: &mut Judge<'_>,
         thread: ThreadId,
         leaf: NodeId,
     ) -> (MethodId, Judged) {
-        let method = seen.place(self.outermost[leaf.row()]).method;
-        if seen.method(method).descriptor.is_empty() {
+        let method = index.location(self.outermost[leaf.row()]).method;
+        if index.method(method).descriptor.is_empty() {
             return (method, Err(Unjudged::Overload));
         }
-        let began = self.began.get(&thread).copied().unwrap_or(Began::Attached);
-        (method, *self.verdicts.entry((thread, method)).or_insert_with(|| Ok(verdict(judge, method, began))))
+        let starts = self.starts.get(&thread).copied().unwrap_or(ThreadStart::Attached);
+        (method, *self.verdicts.entry((thread, method)).or_insert_with(|| Ok(verdict(judge, method, starts))))
     }
 }
 
-/// A class that nobody knows may be a thread.
-fn verdict(judge: &mut Judge<'_>, method: MethodId, began: Began) -> Verdict {
+/// The verdict on a root. A class that was not found may be a thread.
+fn verdict(judge: &mut Judge<'_>, method: MethodId, starts: ThreadStart) -> Verdict {
     let class = judge.method(method).class.clone();
     let is_thread = judge.is_thread(&class.name).unwrap_or(true);
-    root(judge.method(method), began, || is_thread)
+    root(judge.method(method), starts, || is_thread)
 }

@@ -6,35 +6,35 @@
 use vouch_recording::ByFate;
 use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, noticed, percent};
 
-use crate::report::{AuditReport, Stranger};
+use crate::report::{AuditReport, UnusableClass};
 
-const LINES: usize = 8;
+const MAX_LINES: usize = 8;
 /// So many of a list are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl AuditReport {
     /// The summary, each line ended.
     /// `more` is what there is to say of the files.
     pub fn summary(&self, files: Files<'_>, more: &[String]) -> String {
-        let mut lines = vec![self.whose()];
-        lines.extend(self.damaged());
-        lines.extend(self.of_kinds("samples", true));
-        lines.extend(self.of_kinds("other events with a stack", false));
-        lines.push(self.judged());
+        let mut lines = vec![self.header()];
+        lines.extend(self.damage_line());
+        lines.extend(self.fates_line("samples", true));
+        lines.extend(self.fates_line("other events with a stack", false));
+        lines.push(self.edges_line());
         // A report and a profile explain a refutation alike.
-        lines.extend(self.worst(files.all.iter().copied().find(|name| is_json(name))));
-        lines.extend(self.hidden());
-        lines.extend(self.lacking());
-        lines.extend(self.noticed());
+        lines.extend(self.worst_refutation_line(files.all.iter().copied().find(|name| is_json(name))));
+        lines.extend(self.omissions_line());
+        lines.extend(self.missing_classes_line());
+        lines.extend(self.power_line());
         // What is said of all samples comes before what one profile lacks.
         let remarks = self.notes.iter().chain(more).chain(self.damage.iter().skip(1));
         let remarks = remarks.chain(&self.classes.unreadable);
         let mut remarks: Vec<String> = remarks.cloned().collect();
         let last = files.line();
-        let most = LINES - usize::from(last.is_some());
+        let max_lines = MAX_LINES - usize::from(last.is_some());
         // There is always room for one.
-        lines.truncate(most - usize::from(!remarks.is_empty()));
-        let room = most - lines.len();
+        lines.truncate(max_lines - usize::from(!remarks.is_empty()));
+        let room = max_lines - lines.len();
         if remarks.len() > room {
             let more = remarks.len() - room;
             remarks.truncate(room);
@@ -47,18 +47,18 @@ impl AuditReport {
         lines.iter().flat_map(|line| [vouch_report::plain(line), "\n".to_owned()]).collect()
     }
 
-    fn whose(&self) -> String {
+    fn header(&self) -> String {
         let parts = [self.jdk.clone(), self.command.clone()].into_iter().filter(|part| !part.is_empty());
         let parts = parts.map(|part| vouch_report::shortened(&part, 60));
         // Names alone have no times.
         let lasted = (self.wall_ms > 0.0).then(|| duration(self.wall_ms));
         let parts: Vec<String> = parts.chain(lasted).collect();
-        let whose = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-        format!("{} by {}{whose}", self.audited.join(", "), self.recorder)
+        let details = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        format!("{} by {}{details}", self.audited.join(", "), self.recorder)
     }
 
     /// What is wrong with the file: it is told before all that comes of it.
-    fn damaged(&self) -> Option<String> {
+    fn damage_line(&self) -> Option<String> {
         let unread = (self.unreadable_events > 0)
             .then(|| format!("{} events cannot be read", grouped(self.unreadable_events)));
         let parts: Vec<String> = self.damage.first().cloned().into_iter().chain(unread).collect();
@@ -66,27 +66,30 @@ impl AuditReport {
             .then(|| format!("not all of it is there, cut short or damaged: {}", parts.join("; ")))
     }
 
-    fn of_kinds(&self, what: &str, samples: bool) -> Option<String> {
+    fn fates_line(&self, what: &str, samples: bool) -> Option<String> {
         let kinds: Vec<_> = self.kinds.iter().filter(|(_, kind)| kind.samples == samples).collect();
         let sum = kinds
             .iter()
             .map(|(_, kind)| kind.fates.fates)
             .fold(ByFate::<u64>::default(), ByFate::<u64>::plus);
-        let names: Vec<&str> = kinds.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
-        let more =
-            if kinds.len() > NAMED { format!(" and {} more", kinds.len() - NAMED) } else { String::new() };
+        let names: Vec<&str> = kinds.iter().take(MAX_NAMED).map(|(name, _)| name.as_str()).collect();
+        let more = if kinds.len() > MAX_NAMED {
+            format!(" and {} more", kinds.len() - MAX_NAMED)
+        } else {
+            String::new()
+        };
         (sum.sum() > 0)
             .then(|| format!("{} {what} ({}{more}): {}", grouped(sum.sum()), names.join(", "), fates(sum)))
     }
 
-    fn judged(&self) -> String {
+    fn edges_line(&self) -> String {
         let edges = &self.edges;
         let explained: u64 = edges.explained.values().sum();
         let unjudged: u64 = edges.unjudged.values().sum();
         format!(
             "{} calls in these stacks, {} of them judged; of {} that are distinct {} are proven, {} explained, {} refuted, {} not judged; which inlined method was on top cannot be judged (no recording has the pc)",
             grouped(edges.checked),
-            percent(of(edges.judged, edges.checked)),
+            percent(percentage(edges.judged, edges.checked)),
             grouped(edges.distinct),
             grouped(edges.proven),
             grouped(explained),
@@ -95,7 +98,7 @@ impl AuditReport {
         )
     }
 
-    fn worst(&self, file: Option<&str>) -> Option<String> {
+    fn worst_refutation_line(&self, file: Option<&str>) -> Option<String> {
         let first = most_frequent(&self.refutations, "the recording has")?;
         let explain = file.map_or_else(
             || "--report FILE.json, and vouch explain FILE.json 1 shows it".to_owned(),
@@ -105,17 +108,20 @@ impl AuditReport {
     }
 
     /// What the recording itself leaves out.
-    fn hidden(&self) -> Option<String> {
+    fn omissions_line(&self) -> Option<String> {
         let cut: u64 = self.kinds.values().map(|kind| kind.cut).sum();
         let reasons = |reasons: &std::collections::BTreeMap<String, u64>| {
             let mut all: Vec<_> = reasons.iter().collect();
             all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            let named: Vec<_> =
-                all.iter().take(NAMED).map(|(why, count)| format!("{why} {}", grouped(**count))).collect();
+            let named: Vec<_> = all
+                .iter()
+                .take(MAX_NAMED)
+                .map(|(why, count)| format!("{why} {}", grouped(**count)))
+                .collect();
             named.join(", ")
         };
         let parts = [
-            self.gaps(),
+            self.cpu_gaps(),
             (cut > 0).then(|| format!("{} stacks are cut at its depth limit", grouped(cut))),
             (!self.broken.is_empty()).then(|| format!("walks that broke off: {}", reasons(&self.broken))),
             (!self.unwalked.is_empty()).then(|| format!("unwalked because: {}", reasons(&self.unwalked))),
@@ -126,7 +132,7 @@ impl AuditReport {
     }
 
     /// The threads that used CPU of which the samples do not tell.
-    fn gaps(&self) -> Option<String> {
+    fn cpu_gaps(&self) -> Option<String> {
         let mut gaps: Vec<_> = self.threads.iter().filter(|thread| thread.gap_ms.is_some()).collect();
         gaps.sort_by(|one, other| other.gap_ms.unwrap_or(0.0).total_cmp(&one.gap_ms.unwrap_or(0.0)));
         let worst = gaps.first()?;
@@ -141,23 +147,23 @@ impl AuditReport {
     }
 
     /// The classes that were not to be had.
-    fn lacking(&self) -> Option<String> {
-        let named = |strangers: &[Stranger]| {
+    fn missing_classes_line(&self) -> Option<String> {
+        let named = |unusable: &[UnusableClass]| {
             let first: Vec<&str> =
-                strangers.iter().take(NAMED).map(|stranger| stranger.class.as_str()).collect();
-            let more = if strangers.len() > NAMED { ", …" } else { "" };
+                unusable.iter().take(MAX_NAMED).map(|class| class.class.as_str()).collect();
+            let more = if unusable.len() > MAX_NAMED { ", …" } else { "" };
             format!("{}{more}", first.join(", "))
         };
         // Nobody looks for a class for the sake of a call in a thousand.
-        let callers = |strangers: &[Stranger]| {
-            let edges: u64 = strangers.iter().map(|stranger| stranger.edges).sum();
+        let callers = |unusable: &[UnusableClass]| {
+            let edges: u64 = unusable.iter().map(|class| class.edges).sum();
             let matter = edges.saturating_mul(1_000) >= self.edges.checked;
-            strangers.iter().filter(|it| it.edges > 0 && matter).cloned().collect::<Vec<_>>()
+            unusable.iter().filter(|it| it.edges > 0 && matter).cloned().collect::<Vec<_>>()
         };
         let (missing, other) = (callers(&self.classes.not_found), callers(&self.classes.other_version));
         let parts = [
             (!missing.is_empty()).then(|| {
-                let of_jdk = |stranger: &&Stranger| vouch_report::is_of_jdk(&stranger.class);
+                let of_jdk = |class: &&UnusableClass| vouch_report::is_of_jdk(&class.class);
                 let how = match missing.iter().filter(of_jdk).count() {
                     0 => "--classes PATH",
                     all if all == missing.len() => "--jdk HOME",
@@ -173,7 +179,7 @@ impl AuditReport {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    fn noticed(&self) -> Option<String> {
+    fn power_line(&self) -> Option<String> {
         Some(format!("an audit of these stacks notices {}", noticed(&self.power)?))
     }
 }
@@ -183,7 +189,7 @@ fn is_json(name: &str) -> bool {
 }
 
 /// So much of so many, in percent.
-fn of(part: u64, all: u64) -> f64 {
+fn percentage(part: u64, all: u64) -> f64 {
     100.0 * float(part) / float(all.max(1))
 }
 
@@ -191,7 +197,7 @@ fn of(part: u64, all: u64) -> f64 {
 fn fates(fates: ByFate<u64>) -> String {
     let parts = FATES.iter().filter(|fate| fates.get(**fate) > 0).map(|fate| {
         let count = fates.get(*fate);
-        format!("{} {} ({})", fate.name(), grouped(count), percent(of(count, fates.sum())))
+        format!("{} {} ({})", fate.name(), grouped(count), percent(percentage(count, fates.sum())))
     });
     parts.collect::<Vec<_>>().join(" + ")
 }
@@ -213,10 +219,10 @@ pub fn side_by_side(reports: &[AuditReport]) -> String {
     ];
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
     for report in reports {
-        let judged = percent(of(report.edges.judged, report.edges.checked));
+        let judged = percent(percentage(report.edges.judged, report.edges.checked));
         let mut row = |kind: &str, fates: ByFate<u64>| {
             let all = fates.sum();
-            let shares = FATES.map(|fate| percent(of(fates.get(fate), all)));
+            let shares = FATES.map(|fate| percent(percentage(fates.get(fate), all)));
             let head = [report.audited.join(" "), report.recorder.clone(), kind.to_owned(), grouped(all)];
             rows.push(head.into_iter().chain(shares).chain([judged.clone()]).collect());
         };
@@ -235,9 +241,9 @@ fn table(rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(place, (cell, width))| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
             let cell = vouch_report::plain(cell);
-            if place < 3 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            if column < 3 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');

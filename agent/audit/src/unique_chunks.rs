@@ -6,39 +6,39 @@ use std::io::{Read, Seek};
 use vouch_jfr::{Chunk, Reader};
 
 use crate::progress::Progress;
-use crate::run_info::Told;
+use crate::run_info::RunInfo;
 
 /// Which of them were there.
 #[derive(Debug, Default)]
-pub struct Chunks {
+pub struct UniqueChunks {
     /// By when they began and how long they are.
-    begun: HashSet<(i64, u64)>,
+    known: HashSet<(i64, u64)>,
     /// How many were there again.
-    pub twice: u64,
+    pub duplicates: u64,
     /// At so many frames a stack was cut, as far as was told: it holds for the chunks behind, too.
-    deepest: Option<usize>,
+    depth_limit: Option<usize>,
 }
 
-impl Chunks {
+impl UniqueChunks {
     /// Goes through a file, chunk by chunk, each with how deep its stacks can be; what is damaged
     /// is passed on as a sentence. An error is one of the disk's.
-    pub fn each(
+    pub fn for_each(
         &mut self,
         name: &str,
         file: impl Read + Seek,
         mut progress: impl FnMut(Progress),
-        mut take: impl FnMut(Result<(&Chunk, Option<usize>), String>),
+        mut handle: impl FnMut(Result<(&Chunk, Option<usize>), String>),
     ) -> Result<(), String> {
         let unreadable = |error| format!("{name} cannot be read: {error}");
         let mut reader = Reader::new(file).map_err(unreadable)?;
         while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
             match chunk {
-                Ok(chunk) if self.begun.insert(chunk.identity()) => {
-                    self.deepest = Told::deepest(&chunk).or(self.deepest);
-                    take(Ok((&chunk, self.deepest)));
+                Ok(chunk) if self.known.insert(chunk.identity()) => {
+                    self.depth_limit = RunInfo::stack_depth_limit(&chunk).or(self.depth_limit);
+                    handle(Ok((&chunk, self.depth_limit)));
                 }
-                Ok(_) => self.twice += 1,
-                Err(wrong) => take(Err(wrong)),
+                Ok(_) => self.duplicates += 1,
+                Err(error) => handle(Err(error)),
             }
             let (done, of) = reader.progress();
             progress(Progress::Reading(done, of));

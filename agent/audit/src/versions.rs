@@ -7,21 +7,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use vouch_classes::{ClassFile, Copy, Declared, Library};
+use vouch_classes::{ClassFile, Copy, DeclaredMethod, Library};
 
 use crate::generated_class::Rule;
-use crate::index::{Method, Place, Seen};
+use crate::index::{CodeLocation, Method, RecordingIndex};
 
 /// Classes above each other that are more stand in a circle.
-pub const DEEPEST: usize = 1_000;
+pub const MAX_SUPERCLASSES: usize = 1_000;
 
 /// A class of the recording's.
 #[derive(Debug)]
 pub enum Version {
     /// This one ran.
-    Ran(Ran),
+    Loaded(LoadedClass),
     /// There is none of this name that the recording fits.
-    Other { place: String, why: String },
+    Other { location: String, why: String },
     /// No file has it, since the JVM or a library made it: by this rule.
     Generated(Rule),
     /// It was looked for, and not found.
@@ -30,8 +30,8 @@ pub enum Version {
 
 /// A class that ran.
 #[derive(Debug)]
-pub struct Ran {
-    pub place: String,
+pub struct LoadedClass {
+    pub location: String,
     pub file: ClassFile,
     /// A line of the recording's is where the class has it: it is this very version.
     pub confirmed: bool,
@@ -55,44 +55,52 @@ pub struct Versions {
     /// All of them are: whoever asks says so.
     exact: bool,
     /// Classes that no frame is of, which stand between others.
-    others: HashMap<Box<str>, Option<ClassFile>>,
+    other_classes: HashMap<Box<str>, Option<ClassFile>>,
 }
 
 /// A copy that does not fit, and why.
-struct Misfit(String);
+struct Mismatch(String);
 
 impl Versions {
     /// Finds the classes of all methods. `progress` is told how many are done, of how many.
     pub fn find(
-        seen: &Seen,
+        index: &RecordingIndex,
         library: &Library,
         of_jdk: bool,
         mut progress: impl FnMut(usize, usize),
     ) -> Self {
         let mut classes: BTreeMap<Class, Vec<usize>> = BTreeMap::new();
-        let mut places: HashMap<usize, Vec<Place>> = HashMap::new();
-        for (row, method) in seen.methods.iter().enumerate() {
+        let mut locations: HashMap<usize, Vec<CodeLocation>> = HashMap::new();
+        for (row, method) in index.methods.iter().enumerate() {
             classes.entry((method.class.clone(), method.loader.clone())).or_default().push(row);
         }
-        for place in &seen.places {
-            places.entry(place.method.row()).or_default().push(*place);
+        for location in &index.locations {
+            locations.entry(location.method.row()).or_default().push(*location);
         }
         let mut versions = Self { of_jdk, ..Self::default() };
         let all = classes.len();
         for (done, (class, methods)) in classes.into_iter().enumerate() {
             progress(done, all);
             let (name, loader) = &class;
-            let hidden = methods.iter().any(|method| seen.methods[*method].hidden);
+            let hidden = methods.iter().any(|method| index.methods[*method].hidden);
             let version = if hidden {
-                Version::Generated(Rule::of_hidden(name))
+                Version::Generated(Rule::from_hidden(name))
             } else {
-                match choose(library.copies(name, loader.is_empty()), of_jdk, seen, &methods, &places) {
-                    Version::NotFound => Rule::of_missing(name).map_or(Version::NotFound, Version::Generated),
+                match choose_copy(
+                    library.copies(name, loader.is_empty()),
+                    of_jdk,
+                    index,
+                    &methods,
+                    &locations,
+                ) {
+                    Version::NotFound => {
+                        Rule::from_missing(name).map_or(Version::NotFound, Version::Generated)
+                    }
                     version => version,
                 }
             };
             let named = versions.by_name.entry(name.clone()).or_default();
-            if matches!(version, Version::Ran(_)) {
+            if matches!(version, Version::Loaded(_)) {
                 named.get_or_insert_with(|| class.clone());
             }
             versions.classes.insert(class, version);
@@ -108,22 +116,22 @@ impl Versions {
     }
 
     /// A class that ran, by its name.
-    pub fn ran(&self, class: &str) -> Option<&Ran> {
+    pub fn loaded(&self, class: &str) -> Option<&LoadedClass> {
         match self.classes.get(self.by_name.get(class)?.as_ref()?)? {
-            Version::Ran(ran) => Some(ran),
+            Version::Loaded(loaded) => Some(loaded),
             _ => None,
         }
     }
 
     /// Whoever asks says that all of them are the ones that ran.
-    pub fn believe(&mut self) {
+    pub fn trust_all(&mut self) {
         (self.exact, self.of_jdk) = (true, true);
     }
 
     /// A method, as the class that ran declares it.
-    pub fn declared(&self, method: &Method) -> Option<&Declared> {
+    pub fn declared(&self, method: &Method) -> Option<&DeclaredMethod> {
         match self.get(method) {
-            Version::Ran(ran) => ran.file.method(&method.name, &method.descriptor),
+            Version::Loaded(loaded) => loaded.file.method(&method.name, &method.descriptor),
             _ => None,
         }
     }
@@ -134,29 +142,29 @@ impl Versions {
 
     /// True if it is not known which of several copies a method's class is.
     pub fn is_ambiguous(&self, method: &Method) -> bool {
-        matches!(self.get(method), Version::Ran(Ran { ambiguous: true, .. }))
+        matches!(self.get(method), Version::Loaded(LoadedClass { ambiguous: true, .. }))
     }
 
     /// True if a method's class is known to be the one that was loaded.
     pub fn is_certain(&self, method: &Method) -> bool {
-        matches!(self.get(method), Version::Ran(Ran { of_jdk, .. }) if *of_jdk || self.exact)
+        matches!(self.get(method), Version::Loaded(LoadedClass { of_jdk, .. }) if *of_jdk || self.exact)
     }
 
     /// True if whoever asks says that a method's class, which is not the JDK's, ran as its file has
     /// it. (Flight Recorder changes its events' classes, however far up it is said that they are
     /// such.)
-    pub fn is_promised(&mut self, method: &Method, library: &Library) -> bool {
+    pub fn is_declared_exact(&mut self, method: &Method, library: &Library) -> bool {
         if !self.exact {
             return false;
         }
-        let Version::Ran(Ran { of_jdk: false, file, .. }) = self.get(method) else { return false };
-        let mut above = file.superclass.clone();
-        for _ in 0..DEEPEST {
-            match above.as_deref() {
+        let Version::Loaded(LoadedClass { of_jdk: false, file, .. }) = self.get(method) else { return false };
+        let mut superclass = file.superclass.clone();
+        for _ in 0..MAX_SUPERCLASSES {
+            match superclass.as_deref() {
                 None | Some("java/lang/Object") => return true,
-                Some(event) if event.starts_with(EVENTS) => return false,
+                Some(event) if event.starts_with(EVENT_CLASSES) => return false,
                 Some(class) => match self.file(class, library) {
-                    Some(file) => above = file.superclass.clone(),
+                    Some(file) => superclass = file.superclass.clone(),
                     None => return false,
                 },
             }
@@ -167,19 +175,19 @@ impl Versions {
     /// A class by its name, whether or not a frame is of it; None if the one that ran is not known.
     pub fn file(&mut self, class: &str, library: &Library) -> Option<&ClassFile> {
         if self.by_name.contains_key(class) {
-            return self.ran(class).filter(|ran| !ran.ambiguous).map(|ran| &ran.file);
+            return self.loaded(class).filter(|loaded| !loaded.ambiguous).map(|loaded| &loaded.file);
         }
         let of_jdk = self.of_jdk;
-        self.others
+        self.other_classes
             .entry(class.into())
-            .or_insert_with(|| the_only(library.copies(class, true), of_jdk))
+            .or_insert_with(|| only_copy(library.copies(class, true), of_jdk))
             .as_ref()
     }
 }
 
 /// What all copies of a class are, if they are one; those of a JDK that is not the one that ran are
 /// nobody's.
-fn the_only(copies: Vec<Copy>, of_jdk: bool) -> Option<ClassFile> {
+fn only_copy(copies: Vec<Copy>, of_jdk: bool) -> Option<ClassFile> {
     let mut copies = copies.into_iter().filter(|copy| of_jdk || !copy.of_jdk);
     let first = copies.next()?;
     copies.all(|copy| copy.hash == first.hash).then_some(first.file.ok()?)
@@ -187,71 +195,79 @@ fn the_only(copies: Vec<Copy>, of_jdk: bool) -> Option<ClassFile> {
 
 /// The first copy that fits; if none does, the first one's reason. What cannot be read is nothing,
 /// and told elsewhere.
-fn choose(
+fn choose_copy(
     copies: Vec<Copy>,
-    jdk_ran: bool,
-    seen: &Seen,
+    jdk_is_the_one: bool,
+    index: &RecordingIndex,
     methods: &[usize],
-    places: &HashMap<usize, Vec<Place>>,
+    locations: &HashMap<usize, Vec<CodeLocation>>,
 ) -> Version {
-    let (mut misfit, mut ran) = (None, None::<(Ran, u64)>);
-    for Copy { place, file, hash, of_jdk } in copies {
+    let (mut mismatch, mut loaded) = (None, None::<(LoadedClass, u64)>);
+    for Copy { location, file, hash, of_jdk } in copies {
         let Ok(file) = file else { continue };
-        match (fits(&file, seen, methods, places), &mut ran) {
-            (Ok(_), Some((ran, first))) => ran.ambiguous |= *first != hash,
+        match (fits(&file, index, methods, locations), &mut loaded) {
+            (Ok(_), Some((loaded, first))) => loaded.ambiguous |= *first != hash,
             (Ok(confirmed), None) => {
-                ran =
-                    Some((Ran { place, file, confirmed, of_jdk: of_jdk && jdk_ran, ambiguous: false }, hash));
+                loaded = Some((
+                    LoadedClass {
+                        location,
+                        file,
+                        confirmed,
+                        of_jdk: of_jdk && jdk_is_the_one,
+                        ambiguous: false,
+                    },
+                    hash,
+                ));
             }
             // Flight Recorder puts methods into its events' classes.
             (Err(_), _) if is_event(&file) => {
-                misfit.get_or_insert(Version::Generated(Rule::FlightRecorder));
+                mismatch.get_or_insert(Version::Generated(Rule::FlightRecorder));
             }
-            (Err(Misfit(why)), _) => drop(misfit.get_or_insert(Version::Other { place, why })),
+            (Err(Mismatch(why)), _) => drop(mismatch.get_or_insert(Version::Other { location, why })),
         }
     }
-    ran.map(|(ran, _)| Version::Ran(ran)).or(misfit).unwrap_or(Version::NotFound)
+    loaded.map(|(loaded, _)| Version::Loaded(loaded)).or(mismatch).unwrap_or(Version::NotFound)
 }
 
 /// True for the class of events of Flight Recorder's.
 fn is_event(file: &ClassFile) -> bool {
-    file.superclass.as_deref().is_some_and(|above| above.starts_with(EVENTS))
+    file.superclass.as_deref().is_some_and(|superclass| superclass.starts_with(EVENT_CLASSES))
 }
 
 /// Where the classes are that those of events extend.
-const EVENTS: &str = "jdk/jfr/";
+const EVENT_CLASSES: &str = "jdk/jfr/";
 
 /// Whether all frames of a class are where this copy has them, and one of them has a line to say
 /// so.
 fn fits(
     file: &ClassFile,
-    seen: &Seen,
+    index: &RecordingIndex,
     methods: &[usize],
-    places: &HashMap<usize, Vec<Place>>,
-) -> Result<bool, Misfit> {
+    locations: &HashMap<usize, Vec<CodeLocation>>,
+) -> Result<bool, Mismatch> {
     let mut confirmed = false;
     for row in methods {
-        let method = &seen.methods[*row];
+        let method = &index.methods[*row];
         let shown = || format!("{}{}", method.name, method.descriptor);
-        let places = || places.get(row).into_iter().flatten();
+        let locations = || locations.get(row).into_iter().flatten();
         if method.descriptor.is_empty() {
-            confirmed |= fits_by_name(file, &method.name, places())?;
+            confirmed |= fits_by_name(file, &method.name, locations())?;
             continue;
         }
         let declared = file.method(&method.name, &method.descriptor);
-        let declared = declared.ok_or_else(|| Misfit(format!("it has no method {}", shown())))?;
+        let declared = declared.ok_or_else(|| Mismatch(format!("it has no method {}", shown())))?;
         if declared.is_static != method.is_static {
-            return Err(Misfit(format!("its method {} is another one", shown())));
+            return Err(Mismatch(format!("its method {} is another one", shown())));
         }
-        for place in places() {
-            if !is_at(declared, *place) {
-                let Place { bci, line, .. } = place;
-                return Err(Misfit(format!(
+        for location in locations() {
+            if !has_line_at(declared, *location) {
+                let CodeLocation { bci, line, .. } = location;
+                return Err(Mismatch(format!(
                     "its method {} has bci {bci} in another line than {line}",
                     shown()
                 )));
             }
-            confirmed |= place.line > 0 && declared.has_lines() && place.bci >= 0;
+            confirmed |= location.line > 0 && declared.has_lines() && location.bci >= 0;
         }
     }
     Ok(confirmed)
@@ -262,23 +278,23 @@ fn fits(
 fn fits_by_name<'p>(
     file: &ClassFile,
     name: &str,
-    places: impl Iterator<Item = &'p Place>,
-) -> Result<bool, Misfit> {
-    let named: Vec<&Declared> = file.named(name).collect();
+    locations: impl Iterator<Item = &'p CodeLocation>,
+) -> Result<bool, Mismatch> {
+    let named: Vec<&DeclaredMethod> = file.named(name).collect();
     if named.is_empty() {
-        return Err(Misfit(format!("it has no method {name}")));
+        return Err(Mismatch(format!("it has no method {name}")));
     }
     let mut confirmed = false;
-    for line in places.map(|place| place.line).filter(|line| *line > 0) {
+    for line in locations.map(|location| location.line).filter(|line| *line > 0) {
         if !named.iter().any(|declared| declared.may_be_on(line)) {
-            return Err(Misfit(format!("its method {name} has no line {line}")));
+            return Err(Mismatch(format!("its method {name} has no line {line}")));
         }
         confirmed |= named.iter().any(|declared| declared.has_lines());
     }
     Ok(confirmed)
 }
 
-fn is_at(method: &Declared, place: Place) -> bool {
-    let Ok(bci) = u16::try_from(place.bci) else { return true };
-    place.line == 0 || !method.has_lines() || method.is_on(bci, place.line)
+fn has_line_at(method: &DeclaredMethod, location: CodeLocation) -> bool {
+    let Ok(bci) = u16::try_from(location.bci) else { return true };
+    location.line == 0 || !method.has_lines() || method.is_on(bci, location.line)
 }

@@ -13,15 +13,15 @@ use rawzip::{
 };
 
 /// No more entries than this are listed.
-const MOST: usize = 1_000_000;
+const MAX_ENTRIES: usize = 1_000_000;
 
 /// A file in an archive.
 #[derive(Debug)]
 pub struct Entry {
     /// With `/` between folders.
     pub name: String,
-    at: ZipArchiveEntryWayfinder,
-    packed: bool,
+    wayfinder: ZipArchiveEntryWayfinder,
+    compressed: bool,
 }
 
 /// What an archive has.
@@ -34,15 +34,15 @@ pub struct Listing {
 
 /// Lists the files that have wanted names.
 pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
-    Ok(list_of(&open(path, &mut buffer())?, wanted))
+    Ok(list_entries(&open(path, &mut buffer())?, wanted))
 }
 
 /// The same of an archive in memory, as one within another does.
-pub fn list_within(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
-    Ok(list_of(&within(bytes)?, wanted))
+pub fn list_in_memory(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+    Ok(list_entries(&from_memory(bytes)?, wanted))
 }
 
-fn list_of<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) -> bool) -> Listing {
+fn list_entries<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) -> bool) -> Listing {
     let mut buffer = buffer();
     let mut all = archive.entries(&mut buffer);
     let mut entries = Vec::new();
@@ -52,7 +52,7 @@ fn list_of<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) ->
             Ok(None) => break None,
             Err(error) => break Some(error.to_string()),
         };
-        let packed = match entry.compression_method() {
+        let compressed = match entry.compression_method() {
             CompressionMethod::STORE => false,
             CompressionMethod::DEFLATE => true,
             _ => continue,
@@ -62,61 +62,69 @@ fn list_of<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&str) ->
         if entry.is_dir() || !wanted(&name) {
             continue;
         }
-        if entries.len() == MOST {
-            break Some(format!("there are more than {MOST} entries"));
+        if entries.len() == MAX_ENTRIES {
+            break Some(format!("there are more than {MAX_ENTRIES} entries"));
         }
-        entries.push(Entry { name: name.into_owned(), at: entry.wayfinder(), packed });
+        entries.push(Entry { name: name.into_owned(), wayfinder: entry.wayfinder(), compressed });
     };
     Listing { entries, damage }
 }
 
 /// What is in a file of the archive, if that is no longer than `most`.
-pub fn read(path: &Path, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
-    read_of(&open(path, &mut buffer())?, entry, most)
+pub fn read(path: &Path, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
+    read_entry(&open(path, &mut buffer())?, entry, max_bytes)
 }
 
 /// The same of an archive in memory.
-pub fn read_within(bytes: &[u8], entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
-    read_of(&within(bytes)?, entry, most)
+pub fn read_in_memory(bytes: &[u8], entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
+    read_entry(&from_memory(bytes)?, entry, max_bytes)
 }
 
-fn read_of<R: ReaderAt>(archive: &ZipArchive<R>, entry: &Entry, most: u64) -> Result<Vec<u8>, String> {
-    let found = archive.get_entry(entry.at).map_err(|error| error.to_string())?;
-    let whole: &mut dyn Read = if entry.packed {
+fn read_entry<R: ReaderAt>(
+    archive: &ZipArchive<R>,
+    entry: &Entry,
+    max_bytes: u64,
+) -> Result<Vec<u8>, String> {
+    let found = archive.get_entry(entry.wayfinder).map_err(|error| error.to_string())?;
+    let whole: &mut dyn Read = if entry.compressed {
         &mut found.verifying_reader(DeflateDecoder::new(found.reader()))
     } else {
         &mut found.verifying_reader(found.reader())
     };
-    at_most(whole, most)
+    read_limited(whole, max_bytes)
 }
 
 /// What is in a file, if that is no longer than `most`.
-pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
-    at_most(&mut open_file(path)?, most)
+pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+    read_limited(&mut open_file(path)?, max_bytes)
 }
 
 /// All that a reader has, if that is no longer than `most`.
-fn at_most(reader: &mut dyn Read, most: u64) -> Result<Vec<u8>, String> {
+fn read_limited(reader: &mut dyn Read, max_bytes: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    reader.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > most { Err(format!("is longer than {} MiB", most >> 20)) } else { Ok(bytes) }
+    reader.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > max_bytes {
+        Err(format!("is longer than {} MiB", max_bytes >> 20))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who
 /// reads wait for ever.
 pub fn open_file(path: &Path) -> Result<File, String> {
-    let about = |error: std::io::Error| format!("cannot be read: {error}");
-    if !path.metadata().map_err(about)?.is_file() {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    if !path.metadata().map_err(unreadable)?.is_file() {
         return Err("is no file".to_owned());
     }
-    File::open(path).map_err(about)
+    File::open(path).map_err(unreadable)
 }
 
 fn buffer() -> Vec<u8> {
     vec![0; RECOMMENDED_BUFFER_SIZE]
 }
 
-fn within(bytes: &[u8]) -> Result<ZipArchive<&[u8]>, String> {
+fn from_memory(bytes: &[u8]) -> Result<ZipArchive<&[u8]>, String> {
     let archive = ZipArchive::from_slice(bytes).map_err(|error| error.to_string())?;
     Ok(archive.into_reader_archive())
 }
@@ -128,14 +136,14 @@ fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String
 
 /// An archive of files with these texts.
 #[cfg(any(test, feature = "testing"))]
-pub fn of(entries: &[(&str, &str)]) -> Vec<u8> {
+pub fn from_texts(entries: &[(&str, &str)]) -> Vec<u8> {
     let entries: Vec<(&str, &[u8])> = entries.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
-    of_bytes(&entries)
+    from_bytes(&entries)
 }
 
 /// An archive of files with these bytes.
 #[cfg(any(test, feature = "testing"))]
-pub fn of_bytes(entries: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn from_bytes(entries: &[(&str, &[u8])]) -> Vec<u8> {
     use std::io::Write;
 
     let mut bytes = Vec::new();
@@ -143,11 +151,11 @@ pub fn of_bytes(entries: &[(&str, &[u8])]) -> Vec<u8> {
     for (name, content) in entries {
         let file = archive.new_file(name).compression_method(CompressionMethod::DEFLATE);
         let (mut entry, config) = file.start().unwrap();
-        let packed = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
-        let mut writer = config.wrap(packed);
+        let compressed = flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
+        let mut writer = config.wrap(compressed);
         writer.write_all(content).unwrap();
-        let (packed, descriptor) = writer.finish().unwrap();
-        packed.finish().unwrap();
+        let (compressed, descriptor) = writer.finish().unwrap();
+        compressed.finish().unwrap();
         entry.finish(descriptor).unwrap();
     }
     archive.finish().unwrap();

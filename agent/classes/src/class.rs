@@ -22,7 +22,7 @@ pub struct ClassFile {
     pub source: Option<Box<str>>,
     /// What the classes call that are made of its lambdas and method references.
     pub lambdas: Vec<Lambda>,
-    methods: Vec<Declared>,
+    methods: Vec<DeclaredMethod>,
 }
 
 /// A lambda, or a reference to a method: of what is made of it one method calls another one.
@@ -30,7 +30,7 @@ pub struct ClassFile {
 pub struct Lambda {
     /// The name of that which calls.
     pub caller: Box<str>,
-    pub how: Reference,
+    pub kind: Reference,
     class: Box<str>,
     name: Box<str>,
     descriptor: Box<str>,
@@ -45,7 +45,7 @@ impl Lambda {
 
 /// A method, as the class declares it.
 #[derive(Debug)]
-pub struct Declared {
+pub struct DeclaredMethod {
     pub name: Arc<str>,
     pub descriptor: Arc<str>,
     pub is_static: bool,
@@ -55,9 +55,9 @@ pub struct Declared {
 }
 
 /// Magic and version stand before the constants, and their number.
-const POOL: usize = 10;
+const POOL_OFFSET: usize = 10;
 /// The sizes of the stack and of the locals, and the length, stand before a method's code.
-const CODE: usize = 8;
+const CODE_OFFSET: usize = 8;
 
 impl ClassFile {
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
@@ -66,10 +66,12 @@ impl ClassFile {
         let name = pool.retrieve(raw.this_class()).map_err(|error| error.to_string())?.name;
         let name = text(name).ok_or("its name is no UTF-8")?;
         let superclass = raw.super_class().and_then(|class| text(pool.retrieve(class).ok()?.name));
-        let count =
-            bytes.get(POOL - 2..POOL).and_then(|count| count.try_into().ok()).map_or(0, u16::from_be_bytes);
+        let count = bytes
+            .get(POOL_OFFSET - 2..POOL_OFFSET)
+            .and_then(|count| count.try_into().ok())
+            .map_or(0, u16::from_be_bytes);
         let class = Class::new(name);
-        class.load_pool(|| Pool::new(bytes.get(POOL..).unwrap_or_default().to_vec(), count));
+        class.load_pool(|| Pool::new(bytes.get(POOL_OFFSET..).unwrap_or_default().to_vec(), count));
         let source =
             raw.attributes().iter().flatten().find_map(|attribute| match attribute.read_content(pool) {
                 Ok(AttributeContent::SourceFile(file)) => text(pool.retrieve(file.source_file()).ok()?),
@@ -81,22 +83,27 @@ impl ClassFile {
             is_interface: raw.access_flags().contains(noak::AccessFlags::INTERFACE),
             source: source.map(Into::into),
             lambdas: lambdas(&raw).collect(),
-            methods: raw.methods().iter().flatten().filter_map(|method| declared(&raw, &method)).collect(),
+            methods: raw
+                .methods()
+                .iter()
+                .flatten()
+                .filter_map(|method| declared_method(&raw, &method))
+                .collect(),
         })
     }
 
     /// All methods of this name.
-    pub fn named(&self, name: &str) -> impl Iterator<Item = &Declared> {
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &DeclaredMethod> {
         self.methods.iter().filter(move |method| &*method.name == name)
     }
 
     /// The method of this name and descriptor.
-    pub fn method(&self, name: &str, descriptor: &str) -> Option<&Declared> {
+    pub fn method(&self, name: &str, descriptor: &str) -> Option<&DeclaredMethod> {
         self.methods.iter().find(|method| &*method.name == name && &*method.descriptor == descriptor)
     }
 }
 
-impl Declared {
+impl DeclaredMethod {
     /// The line of a bci: of the entry that is for it, or of the last one before.
     pub fn line(&self, bci: u16) -> Option<u16> {
         let exact = self.lines.iter().find(|(from, _)| *from == bci);
@@ -107,14 +114,14 @@ impl Declared {
     /// True if a bci is on a line, by this table however it is read: entries need not stand in
     /// order, and a profiler may take the first that is beyond for the end.
     pub fn is_on(&self, bci: u16, line: u16) -> bool {
-        let beyond = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
-        let in_order = self.lines.get(beyond.unwrap_or(self.lines.len().saturating_sub(1)));
-        self.line(bci) == Some(line) || in_order.is_some_and(|(_, theirs)| *theirs == line)
+        let first_later = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
+        let in_order = self.lines.get(first_later.unwrap_or(self.lines.len().saturating_sub(1)));
+        self.line(bci) == Some(line) || in_order.is_some_and(|(_, line_of_entry)| *line_of_entry == line)
     }
 
     /// True if some of its code is on a line, or nobody can say.
     pub fn may_be_on(&self, line: u16) -> bool {
-        !self.has_lines() || self.lines.iter().any(|(_, theirs)| *theirs == line)
+        !self.has_lines() || self.lines.iter().any(|(_, line_of_entry)| *line_of_entry == line)
     }
 
     pub fn has_lines(&self) -> bool {
@@ -127,7 +134,7 @@ impl Declared {
     }
 }
 
-fn declared(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<Declared> {
+fn declared_method(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<DeclaredMethod> {
     let pool = class.pool();
     let name = text(pool.retrieve(raw.name()).ok()?)?;
     let descriptor = text(pool.retrieve(raw.descriptor()).ok()?)?;
@@ -138,18 +145,20 @@ fn declared(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<Declared> {
     for attribute in raw.attributes().iter().flatten() {
         let Ok(AttributeContent::Code(code)) = attribute.read_content(pool) else { continue };
         let bytes = attribute.content();
-        let length =
-            bytes.get(CODE - 4..CODE).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
-        let end = length.and_then(|length| CODE.checked_add(usize::try_from(length).ok()?));
-        let Some(bytes) = end.and_then(|end| bytes.get(CODE..end)) else { continue };
+        let length = bytes
+            .get(CODE_OFFSET - 4..CODE_OFFSET)
+            .and_then(|length| length.try_into().ok())
+            .map(u32::from_be_bytes);
+        let end = length.and_then(|length| CODE_OFFSET.checked_add(usize::try_from(length).ok()?));
+        let Some(bytes) = end.and_then(|end| bytes.get(CODE_OFFSET..end)) else { continue };
         body = Body::Code(Code::new(bytes.to_vec()));
         for inner in code.attributes().iter().flatten() {
             if pool.retrieve(inner.name()).is_ok_and(|name| name.as_bytes() == b"LineNumberTable") {
-                lines.extend(table_of_lines(inner.content()));
+                lines.extend(line_number_table(inner.content()));
             }
         }
     }
-    Some(Declared {
+    Some(DeclaredMethod {
         name: name.into(),
         descriptor: descriptor.into(),
         is_static: flags.contains(noak::AccessFlags::STATIC),
@@ -159,7 +168,7 @@ fn declared(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<Declared> {
 }
 
 /// From which bci on is which line. (noak 0.7 takes a bci here for four bytes, which has two.)
-fn table_of_lines(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
+fn line_number_table(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
     let entries = bytes.get(2..).unwrap_or_default().chunks_exact(4);
     entries.map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2], entry[3]])))
 }
@@ -179,13 +188,13 @@ fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
     pool.iter().filter_map(move |item| {
         let Item::InvokeDynamic(site) = item else { return None };
         let method = methods.get(usize::from(site.bootstrap_method_attr))?;
-        let given = method.arguments().iter().nth(1)?.ok()?;
-        let Item::MethodHandle(handle) = pool.get(given).ok()? else { return None };
+        let target = method.arguments().iter().nth(1)?.ok()?;
+        let Item::MethodHandle(handle) = pool.get(target).ok()? else { return None };
         let (class, named) = member(pool, handle.reference)?;
-        let (how, named) = (how(handle.kind)?, pool.get(named).ok()?);
+        let (kind, named) = (reference_kind(handle.kind)?, pool.get(named).ok()?);
         Some(Lambda {
             caller: text(pool.retrieve(pool.get(site.name_and_type).ok()?.name).ok()?)?.into(),
-            how,
+            kind,
             class: text(pool.retrieve(class).ok()?.name)?.into(),
             name: text(pool.retrieve(named.name).ok()?)?.into(),
             descriptor: text(pool.retrieve(named.descriptor).ok()?)?.into(),
@@ -193,7 +202,7 @@ fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
     })
 }
 
-fn how(kind: MethodKind) -> Option<Reference> {
+fn reference_kind(kind: MethodKind) -> Option<Reference> {
     Some(match kind {
         MethodKind::InvokeVirtual => Reference::Virtual,
         MethodKind::InvokeStatic => Reference::Static,

@@ -12,21 +12,21 @@ use walkdir::WalkDir;
 use crate::manifest::{self, class_path};
 
 /// No class is longer.
-pub const MOST_OF_A_CLASS: u64 = 16 << 20;
+pub const MAX_CLASS_BYTES: u64 = 16 << 20;
 /// Archives within others are kept in memory: all of them together take no more.
-const MOST_OF_ARCHIVES: u64 = 1 << 30;
+const MAX_NESTED_BYTES: u64 = 1 << 30;
 /// Below all places together no more files than this are looked at.
-const MOST_FILES: usize = 1_000_000;
+const MAX_FILES: usize = 1_000_000;
 /// What stands before a class's own name in the archives of servers, of Spring's, and of modules.
-const BEFORE: [&str; 3] = ["WEB-INF/classes/", "BOOT-INF/classes/", "classes/"];
+const CLASS_FOLDERS: [&str; 3] = ["WEB-INF/classes/", "BOOT-INF/classes/", "classes/"];
 /// Of several releases of Java an archive may have classes.
-const RELEASES: &str = "META-INF/versions/";
+const VERSIONED_FOLDER: &str = "META-INF/versions/";
 /// How deep archives stand in each other.
-const DEEPEST: usize = 3;
+const MAX_NESTING: usize = 3;
 
 /// Classes by their names, as in `java/lang/String`.
 #[derive(Debug)]
-pub enum Shelf {
+pub enum ClassContainer {
     /// By the last part of the name, since nobody knows where among the folders a package begins.
     Folder(HashMap<String, Vec<PathBuf>>),
     /// Packages are folders in it.
@@ -35,8 +35,8 @@ pub enum Shelf {
         path: PathBuf,
         entries: Entries,
     },
-    Within {
-        place: String,
+    NestedArchive {
+        location: String,
         bytes: Vec<u8>,
         entries: Entries,
     },
@@ -46,29 +46,29 @@ type Entries = HashMap<String, Vec<Entry>>;
 
 /// Where shelves are put, and what could not be read.
 #[derive(Debug, Default)]
-pub struct Shelves {
-    pub all: Vec<Shelf>,
+pub struct Containers {
+    pub all: Vec<ClassContainer>,
     /// A sentence for each.
     pub unreadable: Vec<String>,
-    looked_at: usize,
+    files_seen: usize,
     /// What archives within others take.
-    kept: u64,
+    nested_bytes: u64,
 }
 
-impl Shelves {
+impl Containers {
     /// All that lies at a path: a class, an archive, or a folder with any of them below it.
-    pub fn add(&mut self, path: &Path) {
+    pub fn add_tree(&mut self, path: &Path) {
         if !path.is_dir() {
-            self.archive(path);
+            self.add_archive(path);
             return;
         }
         let mut folder: HashMap<String, Vec<PathBuf>> = HashMap::new();
         let mut archives = Vec::new();
         for entry in WalkDir::new(path).sort_by_file_name() {
-            self.looked_at += 1;
-            if self.looked_at > MOST_FILES {
+            self.files_seen += 1;
+            if self.files_seen > MAX_FILES {
                 self.unreadable.push(format!(
-                    "{}: not all of it was looked at, but {MOST_FILES} files: name a folder further down",
+                    "{}: not all of it was looked at, but {MAX_FILES} files: name a folder further down",
                     path.display()
                 ));
                 break;
@@ -84,24 +84,24 @@ impl Shelves {
                     _ => {}
                 },
                 Err(error) => {
-                    let place = error.path().unwrap_or(path).display().to_string();
+                    let location = error.path().unwrap_or(path).display().to_string();
                     let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                    self.unreadable.push(format!("{place}: {why}"));
+                    self.unreadable.push(format!("{location}: {why}"));
                 }
             }
         }
         if !folder.is_empty() {
-            self.all.push(Shelf::Folder(folder));
+            self.all.push(ClassContainer::Folder(folder));
         }
         for archive in archives {
-            self.archive(&archive);
+            self.add_archive(&archive);
         }
     }
 
     /// What a JVM sees at an entry of its class path, and at those that an archive names there.
-    pub fn entry(&mut self, path: &Path) {
+    pub fn add_class_path_entry(&mut self, path: &Path) {
         if path.is_dir() {
-            return self.all.push(Shelf::Root(path.to_owned()));
+            return self.all.push(ClassContainer::Root(path.to_owned()));
         }
         // One may name itself, or what named it, however the way there is spelt.
         let (mut waiting, mut seen) = (vec![path.to_owned()], HashSet::new());
@@ -109,58 +109,68 @@ impl Shelves {
             if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
                 continue;
             }
-            let Some(manifest) = self.archive(&path) else { continue };
+            let Some(manifest) = self.add_archive(&path) else { continue };
             // What is not there the JVM passes over.
             let named = class_path(&path, &manifest).into_iter().filter(|path| path.exists());
             let (folders, archives): (Vec<PathBuf>, Vec<PathBuf>) = named.partition(|path| path.is_dir());
-            self.all.extend(folders.into_iter().map(Shelf::Root));
+            self.all.extend(folders.into_iter().map(ClassContainer::Root));
             waiting.extend(archives.into_iter().rev());
         }
     }
 
     /// Gives its manifest, if it was not there already and has one.
-    fn archive(&mut self, path: &Path) -> Option<Entry> {
+    fn add_archive(&mut self, path: &Path) -> Option<Entry> {
         if ending(path) == "class" {
-            self.all.push(Shelf::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
+            self.all.push(ClassContainer::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
             return None;
         }
         // One that had to come first, and lies in a folder with all the others: an old JDK's
         // `rt.jar`.
-        if self.all.iter().any(|shelf| matches!(shelf, Shelf::Archive { path: there, .. } if there == path)) {
+        if self.all.iter().any(
+            |container| matches!(container, ClassContainer::Archive { path: known, .. } if known == path),
+        ) {
             return None;
         }
-        let place = path.display().to_string();
+        let location = path.display().to_string();
         let wanted = |name: &str| is_wanted(name) || name == manifest::NAME;
-        let mut listing = self.told(&place, crate::archive::list(path, wanted))?;
+        let mut listing = self.or_report(&location, crate::archive::list(path, wanted))?;
         let manifest =
             listing.entries.extract_if(.., |entry| entry.name == manifest::NAME).reduce(|first, _| first);
-        let (entries, inner) = self.sorted(&place, listing);
+        let (entries, inner) = self.classes_and_archives(&location, listing);
         for entry in inner {
-            let bytes = crate::archive::read(path, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
-            self.within(format!("{place}!/{}", entry.name), bytes, 1);
+            let bytes =
+                crate::archive::read(path, &entry, MAX_NESTED_BYTES.saturating_sub(self.nested_bytes));
+            self.add_nested(format!("{location}!/{}", entry.name), bytes, 1);
         }
-        self.all.push(Shelf::Archive { path: path.to_owned(), entries });
+        self.all.push(ClassContainer::Archive { path: path.to_owned(), entries });
         manifest
     }
 
-    fn within(&mut self, place: String, bytes: Result<Vec<u8>, String>, depth: usize) {
-        let Some(bytes) = self.told(&place, bytes) else { return };
-        self.kept += bytes.len() as u64;
-        let listing = crate::archive::list_within(&bytes, is_wanted);
-        let Some(listing) = self.told(&place, listing) else { return };
-        let (entries, inner) = self.sorted(&place, listing);
-        for entry in inner.into_iter().filter(|_| depth < DEEPEST) {
-            let bytes =
-                crate::archive::read_within(&bytes, &entry, MOST_OF_ARCHIVES.saturating_sub(self.kept));
-            self.within(format!("{place}!/{}", entry.name), bytes, depth + 1);
+    fn add_nested(&mut self, location: String, bytes: Result<Vec<u8>, String>, depth: usize) {
+        let Some(bytes) = self.or_report(&location, bytes) else { return };
+        self.nested_bytes += bytes.len() as u64;
+        let listing = crate::archive::list_in_memory(&bytes, is_wanted);
+        let Some(listing) = self.or_report(&location, listing) else { return };
+        let (entries, inner) = self.classes_and_archives(&location, listing);
+        for entry in inner.into_iter().filter(|_| depth < MAX_NESTING) {
+            let bytes = crate::archive::read_in_memory(
+                &bytes,
+                &entry,
+                MAX_NESTED_BYTES.saturating_sub(self.nested_bytes),
+            );
+            self.add_nested(format!("{location}!/{}", entry.name), bytes, depth + 1);
         }
-        self.all.push(Shelf::Within { place, bytes, entries });
+        self.all.push(ClassContainer::NestedArchive { location, bytes, entries });
     }
 
     /// The classes, by name, and the archives.
-    fn sorted(&mut self, place: &str, Listing { entries, damage }: Listing) -> (Entries, Vec<Entry>) {
+    fn classes_and_archives(
+        &mut self,
+        location: &str,
+        Listing { entries, damage }: Listing,
+    ) -> (Entries, Vec<Entry>) {
         if let Some(damage) = damage {
-            self.unreadable.push(format!("{place}: not all of it can be read: {damage}"));
+            self.unreadable.push(format!("{location}: not all of it can be read: {damage}"));
         }
         let (mut classes, mut archives) = (Entries::new(), Vec::new());
         for entry in entries {
@@ -172,12 +182,12 @@ impl Shelves {
         (classes, archives)
     }
 
-    fn told<T>(&mut self, place: &str, result: Result<T, String>) -> Option<T> {
-        result.map_err(|why| self.unreadable.push(format!("{place}: {why}"))).ok()
+    fn or_report<T>(&mut self, location: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.unreadable.push(format!("{location}: {why}"))).ok()
     }
 }
 
-impl Shelf {
+impl ClassContainer {
     /// All copies of a class that lie here, with where that is.
     pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
         match self {
@@ -192,27 +202,29 @@ impl Shelf {
                 files
                     .into_iter()
                     .map(|file| {
-                        (file.display().to_string(), crate::archive::read_file(file, MOST_OF_A_CLASS))
+                        (file.display().to_string(), crate::archive::read_file(file, MAX_CLASS_BYTES))
                     })
                     .collect()
             }
             Self::Root(root) => {
                 let file = root.join(format!("{class}.class"));
-                let found = file.is_file().then(|| crate::archive::read_file(&file, MOST_OF_A_CLASS));
+                let found = file.is_file().then(|| crate::archive::read_file(&file, MAX_CLASS_BYTES));
                 found.into_iter().map(|bytes| (root.display().to_string(), bytes)).collect()
             }
             Self::Archive { path, entries } => {
                 let entries = entries.get(class).into_iter().flatten();
                 entries
                     .map(|entry| {
-                        (path.display().to_string(), crate::archive::read(path, entry, MOST_OF_A_CLASS))
+                        (path.display().to_string(), crate::archive::read(path, entry, MAX_CLASS_BYTES))
                     })
                     .collect()
             }
-            Self::Within { place, bytes, entries } => {
+            Self::NestedArchive { location, bytes, entries } => {
                 let entries = entries.get(class).into_iter().flatten();
                 entries
-                    .map(|entry| (place.clone(), crate::archive::read_within(bytes, entry, MOST_OF_A_CLASS)))
+                    .map(|entry| {
+                        (location.clone(), crate::archive::read_in_memory(bytes, entry, MAX_CLASS_BYTES))
+                    })
                     .collect()
             }
         }
@@ -226,8 +238,8 @@ fn is_wanted(name: &str) -> bool {
 /// The class that a file of an archive is.
 fn class_of(name: &str) -> Option<&str> {
     let class = name.strip_suffix(".class")?;
-    let class = BEFORE.iter().find_map(|before| class.strip_prefix(before)).unwrap_or(class);
-    let of_a_release = class.strip_prefix(RELEASES).and_then(|rest| rest.split_once('/'));
+    let class = CLASS_FOLDERS.iter().find_map(|before| class.strip_prefix(before)).unwrap_or(class);
+    let of_a_release = class.strip_prefix(VERSIONED_FOLDER).and_then(|rest| rest.split_once('/'));
     Some(of_a_release.map_or(class, |(_, class)| class))
 }
 

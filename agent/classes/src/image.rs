@@ -13,31 +13,31 @@ use std::path::Path;
 use flate2::read::ZlibDecoder;
 
 const MAGIC: u32 = 0xCAFE_DADA;
-const HEADER: u64 = 28;
+const HEADER_BYTES: u64 = 28;
 /// An index is a few MiB; a larger one is none.
-const LARGEST: u64 = 256 << 20;
+const MAX_INDEX_BYTES: u64 = 256 << 20;
 /// What stands before the bytes of a file that is packed.
-const PACKED: usize = 29;
-const PACKED_MAGIC: u32 = 0xCAFE_FAFA;
+const COMPRESSED_HEADER_BYTES: usize = 29;
+const COMPRESSED_MAGIC: u32 = 0xCAFE_FAFA;
 /// Packers may be put one around the other.
-const MOST_PACKED: usize = 4;
+const MAX_COMPRESSIONS: usize = 4;
 
 /// An image, opened.
 #[derive(Debug)]
 pub struct Image {
     file: File,
-    little: bool,
+    is_little_endian: bool,
     /// Where the files begin.
     data: u64,
     strings: Vec<u8>,
-    classes: HashMap<Box<str>, Place>,
+    classes: HashMap<Box<str>, FileExtent>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    at: u64,
+struct FileExtent {
+    offset: u64,
     /// 0: it is not packed.
-    packed: u64,
+    compressed: u64,
     size: u64,
 }
 
@@ -53,42 +53,42 @@ impl Image {
     pub fn open(path: &Path) -> Result<Self, String> {
         let file = crate::archive::open_file(path)?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
-        let header = bytes_at(&file, 0, HEADER)?;
-        let little = u32_at(&header, 0, true) == Some(MAGIC);
-        if !little && u32_at(&header, 0, false) != Some(MAGIC) {
+        let header = bytes_at(&file, 0, HEADER_BYTES)?;
+        let is_little_endian = u32_at(&header, 0, true) == Some(MAGIC);
+        if !is_little_endian && u32_at(&header, 0, false) != Some(MAGIC) {
             return Err("is no image of modules".to_owned());
         }
-        let field = |number: usize| u64::from(u32_at(&header, number * 4, little).unwrap_or(0));
+        let field = |number: usize| u64::from(u32_at(&header, number * 4, is_little_endian).unwrap_or(0));
         let (slots, locations, strings) = (field(4), field(5), field(6));
         let offsets = slots * 4;
-        let data = HEADER + 2 * offsets + locations + strings;
-        if data > length.min(LARGEST) {
+        let data = HEADER_BYTES + 2 * offsets + locations + strings;
+        if data > length.min(MAX_INDEX_BYTES) {
             return Err("is an image with an index that cannot be".to_owned());
         }
         // A table of redirections stands before that of offsets; it is for who looks for one name
         // alone.
-        let offsets = bytes_at(&file, HEADER + offsets, offsets)?;
+        let offsets = bytes_at(&file, HEADER_BYTES + offsets, offsets)?;
         let locations = bytes_at(&file, data - strings - locations, locations)?;
         let strings = bytes_at(&file, data - strings, strings)?;
-        let mut image = Self { file, little, data, strings, classes: HashMap::new() };
-        for place in offsets.chunks_exact(4) {
-            let place = u32_at(place, 0, little).and_then(|place| usize::try_from(place).ok());
-            let location = place.and_then(|place| Location::read(locations.get(place..)?));
-            if let Some((name, place)) = location.and_then(|location| image.class(&location)) {
-                image.classes.insert(name, place);
+        let mut image = Self { file, is_little_endian, data, strings, classes: HashMap::new() };
+        for extent in offsets.chunks_exact(4) {
+            let extent = u32_at(extent, 0, is_little_endian).and_then(|extent| usize::try_from(extent).ok());
+            let location = extent.and_then(|extent| Location::read(locations.get(extent..)?));
+            if let Some((name, extent)) = location.and_then(|location| image.class(&location)) {
+                image.classes.insert(name, extent);
             }
         }
         Ok(image)
     }
 
-    fn class(&self, location: &Location) -> Option<(Box<str>, Place)> {
-        let [_, _, folder, name, ending, at, packed, size] = location.values;
+    fn class(&self, location: &Location) -> Option<(Box<str>, FileExtent)> {
+        let [_, _, folder, name, ending, offset, compressed, size] = location.values;
         if self.string(ending)? != "class" {
             return None;
         }
         let (folder, name) = (self.string(folder)?, self.string(name)?);
         let name = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        Some((name.into(), Place { at, packed, size }))
+        Some((name.into(), FileExtent { offset, compressed, size }))
     }
 
     fn string(&self, at: u64) -> Option<&str> {
@@ -103,35 +103,39 @@ impl Image {
     }
 
     /// What stands in a class, if that is no longer than `most`.
-    pub fn read(&self, class: &str, most: u64) -> Result<Vec<u8>, String> {
-        let Place { at, packed, size } = *self.classes.get(class).ok_or("is not there")?;
-        let held = if packed == 0 { size } else { packed };
-        if held.max(size) > most {
-            return Err(format!("is longer than {} MiB", most >> 20));
+    pub fn read(&self, class: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
+        let FileExtent { offset, compressed, size } = *self.classes.get(class).ok_or("is not there")?;
+        let stored_bytes = if compressed == 0 { size } else { compressed };
+        if stored_bytes.max(size) > max_bytes {
+            return Err(format!("is longer than {} MiB", max_bytes >> 20));
         }
-        let mut bytes = bytes_at(&self.file, self.data.checked_add(at).ok_or("is nowhere")?, held)?;
-        for _ in 0..if packed == 0 { 0 } else { MOST_PACKED } {
-            if u32_at(&bytes, 0, self.little) != Some(PACKED_MAGIC) {
+        let mut bytes =
+            bytes_at(&self.file, self.data.checked_add(offset).ok_or("is nowhere")?, stored_bytes)?;
+        for _ in 0..if compressed == 0 { 0 } else { MAX_COMPRESSIONS } {
+            if u32_at(&bytes, 0, self.is_little_endian) != Some(COMPRESSED_MAGIC) {
                 break;
             }
-            bytes = self.unpacked(&bytes, most)?;
+            bytes = self.decompress(&bytes, max_bytes)?;
         }
         Ok(bytes)
     }
 
     /// The bytes without their outermost packing.
-    fn unpacked(&self, bytes: &[u8], most: u64) -> Result<Vec<u8>, String> {
-        let name = u32_at(bytes, 20, self.little).and_then(|at| self.string(u64::from(at)));
-        let rest = bytes.get(PACKED..).ok_or("is cut short")?;
+    fn decompress(&self, bytes: &[u8], max_bytes: u64) -> Result<Vec<u8>, String> {
+        let name = u32_at(bytes, 20, self.is_little_endian).and_then(|at| self.string(u64::from(at)));
+        let rest = bytes.get(COMPRESSED_HEADER_BYTES..).ok_or("is cut short")?;
         if name != Some("zip") {
             return Err(format!(
                 "is packed in a way that is not known: {}",
                 name.unwrap_or("it has no name")
             ));
         }
-        let mut whole = Vec::new();
-        ZlibDecoder::new(rest).take(most).read_to_end(&mut whole).map_err(|error| error.to_string())?;
-        Ok(whole)
+        let mut bytes_out = Vec::new();
+        ZlibDecoder::new(rest)
+            .take(max_bytes)
+            .read_to_end(&mut bytes_out)
+            .map_err(|error| error.to_string())?;
+        Ok(bytes_out)
     }
 }
 
@@ -147,8 +151,8 @@ impl Location {
             }
             let value = rest.get(..length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
             // Later JDKs have kinds of their own.
-            if let Some(place) = location.values.get_mut(kind) {
-                *place = value;
+            if let Some(extent) = location.values.get_mut(kind) {
+                *extent = value;
             }
             bytes = &rest[length..];
         }
@@ -161,7 +165,7 @@ fn bytes_at(file: &File, at: u64, length: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn u32_at(bytes: &[u8], at: usize, little: bool) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize, is_little_endian: bool) -> Option<u32> {
     let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
-    Some(if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) })
+    Some(if is_little_endian { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) })
 }

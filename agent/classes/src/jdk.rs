@@ -3,29 +3,29 @@
 
 use std::path::Path;
 
-use crate::container::Shelves;
+use crate::container::Containers;
 use crate::image::Image;
 
 /// What a JDK says of itself is no longer.
-const MOST_OF_A_RELEASE: u64 = 64 << 10;
+const MAX_RELEASE_FILE_BYTES: u64 = 64 << 10;
 
 /// A JDK, opened.
 #[derive(Debug)]
 pub struct Jdk {
     /// As in `25.0.3+9-LTS`, if it says so.
     pub version: Option<String>,
-    pub place: String,
+    pub location: String,
     pub image: Option<Image>,
-    pub shelves: Shelves,
+    pub containers: Containers,
 }
 
 impl Jdk {
     pub fn open(home: &Path) -> Result<Self, String> {
         let mut jdk = Self {
             version: version(home),
-            place: home.display().to_string(),
+            location: home.display().to_string(),
             image: None,
-            shelves: Shelves::default(),
+            containers: Containers::default(),
         };
         let folders = [home.to_owned(), home.join("jre")];
         let find = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
@@ -36,20 +36,20 @@ impl Jdk {
             // and not the same.
             let own = modules.with_file_name("jrt-fs.jar");
             if own.exists() {
-                jdk.shelves.add(&own);
+                jdk.containers.add_tree(&own);
             }
         } else if let Some(runtime) = find("lib/rt.jar") {
-            jdk.shelves.add(&runtime);
+            jdk.containers.add_tree(&runtime);
             // Beside it, and, of a JDK's own tools, around the JRE within it.
             let jre = runtime.ancestors().nth(2).unwrap_or(home);
             let around = jre.parent().filter(|_| jre.ends_with("jre"));
             for lib in
                 [jre].into_iter().chain(around).map(|folder| folder.join("lib")).filter(|lib| lib.exists())
             {
-                jdk.shelves.add(&lib);
+                jdk.containers.add_tree(&lib);
             }
         } else if let Some(modules) = find("jmods") {
-            jdk.shelves.add(&modules);
+            jdk.containers.add_tree(&modules);
         } else {
             return Err(format!(
                 "{} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar",
@@ -62,7 +62,7 @@ impl Jdk {
 
 /// The version that the JVM says, too; older JDKs' files have the short one alone.
 fn version(home: &Path) -> Option<String> {
-    let release = crate::archive::read_file(&home.join("release"), MOST_OF_A_RELEASE).ok()?;
+    let release = crate::archive::read_file(&home.join("release"), MAX_RELEASE_FILE_BYTES).ok()?;
     let release = String::from_utf8_lossy(&release);
     let value = |key: &str| {
         release.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim_matches('"'))

@@ -21,5 +21,5 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use class::{ClassFile, Declared, Lambda};
+pub use class::{ClassFile, DeclaredMethod, Lambda};
 pub use library::{Copy, Library};

@@ -6,22 +6,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use crate::class::ClassFile;
-use crate::container::{MOST_OF_A_CLASS, Shelf, Shelves};
+use crate::container::{ClassContainer, Containers, MAX_CLASS_BYTES};
 use crate::jdk::Jdk;
 
 /// All places, a JDK's first: what it has no program can have in its stead.
 #[derive(Debug, Default)]
 pub struct Library {
     jdk: Option<Jdk>,
-    shelves: Shelves,
-    places: Vec<String>,
+    containers: Containers,
+    locations: Vec<String>,
 }
 
 /// A class that lies somewhere.
 #[derive(Debug)]
 pub struct Copy {
     /// Which file, or archive, or JDK.
-    pub place: String,
+    pub location: String,
     pub file: Result<ClassFile, String>,
     /// Of its bytes: two that are the same have the same.
     pub hash: u64,
@@ -31,28 +31,28 @@ pub struct Copy {
 
 impl Library {
     /// Looks into a JDK.
-    pub fn jdk(&mut self, home: &Path) -> Result<(), String> {
+    pub fn set_jdk(&mut self, home: &Path) -> Result<(), String> {
         self.jdk = Some(Jdk::open(home)?);
-        self.places.push(home.display().to_string());
+        self.locations.push(home.display().to_string());
         Ok(())
     }
 
     /// Looks at all that lies at a path, and below it.
-    pub fn all_below(&mut self, path: &Path) {
-        self.shelves.add(path);
-        self.places.push(path.display().to_string());
+    pub fn add_tree(&mut self, path: &Path) {
+        self.containers.add_tree(path);
+        self.locations.push(path.display().to_string());
     }
 
     /// Looks where a JVM would that has this path for an entry of its class path: in an archive, or
     /// in the folders of each package.
-    pub fn as_the_jvm_looks(&mut self, path: &Path) {
-        self.shelves.entry(path);
-        self.places.push(path.display().to_string());
+    pub fn add_class_path_entry(&mut self, path: &Path) {
+        self.containers.add_class_path_entry(path);
+        self.locations.push(path.display().to_string());
     }
 
     /// Where classes are looked for.
-    pub fn places(&self) -> impl Iterator<Item = &str> {
-        self.places.iter().map(String::as_str)
+    pub fn locations(&self) -> impl Iterator<Item = &str> {
+        self.locations.iter().map(String::as_str)
     }
 
     /// True if there is a JDK.
@@ -67,40 +67,40 @@ impl Library {
 
     /// What could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
-        let of_jdk = self.jdk.iter().flat_map(|jdk| &jdk.shelves.unreadable);
-        of_jdk.chain(&self.shelves.unreadable).map(String::as_str)
+        let of_jdk = self.jdk.iter().flat_map(|jdk| &jdk.containers.unreadable);
+        of_jdk.chain(&self.containers.unreadable).map(String::as_str)
     }
 
     /// All copies of a class, as in `java/lang/String`, in the order in which they are looked for:
     /// of what the JVM's own loaders have loaded its own come first, and last of all else. What is
     /// a class of another name is none.
-    pub fn copies(&self, class: &str, of_jvm: bool) -> Vec<Copy> {
+    pub fn copies(&self, class: &str, jdk_first: bool) -> Vec<Copy> {
         let mut found = Vec::new();
         if let Some(jdk) = &self.jdk {
             if let Some(image) = jdk.image.as_ref().filter(|image| image.has(class)) {
-                found.push((jdk.place.clone(), image.read(class, MOST_OF_A_CLASS), true));
+                found.push((jdk.location.clone(), image.read(class, MAX_CLASS_BYTES), true));
             }
-            found.extend(of(&jdk.shelves, class).map(|(place, bytes)| (place, bytes, true)));
+            found.extend(copies_in(&jdk.containers, class).map(|(location, bytes)| (location, bytes, true)));
         }
-        found.extend(of(&self.shelves, class).map(|(place, bytes)| (place, bytes, false)));
-        if !of_jvm {
+        found.extend(copies_in(&self.containers, class).map(|(location, bytes)| (location, bytes, false)));
+        if !jdk_first {
             found.reverse();
         }
-        let copies = found.into_iter().map(|(place, bytes, of_jdk)| {
+        let copies = found.into_iter().map(|(location, bytes, of_jdk)| {
             let hash = bytes.as_ref().map_or(0, |bytes| {
                 let mut hasher = DefaultHasher::new();
                 bytes.hash(&mut hasher);
                 hasher.finish()
             });
-            Copy { place, file: bytes.and_then(|bytes| ClassFile::read(&bytes)), hash, of_jdk }
+            Copy { location, file: bytes.and_then(|bytes| ClassFile::read(&bytes)), hash, of_jdk }
         });
         copies.filter(|copy| copy.file.as_ref().map_or(true, |file| &*file.class.name == class)).collect()
     }
 }
 
-fn of<'a>(
-    shelves: &'a Shelves,
+fn copies_in<'a>(
+    containers: &'a Containers,
     class: &'a str,
 ) -> impl Iterator<Item = (String, Result<Vec<u8>, String>)> + 'a {
-    shelves.all.iter().flat_map(move |shelf: &Shelf| shelf.copies(class))
+    containers.all.iter().flat_map(move |container: &ClassContainer| container.copies(class))
 }

@@ -8,14 +8,14 @@ use crate::archive::Entry;
 
 pub const NAME: &str = "META-INF/MANIFEST.MF";
 /// A class path of ten thousand archives is shorter.
-const LONGEST: u64 = 4 << 20;
+const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
 /// The places that it names, beside the archive; none where there is no such line, or it cannot be
 /// read.
 pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
-    let Ok(bytes) = crate::archive::read(archive, manifest, LONGEST) else { return Vec::new() };
-    let beside = archive.parent().unwrap_or(Path::new(""));
-    entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| beside.join(entry)).collect()
+    let Ok(bytes) = crate::archive::read(archive, manifest, MAX_MANIFEST_BYTES) else { return Vec::new() };
+    let folder = archive.parent().unwrap_or(Path::new(""));
+    entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| folder.join(entry)).collect()
 }
 
 /// Addresses, parted by spaces, in a line that goes on in the next one after a space.
@@ -30,11 +30,11 @@ fn entries(manifest: &str) -> Vec<String> {
         Some(path) => Some(path.strip_prefix("//").unwrap_or(path)),
         None => Some(address).filter(|address| !address.contains(':')),
     });
-    files.filter_map(decoded).collect()
+    files.filter_map(percent_decode).collect()
 }
 
 /// What a `%` and two digits stand for.
-fn decoded(address: &str) -> Option<String> {
+fn percent_decode(address: &str) -> Option<String> {
     let mut parts = address.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_a_file_is_named() {
+    fn only_entries_that_are_files_are_returned() {
         let manifest = "Manifest-Version: 1.0\r\nclass-path: lib/a.jar lib/with%20spa\r\n ce.jar file:/opt/b.jar file:///opt/c.jar http://x/y.jar bad%zz.jar\r\nMain-Class: M\r\n";
         assert_eq!(entries(manifest), ["lib/a.jar", "lib/with space.jar", "/opt/b.jar", "/opt/c.jar"]);
         assert_eq!(entries("Main-Class: M\n"), [""; 0]);

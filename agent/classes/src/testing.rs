@@ -31,7 +31,7 @@ pub const INVOKESTATIC: u8 = 0xb8;
 /// Made of a lambda: the name of the method that calls, and the static method that it calls.
 pub const LAMBDA: u8 = 0xba;
 /// What each of them takes of a method's code.
-pub const LENGTH: u16 = 5;
+pub const CALL_LENGTH: u16 = 5;
 const NOP: u8 = 0;
 const RETURN: u8 = 0xb1;
 
@@ -99,6 +99,6 @@ fn attribute(name: u16, content: &[u8]) -> Vec<u8> {
     [&name.to_be_bytes()[..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
 }
 
-fn short(of: usize) -> u16 {
-    u16::try_from(of).unwrap()
+fn short(number: usize) -> u16 {
+    u16::try_from(number).unwrap()
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use vouch_verify::proof::{Body, Reference};
 
 use crate::image::Image;
-use crate::testing::{INVOKESTATIC, LAMBDA, LENGTH, Written, WrittenMethod};
+use crate::testing::{CALL_LENGTH, INVOKESTATIC, LAMBDA, Written, WrittenMethod};
 use crate::{ClassFile, Library};
 
 const SHOP: Written<'_> = Written {
@@ -53,60 +53,64 @@ impl Drop for Scratch {
     }
 }
 
-fn of(paths: &[&Path]) -> Library {
+fn library_of(paths: &[&Path]) -> Library {
     let mut library = Library::default();
     for path in paths {
-        library.all_below(path);
+        library.add_tree(path);
     }
     library
 }
 
-fn places(paths: &[&Path], class: &str) -> Vec<String> {
-    let library = of(paths);
+fn copies_in(paths: &[&Path], class: &str) -> Vec<String> {
+    let library = library_of(paths);
     library
         .copies(class, true)
         .into_iter()
-        .map(|copy| format!("{}: {}", copy.place, copy.file.is_ok()))
+        .map(|copy| format!("{}: {}", copy.location, copy.file.is_ok()))
         .collect()
 }
 
 #[test]
-fn a_class_is_what_its_file_says() {
+fn a_class_file_is_read_completely() {
     let class = ClassFile::read(&SHOP.bytes()).unwrap();
     assert_eq!((&*class.class.name, class.superclass.as_deref()), ("shop/Cart", Some("shop/Thing")));
     assert!(!class.is_interface);
     assert_eq!(class.source.as_deref(), Some("Written.java"));
     let sum = class.method("sum", "(I)J").unwrap();
     assert!(sum.is_static && matches!(sum.body, Body::Code(_)));
-    assert_eq!([0, 1, LENGTH, LENGTH + 3].map(|bci| sum.line(bci)), [Some(7), Some(7), Some(8), Some(8)]);
-    assert!(sum.is_on(LENGTH, 8) && !sum.is_on(LENGTH, 7) && sum.has_lines());
+    assert_eq!(
+        [0, 1, CALL_LENGTH, CALL_LENGTH + 3].map(|bci| sum.line(bci)),
+        [Some(7), Some(7), Some(8), Some(8)]
+    );
+    assert!(sum.is_on(CALL_LENGTH, 8) && !sum.is_on(CALL_LENGTH, 7) && sum.has_lines());
     assert_eq!(class.method("sum", "()J").map(|_| ()), None);
     let clear = class.method("clear", "()V").unwrap();
     assert!(!clear.is_static && !clear.has_lines());
     let [lambda] = &class.lambdas[..] else { panic!("one lambda: {:?}", class.lambdas) };
-    assert_eq!((&*lambda.caller, lambda.how), ("run", Reference::Static));
+    assert_eq!((&*lambda.caller, lambda.kind), ("run", Reference::Static));
     assert_eq!((lambda.member().class, lambda.member().name), ("shop/Cart", "lambda$sum$0"));
 }
 
 #[test]
-fn an_archive_of_the_class_path_names_more_of_it() {
+fn class_path_of_a_manifest_is_followed() {
     let scratch = Scratch::new("manifest");
     let bytes = SHOP.bytes();
     let folder = scratch.file("boot/classes/shop/Cart.class", &bytes);
     let manifest = b"Class-Path: classes/ lib/shop.jar boot.jar none.jar\n";
     let boot =
-        scratch.file("boot/boot.jar", &crate::archive::of_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
+        scratch.file("boot/boot.jar", &crate::archive::from_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
     // It names the first one again.
     let shop: [(&str, &[u8]); 2] =
         [("META-INF/MANIFEST.MF", b"Class-Path: ../boot.jar\n"), ("shop/Cart.class", &bytes)];
-    let shop = scratch.file("boot/lib/shop.jar", &crate::archive::of_bytes(&shop));
+    let shop = scratch.file("boot/lib/shop.jar", &crate::archive::from_bytes(&shop));
     let mut library = Library::default();
-    library.as_the_jvm_looks(&boot);
-    let found: Vec<String> = library.copies("shop/Cart", true).into_iter().map(|copy| copy.place).collect();
+    library.add_class_path_entry(&boot);
+    let found: Vec<String> =
+        library.copies("shop/Cart", true).into_iter().map(|copy| copy.location).collect();
     let classes = folder.ancestors().nth(2).unwrap().display().to_string();
     let expected = [classes, shop.display().to_string()];
     assert!(
-        expected.iter().all(|place| found.iter().any(|found| found.trim_end_matches('/') == place)),
+        expected.iter().all(|location| found.iter().any(|found| found.trim_end_matches('/') == location)),
         "{found:?}"
     );
     assert_eq!(found.len(), 2);
@@ -114,59 +118,59 @@ fn an_archive_of_the_class_path_names_more_of_it() {
 }
 
 #[test]
-fn classes_are_found_wherever_they_lie() {
+fn classes_are_found_in_folders_archives_and_nested_archives() {
     let scratch = Scratch::new("found");
     let bytes = SHOP.bytes();
     let folder = scratch.file("out/main/shop/Cart.class", &bytes);
-    let jar = scratch.file("lib/shop.jar", &crate::archive::of_bytes(&[("shop/Cart.class", &bytes)]));
-    let inner = crate::archive::of_bytes(&[("META-INF/versions/11/shop/Cart.class", &bytes)]);
-    let war = crate::archive::of_bytes(&[
+    let jar = scratch.file("lib/shop.jar", &crate::archive::from_bytes(&[("shop/Cart.class", &bytes)]));
+    let inner = crate::archive::from_bytes(&[("META-INF/versions/11/shop/Cart.class", &bytes)]);
+    let war = crate::archive::from_bytes(&[
         ("WEB-INF/classes/shop/Cart.class", &bytes),
         ("WEB-INF/lib/in.jar", &inner),
     ]);
     let war = scratch.file("shop.war", &war);
     let out = scratch.0.join("out");
-    assert_eq!(places(&[&out], "shop/Cart"), [format!("{}: true", folder.display())]);
-    assert_eq!(places(&[&jar], "shop/Cart"), [format!("{}: true", jar.display())]);
-    let both = places(&[&war], "shop/Cart");
+    assert_eq!(copies_in(&[&out], "shop/Cart"), [format!("{}: true", folder.display())]);
+    assert_eq!(copies_in(&[&jar], "shop/Cart"), [format!("{}: true", jar.display())]);
+    let both = copies_in(&[&war], "shop/Cart");
     assert_eq!(
         both,
         [format!("{0}!/WEB-INF/lib/in.jar: true", war.display()), format!("{}: true", war.display())]
     );
-    assert_eq!(places(&[&scratch.0], "shop/Cart").len(), 4, "all of them below one folder");
-    assert_eq!(places(&[&scratch.0], "shop/Other"), [""; 0]);
+    assert_eq!(copies_in(&[&scratch.0], "shop/Cart").len(), 4, "all of them below one folder");
+    assert_eq!(copies_in(&[&scratch.0], "shop/Other"), [""; 0]);
     // A file that lies somewhere else says itself what it is; one of another name than it has is
     // none.
     let alone = scratch.file("alone/Cart.class", &bytes);
-    assert_eq!(places(&[&alone], "shop/Cart"), [format!("{}: true", alone.display())]);
-    assert_eq!(places(&[&alone], "other/Cart"), [""; 0]);
+    assert_eq!(copies_in(&[&alone], "shop/Cart"), [format!("{}: true", alone.display())]);
+    assert_eq!(copies_in(&[&alone], "other/Cart"), [""; 0]);
 }
 
 #[test]
-fn an_entry_of_a_class_path_has_what_a_jvm_sees_there() {
+fn a_class_path_folder_has_only_classes_in_package_folders() {
     let scratch = Scratch::new("entry");
     scratch.file("shop/Cart.class", &SHOP.bytes());
     scratch.file("deeper/down/shop/Item.class", &SHOP.bytes());
     let mut library = Library::default();
-    library.as_the_jvm_looks(&scratch.0);
+    library.add_class_path_entry(&scratch.0);
     let [copy] = &library.copies("shop/Cart", true)[..] else { panic!("one Cart") };
     assert!(copy.file.is_ok() && !copy.of_jdk);
     assert_eq!(library.copies("shop/Item", true).len(), 0);
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_costs_the_others_nothing() {
+fn an_unreadable_file_is_reported_and_others_are_still_found() {
     let scratch = Scratch::new("damaged");
     let bytes = SHOP.bytes();
     scratch.file("a/shop/Cart.class", &bytes[..bytes.len() / 2]);
     scratch.file("b/shop/Cart.class", &bytes);
     scratch.file("c/torn.jar", b"PK\x03\x04 and no more");
-    let library = of(&[&scratch.0]);
+    let library = library_of(&[&scratch.0]);
     let read: Vec<bool> = library.copies("shop/Cart", true).iter().map(|copy| copy.file.is_ok()).collect();
     assert_eq!(read, [false, true], "a torn one is told, and the other one is there");
-    let told: Vec<&str> = library.unreadable().collect();
-    assert!(told.len() == 1 && told[0].contains("torn.jar"), "{told:?}");
-    let missing = Library::default().jdk(&scratch.0).unwrap_err();
+    let unreadable: Vec<&str> = library.unreadable().collect();
+    assert!(unreadable.len() == 1 && unreadable[0].contains("torn.jar"), "{unreadable:?}");
+    let missing = Library::default().set_jdk(&scratch.0).unwrap_err();
     assert!(missing.contains("is no JDK"), "{missing}");
 }
 
@@ -176,23 +180,23 @@ fn every_jdk_has_its_own_classes() {
     let homes = std::env::var("VOUCH_JDKS").unwrap_or_default();
     for home in homes.split(':').filter(|home| !home.is_empty()) {
         let mut library = Library::default();
-        library.jdk(Path::new(home)).unwrap();
+        library.set_jdk(Path::new(home)).unwrap();
         let copies = library.copies("java/lang/String", true);
         let [copy] = &copies[..] else {
             panic!(
                 "{home}: one String, and not {:?}",
-                copies.iter().map(|copy| &copy.place).collect::<Vec<_>>()
+                copies.iter().map(|copy| &copy.location).collect::<Vec<_>>()
             )
         };
         let string = copy.file.as_ref().unwrap();
-        assert!(string.method("length", "()I").is_some_and(crate::Declared::has_lines), "{home}");
+        assert!(string.method("length", "()I").is_some_and(crate::DeclaredMethod::has_lines), "{home}");
         assert_eq!(string.superclass.as_deref(), Some("java/lang/Object"), "{home}");
     }
 }
 
 proptest! {
     #[test]
-    fn no_bytes_are_too_bad_to_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn reading_any_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = ClassFile::read(&bytes);
     }
 
@@ -203,7 +207,7 @@ proptest! {
         bytes[at % length] = with;
         bytes.truncate(cut.max(1));
         if let Ok(class) = ClassFile::read(&bytes) {
-            for bci in [0, LENGTH, u16::MAX] {
+            for bci in [0, CALL_LENGTH, u16::MAX] {
                 let _ = class.method("sum", "(I)J").map(|method| (method.line(bci), method.is_on(bci, 8)));
             }
         }

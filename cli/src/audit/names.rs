@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use vouch_audit::{Audit, Progress, Whose, Word};
+use vouch_audit::{Audit, NamedFrame, NamesFileInfo, Progress};
 
 use crate::document::{self, GZIP};
 use crate::profile::Profile;
@@ -16,10 +16,15 @@ use crate::unpack::gunzip;
 
 /// What pprof's files begin with: the first of their fields, which has a length.
 const PPROF: u8 = 0x0a;
-const PLAIN_PPROF: Whose<'_> =
-    Whose { kind: "pprof", by: "somebody, as pprof", jdk: "", flags: "", shows_hidden: false };
-const FOLDED: Whose<'_> =
-    Whose { kind: "folded", by: "somebody, as folded stacks", jdk: "", flags: "", shows_hidden: false };
+const PLAIN_PPROF: NamesFileInfo<'_> =
+    NamesFileInfo { kind: "pprof", recorder: "somebody, as pprof", jdk: "", flags: "", shows_hidden: false };
+const FOLDED: NamesFileInfo<'_> = NamesFileInfo {
+    kind: "folded",
+    recorder: "somebody, as folded stacks",
+    jdk: "",
+    flags: "",
+    shows_hidden: false,
+};
 /// What some editors begin a text with.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 /// So much of a text is looked at.
@@ -69,7 +74,7 @@ pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progre
         Form::Pprof => {
             let name = file.display().to_string();
             let bytes = open(file)?;
-            audit.names(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| format!("{name} {why}"))
+            audit.names_file(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| format!("{name} {why}"))
         }
     }
 }
@@ -77,11 +82,11 @@ pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progre
 fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Result<(), String> {
     let name = file.display().to_string();
     let size = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut names = audit.names(&name, FOLDED);
+    let mut names = audit.names_file(&name, FOLDED);
     let wrong = names
         .folded(open(file)?, |done| shown(Progress::Reading(done.min(size), size)))
         .map_err(|error| unreadable(file, &error))?;
-    audit.unreadable(wrong);
+    audit.add_unreadable(wrong);
     Ok(())
 }
 
@@ -89,14 +94,15 @@ fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Re
 fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
     let profile = Profile::read(file)?;
     let run = profile.report().map(|report| report.run);
-    let by = run.as_ref().map_or_else(|| "Vouch".to_owned(), |run| format!("Vouch {}", run.vouch));
+    let recorder = run.as_ref().map_or_else(|| "Vouch".to_owned(), |run| format!("Vouch {}", run.vouch));
     let (jdk, flags) = run.map_or_else(Default::default, |run| (run.jdk, run.vm_flags.join(" ")));
-    let whose = Whose { kind: "vouch", by: &by, jdk: &jdk, flags: &flags, shows_hidden: true };
-    let mut names = audit.names(&file.display().to_string(), whose);
+    let info =
+        NamesFileInfo { kind: "vouch", recorder: &recorder, jdk: &jdk, flags: &flags, shows_hidden: true };
+    let mut names = audit.names_file(&file.display().to_string(), info);
     // Each function with a line is read once.
-    let words: Vec<Word> = (0..profile.stacks())
+    let named_frames: Vec<NamedFrame> = (0..profile.stacks())
         .map(|stack| {
-            names.word(profile.function_name(profile.function(stack)), profile.line(stack).unwrap_or(0))
+            names.frame(profile.function_name(profile.function(stack)), profile.line(stack).unwrap_or(0))
         })
         .collect();
     let threads: Vec<_> =
@@ -110,7 +116,7 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
     for ((thread, stack), count) in counts {
         frames.clear();
         let outwards = std::iter::successors(Some(stack), |stack| profile.caller(*stack));
-        frames.extend(outwards.map(|stack| words[stack]));
+        frames.extend(outwards.map(|stack| named_frames[stack]));
         frames.reverse();
         names.stack(threads[thread], &frames, count);
     }

@@ -157,7 +157,7 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
     let archive = root.join("build.zip");
     fs::write(
         &archive,
-        vouch_classes::archive::of(&[
+        vouch_classes::archive::from_texts(&[
             ("b/static/a.js", "the script"),
             ("b/index.html", "the page"),
             ("secret.js", "a secret"),

@@ -6,7 +6,7 @@
 
 use vouch_recording::{LEFT_OUT, why_no_stack};
 
-use crate::pseudo_frames::{Foreign, meaning};
+use crate::pseudo_frames::{PseudoFrame, classify};
 
 /// A frame.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,65 +18,65 @@ pub enum Frame<'t> {
         line: u16,
     },
     Failed(&'t str),
-    Foreign(Foreign),
+    Pseudo(PseudoFrame),
     LeftOut,
     Remark,
 }
 
 /// What Vouch's own profiles have in the place of stacks of threads that run no Java,
-const OUTSIDE: [&str; 5] = ["outside Java", "JIT compiler", "GC", "VM", "native"];
+const OUTSIDE_JAVA: [&str; 5] = ["outside Java", "JIT compiler", "GC", "VM", "native"];
 /// and of methods that nobody could name; `perf` has the last.
-const UNNAMED: [&str; 3] = ["unknown method", "no name", "unknown"];
+const UNKNOWN_METHODS: [&str; 3] = ["unknown method", "no name", "unknown"];
 /// What they say of a frame, or of all that stands on it.
 const REMARKS: [&str; 3] = ["refuted: ", "✗ ", "a method that is being entered or left"];
-const ENDED: &str = "the walk ended: ";
+const WALK_ENDED: &str = "the walk ended: ";
 const NO_FRAMES: &str = "no frames";
 /// What compilers of other languages put behind a name: a method may be called so, too.
 const NATIVE_ENDINGS: [&str; 5] = ["cold", "part", "isra", "constprop", "llvm"];
 /// Code of the interpreter, of which `perf`'s maps say no more: it may be any method's.
 const INTERPRETER: &str = "Interpreter";
 /// Of the kernel; what async-profiler says of others is how they were compiled.
-const KERNEL: &str = "k";
+const KERNEL_ANNOTATION: &str = "k";
 
-pub fn frame(text: &str) -> Frame<'_> {
+pub fn parse(text: &str) -> Frame<'_> {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-        return stand_in(text, inner);
+        return parse_bracketed(text, inner);
     }
-    let (text, how) = annotated(text);
-    if how == Some(KERNEL) {
-        return Frame::Foreign(Foreign::Native);
+    let (text, how) = split_annotation(text);
+    if how == Some(KERNEL_ANNOTATION) {
+        return Frame::Pseudo(PseudoFrame::Native);
     }
-    java(text).unwrap_or_else(|| foreign(text))
+    parse_java(text).unwrap_or_else(|| parse_pseudo_frame(text))
 }
 
 /// async-profiler's own words, which stand in brackets or not.
-fn foreign(text: &str) -> Frame<'_> {
-    match meaning("", text) {
-        Foreign::Failed => Frame::Failed(text),
-        foreign => Frame::Foreign(foreign),
+fn parse_pseudo_frame(text: &str) -> Frame<'_> {
+    match classify("", text) {
+        PseudoFrame::WalkFailed => Frame::Failed(text),
+        other => Frame::Pseudo(other),
     }
 }
 
 /// What stands in brackets is no method.
-fn stand_in<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
+fn parse_bracketed<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
     if text == LEFT_OUT {
         return Frame::LeftOut;
     }
-    if let Some(why) = why_no_stack(text).or_else(|| inner.strip_prefix(ENDED)) {
+    if let Some(why) = why_no_stack(text).or_else(|| inner.strip_prefix(WALK_ENDED)) {
         return Frame::Failed(why);
     }
     match inner {
         NO_FRAMES => Frame::Failed(NO_FRAMES),
         _ if REMARKS.iter().any(|remark| inner.starts_with(remark)) => Frame::Remark,
-        _ if OUTSIDE.contains(&inner) => Frame::Foreign(Foreign::Beginning),
-        _ if UNNAMED.contains(&inner) => Frame::Foreign(Foreign::Unnamed),
-        _ => foreign(inner),
+        _ if OUTSIDE_JAVA.contains(&inner) => Frame::Pseudo(PseudoFrame::ThreadStart),
+        _ if UNKNOWN_METHODS.contains(&inner) => Frame::Pseudo(PseudoFrame::UnknownMethod),
+        _ => parse_pseudo_frame(inner),
     }
 }
 
 /// A name without what async-profiler says of it: `foo_[j]`.
-fn annotated(text: &str) -> (&str, Option<&str>) {
+fn split_annotation(text: &str) -> (&str, Option<&str>) {
     let split = text.strip_suffix(']').and_then(|text| text.rsplit_once("_["));
     match split {
         Some((name, how)) if how.len() == 1 => (name, Some(how)),
@@ -86,23 +86,23 @@ fn annotated(text: &str) -> (&str, Option<&str>) {
 
 /// None: it is none of Java's. In doubt it is a frame that nobody can name, since two are no
 /// neighbours between which there is one.
-fn java(text: &str) -> Option<Frame<'_>> {
-    const DOUBT: Option<Frame<'_>> = Some(Frame::Foreign(Foreign::Unnamed));
+fn parse_java(text: &str) -> Option<Frame<'_>> {
+    const UNKNOWN: Option<Frame<'_>> = Some(Frame::Pseudo(PseudoFrame::UnknownMethod));
     if text == INTERPRETER {
-        return DOUBT;
+        return UNKNOWN;
     }
     if text.contains("::") || is_library(text) {
         return None;
     }
-    let (text, line) = with_line(text);
-    let Some(text) = without_descriptor(text) else { return DOUBT };
+    let (text, line) = split_line(text);
+    let Some(text) = without_descriptor(text) else { return UNKNOWN };
     let (class, name) = text.rsplit_once('.')?;
     // In a hidden class's name there may be slashes behind the dots.
     let (plain, added) = class.split_at(vouch_verify::proof::hidden_part(class).unwrap_or(class.len()));
     let plain = without_module(plain);
     let is_alone = !plain.contains(['.', '/']);
     if !is_class(plain) || !is_name(name) || is_alone && NATIVE_ENDINGS.contains(&name) {
-        return DOUBT;
+        return UNKNOWN;
     }
     Some(Frame::Java { class: plain.replace('.', "/") + added, name, line })
 }
@@ -118,13 +118,13 @@ fn without_descriptor(text: &str) -> Option<&str> {
     match text.split_once('(') {
         None => Some(text),
         Some((name, rest)) => {
-            let (takes, gives) = rest.split_once(')')?;
-            let is_type = matches!(gives.as_bytes().first(), Some(b'[' | b'L')) && gives.ends_with(';')
+            let (parameters, result) = rest.split_once(')')?;
+            let is_type = matches!(result.as_bytes().first(), Some(b'[' | b'L')) && result.ends_with(';')
                 || matches!(
-                    gives.trim_start_matches('['),
+                    result.trim_start_matches('['),
                     "V" | "Z" | "B" | "C" | "S" | "I" | "J" | "F" | "D"
                 );
-            (is_type && !takes.contains([' ', '.', '('])).then_some(name)
+            (is_type && !parameters.contains([' ', '.', '('])).then_some(name)
         }
     }
 }
@@ -139,7 +139,7 @@ fn without_module(class: &str) -> &str {
 
 /// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`. A line that
 /// no class has is none.
-fn with_line(text: &str) -> (&str, u16) {
+fn split_line(text: &str) -> (&str, u16) {
     let number = |between| {
         let (name, number) = text.rsplit_once(between)?;
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_are_known_by_whoever_wrote_them() {
+    fn methods_are_parsed_in_every_writers_format() {
         for (text, class, name, line) in [
             ("java.util.HashMap.getNode", "java/util/HashMap", "getNode", 0),
             ("java/util/HashMap.getNode_[j]", "java/util/HashMap", "getNode", 0),
@@ -195,40 +195,40 @@ mod tests {
             ("com/foo/Bar.baz@17_[i]", "com/foo/Bar", "baz", 0),
             ("com.foo.ShopKt.my test", "com/foo/ShopKt", "my test", 0),
         ] {
-            assert_eq!(frame(text), Frame::Java { class: class.to_owned(), name, line }, "{text}");
+            assert_eq!(parse(text), Frame::Java { class: class.to_owned(), name, line }, "{text}");
         }
     }
 
     #[test]
-    fn what_is_none_of_javas_is_no_method() {
-        let foreign = Frame::Foreign;
+    fn frames_that_are_not_java_are_not_methods() {
+        let pseudo = Frame::Pseudo;
         for (text, what) in [
-            ("do_syscall_64_[k]", foreign(Foreign::Native)),
-            ("libc.so.6", foreign(Foreign::Native)),
-            ("libjvm.so", foreign(Foreign::Native)),
-            ("memcpy.cold", foreign(Foreign::Unnamed)),
-            ("foo.isra.0_[k]", foreign(Foreign::Native)),
-            ("foo.isra.0", foreign(Foreign::Unnamed)),
-            ("Body.part", foreign(Foreign::Unnamed)),
-            ("a.B.parse(null)", foreign(Foreign::Unnamed)),
-            ("a.B.2 plus 2", foreign(Foreign::Unnamed)),
-            ("Interpreter", foreign(Foreign::Unnamed)),
-            ("std::vector<int>::push_back(int)", foreign(Foreign::Native)),
-            ("main", foreign(Foreign::Native)),
-            ("start_thread", foreign(Foreign::Beginning)),
+            ("do_syscall_64_[k]", pseudo(PseudoFrame::Native)),
+            ("libc.so.6", pseudo(PseudoFrame::Native)),
+            ("libjvm.so", pseudo(PseudoFrame::Native)),
+            ("memcpy.cold", pseudo(PseudoFrame::UnknownMethod)),
+            ("foo.isra.0_[k]", pseudo(PseudoFrame::Native)),
+            ("foo.isra.0", pseudo(PseudoFrame::UnknownMethod)),
+            ("Body.part", pseudo(PseudoFrame::UnknownMethod)),
+            ("a.B.parse(null)", pseudo(PseudoFrame::UnknownMethod)),
+            ("a.B.2 plus 2", pseudo(PseudoFrame::UnknownMethod)),
+            ("Interpreter", pseudo(PseudoFrame::UnknownMethod)),
+            ("std::vector<int>::push_back(int)", pseudo(PseudoFrame::Native)),
+            ("main", pseudo(PseudoFrame::Native)),
+            ("start_thread", pseudo(PseudoFrame::ThreadStart)),
             ("[unknown_Java]", Frame::Failed("unknown_Java")),
             ("break_deopt", Frame::Failed("break_deopt")),
-            ("[no_Java_frame]", foreign(Foreign::NoJava)),
-            ("[libc.so.6]", foreign(Foreign::Native)),
-            ("[unknown]", foreign(Foreign::Unnamed)),
-            ("[outside Java]", foreign(Foreign::Beginning)),
+            ("[no_Java_frame]", pseudo(PseudoFrame::NoJava)),
+            ("[libc.so.6]", pseudo(PseudoFrame::Native)),
+            ("[unknown]", pseudo(PseudoFrame::UnknownMethod)),
+            ("[outside Java]", pseudo(PseudoFrame::ThreadStart)),
             ("[no stack: in a safepoint]", Frame::Failed("in a safepoint")),
             ("[the walk ended: break_deopt]", Frame::Failed("break_deopt")),
             ("[frames left out]", Frame::LeftOut),
             ("[refuted: wrong_root]", Frame::Remark),
             ("[✗ no such call: the bytecode calls A.b()]", Frame::Remark),
         ] {
-            assert_eq!(frame(text), what, "{text}");
+            assert_eq!(parse(text), what, "{text}");
         }
     }
 }

@@ -5,21 +5,21 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::program::{
-    CLASSES, FIRST, Folder, MAIN, MAIN_THREAD, OPEN, SAMPLE, SUM, Shown, WORKER, at, audited, recording,
-    shown,
+    CLASSES, ClassFolder, FIRST, MAIN, MAIN_THREAD, OPEN, SAMPLE, SUM, TestStack, WORKER, at, audited,
+    recording, stack,
 };
 
-fn stacks() -> Vec<Shown> {
+fn stacks() -> Vec<TestStack> {
     vec![
-        shown(MAIN_THREAD, 9, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]),
-        shown(WORKER, 3, &[at(SUM, FIRST), at(OPEN, FIRST)]),
+        stack(MAIN_THREAD, 9, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]),
+        stack(WORKER, 3, &[at(SUM, FIRST), at(OPEN, FIRST)]),
     ]
 }
 
-pub fn any_stack() -> impl Strategy<Value = Shown> {
+pub fn any_stack() -> impl Strategy<Value = TestStack> {
     let frame = (1..15_i64, -4..30_i64, 0..60_i64);
     let frames = proptest::collection::vec(frame, 0..9);
-    (1..5_i64, frames, any::<bool>(), 1..4_usize).prop_map(|(thread, frames, cut, times)| Shown {
+    (1..5_i64, frames, any::<bool>(), 1..4_usize).prop_map(|(thread, frames, cut, times)| TestStack {
         kind: SAMPLE,
         thread,
         frames,
@@ -29,9 +29,9 @@ pub fn any_stack() -> impl Strategy<Value = Shown> {
 }
 
 #[test]
-fn a_recording_that_is_cut_short_gives_what_is_whole() {
+fn a_truncated_recording_gives_its_complete_part() {
     let whole = recording(&stacks(), 0);
-    let folder = Folder::of("torn", &CLASSES);
+    let folder = ClassFolder::new("torn", &CLASSES);
     for length in (0..whole.len()).step_by(3) {
         let Ok(report) = audited(whole[..length].to_vec(), &folder) else { continue };
         assert!(!report.damage.is_empty() && report.samples.signals <= 12, "{length}: {report:?}");
@@ -40,23 +40,23 @@ fn a_recording_that_is_cut_short_gives_what_is_whole() {
 }
 
 /// An audit measures its power each time, which is most of its work on a recording so small.
-const CASES: u32 = 64;
+const CASES_PER_PROPERTY: u32 = 64;
 
-pub fn always<S: Strategy>(
+pub fn check_property<S: Strategy>(
     strategy: S,
-    holds: impl Fn(S::Value, &Folder) -> Result<(), TestCaseError>,
+    holds: impl Fn(S::Value, &ClassFolder) -> Result<(), TestCaseError>,
     name: &str,
 ) {
-    let folder = Folder::of(name, &CLASSES);
-    let config = Config { cases: CASES.max(Config::default().cases / 4), ..Config::default() };
+    let folder = ClassFolder::new(name, &CLASSES);
+    let config = Config { cases: CASES_PER_PROPERTY.max(Config::default().cases / 4), ..Config::default() };
     TestRunner::new(config).run(&strategy, |value| holds(value, &folder)).unwrap();
 }
 
 #[test]
 fn each_event_has_one_fate() {
-    let holds = |stacks: Vec<Shown>, folder: &Folder| {
+    let holds = |stacks: Vec<TestStack>, folder: &ClassFolder| {
         let report = audited(recording(&stacks, 0), folder).unwrap();
-        let events: usize = stacks.iter().map(|shown| shown.times).sum();
+        let events: usize = stacks.iter().map(|stack| stack.times).sum();
         prop_assert_eq!(report.samples.signals, events as u64);
         prop_assert_eq!(report.samples.fates.sum(), events as u64);
         let edges = &report.edges;
@@ -65,15 +65,15 @@ fn each_event_has_one_fate() {
         prop_assert!(report.summary(vouch_report::Files::default(), &[]).lines().count() <= 8);
         Ok(())
     };
-    always(proptest::collection::vec(any_stack(), 1..12), holds, "any");
+    check_property(proptest::collection::vec(any_stack(), 1..12), holds, "any");
 }
 
 #[test]
-fn no_damage_is_too_bad() {
-    let holds = |places: Vec<(usize, u8)>, folder: &Folder| {
+fn a_damaged_recording_does_not_panic() {
+    let holds = |changes: Vec<(usize, u8)>, folder: &ClassFolder| {
         let mut bytes = recording(&stacks(), 5);
         let length = bytes.len();
-        for (at, with) in places {
+        for (at, with) in changes {
             bytes[at % length] = with;
         }
         if let Ok(report) = audited(bytes, folder) {
@@ -81,5 +81,5 @@ fn no_damage_is_too_bad() {
         }
         Ok(())
     };
-    always(proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8), holds, "damaged");
+    check_property(proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8), holds, "damaged");
 }

@@ -9,29 +9,30 @@ use vouch_classes::testing::{Call, INVOKESTATIC, Written, WrittenMethod};
 use vouch_recording::ByFate;
 use vouch_verify::proof::Refutation;
 
-use super::damaged_input::always;
-use super::program::{CLASSES, Folder, jdk, jdk_of};
-use crate::{Audit, AuditReport, Places, Whose, pprof};
+use super::damaged_input::check_property;
+use super::program::{CLASSES, ClassFolder, jdk, jdk_with};
+use crate::{Audit, AuditReport, ClassPaths, NamesFileInfo, pprof};
 
 const INVOKEINTERFACE: u8 = 0xb9;
-const WHOSE: Whose<'_> = Whose { kind: "folded", by: "a test", jdk: "", flags: "", shows_hidden: true };
+const WITH_HIDDEN: NamesFileInfo<'_> =
+    NamesFileInfo { kind: "folded", recorder: "a test", jdk: "", flags: "", shows_hidden: true };
 /// Its frames of lambdas are not known to be there.
-const STRANGERS: Whose<'_> = Whose { shows_hidden: false, ..WHOSE };
+const WITHOUT_HIDDEN: NamesFileInfo<'_> = NamesFileInfo { shows_hidden: false, ..WITH_HIDDEN };
 
-fn audited(whose: Whose<'_>, folded: &str, places: &Places) -> AuditReport {
+fn audit_file(info: NamesFileInfo<'_>, folded: &str, paths: &ClassPaths) -> AuditReport {
     let mut audit = Audit::default();
-    let wrong = audit.names("test.folded", whose).folded(folded.as_bytes(), |_| {}).unwrap();
-    audit.unreadable(wrong);
-    audit.judge(places, |_| {}).unwrap().report
+    let wrong = audit.names_file("test.folded", info).folded(folded.as_bytes(), |_| {}).unwrap();
+    audit.add_unreadable(wrong);
+    audit.judge(paths, |_| {}).unwrap().report
 }
 
 /// By classes that are known to be the ones that ran.
 fn audit(name: &str, folded: &str) -> AuditReport {
-    audited(WHOSE, folded, &by_jdk(&jdk(name)))
+    audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk(name)))
 }
 
-fn by_jdk(jdk: &Folder) -> Places {
-    Places { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: true }
+fn by_jdk(jdk: &ClassFolder) -> ClassPaths {
+    ClassPaths { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: true }
 }
 
 fn fates(report: &AuditReport) -> ByFate<u64> {
@@ -41,7 +42,7 @@ fn fates(report: &AuditReport) -> ByFate<u64> {
 const TRUE: &str = "Main.main;Shop.open;Cart.sum 9\nMain.main;Shop.open;Cart.clear 2\n";
 
 #[test]
-fn what_the_bytecode_calls_somewhere_is_proven() {
+fn a_call_that_any_instruction_makes_is_proven() {
     let report = audit("names-true", TRUE);
     assert_eq!(fates(&report), ByFate { proven: 11, ..ByFate::default() });
     assert_eq!((report.edges.distinct, report.edges.proven, report.edges.refuted), (3, 3, 0));
@@ -60,7 +61,7 @@ fn a_call_that_no_method_of_a_name_makes_is_refuted_and_shown() {
 }
 
 #[test]
-fn a_line_says_which_of_a_methods_calls_it_was() {
+fn a_line_selects_the_call_within_a_method() {
     let lines = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:31;Cart.clear 5\n";
     let report = audit("names-lines", lines);
     assert_eq!(fates(&report).refuted, 0);
@@ -75,35 +76,41 @@ fn a_line_says_which_of_a_methods_calls_it_was() {
 const VERSION: &str = "A JVM 17.0.1+2";
 
 /// A JDK that says that it is of this version.
-fn tell_version(jdk: &Folder) {
+fn write_version(jdk: &ClassFolder) {
     fs::write(jdk.0.join("release"), "JAVA_VERSION=\"17.0.1\"\nJAVA_RUNTIME_VERSION=\"17.0.1+2\"\n").unwrap();
 }
 
 #[test]
 fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
     let jdk = jdk("names-doubt");
-    tell_version(&jdk);
-    let doubt = Places { exact: false, ..by_jdk(&jdk) };
+    write_version(&jdk);
+    let doubt = ClassPaths { exact: false, ..by_jdk(&jdk) };
     let folded = "Main.main:10;Shop.open:30;Cart.sum:40 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
-    let report = audited(WHOSE, folded, &doubt);
+    let report = audit_file(WITH_HIDDEN, folded, &doubt);
     assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
     assert!(report.notes[0].contains("speaks against 1 (--exact"), "{:?}", report.notes);
-    assert_eq!(fates(&audited(WHOSE, folded, &by_jdk(&jdk))).refuted, 3);
+    assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
     // The file may say which JDK ran, and by it that nobody has changed its classes.
-    let told = Whose { jdk: VERSION, ..WHOSE };
-    assert_eq!(fates(&audited(told, folded, &doubt)).refuted, 3);
-    assert_eq!(fates(&audited(Whose { jdk: "A JVM 17.0.2+2", ..WHOSE }, folded, &doubt)).refuted, 0);
-    assert_eq!(fates(&audited(Whose { flags: "-javaagent:a.jar", ..told }, folded, &doubt)).refuted, 0);
+    let with_jdk = NamesFileInfo { jdk: VERSION, ..WITH_HIDDEN };
+    assert_eq!(fates(&audit_file(with_jdk, folded, &doubt)).refuted, 3);
+    assert_eq!(
+        fates(&audit_file(NamesFileInfo { jdk: "A JVM 17.0.2+2", ..WITH_HIDDEN }, folded, &doubt)).refuted,
+        0
+    );
+    assert_eq!(
+        fates(&audit_file(NamesFileInfo { flags: "-javaagent:a.jar", ..with_jdk }, folded, &doubt)).refuted,
+        0
+    );
 }
 
 #[test]
-fn whoever_says_that_these_ran_is_not_believed_where_many_do_not_fit() {
+fn exact_is_ignored_if_many_classes_do_not_fit() {
     let folded = "Main.main;Shop.open;Cart.sum 9\nMain.main;java/lang/Thread.run 3\n";
     assert_eq!(fates(&audit("names-believed", folded)).refuted, 3);
     let jdk = jdk("names-not-believed");
-    tell_version(&jdk);
+    write_version(&jdk);
     let misfits = format!("{folded}Shop.close;Cart.close 1\n");
-    let report = audited(WHOSE, &misfits, &by_jdk(&jdk));
+    let report = audit_file(WITH_HIDDEN, &misfits, &by_jdk(&jdk));
     assert_eq!(fates(&report).refuted, 0);
     assert!(
         report.notes.iter().any(|note| note.starts_with("--exact is not believed: 2 of 3")),
@@ -111,11 +118,14 @@ fn whoever_says_that_these_ran_is_not_believed_where_many_do_not_fit() {
         report.notes
     );
     // What the file says of the JDK holds all the same.
-    assert_eq!(fates(&audited(Whose { jdk: VERSION, ..WHOSE }, &misfits, &by_jdk(&jdk))).refuted, 3);
+    assert_eq!(
+        fates(&audit_file(NamesFileInfo { jdk: VERSION, ..WITH_HIDDEN }, &misfits, &by_jdk(&jdk))).refuted,
+        3
+    );
 }
 
 #[test]
-fn where_nothing_can_be_judged_nothing_would_be_noticed() {
+fn power_is_zero_if_nothing_can_be_judged() {
     let report =
         audit("names-strangers", "My.first;My.second;My.third;My.fourth 9\nYour.a;Your.b;Your.c;Your.d 9\n");
     assert!(report.power.values().any(|power| power.tried > 0), "{:?}", report.power);
@@ -125,7 +135,7 @@ fn where_nothing_can_be_judged_nothing_would_be_noticed() {
 }
 
 #[test]
-fn two_classes_of_one_name_that_fit_refute_nothing() {
+fn two_fitting_classes_of_one_name_refute_nothing() {
     const FIRST: &[Call<'_>] = &[(INVOKESTATIC, ["Cart", "sum", "()V"])];
     const SECOND: &[Call<'_>] =
         &[(INVOKESTATIC, ["Cart", "sum", "()V"]), (INVOKESTATIC, ["Cart", "clear", "()V"])];
@@ -136,21 +146,21 @@ fn two_classes_of_one_name_that_fit_refute_nothing() {
     let mut classes = CLASSES.to_vec();
     classes.retain(|class| class.name != "Shop");
     let others = [open("()V", FIRST)];
-    let here = Folder::of("names-first", &[&classes[..], &[shop(&others)]].concat());
+    let here = ClassFolder::new("names-first", &[&classes[..], &[shop(&others)]].concat());
     let other = [open("(I)V", SECOND)];
-    let there = Folder::of("names-second", &[shop(&other)]);
-    let places = |folders: &[&Folder]| Places {
+    let there = ClassFolder::new("names-second", &[shop(&other)]);
+    let paths_of = |folders: &[&ClassFolder]| ClassPaths {
         classes: folders.iter().map(|folder| folder.0.clone()).collect(),
         jdk: None,
         exact: true,
     };
     let folded = "Main.main:10;Shop.open:30;Cart.sum 9\nMain.main:10;Shop.open:30;Cart.clear 3\n";
-    assert_eq!(fates(&audited(WHOSE, folded, &places(&[&here]))).refuted, 3);
-    assert_eq!(fates(&audited(WHOSE, folded, &places(&[&here, &there]))).refuted, 0);
+    assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &paths_of(&[&here]))).refuted, 3);
+    assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &paths_of(&[&here, &there]))).refuted, 0);
 }
 
 #[test]
-fn a_recursion_that_cannot_be_judged_is_no_dearer_than_a_call_that_cannot_be() {
+fn deep_unjudged_recursion_costs_no_more_than_one_refuted_call() {
     const DEEP: usize = 3_000;
     const MAIN: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "f", "(I)V"])];
     const AGAIN: &[Call<'_>] = &[(INVOKEINTERFACE, ["Any", "f", "()V"])];
@@ -159,13 +169,13 @@ fn a_recursion_that_cannot_be_judged_is_no_dearer_than_a_call_that_cannot_be() {
         |name, descriptor, calls| WrittenMethod { name, descriptor, is_static: true, line: 1, calls };
     let methods = [method("main", "()V", MAIN), method("f", "(I)V", AGAIN), method("f", "()V", ITSELF)];
     let jdk =
-        jdk_of("names-deep", &[Written { name: "Two", superclass: "java/lang/Object", methods: &methods }]);
+        jdk_with("names-deep", &[Written { name: "Two", superclass: "java/lang/Object", methods: &methods }]);
     let folded = format!("Two.main{} 1\nTwo.f;Two.f 9\nTwo.main;Two.f 9\n", ";Two.f".repeat(DEEP));
-    assert_eq!(fates(&audited(STRANGERS, &folded, &by_jdk(&jdk))).refuted, 0);
+    assert_eq!(fates(&audit_file(WITHOUT_HIDDEN, &folded, &by_jdk(&jdk))).refuted, 0);
 }
 
 #[test]
-fn a_class_without_such_a_method_or_line_is_not_the_one_that_ran() {
+fn a_class_without_the_method_or_line_is_another_version() {
     let report =
         audit("names-other", "Main.main;Shop.close;Cart.sum 9\nMain.main:10;Shop.open:99;Cart.clear 5\n");
     assert_eq!(fates(&report).refuted, 0);
@@ -176,7 +186,7 @@ fn a_class_without_such_a_method_or_line_is_not_the_one_that_ran() {
 }
 
 #[test]
-fn of_several_methods_of_a_name_each_is_tried_all_along_the_stack() {
+fn all_overloads_are_tried_along_the_whole_stack() {
     const TO_A: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "b", "(I)V"])];
     const TO_B: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "c", "()V"])];
     const TO_D: &[Call<'_>] = &[(INVOKESTATIC, ["Two", "d", "()V"])];
@@ -195,15 +205,15 @@ fn of_several_methods_of_a_name_each_is_tried_all_along_the_stack() {
             method("d", "()V", NONE),
         ],
     }];
-    let jdk = jdk_of("names-overloads", &classes);
+    let jdk = jdk_with("names-overloads", &classes);
     // `a` calls the one `b`, and the other one calls `c`: each call could be, but not both.
     let folded = "Two.a;Two.b;Two.d 3\nTwo.b;Two.c 2\nTwo.a;Two.b;Two.c 1\n";
-    let report = audited(WHOSE, folded, &by_jdk(&jdk));
+    let report = audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).plausible, fates(&report).refuted), (5, 1));
 }
 
 #[test]
-fn a_class_that_nobody_has_is_called_by_its_name_and_what_it_calls_is_not_judged() {
+fn a_missing_class_is_judged_as_callee_by_name_and_not_as_caller() {
     let report = audit(
         "names-gone",
         &format!("{TRUE}Main.main;Shop.open;Gone.sum;Cart.sum 1\nMain.main;Shop.open;Gone.away 2\n"),
@@ -214,7 +224,7 @@ fn a_class_that_nobody_has_is_called_by_its_name_and_what_it_calls_is_not_judged
 }
 
 #[test]
-fn where_frames_of_lambdas_may_be_left_out_calls_of_interfaces_are_not_judged() {
+fn interface_calls_are_not_judged_if_lambda_frames_may_be_missing() {
     const CALLS: &[Call<'_>] =
         &[(INVOKEINTERFACE, ["Runnable", "run", "()V"]), (INVOKESTATIC, ["Any", "go", "()V"])];
     let mut classes = CLASSES.to_vec();
@@ -223,20 +233,20 @@ fn where_frames_of_lambdas_may_be_left_out_calls_of_interfaces_are_not_judged() 
         WrittenMethod { name: "go", descriptor: "()V", is_static: true, line: 9, calls: &[] },
     ];
     classes.push(Written { name: "Any", superclass: "java/lang/Object", methods: &all });
-    let jdk = jdk_of("names-lambdas", &classes);
+    let jdk = jdk_with("names-lambdas", &classes);
     let folded = "Any.all:1;Main.lambda$main$0 1\nAny.all:2;Main.lambda$main$0 2\nAny.all:2;Any.go 9\n";
-    let report = audited(STRANGERS, folded, &by_jdk(&jdk));
+    let report = audit_file(WITHOUT_HIDDEN, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).refuted, report.edges.unjudged["hidden_frames"]), (2, 1));
-    assert_eq!(fates(&audited(WHOSE, folded, &by_jdk(&jdk))).refuted, 3);
+    assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
     // One that has such a frame shows them.
-    let shown = format!("{folded}Main.main;Main$$Lambda.0x0000abcd.run;Main.lambda$main$0 1\n");
-    let report = audited(STRANGERS, &shown, &by_jdk(&jdk));
+    let with_lambda = format!("{folded}Main.main;Main$$Lambda.0x0000abcd.run;Main.lambda$main$0 1\n");
+    let report = audit_file(WITHOUT_HIDDEN, &with_lambda, &by_jdk(&jdk));
     assert_eq!(fates(&report).refuted, 3);
     assert_eq!(report.classes.generated["lambda"], 1);
 }
 
 #[test]
-fn what_a_file_says_is_lacking_is_no_stack() {
+fn frames_that_the_file_marks_as_missing_are_not_judged() {
     let folded = "Main.main;[frames left out];Cart.clear 1\n[frames left out];Shop.open;Cart.sum 2\n[no stack: unknown_Java] 3\n\
                   [outside Java] 4\nstart_thread;GCTaskThread::run 5\nMain.main;[unknown method];Cart.clear 6\n[unknown_Java] 7\n";
     let report = audit("names-ends", folded);
@@ -247,7 +257,7 @@ fn what_a_file_says_is_lacking_is_no_stack() {
 }
 
 #[test]
-fn threads_that_have_numbers_begin_as_they_once_began() {
+fn threads_with_an_id_keep_their_root() {
     let folded = "[worker tid=7];java/lang/Thread.run;Cart.sum 3\n[worker tid=7];Cart.sum 2\n[other tid=8];Cart.sum 1\n";
     let report = audit("names-roots", folded);
     assert_eq!(fates(&report), ByFate { proven: 3, plausible: 1, refuted: 2, ..ByFate::default() });
@@ -258,7 +268,7 @@ fn threads_that_have_numbers_begin_as_they_once_began() {
 }
 
 #[test]
-fn power_is_that_of_names() {
+fn power_depends_on_whether_lines_are_known() {
     let lines =
         "Main.main:10;Shop.open:30;Cart.sum:40;Cart.clear 90\nMain.main:10;Shop.open:31;Cart.clear 90\n";
     let with = audit("names-power-lines", lines).power;
@@ -280,7 +290,7 @@ fn power_is_that_of_names() {
 }
 
 #[test]
-fn lines_that_are_none_are_counted() {
+fn malformed_lines_are_counted() {
     let report =
         audit("names-damaged", &format!("{TRUE}no number\n;;; 1\n\nMain.main 99999999999999999999999\n"));
     assert_eq!(report.unreadable_events, 2);
@@ -304,7 +314,7 @@ fn frame() -> impl Strategy<Value = String> {
 
 /// Ways down from a root, each by a call that the bytecode makes: with lines, and without.
 #[test]
-fn what_is_true_is_never_refuted() {
+fn true_stacks_are_never_refuted() {
     type Choices = (bool, Vec<usize>, bool);
     let choices = (any::<bool>(), proptest::collection::vec(0..9_usize, 0..12), any::<bool>());
     let true_stack = |(by_worker, choices, lines): &Choices| {
@@ -326,39 +336,39 @@ fn what_is_true_is_never_refuted() {
         frames.push(format!("{class}.{name}"));
         format!("{} 1\n", frames.join(";"))
     };
-    let holds = |stacks: Vec<Choices>, folder: &Folder| {
+    let holds = |stacks: Vec<Choices>, folder: &ClassFolder| {
         let folded: String = stacks.iter().map(true_stack).collect();
-        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: true };
-        let report = audited(STRANGERS, &folded, &places);
+        let paths = ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: true };
+        let report = audit_file(WITHOUT_HIDDEN, &folded, &paths);
         prop_assert_eq!(report.samples.fates.refuted, 0, "{}", folded);
         prop_assert!(report.classes.other_version.is_empty(), "{}", folded);
         prop_assert_eq!(report.edges.proven, report.edges.distinct, "{}", folded);
         Ok(())
     };
-    always(proptest::collection::vec(choices, 1..9), holds, "names-always");
+    check_property(proptest::collection::vec(choices, 1..9), holds, "names-always");
 }
 
 #[test]
-fn each_stack_has_one_fate_whatever_it_says() {
+fn each_random_stack_has_one_fate() {
     let stacks = proptest::collection::vec((proptest::collection::vec(frame(), 0..7), 1..9_u64), 1..6);
-    let holds = |stacks: Vec<(Vec<String>, u64)>, folder: &Folder| {
+    let holds = |stacks: Vec<(Vec<String>, u64)>, folder: &ClassFolder| {
         let lines = stacks.iter().map(|(frames, count)| format!("{} {count}\n", frames.join(";")));
-        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
-        let report = audited(STRANGERS, &lines.collect::<String>(), &places);
+        let paths = ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false };
+        let report = audit_file(WITHOUT_HIDDEN, &lines.collect::<String>(), &paths);
         let counts: u64 = stacks.iter().map(|(_, count)| count).sum();
         prop_assert_eq!(report.samples.signals, counts);
         prop_assert_eq!(report.samples.fates.sum(), counts);
         Ok(())
     };
-    always(stacks, holds, "names-any");
+    check_property(stacks, holds, "names-any");
 }
 
 /// Folded stacks and pprof, a few of whose bytes are others.
 #[test]
-fn what_is_damaged_is_read_as_far_as_it_goes() {
+fn damaged_files_are_read_as_far_as_possible() {
     let whole = [TRUE.as_bytes().to_vec(), pprof::tests::bytes()];
     let damage = proptest::collection::vec((any::<usize>(), any::<u8>()), 1..6);
-    let holds = |damage: Vec<(usize, u8)>, folder: &Folder| {
+    let holds = |damage: Vec<(usize, u8)>, folder: &ClassFolder| {
         let mut bytes = whole.clone();
         for (at, byte) in damage {
             for file in &mut bytes {
@@ -366,23 +376,23 @@ fn what_is_damaged_is_read_as_far_as_it_goes() {
                 file[at % length] = byte;
             }
         }
-        let places = Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
+        let paths = ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false };
         let mut audit = Audit::default();
-        let _ = audit.names("any", STRANGERS).folded(&*bytes[0], |_| {});
-        let _ = audit.names("any", STRANGERS).pprof(&*bytes[1]);
-        let report = audit.judge(&places, |_| {}).unwrap().report;
+        let _ = audit.names_file("any", WITHOUT_HIDDEN).folded(&*bytes[0], |_| {});
+        let _ = audit.names_file("any", WITHOUT_HIDDEN).pprof(&*bytes[1]);
+        let report = audit.judge(&paths, |_| {}).unwrap().report;
         prop_assert_eq!(report.samples.signals, report.samples.fates.sum());
         Ok(())
     };
-    always(damage, holds, "names-bytes");
+    check_property(damage, holds, "names-bytes");
 }
 
 #[test]
-fn a_line_without_an_end_is_one_line_that_is_none() {
+fn an_endless_line_counts_as_one_malformed_line() {
     let mut audit = Audit::default();
     let long = std::io::repeat(b'a').take((64 << 20) + 9);
     let lines = long.chain(&b";Cart.sum 9\nMain.main;Cart.sum 2\n"[..]);
-    let wrong = audit.names("long", WHOSE).folded(std::io::BufReader::new(lines), |_| {}).unwrap();
+    let wrong = audit.names_file("long", WITH_HIDDEN).folded(std::io::BufReader::new(lines), |_| {}).unwrap();
     assert_eq!(
         (wrong, audit.judge(&by_jdk(&jdk("names-long")), |_| {}).unwrap().report.samples.signals),
         (1, 2)

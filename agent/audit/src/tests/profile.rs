@@ -7,32 +7,36 @@ use serde_json::Value;
 use vouch_formats::Meta;
 use vouch_recording::{Category, Recording, StackId};
 
-use super::damaged_input::{always, any_stack};
+use super::damaged_input::{any_stack, check_property};
 use super::program::{
-    BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, FIRST, Folder, MAIN, MAIN_THREAD, NATIVE, NATIVE_SAMPLE,
-    OPEN, PARK, SAMPLE, STALE, SUM, Shown, UNKNOWN, WALL, WORKER, at, audit, depth, period, recording,
-    recording_behind, recording_of, setting, shown, waited, whole_audit,
+    BROKEN, CLASSES, CLEAR, COLLECTOR, CPU_SAMPLE, ClassFolder, FIRST, MAIN, MAIN_THREAD, NATIVE,
+    NATIVE_SAMPLE, OPEN, PARK, SAMPLE, STALE, SUM, TestStack, UNKNOWN, WALL, WORKER, at, audit, audit_full,
+    depth_setting, monitor_wait, period, recording, recording_after, recording_before, setting, stack,
 };
 
 const TRUE: [(i64, i64); 3] = [(SUM, FIRST), (OPEN, FIRST), (MAIN, FIRST)];
 
-fn truth(times: usize) -> Shown {
-    shown(MAIN_THREAD, times, &TRUE.map(|(method, bci)| at(method, bci)))
+fn truth(times: usize) -> TestStack {
+    stack(MAIN_THREAD, times, &TRUE.map(|(method, bci)| at(method, bci)))
 }
 
-fn wrong(times: usize) -> Shown {
-    shown(MAIN_THREAD, times, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
+fn wrong(times: usize) -> TestStack {
+    stack(MAIN_THREAD, times, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
 /// The profile of a recording, read a second time from other bytes if there are any.
-fn profile(bytes: Vec<u8>, again: Option<Vec<u8>>, folder: &Folder) -> Result<(Recording, Meta), String> {
-    let mut profile = whole_audit(bytes.clone(), folder)?.profile(None)?;
+fn profile(
+    bytes: Vec<u8>,
+    again: Option<Vec<u8>>,
+    folder: &ClassFolder,
+) -> Result<(Recording, Meta), String> {
+    let mut profile = audit_full(bytes.clone(), folder)?.profile(None)?;
     profile.read("test.jfr", Cursor::new(again.unwrap_or(bytes)), |_| {})?;
     profile.finish()
 }
 
-fn of(name: &str, stacks: &[Shown]) -> (Recording, Meta) {
-    profile(recording(stacks, 0), None, &Folder::of(name, &CLASSES)).unwrap()
+fn profile_of(name: &str, stacks: &[TestStack]) -> (Recording, Meta) {
+    profile(recording(stacks, 0), None, &ClassFolder::new(name, &CLASSES)).unwrap()
 }
 
 /// The names of a stack's frames, the outermost first.
@@ -59,15 +63,15 @@ fn stacks_of(recording: &Recording, track: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_refuted_stack_stands_apart_and_shows_where_it_breaks() {
-    let (recording, meta) = of("apart", &[truth(10), wrong(3)]);
+fn a_refuted_stack_is_separate_and_shows_where_it_breaks() {
+    let (recording, meta) = profile_of("apart", &[truth(10), wrong(3)]);
     let apart = "[refuted: other_callee];Main.main;Shop.open;[✗ no such call: the bytecode calls Cart.sum()];Cart.clear";
     assert_eq!(stacks_of(&recording, "main"), ["Main.main;Shop.open;Cart.sum", apart]);
     let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
     let refuted = thread.refuted();
     assert_eq!(refuted.len(), 3);
-    let told = recording.refutations().get(refuted[0].how);
-    assert_eq!(recording.strings().get(told.expected), "invokestatic Cart.sum()");
+    let reported = recording.refutations().get(refuted[0].how);
+    assert_eq!(recording.strings().get(reported.expected), "invokestatic Cart.sum()");
     // What the profile cites explains it, too.
     let report = &meta.report.run.refutations[refuted[0].how.number() - 1];
     assert_eq!((&*report.found, report.count), ("Cart.clear:()V", 3));
@@ -80,12 +84,12 @@ fn a_refuted_stack_stands_apart_and_shows_where_it_breaks() {
 }
 
 #[test]
-fn what_is_lacking_of_a_stack_is_shown_as_lacking() {
-    let cut = Shown { cut: true, ..shown(WORKER, 2, &[at(SUM, FIRST), at(OPEN, FIRST)]) };
-    let broken = shown(MAIN_THREAD, 3, &[at(SUM, FIRST), at(OPEN, FIRST), at(BROKEN, 0)]);
-    let unknown = shown(MAIN_THREAD, 2, &[at(UNKNOWN, 0)]);
-    let collector = shown(COLLECTOR, 4, &[at(NATIVE, 0)]);
-    let (recording, _) = of("lacking", &[truth(9), cut, broken, unknown, collector]);
+fn missing_frames_are_shown_as_missing() {
+    let cut = TestStack { cut: true, ..stack(WORKER, 2, &[at(SUM, FIRST), at(OPEN, FIRST)]) };
+    let broken = stack(MAIN_THREAD, 3, &[at(SUM, FIRST), at(OPEN, FIRST), at(BROKEN, 0)]);
+    let unknown = stack(MAIN_THREAD, 2, &[at(UNKNOWN, 0)]);
+    let collector = stack(COLLECTOR, 4, &[at(NATIVE, 0)]);
+    let (recording, _) = profile_of("lacking", &[truth(9), cut, broken, unknown, collector]);
     assert_eq!(stacks_of(&recording, "worker"), ["[frames left out];Shop.open;Cart.sum"]);
     assert_eq!(
         stacks_of(&recording, "main"),
@@ -100,29 +104,29 @@ fn what_is_lacking_of_a_stack_is_shown_as_lacking() {
 
 #[test]
 fn a_profile_has_the_samples_of_one_clock() {
-    let wall = Shown { kind: WALL, ..truth(2) };
-    let (bytes, folder) = (recording(&[truth(5), wall], 0), Folder::of("clocks", &CLASSES));
-    let of = |samples: Option<&str>| {
-        let mut profile = whole_audit(bytes.clone(), &folder).unwrap().profile(samples)?;
+    let wall = TestStack { kind: WALL, ..truth(2) };
+    let (bytes, folder) = (recording(&[truth(5), wall], 0), ClassFolder::new("clocks", &CLASSES));
+    let profile_with = |samples: Option<&str>| {
+        let mut profile = audit_full(bytes.clone(), &folder).unwrap().profile(samples)?;
         let remarks = profile.remarks().join("; ");
         profile.read("test.jfr", Cursor::new(bytes.clone()), |_| {})?;
         let (recording, meta) = profile.finish()?;
         let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
         Ok::<_, String>((thread.samples().len(), (meta.report.samples.signals, meta.report.time()), remarks))
     };
-    let (samples, told, remarks) = of(None).unwrap();
+    let (samples, reported, remarks) = profile_with(None).unwrap();
     // Flight Recorder has said nothing of CPU time.
-    assert_eq!((samples, told), (5, (5, "time".into())));
+    assert_eq!((samples, reported), (5, (5, "time".into())));
     assert!(remarks.contains("--samples profiler.WallClockSample makes it of those"), "{remarks}");
-    let (samples, told, remarks) = of(Some("profiler.WallClockSample")).unwrap();
-    assert_eq!(told.1, "wall-clock time");
+    let (samples, reported, remarks) = profile_with(Some("profiler.WallClockSample")).unwrap();
+    assert_eq!(reported.1, "wall-clock time");
     assert!(samples == 2 && remarks.contains("--samples jdk.ExecutionSample"), "{remarks}");
-    let refused = of(Some("jdk.CPUTimeSample")).unwrap_err();
+    let refused = profile_with(Some("jdk.CPUTimeSample")).unwrap_err();
     assert!(refused.ends_with("but jdk.ExecutionSample, profiler.WallClockSample"), "{refused}");
 }
 
 #[test]
-fn what_samples_count_is_what_their_recorder_says() {
+fn the_measure_of_samples_comes_from_the_recorder() {
     for (events, time) in [
         (vec!["cpu"], "CPU time"),
         (vec!["ctimer", "cpu"], "CPU time"),
@@ -134,47 +138,49 @@ fn what_samples_count_is_what_their_recorder_says() {
         (vec!["cpu", "page-faults"], "samples of cpu and page-faults"),
         (vec!["a", "b", "c", "d", "e"], "samples of a and b and c and others"),
     ] {
-        let told = events.iter().map(|event| setting("event", event)).collect();
-        let bytes = recording_of(told, &[truth(5)], 0);
-        let (_, meta) = profile(bytes, None, &Folder::of("clock-told", &CLASSES)).unwrap();
+        let reported = events.iter().map(|event| setting("event", event)).collect();
+        let bytes = recording_after(reported, &[truth(5)], 0);
+        let (_, meta) = profile(bytes, None, &ClassFolder::new("clock-told", &CLASSES)).unwrap();
         assert_eq!(meta.report.time(), time, "{events:?}");
     }
     let mixed = vec![setting("event", "cpu"), setting("wall", "30000000"), setting("nobatch", "true")];
     let (_, meta) =
-        profile(recording_of(mixed, &[truth(5)], 0), None, &Folder::of("clock-mixed", &CLASSES)).unwrap();
+        profile(recording_after(mixed, &[truth(5)], 0), None, &ClassFolder::new("clock-mixed", &CLASSES))
+            .unwrap();
     assert_eq!(meta.report.time(), "time");
-    let by_cpu = Shown { kind: CPU_SAMPLE, ..truth(5) };
-    assert_eq!(of("clock-own", &[by_cpu]).1.report.time(), "CPU time");
+    let by_cpu = TestStack { kind: CPU_SAMPLE, ..truth(5) };
+    assert_eq!(profile_of("clock-own", &[by_cpu]).1.report.time(), "CPU time");
 }
 
 #[test]
-fn how_often_there_is_a_sample_by_the_wall_clock_is_what_async_profiler_says() {
+fn the_wall_interval_comes_from_async_profiler_settings() {
     for (settings, ms) in [
         (&[("event", "wall"), ("interval", "0")][..], 50),
         (&[("event", "wall"), ("interval", "20000000")], 20),
         (&[("event", "cpu"), ("interval", "10000000"), ("wall", "30000000")], 30),
         (&[("wall", "0")], 50),
     ] {
-        let told = settings.iter().map(|(name, value)| setting(name, value)).collect();
-        let bytes = recording_of(told, &[Shown { kind: WALL, ..truth(5) }], 0);
-        let (recording, meta) = profile(bytes, None, &Folder::of("wall-told", &CLASSES)).unwrap();
+        let reported = settings.iter().map(|(name, value)| setting(name, value)).collect();
+        let bytes = recording_after(reported, &[TestStack { kind: WALL, ..truth(5) }], 0);
+        let (recording, meta) = profile(bytes, None, &ClassFolder::new("wall-told", &CLASSES)).unwrap();
         let weighed = recording.threads()[0].weight() * meta.report.run.interval_ns;
         assert_eq!(weighed, 5 * ms * 1_000_000, "{settings:?}");
     }
 }
 
 #[test]
-fn samples_of_another_event_are_counted_and_are_no_time() {
+fn samples_of_a_counted_event_have_no_time() {
     // The first file has an interval in nanoseconds, the second one in misses; and Flight Recorder
     // has a period of its own.
-    let told = [("event", "cpu"), ("interval", "30000000"), ("event", "cache-misses"), ("interval", "1000")];
-    let settings = |told: &[(&str, &str)]| {
-        let all: Vec<_> = told.iter().map(|(name, value)| setting(name, value)).collect();
+    let reported =
+        [("event", "cpu"), ("interval", "30000000"), ("event", "cache-misses"), ("interval", "1000")];
+    let settings = |reported: &[(&str, &str)]| {
+        let all: Vec<_> = reported.iter().map(|(name, value)| setting(name, value)).collect();
         [vec![period(SAMPLE, "20 ms")], all].concat()
     };
-    for told in [&told[..], &told[2..]] {
-        let bytes = recording_of(settings(told), &[truth(5)], 0);
-        let (recording, meta) = profile(bytes, None, &Folder::of("counted", &CLASSES)).unwrap();
+    for reported in [&reported[..], &reported[2..]] {
+        let bytes = recording_after(settings(reported), &[truth(5)], 0);
+        let (recording, meta) = profile(bytes, None, &ClassFolder::new("counted", &CLASSES)).unwrap();
         assert_eq!(recording.threads()[0].weight(), 5);
         let report = serde_json::to_value(&meta.report).unwrap();
         assert_eq!((&report["weight_ms"], report.get("clock")), (&Value::Null, None));
@@ -184,21 +190,21 @@ fn samples_of_another_event_are_counted_and_are_no_time() {
         assert!(size.starts_with("5 samples of cache-misses"), "{size}");
     }
     // Whoever reads the audit alone, or the panel, is told as well.
-    let bytes = recording_of(settings(&told[2..]), &[truth(5)], 0);
-    let report = whole_audit(bytes, &Folder::of("counted-note", &CLASSES)).unwrap().report;
+    let bytes = recording_after(settings(&reported[2..]), &[truth(5)], 0);
+    let report = audit_full(bytes, &ClassFolder::new("counted-note", &CLASSES)).unwrap().report;
     let note = "samples jdk.ExecutionSample are of cache-misses, one for each 1,000, and of no time";
     assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
-    let by_cpu = recording_of(settings(&told[..2]), &[truth(5)], 0);
-    let report = whole_audit(by_cpu, &Folder::of("counted-cpu", &CLASSES)).unwrap().report;
+    let by_cpu = recording_after(settings(&reported[..2]), &[truth(5)], 0);
+    let report = audit_full(by_cpu, &ClassFolder::new("counted-cpu", &CLASSES)).unwrap().report;
     assert!(!report.notes.iter().any(|note| note.contains("of no time")), "{:?}", report.notes);
 }
 
 #[test]
-fn samples_weigh_what_they_stand_for() {
-    let native = Shown { kind: NATIVE_SAMPLE, ..truth(4) };
-    let weighed = |told: Vec<Vec<u8>>| {
-        let bytes = recording_of(told, &[truth(5), native.clone()], 0);
-        let (recording, meta) = profile(bytes, None, &Folder::of("weights", &CLASSES)).unwrap();
+fn samples_weigh_their_period_in_intervals() {
+    let native = TestStack { kind: NATIVE_SAMPLE, ..truth(4) };
+    let weighed = |reported: Vec<Vec<u8>>| {
+        let bytes = recording_after(reported, &[truth(5), native.clone()], 0);
+        let (recording, meta) = profile(bytes, None, &ClassFolder::new("weights", &CLASSES)).unwrap();
         let weight = recording.threads()[0].weight();
         (meta.report.run.interval_ns / 1_000_000, weight)
     };
@@ -210,14 +216,14 @@ fn samples_weigh_what_they_stand_for() {
 }
 
 #[test]
-fn other_events_are_marks_with_their_stacks() {
-    let park = |shown: Shown| Shown { kind: PARK, ..shown };
-    let (recording, meta) = of("marks", &[truth(5), park(truth(2)), park(wrong(1))]);
+fn other_events_are_markers_with_stacks() {
+    let park = |stack: TestStack| TestStack { kind: PARK, ..stack };
+    let (recording, meta) = profile_of("marks", &[truth(5), park(truth(2)), park(wrong(1))]);
     let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
     let [first, second, third] = thread.marks() else { panic!("{:?}", thread.marks()) };
-    let stack = |mark: &vouch_recording::Mark| names(&recording, mark.stack.unwrap())[0].clone();
+    let root_frame = |mark: &vouch_recording::Mark| names(&recording, mark.stack.unwrap())[0].clone();
     assert_eq!(
-        [stack(first), stack(second), stack(third)],
+        [root_frame(first), root_frame(second), root_frame(third)],
         ["Main.main", "Main.main", "[refuted: other_callee]"]
     );
     assert_eq!((thread.refuted().len(), thread.samples().len()), (1, 5));
@@ -226,20 +232,20 @@ fn other_events_are_marks_with_their_stacks() {
 }
 
 #[test]
-fn what_began_before_the_recording_ends_when_it_did() {
-    let told = vec![waited(-50, 60, 1), waited(20, 5, 1), waited(-50, 20, 1)];
-    let bytes = recording_of(told, &[truth(1)], 0);
-    let (recording, _) = profile(bytes, None, &Folder::of("early", &CLASSES)).unwrap();
+fn an_event_that_began_before_the_recording_keeps_its_end() {
+    let reported = vec![monitor_wait(-50, 60, 1), monitor_wait(20, 5, 1), monitor_wait(-50, 20, 1)];
+    let bytes = recording_after(reported, &[truth(1)], 0);
+    let (recording, _) = profile(bytes, None, &ClassFolder::new("early", &CLASSES)).unwrap();
     let marks = recording.threads()[0].marks().iter().map(|mark| [mark.began_ns, mark.ended_ns]);
     assert_eq!(marks.collect::<Vec<_>>(), [[0, 10], [20, 25], [0, 0]]);
 }
 
 #[test]
-fn what_is_lacking_of_a_refuted_stack_is_shown_as_lacking() {
+fn missing_frames_of_a_refuted_stack_are_shown_as_missing() {
     let frames = [at(CLEAR, FIRST), at(OPEN, FIRST), at(STALE, 0), at(CLEAR, FIRST), at(OPEN, FIRST)];
     let broken = [&frames[..2], &[at(BROKEN, 0)]].concat();
-    let stacks = [truth(9), shown(WORKER, 1, &frames), shown(COLLECTOR, 1, &broken)];
-    let (recording, _) = of("gaps-apart", &stacks);
+    let stacks = [truth(9), stack(WORKER, 1, &frames), stack(COLLECTOR, 1, &broken)];
+    let (recording, _) = profile_of("gaps-apart", &stacks);
     let sign = "[✗ no such call: the bytecode calls Cart.sum()]";
     assert_eq!(
         stacks_of(&recording, "worker"),
@@ -254,8 +260,8 @@ fn what_is_lacking_of_a_refuted_stack_is_shown_as_lacking() {
 }
 
 #[test]
-fn a_recording_that_has_changed_since_is_refused() {
-    let folder = Folder::of("changed", &CLASSES);
+fn a_recording_that_changed_since_the_audit_is_refused() {
+    let folder = ClassFolder::new("changed", &CLASSES);
     let before = recording(&[truth(5)], 0);
     for after in [recording(&[truth(5), wrong(1)], 0), recording(&[truth(6)], 0), recording(&[truth(4)], 0)] {
         let refused = profile(before.clone(), Some(after), &folder).unwrap_err();
@@ -264,18 +270,18 @@ fn a_recording_that_has_changed_since_is_refused() {
 }
 
 #[test]
-fn a_limit_holds_for_its_own_file_both_times() {
-    let folder = Folder::of("limits", &CLASSES);
+fn a_depth_limit_applies_to_its_own_file_in_both_passes() {
+    let folder = ClassFolder::new("limits", &CLASSES);
     // The setting stands behind the stacks; and another file of the run has another one, and chunks
     // of another length.
-    let file = |limit: &str, times: usize| recording_behind(&[truth(times)], vec![depth(limit)]);
+    let file = |limit: &str, times: usize| recording_before(&[truth(times)], vec![depth_setting(limit)]);
     let files = [file("3", 5), file("2048", 7)];
     let mut audit = crate::Audit::default();
     for bytes in &files {
         audit.read("test.jfr", Cursor::new(bytes.clone()), |_| {}).unwrap();
     }
-    let places = crate::Places { classes: vec![folder.0.clone()], jdk: None, exact: false };
-    let audited = audit.judge(&places, |_| {}).unwrap();
+    let paths = crate::ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false };
+    let audited = audit.judge(&paths, |_| {}).unwrap();
     assert_eq!(audited.report.kinds["jdk.ExecutionSample"].cut, 5);
     let mut profile = audited.profile(None).unwrap();
     for bytes in &files {
@@ -287,25 +293,25 @@ fn a_limit_holds_for_its_own_file_both_times() {
 }
 
 #[test]
-fn a_profile_has_each_sample_with_the_fate_that_the_audit_tells() {
-    let holds = |stacks: Vec<Shown>, folder: &Folder| {
-        let stacks: Vec<Shown> =
-            stacks.into_iter().map(|shown| Shown { kind: CPU_SAMPLE, ..shown }).collect();
-        let bytes = recording_of(vec![depth("5")], &stacks, 7);
-        let told = whole_audit(bytes.clone(), folder).unwrap().report.samples;
+fn each_sample_of_a_profile_has_the_fate_of_the_audit() {
+    let holds = |stacks: Vec<TestStack>, folder: &ClassFolder| {
+        let stacks: Vec<TestStack> =
+            stacks.into_iter().map(|stack| TestStack { kind: CPU_SAMPLE, ..stack }).collect();
+        let bytes = recording_after(vec![depth_setting("5")], &stacks, 7);
+        let reported = audit_full(bytes.clone(), folder).unwrap().report.samples;
         let (recording, meta) = profile(bytes, None, folder).unwrap();
-        prop_assert_eq!(recording.tally().samples, told.fates);
-        prop_assert_eq!(meta.report.samples, told);
+        prop_assert_eq!(recording.tally().samples, reported.fates);
+        prop_assert_eq!(meta.report.samples, reported);
         let refuted: usize = recording.threads().iter().map(|thread| thread.refuted().len()).sum();
-        prop_assert_eq!(refuted as u64, told.fates.refuted);
+        prop_assert_eq!(refuted as u64, reported.fates.refuted);
         Ok(())
     };
-    always(proptest::collection::vec(any_stack(), 1..12), holds, "profiled");
+    check_property(proptest::collection::vec(any_stack(), 1..12), holds, "profiled");
 }
 
 #[test]
-fn the_report_of_an_audit_names_whose_samples_they_are() {
-    let (_, meta) = of("whose", &[truth(5)]);
+fn the_report_names_the_recorder() {
+    let (_, meta) = profile_of("whose", &[truth(5)]);
     let size = meta.report.panel().next().unwrap().1;
     assert!(
         size.starts_with("5 samples in") && size.ends_with("by Flight Recorder; audited by Vouch"),
@@ -315,8 +321,8 @@ fn the_report_of_an_audit_names_whose_samples_they_are() {
 }
 
 #[test]
-fn what_only_the_recorder_could_have_measured_is_no_figure() {
-    let (_, meta) = of("unmeasured", &[truth(5)]);
+fn values_that_only_the_recorder_could_measure_are_null() {
+    let (_, meta) = profile_of("unmeasured", &[truth(5)]);
     let report = serde_json::to_value(&meta.report).unwrap();
     // The keys stay, since tools read them: null, and never 0.
     for key in ["agent_cpu_ms", "cpu_ms", "handler_ns", "rate", "sampled_interval_us"] {

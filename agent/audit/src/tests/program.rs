@@ -7,10 +7,10 @@ use std::fs;
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use vouch_classes::testing::{Call, INVOKESTATIC, LAMBDA, LENGTH, Written, WrittenMethod};
+use vouch_classes::testing::{CALL_LENGTH, Call, INVOKESTATIC, LAMBDA, Written, WrittenMethod};
 use vouch_jfr::testing::{Constants, Declared, DeclaredField, chunk, constant, event, long, plain, text};
 
-use crate::{Audit, AuditReport, Audited, Places};
+use crate::{Audit, AuditReport, Audited, ClassPaths};
 
 const VOID: &str = "()V";
 
@@ -90,7 +90,7 @@ pub const LAMBDA_BODY: i64 = 8;
 pub const UNKNOWN: i64 = 9;
 pub const BROKEN: i64 = 10;
 pub const NATIVE: i64 = 11;
-pub const BEGINNING: i64 = 12;
+pub const THREAD_START: i64 = 12;
 pub const UNDECLARED: i64 = 13;
 pub const STALE: i64 = 14;
 /// Of a class that another loader has loaded.
@@ -98,7 +98,7 @@ pub const OTHER_SUM: i64 = 15;
 
 /// The bci of a method's first call, and of its second.
 pub const FIRST: i64 = 0;
-pub const SECOND: i64 = LENGTH as i64;
+pub const SECOND: i64 = CALL_LENGTH as i64;
 
 /// A frame: method, bci, line.
 pub type Frame = (i64, i64, i64);
@@ -119,7 +119,7 @@ pub const fn at(method: i64, bci: i64) -> Frame {
 /// A stack, leaf first, with whether it was cut; and how often a thread had it, in events of a
 /// kind.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct TestStack {
     pub kind: i64,
     pub thread: i64,
     pub frames: Vec<Frame>,
@@ -127,8 +127,8 @@ pub struct Shown {
     pub times: usize,
 }
 
-pub fn shown(thread: i64, times: usize, frames: &[Frame]) -> Shown {
-    Shown { kind: SAMPLE, thread, frames: frames.to_vec(), cut: false, times }
+pub fn stack(thread: i64, times: usize, frames: &[Frame]) -> TestStack {
+    TestStack { kind: SAMPLE, thread, frames: frames.to_vec(), cut: false, times }
 }
 
 const LONG: i64 = 20;
@@ -150,7 +150,7 @@ pub const CPU_SAMPLE: i64 = 113;
 const LOST: i64 = 103;
 const PROPERTY: i64 = 104;
 const SETTING: i64 = 105;
-const REDEFINED: i64 = 106;
+const REDEFINE: i64 = 106;
 const JVM: i64 = 107;
 pub const LOAD: i64 = 109;
 const START: i64 = 110;
@@ -165,33 +165,33 @@ pub const MAIN_THREAD: i64 = 1;
 pub const WORKER: i64 = 2;
 pub const COLLECTOR: i64 = 3;
 /// Of which the recording says nothing.
-pub const NOBODY: i64 = 4;
+pub const NO_THREAD: i64 = 4;
 /// As the JVM calls the launcher's own when `main` is over.
-pub const ENDED: i64 = 5;
+pub const ENDED_MAIN: i64 = 5;
 
-const fn kind<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
+const fn declared<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
     Declared { id, name, annotations: &[], event, fields }
 }
 
 const EVENT: &[DeclaredField<'_>] = &[TIME, constant("eventThread", THREAD), constant("stackTrace", STACK)];
 
 const TYPES: &[Declared<'_>] = &[
-    kind(LONG, "long", false, &[]),
-    kind(INT, "int", false, &[]),
-    kind(FLOAT, "float", false, &[]),
-    kind(TIMESTAMP, "jdk.jfr.Timestamp", false, &[]),
-    kind(TIMESPAN, "jdk.jfr.Timespan", false, &[]),
-    kind(STRING, "java.lang.String", false, &[]),
-    kind(BOOLEAN, "boolean", false, &[]),
-    kind(
+    declared(LONG, "long", false, &[]),
+    declared(INT, "int", false, &[]),
+    declared(FLOAT, "float", false, &[]),
+    declared(TIMESTAMP, "jdk.jfr.Timestamp", false, &[]),
+    declared(TIMESPAN, "jdk.jfr.Timespan", false, &[]),
+    declared(STRING, "java.lang.String", false, &[]),
+    declared(BOOLEAN, "boolean", false, &[]),
+    declared(
         THREAD,
         "java.lang.Thread",
         false,
         &[plain("osThreadId", LONG), plain("javaName", STRING), plain("javaThreadId", LONG)],
     ),
-    kind(LOADER, "jdk.types.ClassLoader", false, &[plain("name", STRING)]),
-    kind(CLASS, "java.lang.Class", false, &[constant("classLoader", LOADER), plain("name", STRING)]),
-    kind(
+    declared(LOADER, "jdk.types.ClassLoader", false, &[plain("name", STRING)]),
+    declared(CLASS, "java.lang.Class", false, &[constant("classLoader", LOADER), plain("name", STRING)]),
+    declared(
         METHOD,
         "jdk.types.Method",
         false,
@@ -202,32 +202,32 @@ const TYPES: &[Declared<'_>] = &[
             plain("modifiers", INT),
         ],
     ),
-    kind(
+    declared(
         FRAME,
         "jdk.types.StackFrame",
         false,
         &[constant("method", METHOD), plain("lineNumber", INT), plain("bytecodeIndex", INT)],
     ),
-    kind(
+    declared(
         STACK,
         "jdk.types.StackTrace",
         false,
         &[plain("truncated", BOOLEAN), DeclaredField { list: true, ..plain("frames", FRAME) }],
     ),
-    kind(SAMPLE, "jdk.ExecutionSample", true, EVENT),
-    kind(PARK, "jdk.ThreadPark", true, EVENT),
-    kind(WALL, "profiler.WallClockSample", true, EVENT),
-    kind(CPU_SAMPLE, "jdk.CPUTimeSample", true, EVENT),
-    kind(NATIVE_SAMPLE, "jdk.NativeMethodSample", true, EVENT),
-    kind(READ, "jdk.FileRead", true, EVENT),
-    kind(
+    declared(SAMPLE, "jdk.ExecutionSample", true, EVENT),
+    declared(PARK, "jdk.ThreadPark", true, EVENT),
+    declared(WALL, "profiler.WallClockSample", true, EVENT),
+    declared(CPU_SAMPLE, "jdk.CPUTimeSample", true, EVENT),
+    declared(NATIVE_SAMPLE, "jdk.NativeMethodSample", true, EVENT),
+    declared(READ, "jdk.FileRead", true, EVENT),
+    declared(
         PROPERTY,
         "jdk.InitialSystemProperty",
         true,
         &[plain("startTime", LONG), plain("key", STRING), plain("value", STRING)],
     ),
-    kind(NAMED, "jdk.ActiveRecording", true, &[plain("startTime", LONG), plain("name", STRING)]),
-    kind(
+    declared(NAMED, "jdk.ActiveRecording", true, &[plain("startTime", LONG), plain("name", STRING)]),
+    declared(
         SETTING,
         "jdk.ActiveSetting",
         true,
@@ -239,14 +239,19 @@ const TYPES: &[Declared<'_>] = &[
             constant("stackTrace", STACK),
         ],
     ),
-    kind(
+    declared(
         LOAD,
         "jdk.ThreadCPULoad",
         true,
         &[TIME, constant("eventThread", THREAD), plain("user", FLOAT), plain("system", FLOAT)],
     ),
-    kind(START, "jdk.ThreadStart", true, &[TIME, constant("thread", THREAD), constant("stackTrace", STACK)]),
-    kind(
+    declared(
+        START,
+        "jdk.ThreadStart",
+        true,
+        &[TIME, constant("thread", THREAD), constant("stackTrace", STACK)],
+    ),
+    declared(
         WAIT,
         "jdk.JavaMonitorWait",
         true,
@@ -257,19 +262,19 @@ const TYPES: &[Declared<'_>] = &[
             constant("stackTrace", STACK),
         ],
     ),
-    kind(PROCESSORS, "jdk.CPUInformation", true, &[TIME, plain("hwThreads", INT)]),
-    kind(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("jvmVersion", STRING)]),
-    kind(REDEFINED, "jdk.RedefineClasses", true, &[plain("startTime", LONG)]),
-    kind(LOST, "jdk.CPUTimeSamplesLost", true, &[plain("startTime", LONG), plain("lostSamples", INT)]),
+    declared(PROCESSORS, "jdk.CPUInformation", true, &[TIME, plain("hwThreads", INT)]),
+    declared(JVM, "jdk.JVMInformation", true, &[plain("startTime", LONG), plain("jvmVersion", STRING)]),
+    declared(REDEFINE, "jdk.RedefineClasses", true, &[plain("startTime", LONG)]),
+    declared(LOST, "jdk.CPUTimeSamplesLost", true, &[plain("startTime", LONG), plain("lostSamples", INT)]),
 ];
 
-fn constants(stacks: &[Shown]) -> Vec<Constants> {
+fn constants(stacks: &[TestStack]) -> Vec<Constants> {
     let thread = |tid, name: &str, number| [long(tid), text(name), long(number)].concat();
     let numbered = |row: usize| i64::try_from(row).unwrap() + 1;
     let frame = |(method, bci, line): &Frame| [long(*method), long(*line), long(*bci)].concat();
-    let stack = |shown: &Shown| {
-        let frames: Vec<u8> = shown.frames.iter().flat_map(frame).collect();
-        [vec![u8::from(shown.cut)], long(i64::try_from(shown.frames.len()).unwrap()), frames].concat()
+    let stack_bytes = |stack: &TestStack| {
+        let frames: Vec<u8> = stack.frames.iter().flat_map(frame).collect();
+        [vec![u8::from(stack.cut)], long(i64::try_from(stack.frames.len()).unwrap()), frames].concat()
     };
     vec![
         (
@@ -278,8 +283,8 @@ fn constants(stacks: &[Shown]) -> Vec<Constants> {
                 (MAIN_THREAD, thread(11, "main", 1)),
                 (WORKER, thread(12, "worker", 9)),
                 (COLLECTOR, thread(13, "GC Thread#0", 0)),
-                (NOBODY, thread(0, "", 0)),
-                (ENDED, thread(15, "DestroyJavaVM", 15)),
+                (NO_THREAD, thread(0, "", 0)),
+                (ENDED_MAIN, thread(15, "DestroyJavaVM", 15)),
             ],
         ),
         (LOADER, vec![(1, text("app")), (2, text("plug-in"))]),
@@ -305,12 +310,19 @@ fn constants(stacks: &[Shown]) -> Vec<Constants> {
                 })
                 .collect(),
         ),
-        (STACK, stacks.iter().enumerate().map(|(row, shown)| (numbered(row), stack(shown))).collect()),
+        (
+            STACK,
+            stacks
+                .iter()
+                .enumerate()
+                .map(|(row, test_stack)| (numbered(row), stack_bytes(test_stack)))
+                .collect(),
+        ),
     ]
 }
 
 /// That the `java` command has made the JVM.
-pub fn launched() -> Vec<u8> {
+pub fn java_launcher() -> Vec<u8> {
     event(PROPERTY, &[long(1), text("sun.java.launcher"), text("SUN_STANDARD")])
 }
 
@@ -320,15 +332,15 @@ pub fn recorded_by(name: &str) -> Vec<u8> {
 }
 
 /// At how many frames async-profiler ends a stack.
-pub fn depth(frames: &str) -> Vec<u8> {
+pub fn depth_setting(frames: &str) -> Vec<u8> {
     setting("jstackdepth", frames)
 }
 
 /// A setting that is of no kind of events.
 pub fn setting(name: &str, value: &str) -> Vec<u8> {
     // async-profiler tells of the interval as that of its samples.
-    let of = if name == "interval" { SAMPLE } else { 0 };
-    event(SETTING, &[long(1), text(name), text(value), long(of), long(0)])
+    let event_type = if name == "interval" { SAMPLE } else { 0 };
+    event(SETTING, &[long(1), text(name), text(value), long(event_type), long(0)])
 }
 
 /// When something was, by the chunk's own clock.
@@ -352,7 +364,7 @@ pub fn load(at: i64, thread: i64, user: f32, system: f32) -> Vec<u8> {
 }
 
 /// That a thread has waited so long, with a stack of these.
-pub fn waited(at: i64, took: i64, stack: i64) -> Vec<u8> {
+pub fn monitor_wait(at: i64, took: i64, stack: i64) -> Vec<u8> {
     event(WAIT, &[long(at), long(took), long(MAIN_THREAD), long(stack)])
 }
 
@@ -367,29 +379,29 @@ pub fn jvm(version: &str) -> Vec<u8> {
 }
 
 pub fn redefined() -> Vec<u8> {
-    event(REDEFINED, &[long(1)])
+    event(REDEFINE, &[long(1)])
 }
 
 /// A recording of these stacks; and so many samples lost.
-pub fn recording(stacks: &[Shown], lost: i64) -> Vec<u8> {
-    recording_of(vec![], stacks, lost)
+pub fn recording(stacks: &[TestStack], lost: i64) -> Vec<u8> {
+    recording_after(vec![], stacks, lost)
 }
 
 /// The same behind events that tell of the run.
-pub fn recording_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
+pub fn recording_after(mut events: Vec<Vec<u8>>, stacks: &[TestStack], lost: i64) -> Vec<u8> {
     add(&mut events, stacks);
-    chunk_of(events, stacks, lost)
+    chunk_with(events, stacks, lost)
 }
 
 /// The same with such events behind the stacks.
-pub fn recording_behind(stacks: &[Shown], last: Vec<Vec<u8>>) -> Vec<u8> {
+pub fn recording_before(stacks: &[TestStack], last: Vec<Vec<u8>>) -> Vec<u8> {
     let mut events = Vec::new();
     add(&mut events, stacks);
     events.extend(last);
-    chunk_of(events, stacks, 0)
+    chunk_with(events, stacks, 0)
 }
 
-fn add(events: &mut Vec<Vec<u8>>, stacks: &[Shown]) {
+fn add(events: &mut Vec<Vec<u8>>, stacks: &[TestStack]) {
     for (row, shown) in stacks.iter().enumerate() {
         let number = if shown.frames.is_empty() { 0 } else { i64::try_from(row).unwrap() + 1 };
         let one = event(shown.kind, &[long(5), long(shown.thread), long(number)]);
@@ -397,7 +409,7 @@ fn add(events: &mut Vec<Vec<u8>>, stacks: &[Shown]) {
     }
 }
 
-fn chunk_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
+fn chunk_with(mut events: Vec<Vec<u8>>, stacks: &[TestStack], lost: i64) -> Vec<u8> {
     if lost > 0 {
         events.push(event(LOST, &[long(5), long(lost)]));
     }
@@ -406,10 +418,10 @@ fn chunk_of(mut events: Vec<Vec<u8>>, stacks: &[Shown], lost: i64) -> Vec<u8> {
 
 /// A folder with these classes, which is gone when the test is over.
 #[derive(Debug)]
-pub struct Folder(pub PathBuf);
+pub struct ClassFolder(pub PathBuf);
 
-impl Folder {
-    pub fn of(name: &str, classes: &[Written<'_>]) -> Self {
+impl ClassFolder {
+    pub fn new(name: &str, classes: &[Written<'_>]) -> Self {
         let folder = std::env::temp_dir().join(format!("vouch-audit-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         for class in classes {
@@ -421,53 +433,55 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ClassFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// A JDK that has the program's classes for its own: it is certain that they are the ones that ran.
-pub fn jdk(name: &str) -> Folder {
-    jdk_of(name, &CLASSES)
+pub fn jdk(name: &str) -> ClassFolder {
+    jdk_with(name, &CLASSES)
 }
 
 /// One that has these.
-pub fn jdk_of(name: &str, classes: &[Written<'_>]) -> Folder {
-    let folder = Folder::of(name, &[]);
+pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
+    let folder = ClassFolder::new(name, &[]);
     let bytes: Vec<_> =
         classes.iter().map(|class| (format!("{}.class", class.name), class.bytes())).collect();
     let entries: Vec<_> = bytes.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
     fs::create_dir_all(folder.0.join("lib")).unwrap();
-    fs::write(folder.0.join("lib/rt.jar"), vouch_classes::archive::of_bytes(&entries)).unwrap();
+    fs::write(folder.0.join("lib/rt.jar"), vouch_classes::archive::from_bytes(&entries)).unwrap();
     folder
 }
 
 /// What an audit of a recording says, by the classes of a JDK.
-pub fn audited_by_jdk(bytes: Vec<u8>, jdk: &Folder) -> Result<AuditReport, String> {
+pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    Ok(audit.judge(&Places { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: false }, |_| {})?.report)
+    Ok(audit
+        .judge(&ClassPaths { classes: Vec::new(), jdk: Some(jdk.0.clone()), exact: false }, |_| {})?
+        .report)
 }
 
 /// An audit of a recording, by these classes.
-pub fn whole_audit(bytes: Vec<u8>, folder: &Folder) -> Result<Audited, String> {
+pub fn audit_full(bytes: Vec<u8>, folder: &ClassFolder) -> Result<Audited, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
-    audit.judge(&Places { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
+    audit.judge(&ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
 }
 
 /// What an audit of a recording says, by these classes.
-pub fn audited(bytes: Vec<u8>, folder: &Folder) -> Result<AuditReport, String> {
-    Ok(whole_audit(bytes, folder)?.report)
+pub fn audited(bytes: Vec<u8>, folder: &ClassFolder) -> Result<AuditReport, String> {
+    Ok(audit_full(bytes, folder)?.report)
 }
 
 /// The same of stacks behind events that tell of the run, by the classes that ran.
-pub fn audit_of(name: &str, told: Vec<Vec<u8>>, stacks: &[Shown]) -> AuditReport {
-    audited_by_jdk(recording_of(told, stacks, 0), &jdk(name)).unwrap()
+pub fn audit_after(name: &str, run_events: Vec<Vec<u8>>, stacks: &[TestStack]) -> AuditReport {
+    audit_with_jdk(recording_after(run_events, stacks, 0), &jdk(name)).unwrap()
 }
 
 /// The same of stacks, by the classes that ran.
-pub fn audit(name: &str, stacks: &[Shown]) -> AuditReport {
-    audit_of(name, Vec::new(), stacks)
+pub fn audit(name: &str, stacks: &[TestStack]) -> AuditReport {
+    audit_after(name, Vec::new(), stacks)
 }

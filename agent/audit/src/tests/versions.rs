@@ -4,12 +4,12 @@ use vouch_classes::testing::{INVOKESTATIC, Written, WrittenMethod};
 use vouch_recording::ByFate;
 
 use super::program::{
-    CLASSES, CLEAR, FIRST, Folder, GONE, MAIN, MAIN_THREAD, OPEN, OTHER_SUM, SECOND, SUM, Shown, UNDECLARED,
-    at, audit, audit_of, audited, jvm, recording, recording_of, redefined, shown,
+    CLASSES, CLEAR, ClassFolder, FIRST, GONE, MAIN, MAIN_THREAD, OPEN, OTHER_SUM, SECOND, SUM, TestStack,
+    UNDECLARED, at, audit, audit_after, audited, jvm, recording, recording_after, redefined, stack,
 };
 
-fn truth() -> Shown {
-    shown(MAIN_THREAD, 10, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
+fn truth() -> TestStack {
+    stack(MAIN_THREAD, 10, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
 /// `Shop`, as it was compiled at another time.
@@ -30,7 +30,7 @@ fn shop(line: u16, callee: &str) -> Vec<Written<'static>> {
 
 #[test]
 fn a_class_with_other_lines_is_another_version() {
-    let report = audited(recording(&[truth()], 0), &Folder::of("lines", &shop(31, "clear"))).unwrap();
+    let report = audited(recording(&[truth()], 0), &ClassFolder::new("lines", &shop(31, "clear"))).unwrap();
     assert_eq!(report.samples.fates, ByFate { plausible: 10, ..ByFate::default() });
     let [other] = &report.classes.other_version[..] else { panic!("{:?}", report.classes) };
     assert_eq!((&*other.class, other.edges), ("Shop", 10));
@@ -40,41 +40,43 @@ fn a_class_with_other_lines_is_another_version() {
 
 #[test]
 fn a_class_without_the_method_is_another_version() {
-    let report = audit("method", &[truth(), shown(MAIN_THREAD, 1, &[at(UNDECLARED, 0), at(MAIN, FIRST)])]);
+    let report = audit("method", &[truth(), stack(MAIN_THREAD, 1, &[at(UNDECLARED, 0), at(MAIN, FIRST)])]);
     let [other] = &report.classes.other_version[..] else { panic!("{:?}", report.classes) };
     assert_eq!((&*other.class, &*other.why), ("Cart", "it has no method undeclared()V"));
 }
 
 #[test]
-fn code_of_which_no_call_is_proven_refutes_nothing() {
+fn code_without_a_proven_call_refutes_nothing() {
     // All lines fit, and what it calls is another method: one that was renamed, or code that was
     // changed when it was loaded.
-    let report = audited(recording(&[truth()], 0), &Folder::of("renamed", &shop(30, "clear"))).unwrap();
+    let report = audited(recording(&[truth()], 0), &ClassFolder::new("renamed", &shop(30, "clear"))).unwrap();
     assert_eq!(report.samples.fates, ByFate { plausible: 10, ..ByFate::default() });
     assert_eq!(report.edges.unjudged["unconfirmed_version"], 1);
     assert!(report.refutations.is_empty());
 }
 
 #[test]
-fn whoever_says_that_classes_are_exact_is_held_to_it_where_nobody_changed_them() {
-    let folder = Folder::of("promised", &shop(30, "clear"));
-    let refuted = |folder: &Folder, told| {
+fn exact_is_trusted_unless_classes_were_changed() {
+    let folder = ClassFolder::new("promised", &shop(30, "clear"));
+    let refuted = |folder: &ClassFolder, run_events| {
         let mut audit = crate::Audit::default();
-        audit.read("test.jfr", std::io::Cursor::new(recording_of(told, &[truth()], 0)), |_| {}).unwrap();
-        let places = crate::Places { classes: vec![folder.0.clone()], jdk: None, exact: true };
-        audit.judge(&places, |_| {}).unwrap().report.samples.fates.refuted
+        audit
+            .read("test.jfr", std::io::Cursor::new(recording_after(run_events, &[truth()], 0)), |_| {})
+            .unwrap();
+        let paths = crate::ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: true };
+        audit.judge(&paths, |_| {}).unwrap().report.samples.fates.refuted
     };
     assert_eq!(refuted(&folder, Vec::new()), 10);
     assert_eq!(refuted(&folder, vec![redefined()]), 0);
     // Flight Recorder has added to classes of events, also of those that extend a program's own.
-    let event = |superclass, above| {
+    let event = |superclass, superclass_of_base| {
         let mut classes = shop(30, "clear");
-        classes.push(Written { name: "Base", superclass: above, methods: &[] });
+        classes.push(Written { name: "Base", superclass: superclass_of_base, methods: &[] });
         classes
             .iter_mut()
             .filter(|class| class.name == "Shop")
             .for_each(|class| class.superclass = superclass);
-        refuted(&Folder::of("event", &classes), Vec::new())
+        refuted(&ClassFolder::new("event", &classes), Vec::new())
     };
     assert_eq!(event("Base", "java/lang/Object"), 10);
     assert_eq!(
@@ -84,28 +86,28 @@ fn whoever_says_that_classes_are_exact_is_held_to_it_where_nobody_changed_them()
 }
 
 #[test]
-fn code_that_is_mostly_impossible_was_changed() {
+fn mostly_refuted_code_counts_as_changed() {
     // As where Flight Recorder adds to a constructor: what was there before is proven, and most
     // events are in what was added.
-    let added = |times| shown(MAIN_THREAD, times, &[(OPEN, 99, 31), at(MAIN, FIRST)]);
+    let added = |times| stack(MAIN_THREAD, times, &[(OPEN, 99, 31), at(MAIN, FIRST)]);
     let report = audit("added", &[truth(), added(30)]);
     assert_eq!(report.samples.fates.refuted, 0);
     assert_eq!(audit("astray", &[truth(), added(3)]).samples.fates.refuted, 3);
 }
 
 #[test]
-fn code_that_was_moved_by_a_redefinition_refutes_nothing() {
+fn redefined_code_refutes_nothing() {
     // The call of `Cart.clear` where something was put before it: now it is where that of
     // `Cart.sum` is in the file.
-    let moved = shown(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
-    let both = shown(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
+    let moved = stack(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
+    let both = stack(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let stacks = [truth(), both, moved];
     assert_eq!(audit("unmoved", &stacks).samples.fates.refuted, 2);
-    assert_eq!(audit_of("moved", vec![redefined()], &stacks).samples.fates.refuted, 0);
+    assert_eq!(audit_after("moved", vec![redefined()], &stacks).samples.fates.refuted, 0);
 }
 
 #[test]
-fn of_two_loaders_classes_of_one_name_are_two() {
+fn classes_of_one_name_from_two_loaders_are_kept_apart() {
     let plugin = |calls| Written { methods: calls, ..CLASSES[4] };
     let other = plugin(&[WrittenMethod {
         name: "sum",
@@ -114,25 +116,25 @@ fn of_two_loaders_classes_of_one_name_are_two() {
         line: 40,
         calls: &[(INVOKESTATIC, ["Shop", "open", "()V"])],
     }]);
-    let (app, plug_in) = (Folder::of("app", &CLASSES), Folder::of("plug-in", &[other]));
+    let (app, plug_in) = (ClassFolder::new("app", &CLASSES), ClassFolder::new("plug-in", &[other]));
     let frames = |sum, callee| [at(callee, FIRST), (sum, FIRST, 40), at(OPEN, FIRST), at(MAIN, FIRST)];
     let stacks =
-        [shown(MAIN_THREAD, 9, &frames(SUM, CLEAR)), shown(MAIN_THREAD, 3, &frames(OTHER_SUM, OPEN))];
+        [stack(MAIN_THREAD, 9, &frames(SUM, CLEAR)), stack(MAIN_THREAD, 3, &frames(OTHER_SUM, OPEN))];
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&stacks, 0)), |_| {}).unwrap();
     let classes = vec![app.0.clone(), plug_in.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
+    let report = audit.judge(&crate::ClassPaths { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.refuted, 0, "{:?}", report.refutations);
 }
 
 #[test]
-fn a_program_may_have_had_other_classes_where_a_call_is_always_another_one() {
+fn a_call_that_is_never_proven_may_come_from_another_version() {
     // An older jar, in which two calls stand the other way round; or a call that an agent has
     // redirected.
-    let other = shown(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
-    let elsewhere = shown(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
+    let other = stack(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
+    let elsewhere = stack(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let by_folder =
-        |stacks: &[Shown]| audited(recording(stacks, 0), &Folder::of("always", &CLASSES)).unwrap();
+        |stacks: &[TestStack]| audited(recording(stacks, 0), &ClassFolder::new("always", &CLASSES)).unwrap();
     assert_eq!(by_folder(&[elsewhere.clone(), other.clone()]).edges.unjudged["unconfirmed_version"], 1);
     assert_eq!(
         by_folder(&[truth(), elsewhere.clone(), other.clone()]).samples.fates.refuted,
@@ -140,19 +142,19 @@ fn a_program_may_have_had_other_classes_where_a_call_is_always_another_one() {
         "right at other times"
     );
     assert_eq!(audit("certain", &[elsewhere, other]).samples.fates.refuted, 2, "a JDK's own class");
-    let inside = shown(MAIN_THREAD, 1, &[(SUM, FIRST, 40), (OPEN, FIRST + 1, 30), at(MAIN, FIRST)]);
+    let inside = stack(MAIN_THREAD, 1, &[(SUM, FIRST, 40), (OPEN, FIRST + 1, 30), at(MAIN, FIRST)]);
     assert_eq!(by_folder(&[truth(), inside]).samples.fates.refuted, 0);
 }
 
 #[test]
-fn recordings_of_two_runs_are_not_one() {
-    let read = |told: &[&str]| {
+fn recordings_of_two_runs_are_refused() {
+    let read = |run_events: &[&str]| {
         let mut audit = crate::Audit::default();
-        for (name, version) in ["a.jfr", "b.jfr"].into_iter().zip(told) {
-            let bytes = recording_of(vec![jvm(version)], &[truth()], i64::from(*version == "17"));
+        for (name, version) in ["a.jfr", "b.jfr"].into_iter().zip(run_events) {
+            let bytes = recording_after(vec![jvm(version)], &[truth()], i64::from(*version == "17"));
             audit.read(name, std::io::Cursor::new(bytes), |_| {}).unwrap();
         }
-        audit.judge(&crate::Places::default(), |_| {})
+        audit.judge(&crate::ClassPaths::default(), |_| {})
     };
     assert!(read(&["17", "25.0.3"]).unwrap_err().contains("of 2 runs"));
     let twice = read(&["17", "17"]).unwrap().report;
@@ -161,9 +163,9 @@ fn recordings_of_two_runs_are_not_one() {
 }
 
 #[test]
-fn a_class_that_is_not_there_is_named() {
-    let gone = shown(MAIN_THREAD, 4, &[at(CLEAR, FIRST), at(GONE, 3), at(OPEN, FIRST), at(MAIN, FIRST)]);
-    let report = audited(recording(&[truth(), gone], 0), &Folder::of("gone", &CLASSES)).unwrap();
+fn a_missing_class_is_named() {
+    let gone = stack(MAIN_THREAD, 4, &[at(CLEAR, FIRST), at(GONE, 3), at(OPEN, FIRST), at(MAIN, FIRST)]);
+    let report = audited(recording(&[truth(), gone], 0), &ClassFolder::new("gone", &CLASSES)).unwrap();
     let [missing] = &report.classes.not_found[..] else { panic!("{:?}", report.classes) };
     assert_eq!((&*missing.class, missing.edges), ("Gone", 4));
     assert_eq!(
@@ -177,12 +179,12 @@ fn a_class_that_is_not_there_is_named() {
 }
 
 #[test]
-fn of_two_copies_the_one_that_fits_is_taken() {
-    let other = Folder::of("first", &shop(31, "clear"));
-    let right = Folder::of("second", &CLASSES);
+fn the_copy_that_fits_is_chosen() {
+    let other = ClassFolder::new("first", &shop(31, "clear"));
+    let right = ClassFolder::new("second", &CLASSES);
     let mut audit = crate::Audit::default();
     audit.read("test.jfr", std::io::Cursor::new(recording(&[truth()], 0)), |_| {}).unwrap();
     let classes = vec![other.0.clone(), right.0.clone()];
-    let report = audit.judge(&crate::Places { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
+    let report = audit.judge(&crate::ClassPaths { classes, jdk: None, exact: false }, |_| {}).unwrap().report;
     assert_eq!(report.samples.fates.proven, 10, "{:?}", report.classes);
 }

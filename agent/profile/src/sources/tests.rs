@@ -147,7 +147,7 @@ fn the_archive_of_the_loaded_jar_has_priority() {
     for (version, text) in [("1.0", BAR), ("2.0", other.as_str())] {
         scratch.file(
             &format!("repo/bar-{version}-sources.jar"),
-            vouch_classes::archive::of(&[("com/foo/Bar.java", text)]),
+            vouch_classes::archive::from_texts(&[("com/foo/Bar.java", text)]),
         );
     }
     let text = |jar| text_of(("com/foo/Bar.java", jar, &[4], 1), &[&scratch.0]);
@@ -164,7 +164,7 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
     let scratch = Scratch::new("version");
     let names: Vec<String> = (0..8).map(|at| format!("com/foo/F{at}.java")).collect();
     let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), BAR)).collect();
-    scratch.file("foo-1-sources.jar", vouch_classes::archive::of(&texts));
+    scratch.file("foo-1-sources.jar", vouch_classes::archive::from_texts(&texts));
     // In one file code ran in a line that is empty in this text.
     let lines = |at: usize| if at == 3 { &[2_u32][..] } else { &[4] };
     let files: Vec<File<'_>> =
@@ -187,8 +187,10 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
 fn sources_of_another_jdk_are_rejected() {
     let scratch = Scratch::new("jdk");
     let string = "package java.lang;\nclass String { }\n";
-    scratch
-        .file("jdk/lib/src.zip", vouch_classes::archive::of(&[("java.base/java/lang/String.java", string)]));
+    scratch.file(
+        "jdk/lib/src.zip",
+        vouch_classes::archive::from_texts(&[("java.base/java/lang/String.java", string)]),
+    );
     let text = |version: &str| {
         scratch.file("jdk/release", format!("JAVA_VERSION=\"{version}\"\n"));
         text_of(("java/lang/String.java", "java.base", &[2], 1), &[&scratch.0.join("jdk")])
@@ -226,7 +228,7 @@ fn the_hottest_files_come_first_if_the_limit_is_small() {
 #[test]
 fn unreadable_files_are_reported_and_the_search_continues() {
     let scratch = Scratch::new("damage");
-    let whole = vouch_classes::archive::of(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
+    let whole = vouch_classes::archive::from_texts(&[("com/foo/Bar.java", BAR), ("com/foo/Other.java", BAR)]);
     scratch.file("a-sources.jar", &whole[..whole.len() / 2]);
     scratch.file("b-sources.jar", "no archive at all");
     scratch.file("good/com/foo/Bar.java", BAR);
