@@ -18,7 +18,7 @@ use crate::pseudo_frames::{PseudoFrame, classify};
 use crate::run_info::RunInfo;
 use crate::stack_builder::{BuiltStack, StackBuilder};
 
-/// Event kinds from whose stacks Flight Recorder removes some methods, from JDK 22 on
+/// Event kinds with filtered stacks: Flight Recorder removes some methods from them, from JDK 22 on
 /// (`jdk.jfr.events.StackFilter`). The recording does not say so.
 const FILTERED_KINDS: [&str; 11] = [
     "jdk.FileForce",

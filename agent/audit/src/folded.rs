@@ -1,19 +1,19 @@
-//! Folded stacks: a line for each, `root;caller;leaf 42`, as flame-graph tools read them.
+//! Reads folded stacks, one a line, as in `root;caller;leaf 42`. Flame-graph tools use them.
 //!
-//! It must never keep a line, or read one without an end.
+//! It must never keep a line in memory, or read an endless one.
 
 use std::io::{BufRead, Read as _};
 
 use crate::names_reader::{NamedFrame, NamesReader};
 
-/// A longer line is none.
+/// A longer line is malformed.
 const MAX_LINE_BYTES: u64 = 64 << 20;
-/// Some editors begin a file with it.
+/// The byte order mark with which some editors begin a file.
 const BOM: char = '\u{feff}';
 
 impl NamesReader<'_> {
-    /// Takes in all lines; how many of them are none is given. `read` is told how many bytes were.
-    /// An error is one of the disk's.
+    /// Reads all lines, and returns how many were malformed. `read` receives the number of bytes so
+    /// far. An error means that the disk could not be read.
     pub fn folded(&mut self, mut lines: impl BufRead, mut read: impl FnMut(u64)) -> std::io::Result<u64> {
         let (mut line, mut malformed, mut done) = (Vec::new(), 0, 0);
         let mut frames = Vec::new();
@@ -26,7 +26,7 @@ impl NamesReader<'_> {
             let is_first = done == 0;
             done += length as u64;
             if length as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
-                // Its end is no line of its own.
+                // The rest of a malformed line is not a line.
                 done += skip_line(&mut lines)?;
                 malformed += 1;
                 continue;
@@ -58,7 +58,7 @@ impl NamesReader<'_> {
     }
 }
 
-/// Passes over all up to the end of a line.
+/// Skips to the end of a line, and returns the number of bytes.
 fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     let mut passed = 0;
     loop {
@@ -73,7 +73,7 @@ fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     }
 }
 
-/// async-profiler tells threads apart where it is asked to: `[main tid=123]`.
+/// The thread in async-profiler's first frame, which it writes if asked: `[main tid=123]`.
 fn thread_of(frame: &str) -> Option<(&str, u64)> {
     let (name, tid) = frame.strip_prefix('[')?.strip_suffix(']')?.rsplit_once(" tid=")?;
     Some((name, tid.parse().ok()?))

@@ -1,7 +1,7 @@
-//! What a class that the JVM or a library made may call, by the rule by which it was made.
+//! Judges calls by generated classes, using the rule by which the class was generated.
 //!
-//! It must never say more than the rule does: what a class is called tells what it may be, and not
-//! what it does.
+//! It must never conclude more than the rule allows. A name shows what a class may be, not what it
+//! does.
 
 use vouch_verify::proof::{
     Body, Explanation, Method, Refutation, Relation, Verdict, verdict_through_reference,
@@ -11,11 +11,11 @@ use crate::generated_class::{INVOKE, LAMBDA, Rule};
 use crate::unjudged::{Judged, Unjudged};
 use crate::versions::Versions;
 
-/// What a proxy calls, of whatever class its handler is.
+/// The method that a proxy calls on its handler, whatever the handler's class.
 const PROXY_HANDLER: (&str, &str) =
     ("invoke", "(Ljava/lang/Object;Ljava/lang/reflect/Method;[Ljava/lang/Object;)Ljava/lang/Object;");
 
-/// Whether a method of such a class can have called another one.
+/// Judges whether a method of a generated class can have called another method.
 pub fn edge(
     rule: Rule,
     caller: &Method,
@@ -24,8 +24,8 @@ pub fn edge(
     relation: &mut impl FnMut(&mut Versions, &str) -> Relation,
 ) -> Judged {
     match rule {
-        // What it ends in may be anything: that is known by its shape alone, which no recording
-        // has.
+        // A method handle may end in any method. Only its shape would show which, and no recording
+        // has that.
         Rule::MethodHandleForm if callee.class.name.starts_with(INVOKE) => {
             Ok(Verdict::Explained(Explanation::MethodHandle))
         }
@@ -37,7 +37,7 @@ pub fn edge(
     }
 }
 
-/// None: the class that the lambda stands in does not say.
+/// Judges a call by a lambda; `None` if the class around it does not name the target.
 fn lambda(
     caller: &Method,
     callee: &Method,
@@ -66,7 +66,7 @@ fn lambda(
     Some(Ok(best))
 }
 
-/// A number that is an object on one side of a lambda, and none on the other.
+/// True for conversions between a number and its object, which a lambda adds.
 fn is_boxing(callee: &Method) -> bool {
     const BOXES: [&str; 8] = ["Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double"];
     let boxed = callee.class.name.strip_prefix("java/lang/");

@@ -1,28 +1,29 @@
-//! Classes that no file has, since the JVM or a library made them: by which rule that is known.
+//! Recognises classes that no file contains, because the JVM or a library generates them.
 
-/// How a class was made.
+/// The rule by which a class was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// The code of a method handle.
+    /// The JVM's code for a method handle.
     MethodHandleForm,
-    /// Of a lambda, or a reference to a method: the class that it stands in says what it calls.
+    /// The class of a lambda or method reference. The class around it names the method that it
+    /// calls.
     Lambda,
-    /// Another one without a name of its own.
+    /// Another hidden class.
     HiddenClass,
-    /// `Method.invoke`, after some calls.
+    /// The accessor that `Method.invoke` uses after several calls.
     ReflectionAccessor,
-    /// What Flight Recorder makes for its own events.
+    /// A class that Flight Recorder generates for its events.
     FlightRecorder,
-    /// `java.lang.reflect.Proxy`'s: it calls its handler.
+    /// A class of `java.lang.reflect.Proxy`, which calls its handler.
     Proxy,
-    /// It has a library's mark in its name.
+    /// A library's marker in the name shows that the library generated it.
     MadeByLibrary,
 }
 
 pub const INVOKE: &str = "java/lang/invoke/";
 pub const LAMBDA: &str = "$$Lambda";
-/// What libraries put into the names of classes that they make: Spring's, Guice's, Hibernate's,
-/// Mockito's, Byte Buddy's.
+/// Parts of names that libraries give to generated classes: Spring, Guice, Hibernate, Mockito, Byte
+/// Buddy.
 const LIBRARY_MARKERS: [&str; 8] = [
     "$$EnhancerBy",
     "$$FastClassBy",
@@ -35,7 +36,7 @@ const LIBRARY_MARKERS: [&str; 8] = [
 ];
 
 impl Rule {
-    /// That of a class without a name of its own.
+    /// The rule of a hidden class.
     pub fn from_hidden(class: &str) -> Self {
         match class {
             _ if class.starts_with(INVOKE) && !class.contains(LAMBDA) => Self::MethodHandleForm,
@@ -44,7 +45,7 @@ impl Rule {
         }
     }
 
-    /// That of a class that was looked for, and not found.
+    /// The rule of a class that was not found, if its name shows one.
     pub fn from_missing(class: &str) -> Option<Self> {
         let (package, last) = class.rsplit_once('/').unwrap_or(("", class));
         let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -60,7 +61,7 @@ impl Rule {
         }
     }
 
-    /// Its name in the report.
+    /// The rule's name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::MethodHandleForm => "method_handle_form",

@@ -85,7 +85,7 @@ pub struct CodeLocation {
 pub struct Node {
     pub caller: Option<NodeId>,
     pub location: LocationId,
-    /// True if the event's kind is one whose stacks the recorder filters.
+    /// True if the recorder filters stacks of this event's kind.
     pub filtered: bool,
     /// True if frames are missing between this one and its caller, because the recording does not
     /// name their methods.
@@ -247,7 +247,7 @@ impl RecordingIndex {
         })
     }
 
-    /// The number of events whose stack goes through each node.
+    /// The number of events with a stack through each node.
     pub fn weights(&self) -> Vec<u64> {
         let mut weights = vec![0; self.nodes.len()];
         for ((_, _, stack), count) in &self.counts {

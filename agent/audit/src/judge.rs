@@ -1,7 +1,7 @@
-//! Every edge and leaf of a recording, held to the bytecode by `vouch_verify::proof`.
+//! Judges every edge and leaf of a recording by the bytecode, with `vouch_verify::proof`.
 //!
-//! It must never refute by a class that it does not know to have run: what cannot be judged is said
-//! to be so, and why.
+//! It must never refute by a class that may not have run. What cannot be judged is reported with a
+//! reason.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -21,12 +21,12 @@ use crate::run_info::Changes;
 use crate::unjudged::{Judged, Unjudged};
 use crate::versions::{MAX_SUPERCLASSES, Version, Versions};
 
-/// All edges, with what is to be said of them.
+/// The verdicts on all edges and leaves.
 #[derive(Debug)]
 pub struct Judge<'a> {
     library: &'a Library,
     pub versions: Versions,
-    /// As proof has them, by number.
+    /// The methods as proof needs them, by row.
     methods: Vec<Method>,
     trusted: TrustedCode,
     edges: HashMap<Edge, Judged>,
@@ -34,7 +34,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Asks proof about all edges that the recording has.
+    /// Judges all edges of the recording.
     pub fn new(index: &RecordingIndex, library: &'a Library, versions: Versions, changes: Changes) -> Self {
         let methods = methods(index, &versions);
         let mut judge = Self {
@@ -58,7 +58,7 @@ impl<'a> Judge<'a> {
             let known = self.edges.get(&(caller, callee)).copied();
             let judged = known.unwrap_or_else(|| self.judge_edge(index, index.location(caller), callee));
             self.edges.insert((caller, callee), judged);
-            // A line is no place: of another version there may be more in it.
+            // A line does not identify an instruction: another version may have more calls in it.
             if judged == Ok(Verdict::Proven) && index.frame_detail == FrameDetail::Bytecode {
                 self.trusted.proven.insert(index.location(caller).frame());
             }
@@ -90,22 +90,22 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// As proof has it.
+    /// A method as proof needs it.
     pub fn method(&self, method: MethodId) -> &Method {
         &self.methods[method.row()]
     }
 
-    /// True if a refutation of this caller counts.
+    /// True if a refutation of this caller can be trusted.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         self.trusted.counts(caller, kind)
     }
 
-    /// True if the code that it is held to is that which ran.
+    /// True if the method's code in the library is the code that ran.
     pub fn is_loaded_code(&self, method: MethodId) -> bool {
         self.trusted.loaded.contains(&method)
     }
 
-    /// Whether the method of this node can have been called by that of the node above.
+    /// The edge from a node's caller to the node, with its verdict; `None` for a root.
     pub fn edge(&self, index: &RecordingIndex, node: Node) -> Option<(Edge, Judged)> {
         let (caller, callee) = (index.node(node.caller?).location, index.location(node.location).method);
         if node.gap {
@@ -119,8 +119,7 @@ impl<'a> Judge<'a> {
         Some(((caller, callee), judged))
     }
 
-    /// Whether a method can have been called from a place, which need not be one of the
-    /// recording's.
+    /// Judges whether a location can have called a method. Neither need be in the recording.
     pub fn judge_edge(&mut self, index: &RecordingIndex, location: CodeLocation, callee: MethodId) -> Judged {
         let version = self.version(index, location.method);
         let Self { library, versions, methods, .. } = self;
@@ -140,8 +139,8 @@ impl<'a> Judge<'a> {
             Ok(Verdict::Refuted(_)) if index.hides_lambda_frames() && is_interface_call(method, location) => {
                 Err(Unjudged::Hidden)
             }
-            // Flight Recorder adds calls of its own to some of the JDK's methods, and names do not
-            // tell that it was there.
+            // Flight Recorder adds calls to some of the JDK's methods, and a file of names does not
+            // say whether it ran.
             Ok(Verdict::Refuted(_))
                 if index.frame_detail != FrameDetail::Bytecode && callee.in_package("jdk/jfr") =>
             {
@@ -151,7 +150,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether a method can be there at all.
+    /// Judges whether a leaf can be at its location.
     pub fn leaf(&mut self, index: &RecordingIndex, leaf: LocationId) -> Judged {
         if let Some(known) = self.leaves.get(&leaf) {
             return *known;
@@ -167,7 +166,7 @@ impl<'a> Judge<'a> {
             .map(|()| vouch_verify::proof::leaf(self.method(location.method), location.bci))
     }
 
-    /// A verdict by code of which nothing says that it is the very code that ran is no refutation.
+    /// Keeps a refutation only if the code is known to be the code that ran.
     fn only_if_trusted(&self, index: &RecordingIndex, location: LocationId, judged: Judged) -> Judged {
         match judged {
             Ok(Verdict::Refuted(kind)) if !self.trusted.counts(index.location(location).frame(), kind) => {
@@ -177,7 +176,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Why there is no class for a method to be held to.
+    /// Checks that the method's class was found; otherwise returns why not.
     fn version(&self, index: &RecordingIndex, method: MethodId) -> Result<(), Unjudged> {
         match self.versions.get(index.method(method)) {
             Version::Loaded(_) => Ok(()),
@@ -187,8 +186,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The methods, which of them refute, and how the class of one of them stands to one that is
-    /// named.
+    /// Splits the judge into methods, trusted code, and a function that relates a callee's class to
+    /// a named class.
     pub fn split(&mut self) -> (&[Method], &TrustedCode, impl FnMut(&str, Option<&Method>) -> Relation) {
         let Self { library, versions, methods, trusted, .. } = self;
         let relation = |named: &str, callee: Option<&Method>| {
@@ -197,29 +196,28 @@ impl<'a> Judge<'a> {
         (methods, trusted, relation)
     }
 
-    /// True if a class is a `java.lang.Thread`, as far as that can be told.
+    /// True if a class extends `java.lang.Thread`; `None` if that is unknown.
     pub fn is_thread(&mut self, class: &str) -> Option<bool> {
         let thread = ancestry(&mut self.versions, self.library, class, "java/lang/Thread", None)?;
         Some(matches!(thread, Ancestry::Ancestor))
     }
 }
 
-/// By which code a refutation counts.
+/// The code that can refute a stack.
 #[derive(Debug, Default)]
 pub struct TrustedCode {
-    /// The methods whose code is that which ran.
+    /// The methods that have the code that ran in the library.
     loaded: HashSet<MethodId>,
-    /// Those of them whose classes are known to be the ones that were loaded, and as they were
-    /// loaded.
+    /// Those with a class that is known to be the loaded one, unchanged since loading.
     certain: HashSet<MethodId>,
-    /// The places of which a call is proven.
+    /// The locations with a proven call.
     proven: HashSet<ResolvedFrame>,
 }
 
 impl TrustedCode {
-    /// A class of the JDK's that ran is that. Of any other there may be another version, or
-    /// somebody may have changed it: then a call is another one wherever it is seen, and what a
-    /// walker has got wrong is right at other times.
+    /// True if a refutation of this caller counts. A JDK class that ran is certain. Any other class
+    /// may be another version, or changed. In that case a call differs wherever it is seen, while a
+    /// walker's mistake is right at other times.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         let Some(method) = MethodId::from_meaning(caller.method()) else { return false };
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);
@@ -227,18 +225,18 @@ impl TrustedCode {
     }
 }
 
-/// Where a lambda may be called, or what a method is referred to by.
+/// True if the location calls an interface, so a lambda may be between caller and callee.
 fn is_interface_call(method: &Method, location: CodeLocation) -> bool {
     method.instruction(location.bci).is_some_and(|instruction| instruction.opcode == INVOKEINTERFACE)
 }
 
-/// A place, and the method that was called there.
+/// A call site and the method that was called there.
 pub type Edge = (LocationId, MethodId);
 
-/// What a leaf says for its method's code: nothing.
+/// The verdict of a leaf, which says nothing about its method's code.
 const NEUTRAL: Verdict = Verdict::Explained(Explanation::Unread);
 
-/// Whether a method's code is that which ran, as the whole recording says.
+/// Evidence from the whole recording on whether a method's code is the code that ran.
 #[derive(Debug, Clone, Default)]
 struct CodeEvidence {
     proven: bool,
@@ -256,17 +254,18 @@ impl CodeEvidence {
         }
     }
 
-    /// No other code would have just that call at just that place; and where most of what is seen
-    /// of a method cannot be, somebody has added to it: Flight Recorder itself does, and agents do.
+    /// True if the code is the code that ran. A proven call shows that, since other code would not
+    /// have that call at that bci. If most events of a method are refuted, code was added to it, as
+    /// Flight Recorder and agents do.
     fn is_loaded_code(&self, native: bool) -> bool {
         let is_rarely_refuted = self.refuted.saturating_mul(2) < self.events;
-        // To a native method nobody adds, and no call of it is ever proven: one that may be is as
-        // much.
+        // A native method has no bytecode to change, and none of its calls is ever proven. An
+        // explained call is enough.
         if native { self.proven || is_rarely_refuted } else { self.proven && is_rarely_refuted }
     }
 }
 
-/// The methods of a recording, with the code that they are held to.
+/// The methods of a recording, with their code in the library.
 fn methods(index: &RecordingIndex, versions: &Versions) -> Vec<Method> {
     let mut unread: HashMap<Rc<str>, Arc<Class>> = HashMap::new();
     let methods = index.methods.iter().map(|method| {
@@ -291,8 +290,8 @@ fn methods(index: &RecordingIndex, versions: &Versions) -> Vec<Method> {
     methods.collect()
 }
 
-/// How the callee's class stands to the class of a name. Loaders are not known: one name is taken
-/// for one class.
+/// The relation of a callee's class to a named class. Loaders are unknown, so one name means one
+/// class.
 fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Method) -> Relation {
     let named = if named.starts_with('[') { "java/lang/Object" } else { without_hidden_part(named) };
     let callee_class = &*callee.class.name;
@@ -318,12 +317,11 @@ fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Me
 enum Ancestry {
     Ancestor,
     NotAncestor,
-    /// It is, and a class before it has the method itself.
+    /// It is an ancestor, and a class in between declares the method itself.
     Shadowed,
 }
 
-/// Whether a class stands above another, and no class before it has such a method; None if not all
-/// of them are known.
+/// Looks for a class among the superclasses of another. `None` means that a superclass is unknown.
 fn ancestry(
     versions: &mut Versions,
     library: &Library,
@@ -352,7 +350,8 @@ mod tests {
 
     const REFUTED: Judged = Ok(Verdict::Refuted(Refutation::OtherCallee));
 
-    /// Whether the code of a method is that which ran, by so many events of each kind.
+    /// True if a method counts as the code that ran after these verdicts, each with its number of
+    /// events.
     fn is_loaded_code(native: bool, events: &[(Judged, u64)]) -> bool {
         let mut code = CodeEvidence::default();
         for (judged, count) in events {

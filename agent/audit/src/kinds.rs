@@ -1,32 +1,33 @@
-//! The kinds of events that are samples, by the clocks that they are taken by.
+//! The event kinds that are samples, and their clocks.
 
 pub const EXECUTION: &str = "jdk.ExecutionSample";
-/// Of threads in native code: it complements the one above, which is of those in Java.
+/// Samples of threads in native code. They complement `EXECUTION`, which has threads in Java.
 const NATIVE: &str = "jdk.NativeMethodSample";
 pub const CPU_TIME: &str = "jdk.CPUTimeSample";
-/// A thread that waits has these, too.
+/// Wall-clock samples, which waiting threads have, too.
 pub const WALL: &str = "profiler.WallClockSample";
 const OTHER_WALL: &str = "datadog.MethodSample";
 const OTHER_CPU_TIME: &str = "datadog.ExecutionSample";
 
-/// Each of their events was to have a stack. All others have one if their thread had one to show.
+/// Each event of these kinds should have a stack. Other events have one if their thread had one.
 const SAMPLES: [&str; 6] = [EXECUTION, CPU_TIME, NATIVE, WALL, OTHER_WALL, OTHER_CPU_TIME];
 
-/// True where a sample tells nothing of CPU time.
+/// True if samples of this kind are by the wall clock, and so do not measure CPU time.
 pub fn is_wall(kind: &str) -> bool {
     kind == WALL || kind == OTHER_WALL
 }
 
-/// True where it is taken for CPU time, whoever recorded it.
+/// True if samples of this kind are by CPU time, whichever profiler recorded them.
 pub fn is_cpu_time(kind: &str) -> bool {
     kind == CPU_TIME || kind == OTHER_CPU_TIME
 }
 
+/// True if events of this kind are samples.
 pub fn is_sample(kind: &str) -> bool {
     SAMPLES.contains(&kind)
 }
 
-/// The clock of a kind of samples, by the name of a kind.
+/// The kind that stands for the clock of a kind of samples.
 pub fn clock(kind: &str) -> &str {
     if kind == NATIVE { EXECUTION } else { kind }
 }

@@ -131,8 +131,8 @@ impl Audit {
         read
     }
 
-    /// Adds a file whose frames have only a name and perhaps a line. The caller fills the returned
-    /// reader.
+    /// Adds a file that has only a name, and perhaps a line, for each frame. The caller fills the
+    /// returned reader.
     pub fn names_file(&mut self, name: &str, info: NamesFileInfo<'_>) -> NamesReader<'_> {
         self.files.push(name.to_owned());
         self.readable += 1;

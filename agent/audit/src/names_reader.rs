@@ -1,8 +1,8 @@
-//! Stacks of names: of a frame such a file says its method, without what it takes, and its line
-//! perhaps.
+//! Reads stacks that have only a method's name for each frame, without its descriptor, and perhaps
+//! a line.
 //!
-//! They are taken in as a recording's are, but for descriptors and bcis; `readings` finds out what
-//! they may mean. It must never take what is no method for one.
+//! The stacks go into the same index as a recording's, but without descriptors and bcis.
+//! `overloads` finds out what they may mean. It must never take something else for a method.
 
 mod frame_text;
 
@@ -19,12 +19,12 @@ use crate::stack_builder::{BuiltStack, StackBuilder};
 
 use frame_text::Frame;
 
-/// Of a deeper stack the outer frames are left out.
+/// Frames beyond this depth are left out at the root.
 pub(crate) const MAX_DEPTH: usize = 100_000;
-/// Where threads are not told apart.
+/// The thread name of a file that does not separate threads.
 const ALL_THREADS: &str = "[threads not separated]";
 
-/// A frame, as the file has it.
+/// A frame of a file, classified once for each text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedFrame(FrameKind);
 
@@ -33,26 +33,26 @@ enum FrameKind {
     Java(LocationId),
     Failed(ReasonId),
     Pseudo(PseudoFrame),
-    /// Outer frames are lacking.
+    /// Outer frames are missing.
     LeftOut,
-    /// A remark: it stands for no frame.
+    /// A remark of the profile, which is not a frame.
     Remark,
 }
 
-/// Takes in the stacks of a file.
+/// Adds the stacks of a file of names to the index.
 #[derive(Debug)]
 pub struct NamesReader<'a> {
     index: &'a mut RecordingIndex,
     kind: KindId,
-    /// By line and text.
+    /// The frames that were classified, by line and text.
     known: HashMap<u16, HashMap<Box<str>, NamedFrame>>,
 }
 
 impl<'a> NamesReader<'a> {
-    /// `hidden`: it is known that frames of classes without a name of their own are shown.
+    /// Creates a reader. `hidden` means that frames of hidden classes are known to be shown.
     pub(crate) fn new(index: &'a mut RecordingIndex, kind: &str, hidden: bool) -> Self {
         let kind = index.kind_id(kind, kind, true);
-        // The least that is said of any: a line will show.
+        // Names are the least detail; a frame with a line raises it.
         if index.frame_detail == FrameDetail::Bytecode {
             index.frame_detail = FrameDetail::Names;
         }
@@ -60,14 +60,14 @@ impl<'a> NamesReader<'a> {
         Self { index, kind, known: HashMap::new() }
     }
 
-    /// A thread, and the kernel's number of it; 0: those of that name may be several.
+    /// The id of a thread. With a `tid` of 0 the name may stand for several threads.
     pub fn thread(&mut self, name: &str, tid: u64) -> ThreadId {
         let name = self.index.intern(if name.is_empty() { ALL_THREADS } else { name });
         let (row, _) = self.index.threads.insert_full(Thread { name, tid, number: tid });
         ThreadId::from_row(row)
     }
 
-    /// A frame by what it is called there, with its line or 0.
+    /// The frame for a text and a line, where 0 means no line.
     pub fn frame(&mut self, text: &str, line: u32) -> NamedFrame {
         let line = u16::try_from(line).unwrap_or(0);
         if let Some(known) = self.known.get(&line).and_then(|known| known.get(text)) {
@@ -112,7 +112,7 @@ impl<'a> NamesReader<'a> {
         LocationId::from_row(location)
     }
 
-    /// A stack from its root to its leaf, and how often it was there.
+    /// Adds a stack, root first, that was seen `count` times.
     pub fn stack(&mut self, thread: ThreadId, frames: &[NamedFrame], count: u64) {
         let mut builder = StackBuilder::default();
         let first = frames.len().saturating_sub(MAX_DEPTH);
@@ -135,7 +135,7 @@ impl<'a> NamesReader<'a> {
                 FrameKind::Remark => {}
             }
         }
-        // Native frames alone: whether they are a Java thread's is not said.
+        // The file does not say whether native frames alone belong to a Java thread.
         let stack = match builder.finish(self.index, frames.is_empty(), cut) {
             Some(BuiltStack { leaf: None, end: StackEnd::Complete }) | None => {
                 Stack { leaf: None, end: StackEnd::Outside }

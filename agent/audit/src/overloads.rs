@@ -1,7 +1,7 @@
-//! What names may mean: of all methods of a name, and of all calls in a line, those that make the
-//! best of each stack.
+//! Finds the methods that names may mean. Of all overloads, and of all calls in a line, it chooses
+//! those that make the best of each stack.
 //!
-//! It must never have a stack refuted that some reading of its names allows.
+//! It must never refute a stack that some combination of overloads allows.
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -17,26 +17,26 @@ use crate::run_info::Changes;
 use crate::unjudged::Judged;
 use crate::versions::{Version, Versions};
 
-/// Of more methods of one name nobody knows which is meant.
+/// A name with more methods than this is not resolved.
 const MAX_CANDIDATES: usize = 64;
 
-/// One method that a name may mean, and where in it a frame may stand.
+/// A method that a name may mean, with the bcis that its frame may have.
 #[derive(Debug, Clone)]
 struct Candidate {
     method: MethodId,
-    /// Places that differ in what they call, those of calls first.
+    /// Bcis that differ in what they call, calls first.
     bcis: Rc<[Bci]>,
 }
 
-/// What a call comes to at best, and from where.
+/// The lowest cost of a call, and the bci that has it.
 #[derive(Debug, Clone, Copy)]
 struct BestCall {
     cost: u64,
     bci: Option<Bci>,
 }
 
-/// What a call costs: no number of those that can be explained, or not be judged, is dearer than
-/// one that cannot be.
+/// The cost of a verdict. Any number of explained or unjudged calls costs less than one refuted
+/// call.
 fn cost(judged: Judged) -> u64 {
     match judged {
         Ok(Verdict::Proven) => 0,
@@ -48,7 +48,8 @@ fn cost(judged: Judged) -> u64 {
 
 const REFUTED_COST: u64 = 1 << 32;
 
-/// The recording with methods and places in the place of names, and the classes that they are of.
+/// Resolves the names of a recording to methods and bcis, and returns the new index with its
+/// classes.
 pub fn resolve(
     mut names: RecordingIndex,
     library: &Library,
@@ -69,7 +70,7 @@ pub fn resolve(
     (resolved, resolver.judge.versions)
 }
 
-/// All readings of each of the recording's places.
+/// The candidates for each location of the recording.
 struct Candidates(Vec<Vec<Candidate>>);
 
 impl Candidates {
@@ -98,14 +99,14 @@ impl Candidates {
         all
     }
 
-    /// A method of a class that nobody has is what its callers call by that name.
+    /// Adds candidates for methods of missing classes, with the descriptors that their callers use.
     fn add_from_callers<'f>(
         &mut self,
         names: &RecordingIndex,
         files: impl Fn(MethodId) -> Option<&'f ClassFile>,
         resolved: &mut RecordingIndex,
     ) {
-        // Each caller is gone through once, whatever it is said to call.
+        // The instructions of each caller are read once, whatever it may call.
         let mut callees: HashMap<LocationId, HashMap<&str, HashSet<MethodId>>> = HashMap::new();
         for node in names.nodes.iter().filter(|node| !node.gap) {
             let Some(caller) = node.caller else { continue };
@@ -146,7 +147,7 @@ impl Candidates {
 }
 
 impl Candidate {
-    /// None: nobody can stand there.
+    /// A candidate; `None` if the method has no code.
     fn new(
         declared: &DeclaredMethod,
         method: &Method,
@@ -173,12 +174,12 @@ impl Candidate {
     }
 }
 
-/// The places of a line, or of all of a method, each of those that call the same thing once; calls
-/// first.
+/// The bcis in a line, or in the whole method for line 0, calls first. Of several instructions with
+/// the same effect only one is listed.
 pub fn call_sites(declared: &DeclaredMethod, line: u16) -> Vec<Bci> {
     let Body::Code(code) = &declared.body else { return vec![NATIVE] };
     let there = call_sites_on(declared, code, line);
-    // A table of lines may have some that no instruction is in.
+    // A line number table may have lines without an instruction.
     if there.is_empty() { call_sites_on(declared, code, 0) } else { there }
 }
 
@@ -189,7 +190,8 @@ fn call_sites_on(declared: &DeclaredMethod, code: &Code, line: u16) -> Vec<Bci> 
         .filter_map(|instruction| {
             let bci = u16::try_from(instruction.bci).ok()?;
             let is_there = line == 0 || !declared.has_lines() || declared.is_on(bci, line);
-            // What is done where a method begins is more than its instruction does.
+            // A frame at bci 0 may be in the method's entry code, so it differs from others with
+            // its instruction.
             let alike = (instruction.opcode, instruction.constant(), bci == 0);
             (is_there && known.insert(alike)).then_some((!is_invoke(instruction.opcode), bci.into()))
         })
@@ -202,8 +204,8 @@ fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Con
     file.class.pool().get(instruction.constant()?)
 }
 
-/// The best way to each node: for each reading of its frame what it costs from the root on, and the
-/// reading of the frame above.
+/// The best path from the root to each node: for each candidate its total cost, and the candidate
+/// of its caller.
 struct BestPaths {
     first: Vec<usize>,
     best_paths: Vec<(u64, u16)>,
@@ -228,7 +230,7 @@ impl Resolver<'_> {
         self.candidates[node.location.row()].len()
     }
 
-    /// Callers stand before what they call.
+    /// A caller always has a smaller row than its callee.
     fn best_paths(&mut self, resolved: &RecordingIndex) -> BestPaths {
         let mut all = BestPaths { first: Vec::new(), best_paths: Vec::new() };
         for row in 0..self.names.nodes.len() {
@@ -294,7 +296,7 @@ impl Resolver<'_> {
         best_call
     }
 
-    /// Puts the best reading of a stack into the recording.
+    /// Adds a stack with its best candidates to the resolved index.
     fn write_stack(&self, leaf: NodeId, best_paths: &BestPaths, resolved: &mut RecordingIndex) -> NodeId {
         let mut frames = Vec::new();
         let (mut next, mut candidate) = (Some(leaf), None);

@@ -1,5 +1,5 @@
-//! What this audit could have noticed: corruptions made on purpose in the recording's own stacks,
-//! judged as those were.
+//! Measures the power of an audit: it corrupts the recording's own stacks, and judges them in the
+//! same way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,12 +11,12 @@ use crate::index::{CodeLocation, FrameDetail, MethodId, NodeId, RecordingIndex};
 use crate::judge::Judge;
 use crate::overloads;
 
-/// How many corruptions of each kind are made.
+/// The number of corruptions of each kind.
 const TRIALS_PER_CORRUPTION: u32 = 2_000;
-/// What is wrong anywhere is as wrong in another stack, and few of the deepest can be gone through.
+/// Deeper stacks are left out. An error in them is as visible as in others, and few could be tried.
 const MAX_STACK_DEPTH: usize = 1_000;
 
-/// By corruption, of the stacks with these leaves.
+/// The power by corruption, for the stacks with these leaves.
 pub fn power(index: &RecordingIndex, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<String, Power> {
     let leaves: Vec<NodeId> = leaves
         .iter()
@@ -30,7 +30,7 @@ pub fn power(index: &RecordingIndex, judge: &mut Judge<'_>, leaves: &[NodeId]) -
         let method = |id: MethodId| &methods[id.row()];
         return measure(index, &leaves, method, |caller, callee| names.refute(index, judge, caller, callee));
     }
-    // By code of which nothing says that it ran nothing would be refuted.
+    // Code that may not have run refutes nothing, so it is treated as unread.
     let all =
         (0..index.methods.len()).map(MethodId::from_row).filter(|method| !judge.is_loaded_code(*method));
     let blind: HashMap<MethodId, Method> = all
@@ -70,16 +70,16 @@ fn measure<'m>(
     powers.into()
 }
 
-/// A method, as if threads began in it: of names that is judged of few threads, and not counted for
-/// any.
+/// A method that may be any thread's root. Roots are judged for few threads of a file of names, so
+/// they must not count as noticed.
 fn as_thread_root(method: &Method) -> Method {
     Method { name: "run".into(), descriptor: "()V".into(), is_static: false, ..method.clone() }
 }
 
-/// A method's class and name, by a number.
+/// A number for a class and method name.
 type NameId = usize;
 
-/// Of a recording of names a corruption is noticed if no reading of the names allows it.
+/// Judges pairs of names. A corruption counts as noticed if no overloads of the two names allow it.
 struct NamePairs {
     of: Vec<NameId>,
     methods: Vec<Vec<MethodId>>,
@@ -130,7 +130,7 @@ impl NamePairs {
     }
 }
 
-/// The line that the recording would have of a place.
+/// The line that the recording would have for a bci.
 fn line_of(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, bci: Bci) -> Option<u16> {
     let declared = judge.versions.declared(index.method(method))?;
     u16::try_from(bci)
@@ -139,7 +139,7 @@ fn line_of(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, bci: Bci
         .and_then(|bci| declared.line(bci))
 }
 
-/// Where a frame of that line may stand; where nobody knows, in one place that refutes nothing.
+/// The bcis that a frame with this line may have. If they are unknown, one that refutes nothing.
 fn possible_bcis(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, line: Option<u16>) -> Vec<Bci> {
     let declared = judge.versions.declared(index.method(method));
     declared.map_or_else(|| vec![ENTRY], |declared| overloads::call_sites(declared, line.unwrap_or(0)))

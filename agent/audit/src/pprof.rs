@@ -1,7 +1,6 @@
-//! pprof's files, as far as a stack needs: whose it is, its functions and lines, and how often it
-//! was there.
+//! Reads pprof files: threads, functions, lines and counts.
 //!
-//! It must never follow a number out of the file's own tables, or take it in past a bound.
+//! It must never follow a number out of the file's own tables, or read a file beyond a size limit.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -10,11 +9,11 @@ use prost::Message;
 
 use crate::names_reader::{MAX_DEPTH, NamedFrame, NamesReader};
 
-/// No larger file is taken in: all of it is in memory at once.
+/// A larger file is refused, because all of it is in memory at once.
 const MAX_FILE_BYTES: u64 = 32 << 20;
-/// What is counted, of all that a sample may have a value of.
+/// The unit of the value that counts samples.
 const COUNT_UNIT: &str = "count";
-/// What tells of a thread.
+/// The labels that name a thread.
 const THREAD_LABELS: [&str; 3] = ["thread name", "thread_name", "thread"];
 
 #[derive(Clone, PartialEq, Message)]
@@ -80,7 +79,7 @@ struct Function {
 }
 
 impl NamesReader<'_> {
-    /// Takes in all samples of a file that is unpacked; an error is the rest of a sentence.
+    /// Adds all samples of an uncompressed file. The error is the rest of a sentence.
     pub fn pprof(&mut self, file: impl Read) -> Result<(), String> {
         let mut bytes = Vec::new();
         file.take(MAX_FILE_BYTES + 1)
@@ -102,8 +101,7 @@ impl NamesReader<'_> {
             usize::try_from(row).ok().and_then(|row| profile.string_table.get(row)).map_or("", String::as_str)
         };
         let names: HashMap<u64, &str> = profile.function.iter().map(|it| (it.id, text(it.name))).collect();
-        // Of functions that were inlined into each other the innermost stands first, as of all
-        // frames.
+        // Inlined functions come innermost first, as all frames do.
         let locations: HashMap<u64, Vec<NamedFrame>> = profile
             .location
             .iter()
@@ -128,17 +126,17 @@ impl NamesReader<'_> {
                 .iter()
                 .find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
             let name = label.map_or("", |label| text(label.str));
-            // It may be counted in several ways, of which a sample has one.
+            // A file may have several counts. Each sample uses one of them.
             let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
             let count = counts().filter_map(counted).find(|count| *count > 0);
             let count = if counts().next().is_some() { count } else { Some(1) };
             let Some(count) = count else { continue };
-            // Files of several processes are merged into one, so a number is no thread.
+            // Files of several processes may be merged, so a thread id is not unique.
             let thread = self.thread(name, 0);
             frames.clear();
             for id in &sample.location_id {
                 frames.extend(locations.get(id).map_or(&unknown[..], Vec::as_slice));
-                // One frame more than there may be tells that there are more.
+                // One frame beyond the limit shows that the stack is deeper.
                 if frames.len() > MAX_DEPTH {
                     break;
                 }
@@ -155,7 +153,7 @@ pub mod tests {
     use super::*;
     use crate::index::{FrameDetail, RecordingIndex};
 
-    /// A file of two stacks, and of one that nobody had.
+    /// A file with two valid stacks, and one with an unknown location.
     pub fn bytes() -> Vec<u8> {
         file().encode_to_vec()
     }
@@ -189,7 +187,7 @@ pub mod tests {
                     value: vec![70, 7],
                     label: vec![label(9, 0), label(7, 8)],
                 },
-                // One of no times, and one through a place that is not there.
+                // A sample with count 0, and one with an unknown location.
                 Sample { location_id: vec![20, 10], value: vec![0, 0], label: Vec::new() },
                 Sample { location_id: vec![20, 99, 10], value: vec![10, 1], label: Vec::new() },
             ],

@@ -25,7 +25,7 @@ const CLOCK_ORDER: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
 /// How a profile shows the events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
-    /// As samples. Each represents this many nanoseconds, if it has no period of its own.
+    /// As samples. Each represents this many nanoseconds, unless it states its period.
     Samples(u64),
     Markers,
     /// As markers, but only the refuted ones.
@@ -35,7 +35,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// True if an event is shown, given whether it is refuted.
+    /// True if an event is shown. The answer may depend on whether it is refuted.
     pub fn shows(self, refuted: bool) -> bool {
         match self {
             Self::Samples(_) | Self::Markers => true,
@@ -68,7 +68,7 @@ impl ProfilePlan {
         run_info: &RunInfo,
         wanted: Option<&str>,
     ) -> Result<Self, String> {
-        // A kind whose samples were all lost cannot be shown.
+        // A kind cannot be shown if all of its samples were lost.
         let sampled = report
             .kinds
             .iter()

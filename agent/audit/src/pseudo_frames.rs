@@ -1,30 +1,31 @@
-//! Frames that are no Java methods: native code, and what profilers write in the place of frames
-//! that they could not find.
+//! Classifies frames that are not Java methods: native code, and what profilers write instead of
+//! frames that they could not find.
 //!
-//! It must never take a walk's own confession for a stack: what a profiler says it does not know is
-//! counted, and not judged.
+//! It must never take a profiler's report of failure for a frame: such samples are counted and not
+//! judged.
 
-/// What stands for a frame that is no Java method.
+/// A frame that is not a Java method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PseudoFrame {
-    /// Code of the VM, of a library, of the kernel.
+    /// Native code of the VM, a library or the kernel.
     Native,
-    /// Where a thread begins.
+    /// The function in which a thread starts.
     ThreadStart,
     /// The thread runs no Java.
     NoJava,
-    /// The walk failed, or ended too early.
+    /// The walk failed or broke off.
     WalkFailed,
-    /// There was a method, which nobody could name: who is on both sides has not called each other.
+    /// A method that the profiler could not name, so the frames around it are not caller and
+    /// callee.
     UnknownMethod,
 }
 
-/// Functions in which the C library begins a thread.
+/// Functions in which the C library or the JVM starts a thread.
 const THREAD_STARTS: [&str; 6] =
     ["start_thread", "clone3", "clone", "__clone", "__clone3", "thread_native_entry"];
 
-/// AsyncGetCallTrace's codes as async-profiler writes them, and what its own walker says where it
-/// stops. Its names for the latter begin alike.
+/// AsyncGetCallTrace's error codes in async-profiler's spelling, and the reasons of
+/// async-profiler's walker.
 const WALK_FAILURES: [&str; 10] = [
     "GC_active",
     "unknown_not_Java",
@@ -37,11 +38,12 @@ const WALK_FAILURES: [&str; 10] = [
     "safepoint",
     "skipped",
 ];
+/// The prefix of other reasons for which async-profiler's walker breaks off.
 const WALK_BREAK_PREFIX: &str = "break_";
-/// What it writes for methods that are gone, and for those that it has no id of.
+/// async-profiler's names for methods that were unloaded or have no id.
 const UNKNOWN_METHODS: [&str; 2] = ["stale_jmethodID", "unknown"];
 
-/// What a frame of this library and name means; frames in the place of others are of none.
+/// Classifies a frame by its library and name. Names of failures have no library.
 pub fn classify(library: &str, name: &str) -> PseudoFrame {
     match name {
         _ if THREAD_STARTS.contains(&name) => PseudoFrame::ThreadStart,

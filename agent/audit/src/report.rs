@@ -1,7 +1,7 @@
-//! What an audit has found, in figures for machines. The words are those of the trust report.
+//! The audit's results for machines, in the terms of the trust report.
 //!
-//! The keys are a contract: none may be renamed, or left out because it is 0. What was not measured
-//! must never be there as a number.
+//! The keys are a contract: none may be renamed, or left out because it is 0. A value that was not
+//! measured must be null.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::run_info::RunInfo;
 use crate::stacks::{KindTally, Verdicts};
 use crate::versions::{LoadedClass, Version};
 
-/// No more threads are listed: the busiest.
+/// The busiest threads are listed, up to this many.
 const MAX_THREADS: usize = 1_000;
 
 /// The audit of one recording.
@@ -27,54 +27,57 @@ const MAX_THREADS: usize = 1_000;
 pub struct AuditReport {
     /// Vouch's own version.
     pub vouch: String,
-    /// The files.
+    /// The files that were audited.
     pub audited: Vec<String>,
-    /// Who recorded them.
+    /// The recorder's name.
     pub recorder: String,
     pub jdk: String,
     pub vm_flags: String,
     pub command: String,
     pub wall_ms: f64,
-    /// Of all kinds that are samples.
+    /// The fates of all samples.
     pub samples: Signals<u64>,
-    /// By the recording's own name for a kind.
+    /// The event kinds, by the recording's own names.
     pub kinds: BTreeMap<String, KindReport>,
-    /// The busiest; all virtual ones are one.
+    /// The busiest threads. All virtual threads are one.
     pub threads: Vec<ThreadReport>,
-    /// Why there is no stack, in the recorder's words, and why one ends before its root.
+    /// Events without a stack, by reason in the recorder's words.
     pub unwalked: BTreeMap<String, u64>,
+    /// Events with a walk that broke off, by reason in the recorder's words.
     pub broken: BTreeMap<String, u64>,
     pub refuted: BTreeMap<String, u64>,
     pub edges: EdgeReport,
-    /// The most frequent.
+    /// The most frequent refutations.
     pub refutations: Vec<RefutationReport>,
-    /// By corruption.
+    /// The power of the audit, by corruption.
     pub power: BTreeMap<String, Power>,
     pub classes: ClassReport,
-    /// Bytes of events that the recorder says it has lost.
+    /// Bytes of events that the recorder reports as lost.
     pub lost_bytes: u64,
-    /// Events whose own bytes cannot be read, and what is wrong with the file.
+    /// Events that cannot be read.
     pub unreadable_events: u64,
+    /// What is wrong with the files.
     pub damage: Vec<String>,
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
-/// Events of a kind.
+/// The events of one kind.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KindReport {
     pub label: String,
-    /// Each of them was to have a stack.
+    /// True for samples: each of them should have a stack.
     pub samples: bool,
     pub fates: Signals<u64>,
-    /// Of the plausible ones, those with an edge that could not be judged.
+    /// Plausible events that have an edge that could not be judged.
     pub unjudged: u64,
-    /// Those that the recorder cut at its depth limit, and those whose walk it says was broken off.
+    /// Events with a stack that the recorder cut at its depth limit.
     pub cut: u64,
+    /// Events with a walk that broke off before the root.
     pub broken: u64,
 }
 
-/// A thread, with the events of all kinds.
+/// A thread, with its events of all kinds.
 #[derive(Debug, Clone, Serialize)]
 pub struct ThreadReport {
     pub name: String,
@@ -82,60 +85,64 @@ pub struct ThreadReport {
     pub stacks: u64,
     pub refuted: u64,
     pub unwalked: u64,
-    /// What CPU time it had, by the recording's own events, and for how much its samples stand;
-    /// null where that is not told.
+    /// The CPU time by the recording's own events, in milliseconds; null if it has none.
     pub cpu_ms: Option<f64>,
+    /// The time of its samples, in milliseconds; null if it is unknown.
     pub sampled_ms: Option<f64>,
-    /// Of that no sample tells: it is more than half, and more than chance; null where it is not.
+    /// The CPU time without samples, in milliseconds, if it is more than half and more than noise;
+    /// otherwise null.
     pub gap_ms: Option<f64>,
 }
 
-/// The edges of all stacks. The verdicts are on distinct ones, and add up to them.
+/// The edges of all stacks. The verdicts count distinct edges, and add up to `distinct`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct EdgeReport {
-    /// How often an edge stood in a stack, and how often one that could be judged.
+    /// How many times stacks contain an edge.
     pub checked: u64,
+    /// How many times stacks contain an edge that could be judged.
     pub judged: u64,
     pub distinct: u64,
     pub proven: u64,
-    /// By explanation.
+    /// Explained edges, by explanation.
     pub explained: BTreeMap<String, u64>,
     pub refuted: u64,
-    /// By why.
+    /// Unjudged edges, by reason.
     pub unjudged: BTreeMap<String, u64>,
 }
 
 /// The classes of all frames.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ClassReport {
-    /// Found, and every frame fits.
+    /// Classes that were found, and that every frame fits.
     pub found: u64,
-    /// Of these, those of which a line says that they are the very ones.
+    /// Found classes that a line confirms.
     pub confirmed: u64,
-    /// Classes that no file has, by the rule.
+    /// Generated classes, by rule.
     pub generated: BTreeMap<String, u64>,
-    /// Those that are not the ones that ran, and those that were not found; those with most edges
-    /// first.
+    /// Classes that were found in another version only, those with most edges first.
     pub other_version: Vec<UnusableClass>,
+    /// Classes that were not found, those with most edges first.
     pub not_found: Vec<UnusableClass>,
-    /// Where classes were looked for.
+    /// The paths that were searched.
     pub places: Vec<String>,
-    /// What could not be read.
+    /// Paths that could not be read.
     pub unreadable: Vec<String>,
 }
 
-/// A class that edges could not be held to.
+/// A class that was missing or another version, so its edges could not be judged.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct UnusableClass {
     pub class: String,
-    /// How often it was a caller.
+    /// How many times it was a caller.
     pub edges: u64,
+    /// The copy that does not fit, or empty.
     pub place: String,
+    /// Why that copy does not fit, or empty.
     pub why: String,
 }
 
 impl AuditReport {
-    /// What became of all events of the recording.
+    /// Makes the report from all verdicts of an audit.
     pub fn new(
         index: &RecordingIndex,
         run_info: &RunInfo,
@@ -192,7 +199,7 @@ fn threads(
         let time = times.get(&ThreadId::from_row(row));
         let gap_ms = time.and_then(|time| time.gap_ms());
         let fates = verdicts.threads.get(&ThreadId::from_row(row)).copied();
-        // One without any stack is there if it should have had some.
+        // A thread without any stack is listed if it has a gap.
         let fates = fates.or_else(|| gap_ms.map(|_| ByFate::default()))?;
         let (name, tid) = (thread.name.to_string(), thread.tid);
         Some(ThreadReport {

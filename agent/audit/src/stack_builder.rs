@@ -1,16 +1,16 @@
-//! A stack's frames from its root to its leaf, those that are no methods among them: which of it is
-//! a stack, and how it ends.
+//! Builds a stack from its frames, from the root to the leaf, and decides how it ends. Some frames
+//! are not methods.
 //!
-//! It must never take a walk's own confession for a stack, or two frames for neighbours between
-//! which one is lacking.
+//! It must never take a walker's report of failure for a stack, or treat two frames as neighbours
+//! if one is missing between them.
 
 use crate::index::{NodeId, ReasonId, RecordingIndex, StackEnd};
 use crate::pseudo_frames::PseudoFrame;
 
-/// In the place of a frame whose method the recording does not name.
+/// The reason for a frame without a method in the recording.
 const UNNAMED: &str = "unnamed_method";
 
-/// What was met on the way from the root.
+/// A stack that is being built, with what was seen since the root.
 #[derive(Debug, Default)]
 pub struct StackBuilder {
     leaf: Option<NodeId>,
@@ -20,7 +20,7 @@ pub struct StackBuilder {
     gap: bool,
 }
 
-/// A stack, without what its thread has to say about it.
+/// A finished stack. Whether native frames alone are complete depends on its thread.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltStack {
     pub leaf: Option<NodeId>,
@@ -28,7 +28,7 @@ pub struct BuiltStack {
 }
 
 impl StackBuilder {
-    /// A method: `node` is given what is above it, and whether frames are lacking between the two.
+    /// Adds a method. `node` receives its caller, and whether frames are missing between the two.
     pub fn add_method(
         &mut self,
         index: &mut RecordingIndex,
@@ -36,22 +36,23 @@ impl StackBuilder {
     ) {
         let gap = std::mem::take(&mut self.gap);
         if self.leaf.is_none() && gap {
-            // Its root is not known.
+            // The root itself is missing.
             self.failure = Some(index.reason_id(UNNAMED));
         }
         self.leaf = Some(node(index, self.leaf, gap));
     }
 
-    /// True if a method was met.
+    /// True if a method was added.
     pub fn has_method(&self) -> bool {
         self.leaf.is_some()
     }
 
-    /// The walk failed, or ended there.
+    /// Records that the walk failed or broke off here.
     pub fn add_failure(&mut self, why: ReasonId) {
         self.failure = Some(why);
     }
 
+    /// Adds a frame that is not a Java method.
     pub fn add_pseudo_frame(&mut self, what: PseudoFrame) {
         match what {
             PseudoFrame::NoJava => self.has_no_java = true,
@@ -61,8 +62,8 @@ impl StackBuilder {
         }
     }
 
-    /// What has come of it; None: there were no frames at all. `cut` says that outer ones are
-    /// lacking.
+    /// Finishes the stack; `None` if there were no frames at all. `cut` means that outer frames are
+    /// missing.
     pub fn finish(self, index: &mut RecordingIndex, is_empty: bool, cut: bool) -> Option<BuiltStack> {
         let Self { leaf, failure, thread_start, has_no_java, gap } = self;
         let end = match (leaf, failure) {

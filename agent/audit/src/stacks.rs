@@ -49,11 +49,11 @@ struct StackVerdict {
 #[derive(Debug, Clone, Default)]
 pub struct KindTally {
     pub fates: ByFate<u64>,
-    /// Plausible events whose stack has an edge that could not be judged.
+    /// Plausible events that have an edge that could not be judged.
     pub unjudged: u64,
-    /// Events whose stack the recorder cut at its depth limit.
+    /// Events with a stack that the recorder cut at its depth limit.
     pub cut: u64,
-    /// Events whose walk broke off before the root.
+    /// Events with a walk that broke off before the root.
     pub broken: u64,
 }
 
@@ -76,7 +76,7 @@ pub struct Verdicts {
     pub refuted: BTreeMap<&'static str, u64>,
     /// Events without a stack, by reason in the recorder's words.
     pub unwalked: BTreeMap<String, u64>,
-    /// Events whose walk broke off, by reason in the recorder's words.
+    /// Events with a walk that broke off, by reason in the recorder's words.
     pub broken: BTreeMap<String, u64>,
     /// How many times stacks contain an edge, counting each event.
     pub checked: u64,
@@ -91,7 +91,7 @@ pub struct Verdicts {
 }
 
 /// Judges all stacks of a recording. `main_thread_names` are the names of the launcher's main
-/// thread, whose root is `main`.
+/// thread. Its root is `main`.
 pub fn judge(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Verdicts {
     let nodes = judge_nodes(index, judge);
     let mut roots = Roots::learn(index, judge, main_thread_names);
@@ -199,7 +199,7 @@ impl Verdicts {
         self.outcomes.insert((thread, stack), Outcome { fate, refutation });
     }
 
-    /// Counts each edge by the events whose stacks contain it, and each distinct edge once.
+    /// Counts each edge by the events that have it in their stacks, and each distinct edge once.
     fn count_edges(&mut self, index: &RecordingIndex, judge: &Judge<'_>) {
         for (node, weight) in index.nodes.iter().zip(index.weights()) {
             let Some((edge, judged)) = judge.edge(index, *node) else { continue };

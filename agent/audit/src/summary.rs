@@ -1,7 +1,6 @@
-//! What a person reads of an audit: at most eight lines, and a table of several audits side by
-//! side.
+//! The summary of an audit, at most eight lines, and a table that compares several audits.
 //!
-//! What is as it should be is left out; what could not be judged never is.
+//! It leaves out what is as it should be, but never what could not be judged.
 
 use vouch_recording::ByFate;
 use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, noticed, percent};
@@ -9,30 +8,29 @@ use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, notice
 use crate::report::{AuditReport, UnusableClass};
 
 const MAX_LINES: usize = 8;
-/// So many of a list are named.
+/// At most this many items of a list are named.
 const MAX_NAMED: usize = 3;
 
 impl AuditReport {
-    /// The summary, each line ended.
-    /// `more` is what there is to say of the files.
+    /// The summary, with a newline after each line. `more` has further remarks about the profile.
     pub fn summary(&self, files: Files<'_>, more: &[String]) -> String {
         let mut lines = vec![self.header()];
         lines.extend(self.damage_line());
         lines.extend(self.fates_line("samples", true));
         lines.extend(self.fates_line("other events with a stack", false));
         lines.push(self.edges_line());
-        // A report and a profile explain a refutation alike.
+        // A report and a profile can both explain a refutation.
         lines.extend(self.worst_refutation_line(files.all.iter().copied().find(|name| is_json(name))));
         lines.extend(self.omissions_line());
         lines.extend(self.missing_classes_line());
         lines.extend(self.power_line());
-        // What is said of all samples comes before what one profile lacks.
+        // Remarks about all samples come before remarks about one profile.
         let remarks = self.notes.iter().chain(more).chain(self.damage.iter().skip(1));
         let remarks = remarks.chain(&self.classes.unreadable);
         let mut remarks: Vec<String> = remarks.cloned().collect();
         let last = files.line();
         let max_lines = MAX_LINES - usize::from(last.is_some());
-        // There is always room for one.
+        // One line is kept free for remarks.
         lines.truncate(max_lines - usize::from(!remarks.is_empty()));
         let room = max_lines - lines.len();
         if remarks.len() > room {
@@ -50,14 +48,14 @@ impl AuditReport {
     fn header(&self) -> String {
         let parts = [self.jdk.clone(), self.command.clone()].into_iter().filter(|part| !part.is_empty());
         let parts = parts.map(|part| vouch_report::shortened(&part, 60));
-        // Names alone have no times.
+        // A file of names has no times.
         let lasted = (self.wall_ms > 0.0).then(|| duration(self.wall_ms));
         let parts: Vec<String> = parts.chain(lasted).collect();
         let details = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         format!("{} by {}{details}", self.audited.join(", "), self.recorder)
     }
 
-    /// What is wrong with the file: it is told before all that comes of it.
+    /// Damage of the file, which comes before all results.
     fn damage_line(&self) -> Option<String> {
         let unread = (self.unreadable_events > 0)
             .then(|| format!("{} events cannot be read", grouped(self.unreadable_events)));
@@ -107,7 +105,7 @@ impl AuditReport {
         Some(format!("refuted {first}; {explain}"))
     }
 
-    /// What the recording itself leaves out.
+    /// What the recording itself leaves out or lost.
     fn omissions_line(&self) -> Option<String> {
         let cut: u64 = self.kinds.values().map(|kind| kind.cut).sum();
         let reasons = |reasons: &std::collections::BTreeMap<String, u64>| {
@@ -131,7 +129,7 @@ impl AuditReport {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The threads that used CPU of which the samples do not tell.
+    /// The threads with CPU time that their samples do not cover.
     fn cpu_gaps(&self) -> Option<String> {
         let mut gaps: Vec<_> = self.threads.iter().filter(|thread| thread.gap_ms.is_some()).collect();
         gaps.sort_by(|one, other| other.gap_ms.unwrap_or(0.0).total_cmp(&one.gap_ms.unwrap_or(0.0)));
@@ -146,7 +144,7 @@ impl AuditReport {
         ))
     }
 
-    /// The classes that were not to be had.
+    /// The classes that were missing or another version.
     fn missing_classes_line(&self) -> Option<String> {
         let named = |unusable: &[UnusableClass]| {
             let first: Vec<&str> =
@@ -154,7 +152,7 @@ impl AuditReport {
             let more = if unusable.len() > MAX_NAMED { ", …" } else { "" };
             format!("{}{more}", first.join(", "))
         };
-        // Nobody looks for a class for the sake of a call in a thousand.
+        // A class that matters to less than one call in a thousand is not worth a search.
         let callers = |unusable: &[UnusableClass]| {
             let edges: u64 = unusable.iter().map(|class| class.edges).sum();
             let matter = edges.saturating_mul(1_000) >= self.edges.checked;
@@ -188,12 +186,12 @@ fn is_json(name: &str) -> bool {
     [".json", ".json.gz"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// So much of so many, in percent.
+/// A part of a whole, in percent.
 fn percentage(part: u64, all: u64) -> f64 {
     100.0 * float(part) / float(all.max(1))
 }
 
-/// How many of each fate, and what share that is.
+/// The count and share of each fate.
 fn fates(fates: ByFate<u64>) -> String {
     let parts = FATES.iter().filter(|fate| fates.get(**fate) > 0).map(|fate| {
         let count = fates.get(*fate);
@@ -202,7 +200,7 @@ fn fates(fates: ByFate<u64>) -> String {
     parts.collect::<Vec<_>>().join(" + ")
 }
 
-/// Several audits side by side: a row for each kind of samples, and one for all other events.
+/// A table of several audits: a row for each kind of samples, and one for all other events.
 pub fn side_by_side(reports: &[AuditReport]) -> String {
     const HEAD: [&str; 11] = [
         "recording",

@@ -1,5 +1,5 @@
-//! Recordings made by hand of a program made by hand: true stacks, wrong ones, and ones that nobody
-//! can judge.
+//! Tests with hand-made recordings of a hand-made program: true stacks, wrong stacks, and stacks
+//! that cannot be judged.
 
 mod cpu_gaps;
 mod damaged_input;

@@ -1,4 +1,4 @@
-//! The chunks of several files of one run, each once: one may lie in several files.
+//! Reads the chunks of several files of one run, each once, since a chunk may be in several files.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
@@ -8,20 +8,20 @@ use vouch_jfr::{Chunk, Reader};
 use crate::progress::Progress;
 use crate::run_info::RunInfo;
 
-/// Which of them were there.
+/// The chunks that were already read.
 #[derive(Debug, Default)]
 pub struct UniqueChunks {
-    /// By when they began and how long they are.
+    /// The start times and lengths of all chunks that were read.
     known: HashSet<(i64, u64)>,
-    /// How many were there again.
+    /// The number of chunks that were found again.
     pub duplicates: u64,
-    /// At so many frames a stack was cut, as far as was told: it holds for the chunks behind, too.
+    /// The depth at which stacks are cut, from the last setting. It also holds for later chunks.
     depth_limit: Option<usize>,
 }
 
 impl UniqueChunks {
-    /// Goes through a file, chunk by chunk, each with how deep its stacks can be; what is damaged
-    /// is passed on as a sentence. An error is one of the disk's.
+    /// Passes each new chunk of a file to `handle`, with the depth limit of its stacks, or an error
+    /// text if it is damaged. An error of this function means that the disk could not be read.
     pub fn for_each(
         &mut self,
         name: &str,

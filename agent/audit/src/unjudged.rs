@@ -1,29 +1,27 @@
-//! What is said of an edge or a leaf, and why one is not judged.
+//! The verdict on an edge or a leaf, or the reason why it was not judged.
 
 use vouch_verify::proof::Verdict;
 
 use crate::generated_class::Rule;
 
-/// Why an edge was not judged.
+/// Why an edge or a leaf was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unjudged {
     /// The caller's class was not found.
     NotFound,
-    /// The one that was found is not the one that ran.
+    /// The caller's class was found in another version only.
     OtherVersion,
-    /// No file has the caller's class, and the rule by which it was made says nothing.
+    /// The caller's class was generated at run time, and its rule does not say what it calls.
     Generated(Rule),
-    /// The recording does not name the methods between the two.
+    /// Frames are missing between the two methods.
     Unnamed,
-    /// The recorder leaves frames out of such stacks.
+    /// The recorder filters frames out of such stacks.
     Filtered,
-    /// Bytecode speaks against it, and no call of the same method says that it is the bytecode that
-    /// ran.
+    /// The bytecode refutes it, but nothing confirms that this bytecode ran.
     Unconfirmed,
     /// The callee's class was not found, so its overloads cannot be distinguished.
     Overload,
-    /// A lambda may be between the two: the recording has no frames of classes that have no name of
-    /// their own.
+    /// A lambda may be between the two, because the recording has no frames of hidden classes.
     Hidden,
 }
 
@@ -43,5 +41,5 @@ impl Unjudged {
     }
 }
 
-/// What is to be said of an edge or a leaf.
+/// The verdict on an edge or a leaf, or the reason why it was not judged.
 pub type Judged = Result<Verdict, Unjudged>;

@@ -1,7 +1,8 @@
-//! Zip archives, as far as they are whole: which entries there are, and what is in one.
+//! Reads zip archives as far as they are intact: their entries, and the contents of one entry.
 //!
-//! It must never take memory by what an archive says of itself, or keep it open: of a whole
-//! repository of them, descriptors would run out, which may be the program's own.
+//! It must never allocate by a size that an archive states, or keep an archive open. With a whole
+//! repository of archives, the process would run out of descriptors, and the process may be the
+//! program.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,32 +13,32 @@ use rawzip::{
     CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
 };
 
-/// No more entries than this are listed.
+/// At most this many entries of an archive are listed.
 const MAX_ENTRIES: usize = 1_000_000;
 
-/// A file in an archive.
+/// A file in an archive: its name, and how to read it.
 #[derive(Debug)]
 pub struct Entry {
-    /// With `/` between folders.
+    /// The path of the file, with `/` between folders.
     pub name: String,
     wayfinder: ZipArchiveEntryWayfinder,
     compressed: bool,
 }
 
-/// What an archive has.
+/// The entries of an archive.
 #[derive(Debug)]
 pub struct Listing {
     pub entries: Vec<Entry>,
-    /// Why there may be more.
+    /// The reason why there may be more entries, if the archive is damaged.
     pub damage: Option<String>,
 }
 
-/// Lists the files that have wanted names.
+/// Lists the files with wanted names.
 pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
     Ok(list_entries(&open(path, &mut buffer())?, wanted))
 }
 
-/// The same of an archive in memory, as one within another does.
+/// Lists the files of an archive in memory, such as one within another.
 pub fn list_in_memory(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
     Ok(list_entries(&from_memory(bytes)?, wanted))
 }
@@ -70,12 +71,12 @@ fn list_entries<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&st
     Listing { entries, damage }
 }
 
-/// What is in a file of the archive, if that is no longer than `most`.
+/// Reads a file of the archive, if it is no longer than `max_bytes`.
 pub fn read(path: &Path, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
     read_entry(&open(path, &mut buffer())?, entry, max_bytes)
 }
 
-/// The same of an archive in memory.
+/// Reads a file of an archive in memory.
 pub fn read_in_memory(bytes: &[u8], entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
     read_entry(&from_memory(bytes)?, entry, max_bytes)
 }
@@ -94,12 +95,12 @@ fn read_entry<R: ReaderAt>(
     read_limited(whole, max_bytes)
 }
 
-/// What is in a file, if that is no longer than `most`.
+/// Reads a file, if it is no longer than `max_bytes`.
 pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     read_limited(&mut open_file(path)?, max_bytes)
 }
 
-/// All that a reader has, if that is no longer than `most`.
+/// Reads to the end of a reader, up to `max_bytes`.
 fn read_limited(reader: &mut dyn Read, max_bytes: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     reader.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -110,8 +111,8 @@ fn read_limited(reader: &mut dyn Read, max_bytes: u64) -> Result<Vec<u8>, String
     }
 }
 
-/// Opens a file to read it. What is no file is not even opened: a pipe of that name would have who
-/// reads wait for ever.
+/// Opens a regular file for reading. Anything else is refused before it is opened, because opening
+/// a pipe could wait forever.
 pub fn open_file(path: &Path) -> Result<File, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     if !path.metadata().map_err(unreadable)?.is_file() {
@@ -134,14 +135,14 @@ fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String
     ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
 }
 
-/// An archive of files with these texts.
+/// Makes an archive of files with these texts, for tests.
 #[cfg(any(test, feature = "testing"))]
 pub fn from_texts(entries: &[(&str, &str)]) -> Vec<u8> {
     let entries: Vec<(&str, &[u8])> = entries.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
     from_bytes(&entries)
 }
 
-/// An archive of files with these bytes.
+/// Makes an archive of files with these bytes, for tests.
 #[cfg(any(test, feature = "testing"))]
 pub fn from_bytes(entries: &[(&str, &[u8])]) -> Vec<u8> {
     use std::io::Write;

@@ -1,7 +1,6 @@
-//! One class file: the constants that its code names, its methods with their code and lines, and
-//! what it extends.
+//! Reads a class file: its constants, its methods with code and lines, and its superclass.
 //!
-//! It must be total: of a damaged file there is what can be read, or a sentence.
+//! It must never panic. From a damaged file it reads what it can, or returns an error.
 
 use std::sync::Arc;
 
@@ -10,26 +9,27 @@ use noak::reader::cpool::{self, ConstantPool, Item, MethodKind};
 use noak::reader::{AttributeContent, Class as Raw, Method as RawMethod};
 use vouch_verify::proof::{Body, Class, Code, Gone, Member, Pool, Reference};
 
-/// A class, as its file has it.
+/// A class as its file defines it.
 #[derive(Debug)]
 pub struct ClassFile {
-    /// With its constants.
+    /// The class with its constant pool.
     pub class: Arc<Class>,
-    /// None of `java/lang/Object`.
+    /// The superclass; `None` for `java/lang/Object`.
     pub superclass: Option<Box<str>>,
     pub is_interface: bool,
-    /// The file that it was compiled from, without its folders.
+    /// The name of its source file, without folders.
     pub source: Option<Box<str>>,
-    /// What the classes call that are made of its lambdas and method references.
+    /// The targets of its lambdas and method references.
     pub lambdas: Vec<Lambda>,
     methods: Vec<DeclaredMethod>,
 }
 
-/// A lambda, or a reference to a method: of what is made of it one method calls another one.
+/// A lambda or method reference: a method of its generated class calls one other method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lambda {
-    /// The name of that which calls.
+    /// The name of the method in the generated class.
     pub caller: Box<str>,
+    /// How the target is called.
     pub kind: Reference,
     class: Box<str>,
     name: Box<str>,
@@ -37,29 +37,31 @@ pub struct Lambda {
 }
 
 impl Lambda {
-    /// The method that is called.
+    /// The method that it calls.
     pub fn member(&self) -> Member<'_> {
         Member { class: &self.class, name: &self.name, descriptor: &self.descriptor }
     }
 }
 
-/// A method, as the class declares it.
+/// A method as its class declares it.
 #[derive(Debug)]
 pub struct DeclaredMethod {
     pub name: Arc<str>,
     pub descriptor: Arc<str>,
     pub is_static: bool,
     pub body: Body,
-    /// From which bci on is which line, in the order of the file.
+    /// The line number table: first bci and line, in the order of the file.
     lines: Box<[(u16, u16)]>,
 }
 
-/// Magic and version stand before the constants, and their number.
+/// The offset of the constant pool, after the magic number, the version and the pool's count.
 const POOL_OFFSET: usize = 10;
-/// The sizes of the stack and of the locals, and the length, stand before a method's code.
+/// The offset of the code in a `Code` attribute, after the stack size, the number of locals and the
+/// length.
 const CODE_OFFSET: usize = 8;
 
 impl ClassFile {
+    /// Reads a class file.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let raw = Raw::new(bytes).map_err(|error| error.to_string())?;
         let pool = raw.pool();
@@ -92,43 +94,44 @@ impl ClassFile {
         })
     }
 
-    /// All methods of this name.
+    /// All methods with this name.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &DeclaredMethod> {
         self.methods.iter().filter(move |method| &*method.name == name)
     }
 
-    /// The method of this name and descriptor.
+    /// The method with this name and descriptor.
     pub fn method(&self, name: &str, descriptor: &str) -> Option<&DeclaredMethod> {
         self.methods.iter().find(|method| &*method.name == name && &*method.descriptor == descriptor)
     }
 }
 
 impl DeclaredMethod {
-    /// The line of a bci: of the entry that is for it, or of the last one before.
+    /// The line of a bci: of the entry for it, or of the last entry before it.
     pub fn line(&self, bci: u16) -> Option<u16> {
         let exact = self.lines.iter().find(|(from, _)| *from == bci);
         let before = || self.lines.iter().filter(|(from, _)| *from < bci).max_by_key(|(from, _)| *from);
         exact.or_else(before).map(|(_, line)| *line)
     }
 
-    /// True if a bci is on a line, by this table however it is read: entries need not stand in
-    /// order, and a profiler may take the first that is beyond for the end.
+    /// True if a bci is on a line, in either way to read the table. Entries need not be sorted, and
+    /// a profiler may stop at the first entry that is beyond the bci.
     pub fn is_on(&self, bci: u16, line: u16) -> bool {
         let first_later = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
         let in_order = self.lines.get(first_later.unwrap_or(self.lines.len().saturating_sub(1)));
         self.line(bci) == Some(line) || in_order.is_some_and(|(_, line_of_entry)| *line_of_entry == line)
     }
 
-    /// True if some of its code is on a line, or nobody can say.
+    /// True if some of its code is on a line, or if it has no line numbers.
     pub fn may_be_on(&self, line: u16) -> bool {
         !self.has_lines() || self.lines.iter().any(|(_, line_of_entry)| *line_of_entry == line)
     }
 
+    /// True if the method has line numbers.
     pub fn has_lines(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// The first of its lines.
+    /// The smallest of its line numbers.
     pub fn first_line(&self) -> Option<u16> {
         self.lines.iter().map(|(_, line)| *line).min()
     }
@@ -167,14 +170,14 @@ fn declared_method(class: &Raw<'_>, raw: &RawMethod<'_>) -> Option<DeclaredMetho
     })
 }
 
-/// From which bci on is which line. (noak 0.7 takes a bci here for four bytes, which has two.)
+/// Reads a line number table. (noak 0.7 reads the bci as four bytes, but it has two.)
 fn line_number_table(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
     let entries = bytes.get(2..).unwrap_or_default().chunks_exact(4);
     entries.map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2], entry[3]])))
 }
 
-/// All calls of `invokedynamic` whose linking is given a method: that is the second of what it is
-/// given.
+/// All `invokedynamic` call sites that pass a method handle as second argument to their bootstrap
+/// method.
 fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
     let pool = class.pool();
     let methods =
@@ -224,8 +227,7 @@ fn member<'p>(
     }
 }
 
-/// Names that are no UTF-8 in the JVM's own encoding are not there, as in
-/// `vouch_verify::proof::Pool`.
+/// A name that cannot be decoded counts as missing, as in `vouch_verify::proof::Pool`.
 fn text(text: &MStr) -> Option<&str> {
     text.to_str()
 }

@@ -1,7 +1,7 @@
-//! A place where classes lie, with the names of those that lie there: the files below a folder, an
-//! archive, an archive within it.
+//! A container of classes, with the names of its classes: the files below a folder, an archive, or
+//! an archive within one.
 //!
-//! It must never follow a link to a folder, keep an archive open, or stop at what cannot be read.
+//! It must never follow a link to a folder, keep an archive open, or stop at an unreadable file.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,25 +11,26 @@ use walkdir::WalkDir;
 
 use crate::manifest::{self, class_path};
 
-/// No class is longer.
+/// A longer class file is not read.
 pub const MAX_CLASS_BYTES: u64 = 16 << 20;
-/// Archives within others are kept in memory: all of them together take no more.
+/// Archives within archives are kept in memory, up to this total.
 const MAX_NESTED_BYTES: u64 = 1 << 30;
-/// Below all places together no more files than this are looked at.
+/// The search visits at most this many files in all folders together.
 const MAX_FILES: usize = 1_000_000;
-/// What stands before a class's own name in the archives of servers, of Spring's, and of modules.
+/// Folders before the package in archives: of servers, of Spring Boot, and of JDK modules.
 const CLASS_FOLDERS: [&str; 3] = ["WEB-INF/classes/", "BOOT-INF/classes/", "classes/"];
-/// Of several releases of Java an archive may have classes.
+/// The folder with classes for newer Java releases.
 const VERSIONED_FOLDER: &str = "META-INF/versions/";
-/// How deep archives stand in each other.
+/// The deepest nesting of archives that is read.
 const MAX_NESTING: usize = 3;
 
-/// Classes by their names, as in `java/lang/String`.
+/// A container of classes, by names as in `java/lang/String`.
 #[derive(Debug)]
 pub enum ClassContainer {
-    /// By the last part of the name, since nobody knows where among the folders a package begins.
+    /// Files below a folder, by the last part of the class name, since the root of the packages is
+    /// unknown.
     Folder(HashMap<String, Vec<PathBuf>>),
-    /// Packages are folders in it.
+    /// A folder in which packages are folders.
     Root(PathBuf),
     Archive {
         path: PathBuf,
@@ -44,19 +45,19 @@ pub enum ClassContainer {
 
 type Entries = HashMap<String, Vec<Entry>>;
 
-/// Where shelves are put, and what could not be read.
+/// The containers that were found, and the files that could not be read.
 #[derive(Debug, Default)]
 pub struct Containers {
     pub all: Vec<ClassContainer>,
-    /// A sentence for each.
+    /// A sentence for each unreadable file.
     pub unreadable: Vec<String>,
     files_seen: usize,
-    /// What archives within others take.
+    /// The bytes of nested archives in memory.
     nested_bytes: u64,
 }
 
 impl Containers {
-    /// All that lies at a path: a class, an archive, or a folder with any of them below it.
+    /// Adds everything at a path: a class, an archive, or a folder with any of them below it.
     pub fn add_tree(&mut self, path: &Path) {
         if !path.is_dir() {
             self.add_archive(path);
@@ -98,19 +99,20 @@ impl Containers {
         }
     }
 
-    /// What a JVM sees at an entry of its class path, and at those that an archive names there.
+    /// Adds what a JVM sees at an entry of its class path, and at entries that a manifest there
+    /// names.
     pub fn add_class_path_entry(&mut self, path: &Path) {
         if path.is_dir() {
             return self.all.push(ClassContainer::Root(path.to_owned()));
         }
-        // One may name itself, or what named it, however the way there is spelt.
+        // A manifest may name its own archive, or the one before, under another spelling.
         let (mut waiting, mut seen) = (vec![path.to_owned()], HashSet::new());
         while let Some(path) = waiting.pop() {
             if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
                 continue;
             }
             let Some(manifest) = self.add_archive(&path) else { continue };
-            // What is not there the JVM passes over.
+            // The JVM skips missing entries.
             let named = class_path(&path, &manifest).into_iter().filter(|path| path.exists());
             let (folders, archives): (Vec<PathBuf>, Vec<PathBuf>) = named.partition(|path| path.is_dir());
             self.all.extend(folders.into_iter().map(ClassContainer::Root));
@@ -118,14 +120,14 @@ impl Containers {
         }
     }
 
-    /// Gives its manifest, if it was not there already and has one.
+    /// Adds an archive or a class file. Returns the archive's manifest, if it has one and is new.
     fn add_archive(&mut self, path: &Path) -> Option<Entry> {
         if ending(path) == "class" {
             self.all.push(ClassContainer::Folder(HashMap::from([(stem(path), vec![path.to_owned()])])));
             return None;
         }
-        // One that had to come first, and lies in a folder with all the others: an old JDK's
-        // `rt.jar`.
+        // An archive that was added first may be in a folder with the others, such as `rt.jar` of
+        // an old JDK.
         if self.all.iter().any(
             |container| matches!(container, ClassContainer::Archive { path: known, .. } if known == path),
         ) {
@@ -163,7 +165,7 @@ impl Containers {
         self.all.push(ClassContainer::NestedArchive { location, bytes, entries });
     }
 
-    /// The classes, by name, and the archives.
+    /// Separates the entries into classes by name, and archives.
     fn classes_and_archives(
         &mut self,
         location: &str,
@@ -182,13 +184,14 @@ impl Containers {
         (classes, archives)
     }
 
+    /// The value, or `None` after the error was added to `unreadable`.
     fn or_report<T>(&mut self, location: &str, result: Result<T, String>) -> Option<T> {
         result.map_err(|why| self.unreadable.push(format!("{location}: {why}"))).ok()
     }
 }
 
 impl ClassContainer {
-    /// All copies of a class that lie here, with where that is.
+    /// All copies of a class in this container, with their locations.
     pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
         match self {
             Self::Folder(files) => {
@@ -197,7 +200,8 @@ impl ClassContainer {
                 let of_name = || files.get(last).into_iter().flatten();
                 let in_its_package: Vec<_> =
                     of_name().filter(|file| file.to_string_lossy().ends_with(&named)).collect();
-                // One that lies in no package's folders says itself what it is.
+                // A file outside of package folders may still be the class: its own contents
+                // decide.
                 let files = if in_its_package.is_empty() { of_name().collect() } else { in_its_package };
                 files
                     .into_iter()
@@ -235,7 +239,7 @@ fn is_wanted(name: &str) -> bool {
     name.ends_with(".class") || name.ends_with(".jar") || name.ends_with(".war")
 }
 
-/// The class that a file of an archive is.
+/// The class name of a file in an archive.
 fn class_of(name: &str) -> Option<&str> {
     let class = name.strip_suffix(".class")?;
     let class = CLASS_FOLDERS.iter().find_map(|before| class.strip_prefix(before)).unwrap_or(class);

@@ -1,8 +1,8 @@
-//! A JDK's image of modules (`lib/modules`): which classes it has, and what stands in one.
+//! Reads a JDK's image of modules (`lib/modules`): which classes it has, and the contents of one.
 //!
-//! It must never keep in memory more than its index, or believe a place in it. (There are crates
-//! for it. One panics on what is damaged, the other wants a newer compiler; both map the file, and
-//! a file that is cut short meanwhile would be the end of the process.)
+//! It must never keep more than its index in memory, or trust an offset in it. (Of the crates for
+//! this format, one panics on damage, and one needs a newer compiler. Both map the file, so
+//! truncating it would crash the process.)
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,20 +14,20 @@ use flate2::read::ZlibDecoder;
 
 const MAGIC: u32 = 0xCAFE_DADA;
 const HEADER_BYTES: u64 = 28;
-/// An index is a few MiB; a larger one is none.
+/// A larger index is refused; real ones have a few MiB.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
-/// What stands before the bytes of a file that is packed.
+/// The size of the header before a compressed file.
 const COMPRESSED_HEADER_BYTES: usize = 29;
 const COMPRESSED_MAGIC: u32 = 0xCAFE_FAFA;
-/// Packers may be put one around the other.
+/// The most layers of compression that are undone.
 const MAX_COMPRESSIONS: usize = 4;
 
-/// An image, opened.
+/// An open image.
 #[derive(Debug)]
 pub struct Image {
     file: File,
     is_little_endian: bool,
-    /// Where the files begin.
+    /// The offset of the first file.
     data: u64,
     strings: Vec<u8>,
     classes: HashMap<Box<str>, FileExtent>,
@@ -36,20 +36,21 @@ pub struct Image {
 #[derive(Debug, Clone, Copy)]
 struct FileExtent {
     offset: u64,
-    /// 0: it is not packed.
+    /// The compressed size; 0 if it is not compressed.
     compressed: u64,
     size: u64,
 }
 
-/// What an image says of a file.
+/// The attributes of a file in the image.
 #[derive(Debug, Default)]
 struct Location {
-    /// By the kind: the module, the folder, the name, its ending, the place, the packed size, the
-    /// size.
+    /// The attributes by kind: module, parent, base, extension, offset, compressed size,
+    /// uncompressed size.
     values: [u64; 8],
 }
 
 impl Image {
+    /// Opens an image, and reads its index.
     pub fn open(path: &Path) -> Result<Self, String> {
         let file = crate::archive::open_file(path)?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
@@ -65,8 +66,7 @@ impl Image {
         if data > length.min(MAX_INDEX_BYTES) {
             return Err("is an image with an index that cannot be".to_owned());
         }
-        // A table of redirections stands before that of offsets; it is for who looks for one name
-        // alone.
+        // The redirect table comes before the offsets. It is only for lookups by name.
         let offsets = bytes_at(&file, HEADER_BYTES + offsets, offsets)?;
         let locations = bytes_at(&file, data - strings - locations, locations)?;
         let strings = bytes_at(&file, data - strings, strings)?;
@@ -97,12 +97,12 @@ impl Image {
         std::str::from_utf8(&rest[..end]).ok()
     }
 
-    /// True if it has a class of this name.
+    /// True if it has a class with this name.
     pub fn has(&self, class: &str) -> bool {
         self.classes.contains_key(class)
     }
 
-    /// What stands in a class, if that is no longer than `most`.
+    /// Reads a class, if it is no longer than `max_bytes`.
     pub fn read(&self, class: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
         let FileExtent { offset, compressed, size } = *self.classes.get(class).ok_or("is not there")?;
         let stored_bytes = if compressed == 0 { size } else { compressed };
@@ -120,7 +120,7 @@ impl Image {
         Ok(bytes)
     }
 
-    /// The bytes without their outermost packing.
+    /// Undoes the outermost compression.
     fn decompress(&self, bytes: &[u8], max_bytes: u64) -> Result<Vec<u8>, String> {
         let name = u32_at(bytes, 20, self.is_little_endian).and_then(|at| self.string(u64::from(at)));
         let rest = bytes.get(COMPRESSED_HEADER_BYTES..).ok_or("is cut short")?;
@@ -140,7 +140,7 @@ impl Image {
 }
 
 impl Location {
-    /// Attributes, each with a byte that says which and how long, up to one that says the end.
+    /// Reads attributes up to the end marker. A byte before each has its kind and length.
     fn read(mut bytes: &[u8]) -> Option<Self> {
         let mut location = Self::default();
         loop {
@@ -150,7 +150,7 @@ impl Location {
                 return Some(location);
             }
             let value = rest.get(..length)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-            // Later JDKs have kinds of their own.
+            // Later JDKs may add kinds.
             if let Some(extent) = location.values.get_mut(kind) {
                 *extent = value;
             }

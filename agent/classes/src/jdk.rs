@@ -1,18 +1,18 @@
-//! A JDK's own classes: in its image of modules, in the archives of those, or, before JDK 9, in
-//! `rt.jar` and those beside it.
+//! Finds a JDK's own classes: in its image of modules, in `jmods`, or, before JDK 9, in `rt.jar`
+//! and the archives beside it.
 
 use std::path::Path;
 
 use crate::container::Containers;
 use crate::image::Image;
 
-/// What a JDK says of itself is no longer.
+/// A longer `release` file is not read.
 const MAX_RELEASE_FILE_BYTES: u64 = 64 << 10;
 
-/// A JDK, opened.
+/// An open JDK.
 #[derive(Debug)]
 pub struct Jdk {
-    /// As in `25.0.3+9-LTS`, if it says so.
+    /// The version, as in `25.0.3+9-LTS`, if the JDK has a `release` file.
     pub version: Option<String>,
     pub location: String,
     pub image: Option<Image>,
@@ -20,6 +20,7 @@ pub struct Jdk {
 }
 
 impl Jdk {
+    /// Opens the JDK at a home; an error if it has no classes.
     pub fn open(home: &Path) -> Result<Self, String> {
         let mut jdk = Self {
             version: version(home),
@@ -32,15 +33,15 @@ impl Jdk {
         if let Some(modules) = find("lib/modules") {
             let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
             jdk.image = Some(image);
-            // With this one a compiler looks into another JDK's image: classes of the JDK's own,
-            // and not the same.
+            // A compiler reads another JDK's image with this archive. It has other classes than the
+            // JDK.
             let own = modules.with_file_name("jrt-fs.jar");
             if own.exists() {
                 jdk.containers.add_tree(&own);
             }
         } else if let Some(runtime) = find("lib/rt.jar") {
             jdk.containers.add_tree(&runtime);
-            // Beside it, and, of a JDK's own tools, around the JRE within it.
+            // Adds the archives beside it, and the JDK's tools around its JRE.
             let jre = runtime.ancestors().nth(2).unwrap_or(home);
             let around = jre.parent().filter(|_| jre.ends_with("jre"));
             for lib in
@@ -60,7 +61,7 @@ impl Jdk {
     }
 }
 
-/// The version that the JVM says, too; older JDKs' files have the short one alone.
+/// The version as the JVM reports it. Older JDKs have only the short one in the file.
 fn version(home: &Path) -> Option<String> {
     let release = crate::archive::read_file(&home.join("release"), MAX_RELEASE_FILE_BYTES).ok()?;
     let release = String::from_utf8_lossy(&release);

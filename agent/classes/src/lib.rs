@@ -1,11 +1,11 @@
-//! Class files, wherever they lie: folders, archives and archives within them, a JDK's image of
+//! Finds class files in folders, in archives and archives within them, and in a JDK's image of
 //! modules.
 //!
-//! A [`Library`] finds all copies of a class that lie there, and a [`ClassFile`] is what proof
-//! needs of one. [`archive`] is also for archives without classes.
+//! A [`Library`] finds all copies of a class. A [`ClassFile`] has the parts of one that proof
+//! needs. [`archive`] also reads archives without classes.
 //!
-//! What this crate never does: know a JVM, or believe a file. What is damaged is not there, and no
-//! number in a file is what memory is taken by.
+//! It must never know a JVM, trust a file, or allocate by a number in a file. A damaged file counts
+//! as missing.
 #![forbid(unsafe_code)]
 
 pub mod archive;

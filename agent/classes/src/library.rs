@@ -1,6 +1,6 @@
-//! All places where classes are looked for, and what lies there of one name.
+//! Searches all containers for the copies of a class.
 //!
-//! It must never choose: of two copies of a class the one that ran is for who knows what ran.
+//! It must never choose between two copies. Only the caller knows which one ran.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::class::ClassFile;
 use crate::container::{ClassContainer, Containers, MAX_CLASS_BYTES};
 use crate::jdk::Jdk;
 
-/// All places, a JDK's first: what it has no program can have in its stead.
+/// All containers. The JDK's come first, since no program can replace its classes.
 #[derive(Debug, Default)]
 pub struct Library {
     jdk: Option<Jdk>,
@@ -17,63 +17,63 @@ pub struct Library {
     locations: Vec<String>,
 }
 
-/// A class that lies somewhere.
+/// A copy of a class.
 #[derive(Debug)]
 pub struct Copy {
-    /// Which file, or archive, or JDK.
+    /// The file, archive or JDK that contains it.
     pub location: String,
     pub file: Result<ClassFile, String>,
-    /// Of its bytes: two that are the same have the same.
+    /// A hash of its bytes: equal copies have equal hashes.
     pub hash: u64,
-    /// It is the JDK's own.
+    /// True if the JDK contains it.
     pub of_jdk: bool,
 }
 
 impl Library {
-    /// Looks into a JDK.
+    /// Searches this JDK first.
     pub fn set_jdk(&mut self, home: &Path) -> Result<(), String> {
         self.jdk = Some(Jdk::open(home)?);
         self.locations.push(home.display().to_string());
         Ok(())
     }
 
-    /// Looks at all that lies at a path, and below it.
+    /// Searches everything at a path and below it.
     pub fn add_tree(&mut self, path: &Path) {
         self.containers.add_tree(path);
         self.locations.push(path.display().to_string());
     }
 
-    /// Looks where a JVM would that has this path for an entry of its class path: in an archive, or
-    /// in the folders of each package.
+    /// Searches as a JVM does with this entry of its class path: in an archive, or in the folders
+    /// of packages.
     pub fn add_class_path_entry(&mut self, path: &Path) {
         self.containers.add_class_path_entry(path);
         self.locations.push(path.display().to_string());
     }
 
-    /// Where classes are looked for.
+    /// The paths that are searched.
     pub fn locations(&self) -> impl Iterator<Item = &str> {
         self.locations.iter().map(String::as_str)
     }
 
-    /// True if there is a JDK.
+    /// True if a JDK is searched.
     pub fn has_jdk(&self) -> bool {
         self.jdk.is_some()
     }
 
-    /// The version of the JDK, if it says so.
+    /// The version of the JDK, if it has one.
     pub fn jdk_version(&self) -> Option<&str> {
         self.jdk.as_ref()?.version.as_deref()
     }
 
-    /// What could not be read.
+    /// A sentence for each file that could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         let of_jdk = self.jdk.iter().flat_map(|jdk| &jdk.containers.unreadable);
         of_jdk.chain(&self.containers.unreadable).map(String::as_str)
     }
 
-    /// All copies of a class, as in `java/lang/String`, in the order in which they are looked for:
-    /// of what the JVM's own loaders have loaded its own come first, and last of all else. What is
-    /// a class of another name is none.
+    /// All copies of a class such as `java/lang/String`. With `jdk_first` the JDK's copies come
+    /// first, as for the JVM's built-in loaders; otherwise they come last. A file with another
+    /// class in it is left out.
     pub fn copies(&self, class: &str, jdk_first: bool) -> Vec<Copy> {
         let mut found = Vec::new();
         if let Some(jdk) = &self.jdk {

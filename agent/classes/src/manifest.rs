@@ -1,24 +1,25 @@
-//! What an archive's manifest adds to the class path: launchers put a long one there.
+//! Reads the class path in an archive's manifest. Launchers write long class paths there.
 //!
-//! It must never name what is not a file of this machine's.
+//! It must never return anything but files on this machine.
 
 use std::path::{Path, PathBuf};
 
 use crate::archive::Entry;
 
 pub const NAME: &str = "META-INF/MANIFEST.MF";
-/// A class path of ten thousand archives is shorter.
+/// A longer manifest is not read; one with ten thousand archives is shorter.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
-/// The places that it names, beside the archive; none where there is no such line, or it cannot be
-/// read.
+/// The paths of its class path, relative to the archive's folder; empty if it has none or is
+/// unreadable.
 pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
     let Ok(bytes) = crate::archive::read(archive, manifest, MAX_MANIFEST_BYTES) else { return Vec::new() };
     let folder = archive.parent().unwrap_or(Path::new(""));
     entries(&String::from_utf8_lossy(&bytes)).into_iter().map(|entry| folder.join(entry)).collect()
 }
 
-/// Addresses, parted by spaces, in a line that goes on in the next one after a space.
+/// Reads the `Class-Path` header: URLs separated by spaces. A line that begins with a space
+/// continues the one before.
 fn entries(manifest: &str) -> Vec<String> {
     let text = manifest.replace("\r\n", "\n").replace("\n ", "");
     let value = text.lines().find_map(|line| {
@@ -33,7 +34,7 @@ fn entries(manifest: &str) -> Vec<String> {
     files.filter_map(percent_decode).collect()
 }
 
-/// What a `%` and two digits stand for.
+/// Decodes `%` and two hexadecimal digits.
 fn percent_decode(address: &str) -> Option<String> {
     let mut parts = address.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

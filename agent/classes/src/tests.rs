@@ -1,5 +1,4 @@
-//! Classes as they lie about: in folders, in archives and archives within those, in a JDK's image;
-//! damaged, too.
+//! Tests with classes in folders, in nested archives and in a JDK's image, also damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,7 +98,7 @@ fn class_path_of_a_manifest_is_followed() {
     let manifest = b"Class-Path: classes/ lib/shop.jar boot.jar none.jar\n";
     let boot =
         scratch.file("boot/boot.jar", &crate::archive::from_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
-    // It names the first one again.
+    // It names the first archive again.
     let shop: [(&str, &[u8]); 2] =
         [("META-INF/MANIFEST.MF", b"Class-Path: ../boot.jar\n"), ("shop/Cart.class", &bytes)];
     let shop = scratch.file("boot/lib/shop.jar", &crate::archive::from_bytes(&shop));
@@ -139,8 +138,7 @@ fn classes_are_found_in_folders_archives_and_nested_archives() {
     );
     assert_eq!(copies_in(&[&scratch.0], "shop/Cart").len(), 4, "all of them below one folder");
     assert_eq!(copies_in(&[&scratch.0], "shop/Other"), [""; 0]);
-    // A file that lies somewhere else says itself what it is; one of another name than it has is
-    // none.
+    // The contents of a file outside of its package decide. A file with another class is left out.
     let alone = scratch.file("alone/Cart.class", &bytes);
     assert_eq!(copies_in(&[&alone], "shop/Cart"), [format!("{}: true", alone.display())]);
     assert_eq!(copies_in(&[&alone], "other/Cart"), [""; 0]);
@@ -174,7 +172,8 @@ fn an_unreadable_file_is_reported_and_others_are_still_found() {
     assert!(missing.contains("is no JDK"), "{missing}");
 }
 
-/// `VOUCH_JDKS` names JDKs, separated by colons; `scripts/test abi` gives it all of them.
+/// `VOUCH_JDKS` has the homes of JDKs, separated by colons. `scripts/test abi` sets it to all of
+/// them.
 #[test]
 fn every_jdk_has_its_own_classes() {
     let homes = std::env::var("VOUCH_JDKS").unwrap_or_default();

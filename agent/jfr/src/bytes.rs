@@ -1,10 +1,10 @@
-//! The bytes of a chunk, and how numbers and texts stand in them.
+//! Reads numbers and texts from the bytes of a chunk.
 //!
-//! It must never read, or make room for, more than there is.
+//! It must never read beyond the bytes, or allocate more than they allow.
 
 use std::fmt;
 
-/// What is wrong with a file, and where in its chunk.
+/// What is wrong with a file, and the offset in its chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
     pub what: &'static str,
@@ -17,7 +17,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A text, or where in the pool of constants it stands.
+/// A text, or a reference to one in the constant pool.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Text {
     Null,
@@ -25,15 +25,16 @@ pub enum Text {
     Constant(i64),
 }
 
-/// No packed number has more bytes.
+/// The most bytes of a variable-length number.
 const LONGEST: usize = 9;
 
-/// A place in the bytes.
+/// A position in the bytes of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a> {
     data: &'a [u8],
     at: usize,
-    /// Whole numbers have as many bytes as they need, and not as many as their type.
+    /// True if integers have variable length (compressed); otherwise each has the length of its
+    /// type.
     compressed: bool,
 }
 
@@ -42,17 +43,17 @@ impl<'a> Bytes<'a> {
         Self { data, at: 0, compressed }
     }
 
-    /// The same bytes, from another place on.
+    /// The same bytes, read from another offset.
     pub fn from(self, at: usize) -> Self {
         Self { at, ..self }
     }
 
-    /// The same bytes, up to another place.
+    /// The same bytes, cut at another offset.
     pub fn until(self, end: usize) -> Self {
         Self { data: &self.data[..end.min(self.data.len())], ..self }
     }
 
-    /// Whole numbers are packed.
+    /// True if integers have variable length.
     pub fn is_compressed(&self) -> bool {
         self.compressed
     }
@@ -112,7 +113,7 @@ impl<'a> Bytes<'a> {
         Ok(f64::from_be_bytes(self.take()?))
     }
 
-    /// Goes over so many packed numbers.
+    /// Skips this many variable-length numbers.
     pub fn pass_packed(&mut self, count: usize) -> Result<(), Damage> {
         let rest = self.data.get(self.at..).unwrap_or_default();
         let (mut left, mut run, mut end) = (count, 0, 0);
@@ -131,10 +132,11 @@ impl<'a> Bytes<'a> {
         Ok(())
     }
 
-    /// Seven bits to a byte, the lowest first; a ninth byte has eight.
+    /// Reads a variable-length number: seven bits a byte, lowest first. A ninth byte has eight
+    /// bits.
     #[inline]
     fn packed(&mut self) -> Result<i64, Damage> {
-        // Most are small.
+        // Most numbers fit into one byte.
         if let Some(byte) = self.data.get(self.at).filter(|byte| **byte & 0x80 == 0) {
             self.at += 1;
             return Ok((*byte).into());
@@ -154,7 +156,7 @@ impl<'a> Bytes<'a> {
         Ok(number | i64::from(self.byte()?) << 56)
     }
 
-    /// How many follow: each takes a byte at least.
+    /// Reads a number of items. Each takes at least one byte, so a larger number is damage.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Damage> {
         let count = usize::try_from(self.int()?).ok().filter(|count| *count <= self.left());
@@ -169,7 +171,7 @@ impl<'a> Bytes<'a> {
             3 => {
                 let length = self.count()?;
                 let bytes = self.slice(length)?;
-                // What the JVM wrote is its own UTF-8, which is not all of it everybody's.
+                // The JVM writes modified UTF-8, which other programs cannot always decode.
                 let text = cesu8::from_java_cesu8(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes));
                 Text::Here(text.into_owned())
             }
@@ -189,7 +191,7 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// Goes over a text.
+    /// Skips a text.
     pub fn pass_text(&mut self) -> Result<(), Damage> {
         match self.byte()? {
             0 | 1 => {}
@@ -208,7 +210,7 @@ impl<'a> Bytes<'a> {
         Ok(())
     }
 
-    /// Half of a letter outside of the first 65,536 is one, too.
+    /// Reads a UTF-16 unit, which may be half of a surrogate pair.
     pub fn letter(&mut self) -> Result<u16, Damage> {
         u16::try_from(self.short()? & 0xffff).map_err(|_| self.damage("a number that is not a character"))
     }

@@ -1,8 +1,9 @@
-//! The JDK's own kinds of events (JFR's): what each of them is by the metadata of each JDK, and
-//! what it tells, in our words.
+//! The catalogue of the JDK's own event kinds: what each is by the metadata of each JDK, and what
+//! it reports, in our words.
 //!
-//! The facts (`kinds.json`) are made from recordings of real JDKs by `scripts/jfr-kinds`, the words
-//! (`words.txt`) by hand. No fact may be written by hand, and no kind may be without words.
+//! Facts (`kinds.json`) are made from recordings of real JDKs by `scripts/jfr-kinds`; words
+//! (`words.txt`) are written by hand. A fact must never be written by hand, and each kind must have
+//! words.
 
 mod facts;
 mod kinds;

@@ -1,7 +1,7 @@
-//! A file is chunks, and each stands for itself: its types, its constants, its events.
+//! A recording consists of chunks. Each has its own types, constants and events.
 //!
-//! A chunk that was not finished (the process was killed) is as good as its header says, which the
-//! JVM writes anew each second from JDK 14 on.
+//! A chunk that was not finished, because the process was killed, is readable as far as its header
+//! says. From JDK 14 on the JVM updates the header each second.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -14,37 +14,36 @@ use crate::value::Value;
 
 const MAGIC: &[u8; 4] = b"FLR\0";
 
-/// True if a file that begins so is a recording.
+/// True if a file that begins with these bytes is a recording.
 pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
 const HEADER: usize = 68;
-/// So often a constant may lead to another one.
+/// The longest chain of constants that is followed.
 const HOPS: u32 = 8;
 const METADATA: i64 = 0;
 const CONSTANTS: i64 = 1;
-/// A chunk is read as a whole; those of a JVM have 12 MiB if nobody asks for more.
+/// A larger chunk is refused, since chunks are read as a whole. A JVM's have 12 MiB by default.
 const LARGEST: u64 = 1 << 30;
-/// For each byte there may be so many values, and some that take none: what holds values is one
-/// itself.
+/// The number of values allowed for each byte, since objects are values, too, and some values take
+/// no bytes.
 const FOR_A_BYTE: usize = 4;
 const SPARE: usize = 64;
-/// So many values are in one event, or one constant, at most: each takes many times the room that
-/// it has in the file.
+/// The most values of one event or constant. A value takes much more memory than bytes in the file.
 const MOST_VALUES: usize = 1 << 20;
 
-/// What a chunk says of its clock.
+/// The times of a chunk, and its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     pub start_unix_ns: i64,
     pub duration_ns: i64,
-    /// The clock of the events, when the chunk began,
+    /// The time of the events' clock at the chunk's start.
     pub start_ticks: i64,
-    /// and how fast it goes.
+    /// The frequency of the events' clock.
     pub ticks_per_second: i64,
 }
 
-/// Reads the chunks of a file.
+/// Reads the chunks of a file in order.
 #[derive(Debug)]
 pub struct Reader<F> {
     file: F,
@@ -58,12 +57,12 @@ impl<F: Read + Seek> Reader<F> {
         Ok(Self { file, length, at: 0 })
     }
 
-    /// How much of the file there is, and was read.
+    /// The bytes that were read, and the bytes of the file.
     pub fn progress(&self) -> (u64, u64) {
         (self.at, self.length)
     }
 
-    /// The next chunk. After a mistake there is another one only if it is known where.
+    /// The next chunk. After an error another one follows only if its start is known.
     pub fn next_chunk(&mut self) -> io::Result<Option<Result<Chunk, String>>> {
         let left = self.length.saturating_sub(self.at);
         if left == 0 {
@@ -71,7 +70,7 @@ impl<F: Read + Seek> Reader<F> {
         }
         self.file.seek(SeekFrom::Start(self.at))?;
         let first = self.at == 0;
-        // Only if it is whole the next chunk can be found.
+        // The next chunk can be found only if this one is complete.
         self.at = self.length;
         let refuse = |what: &str| Ok(Some(Err(what.to_owned())));
         let mut header = vec![0; HEADER];
@@ -111,20 +110,20 @@ impl<F: Read + Seek> Reader<F> {
     }
 }
 
-/// A chunk.
+/// A chunk in memory.
 #[derive(Debug)]
 pub struct Chunk {
     data: Vec<u8>,
     compressed: bool,
     pub header: Header,
     types: Types,
-    /// Where each stands.
+    /// The offset of each constant, by type id and index.
     constants: HashMap<(i64, i64), usize>,
-    /// A part of the constants cannot be read.
+    /// What is wrong with the constants, if a part of them is unreadable.
     pub damage: Option<Damage>,
 }
 
-/// An event, not yet read.
+/// An event before its fields are read.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'c> {
     pub kind: &'c Type,
@@ -154,15 +153,15 @@ impl Chunk {
         };
         let (mut bytes, _) = chunk.event_at(metadata, METADATA, chunk.data.len())?;
         chunk.types = Types::read(&mut bytes)?;
-        // What was read of the constants is good, also where the rest is not: events that lack one
-        // say so.
+        // The constants that were read are good even if others are damaged. An event that lacks one
+        // shows that.
         let (found, damage) = chunk.find_constants(constants);
         chunk.constants = found;
         chunk.damage = damage;
         Ok(chunk)
     }
 
-    /// When it was, in nanoseconds since 1970, by a field that is a time; None: it is none.
+    /// A time in nanoseconds since 1970; `None` if the field is not a time.
     pub fn unix_ns(&self, field: &Field, value: &Value) -> Option<i64> {
         let Value::Whole(number) = value else { return None };
         match field.unit {
@@ -175,7 +174,7 @@ impl Chunk {
         }
     }
 
-    /// How long it took, in nanoseconds, by a field that is a duration; None: it is none.
+    /// A duration in nanoseconds; `None` if the field is not a duration.
     pub fn lasted_ns(&self, field: &Field, value: &Value) -> Option<u64> {
         let Value::Whole(number) = value else { return None };
         match field.unit {
@@ -194,8 +193,8 @@ impl Chunk {
         Bytes::new(&self.data, self.compressed).from(at)
     }
 
-    /// The bytes of such an event, behind its size and type, and where it begins; it ends before
-    /// another one does.
+    /// The bytes of an event of the wanted type after its size and type, and its offset. It must
+    /// end at or before `before`.
     fn event_at(&self, place: i64, wanted: i64, before: usize) -> Result<(Bytes<'_>, usize), Damage> {
         let nowhere = |at| Damage { what: "the header has an offset without such an event", at };
         let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
@@ -205,7 +204,7 @@ impl Chunk {
         if bytes.long()? == wanted && end <= before { Ok((bytes.until(end), at)) } else { Err(nowhere(at)) }
     }
 
-    /// Where the event at a place ends, of which the size is read now.
+    /// The end of the event at an offset. It reads the event's size.
     fn end_of(&self, at: usize, bytes: &mut Bytes<'_>) -> Result<usize, Damage> {
         let size = usize::try_from(bytes.int()?).ok();
         let end = size.and_then(|size| at.checked_add(size));
@@ -213,13 +212,13 @@ impl Chunk {
         end.ok_or(Damage { what: "an event of a size that cannot be", at })
     }
 
-    /// From the last of the constants' events back to the first; where two have one number the
-    /// later is meant.
+    /// Reads the constant pools from the last to the first. If two have one index, the later one
+    /// counts.
     fn find_constants(&self, last: i64) -> (HashMap<(i64, i64), usize>, Option<Damage>) {
         let mut found = HashMap::new();
         let (mut place, mut before, mut damaged) = (last, self.data.len(), None);
         loop {
-            // Each ends before the one that points to it begins, so that no byte is read twice.
+            // A pool must end before the one that refers to it begins, so no byte is read twice.
             let (mut bytes, at) = match self.event_at(place, CONSTANTS, before) {
                 Ok(event) => event,
                 Err(damage) => return (found, damaged.or(Some(damage))),
@@ -229,7 +228,7 @@ impl Chunk {
                 Err(damage) => return (found, damaged.or(Some(damage))),
             };
             if let Err(damage) = self.add_constants(&mut bytes, &mut found) {
-                // What was before it may be good all the same.
+                // Earlier pools may still be good.
                 damaged.get_or_insert(damage);
             }
             if delta == 0 {
@@ -260,13 +259,12 @@ impl Chunk {
         Ok(())
     }
 
-    /// What no other chunk has: one that is met again, as where files were put behind one another,
-    /// is to count once.
+    /// Identifies the chunk. A chunk that is in several concatenated files counts once.
     pub fn identity(&self) -> (i64, u64) {
         (self.header.start_unix_ns, self.bytes())
     }
 
-    /// How many bytes of it there are.
+    /// The number of bytes of the chunk that exist.
     pub fn bytes(&self) -> u64 {
         self.data.len() as u64
     }
@@ -279,19 +277,19 @@ impl Chunk {
         self.types.get(id)
     }
 
-    /// A constant, itself perhaps with references to others. None: it is not in the file.
+    /// A constant, which may have references to others; `None` if the file lacks it.
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
         let (mut bytes, mut decoder) = self.reading(type_id, index)?;
         decoder.value(&mut bytes, type_id, 0).ok()
     }
 
-    /// The bytes of a constant, and what reads them.
+    /// The bytes of a constant, and a decoder for them.
     pub(crate) fn reading(&self, type_id: i64, index: i64) -> Option<(Bytes<'_>, Decoder<'_>)> {
         let bytes = self.bytes_at(*self.constants.get(&(type_id, index))?);
         Some((bytes, Decoder { types: &self.types, room: room(&bytes) }))
     }
 
-    /// What a value stands for: constants may lead to others, in a damaged file in a circle.
+    /// Follows references to constants. In a damaged file they may be in a circle.
     pub fn resolve(&self, value: &Value) -> Value {
         let mut value = value.clone();
         for _ in 0..HOPS {
@@ -301,8 +299,8 @@ impl Chunk {
         Value::Nothing
     }
 
-    /// Its events, in the order of the file, which is not that of their times; up to what is
-    /// damaged so that nobody knows its end.
+    /// The events in the order of the file, which is not the order of time, up to damage that hides
+    /// where an event ends.
     pub fn events(&self) -> impl Iterator<Item = Result<Event<'_>, Damage>> {
         let mut next = HEADER;
         std::iter::from_fn(move || {
@@ -326,7 +324,8 @@ impl Chunk {
         })
     }
 
-    /// With where the next one begins. What is no event, but the chunk's own, is none.
+    /// An event, and the offset of the next one. The chunk's own metadata and constants are not
+    /// events.
     fn event(&self, at: usize) -> Result<(Result<Option<Event<'_>>, Damage>, usize), Damage> {
         let mut bytes = self.bytes_at(at);
         let end = self.end_of(at, &mut bytes)?;
@@ -340,33 +339,32 @@ impl Chunk {
     }
 }
 
-/// By how much the constants before these are further in front. Reads up to where their list
-/// begins.
+/// Reads the head of a constant pool up to its list, and returns the offset of the pool before.
 fn earlier(bytes: &mut Bytes<'_>) -> Result<i64, Damage> {
     let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
     Ok(delta)
 }
 
-/// How many values there can be.
+/// The most values that these bytes can contain.
 fn most(bytes: &Bytes<'_>) -> usize {
     bytes.left() * FOR_A_BYTE + SPARE
 }
 
-/// How many of them one event, or one constant, may have.
+/// The most values of one event or constant.
 fn room(bytes: &Bytes<'_>) -> usize {
     MOST_VALUES.min(most(bytes))
 }
 
 impl Event<'_> {
-    /// What stands in its fields.
+    /// The values of all fields.
     pub fn values(&self) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
         let room = room(&bytes);
         Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
     }
 
-    /// What stands in the fields of these places alone, in the order of the fields; what is behind
-    /// the last of them is not looked at.
+    /// The values of the fields in these rows alone, in the order of the fields. Nothing after the
+    /// last of them is read.
     pub fn some(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
         let room = room(&bytes);

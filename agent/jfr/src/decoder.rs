@@ -1,24 +1,24 @@
-//! Reads what stands in the fields of an event.
+//! Reads the values of an event's fields.
 //!
-//! It must never follow a reference of its own accord: constants refer to each other, in a damaged
-//! file in a circle.
+//! It must never follow a reference into the constant pool, because constants of a damaged file may
+//! refer to each other in a circle.
 
 use crate::bytes::{Bytes, Damage, Text};
 use crate::metadata::{Field, Form, Type, Types};
 use crate::value::Value;
 
-/// How deep values stand in each other at most.
+/// The deepest nesting of values.
 const DEEPEST: usize = 16;
 
-/// Reads values of the types of a chunk. `room` is how many at most: there cannot be more than
-/// bytes, but for those that take none.
+/// Reads values by the types of a chunk. `budget` limits their number. Otherwise values that take
+/// no bytes could be endless.
 pub struct Decoder<'t> {
     pub types: &'t Types,
     pub room: usize,
 }
 
 impl Decoder<'_> {
-    /// All fields of a type.
+    /// Reads all fields of a type.
     pub fn fields(&mut self, bytes: &mut Bytes<'_>, of: &Type, depth: usize) -> Result<Vec<Value>, Damage> {
         let mut values = Vec::with_capacity(of.fields.len());
         for field in &of.fields {
@@ -27,7 +27,7 @@ impl Decoder<'_> {
         Ok(values)
     }
 
-    /// Goes over a field that nobody wants to see.
+    /// Skips a field.
     pub fn pass(&mut self, bytes: &mut Bytes<'_>, field: &Field, depth: usize) -> Result<(), Damage> {
         let count = if field.list { bytes.count()? } else { 1 };
         if !field.constant && field.form == Form::Object {
@@ -52,13 +52,13 @@ impl Decoder<'_> {
     ) -> Result<(), Damage> {
         let packed = self.types.get(type_id).and_then(|of| of.packed).filter(|_| bytes.is_compressed());
         if let Some(numbers) = packed.filter(|_| depth <= DEEPEST) {
-            // Each takes a byte at least, so there are no more than bytes.
+            // Each number takes at least one byte, so the bytes limit them.
             return bytes.pass_packed(count.saturating_mul(numbers));
         }
         (0..count).try_for_each(|_| self.pass_value(bytes, type_id, depth))
     }
 
-    /// The same of a value of a type.
+    /// Skips a value of a type.
     pub fn pass_value(&mut self, bytes: &mut Bytes<'_>, type_id: i64, depth: usize) -> Result<(), Damage> {
         let of = self.types.get(type_id).ok_or_else(|| bytes.damage("a type that was not declared"))?;
         match of.form {
@@ -71,7 +71,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The same of a value that has no fields.
+    /// Skips a value that is not an object.
     fn pass_plain(&mut self, bytes: &mut Bytes<'_>, form: Form) -> Result<(), Damage> {
         self.take_room(bytes)?;
         match form {
@@ -87,7 +87,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// For one value more.
+    /// Counts one value against the budget.
     fn take_room(&mut self, bytes: &Bytes<'_>) -> Result<(), Damage> {
         self.room = self.room.checked_sub(1).ok_or_else(|| bytes.damage("more values than bytes"))?;
         Ok(())
@@ -104,7 +104,7 @@ impl Decoder<'_> {
         Ok(Value::List(values))
     }
 
-    /// A whole number, or that of a constant.
+    /// Reads an integer, or the index of a constant.
     pub fn number(&mut self, bytes: &mut Bytes<'_>, field: &Field) -> Result<i64, Damage> {
         if field.constant {
             return bytes.long();
@@ -128,7 +128,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// One of a type.
+    /// Reads a value of a type.
     pub fn value(&mut self, bytes: &mut Bytes<'_>, type_id: i64, depth: usize) -> Result<Value, Damage> {
         let of = self.types.get(type_id).ok_or_else(|| bytes.damage("a type that was not declared"))?;
         match of.form {
@@ -141,7 +141,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// One that has no fields.
+    /// Reads a value that is not an object.
     fn plain(&mut self, bytes: &mut Bytes<'_>, form: Form, type_id: i64) -> Result<Value, Damage> {
         self.take_room(bytes)?;
         Ok(match form {
@@ -160,7 +160,7 @@ impl Decoder<'_> {
     }
 }
 
-/// What stands there, with its sign; of what is no whole number nothing.
+/// Reads an integer with its sign; an error for any other form.
 fn whole(bytes: &mut Bytes<'_>, form: Form) -> Result<i64, Damage> {
     Ok(match form {
         Form::Byte => i64::from(bytes.byte()?.cast_signed()),
@@ -172,7 +172,7 @@ fn whole(bytes: &mut Bytes<'_>, form: Form) -> Result<i64, Damage> {
 }
 
 impl Field {
-    /// Fits a whole number to the width and the sign of this field. A long, and the number of a
+    /// Fits an integer to the width and the sign of this field. A long, and the index of a
     /// constant, stay as they are.
     pub fn fit(&self, number: i64) -> i64 {
         let bits = match self.form {
@@ -186,7 +186,7 @@ impl Field {
     }
 }
 
-/// The lowest bits, with their sign: a packed number has no more than it needs.
+/// Sign-extends the lowest bits, because a variable-length number has only the bytes that it needs.
 fn narrow(number: i64, bits: u32) -> i64 {
     number << (64 - bits) >> (64 - bits)
 }

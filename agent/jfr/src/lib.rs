@@ -1,10 +1,10 @@
-//! A Flight Recorder file (`.jfr`), chunk by chunk, event by event, as its own metadata describes
-//! it.
+//! Reads a Flight Recorder file (`.jfr`), chunk by chunk and event by event, as the file's own
+//! metadata describes it.
 //!
-//! It must never believe the file: each size, count, place and nesting is held to the bytes that
-//! there are, so that a file that was cut or damaged gives what is whole of it and a sentence, and
-//! no number in it is what memory is taken by. It knows no kind of event: only [`catalogue`] does,
-//! which the rest does not use.
+//! It must never trust the file. Each size, count, offset and nesting is checked against the bytes
+//! that exist. From a truncated or damaged file it returns the intact part and an error, and no
+//! number in the file decides how much memory is allocated. It knows no event kind; only
+//! [`catalogue`] does, and the rest does not use that.
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -1,14 +1,14 @@
-//! What a chunk says about its own events: their types, fields, labels and units.
+//! Reads the metadata of a chunk: the types of its events, with fields, labels and units.
 //!
-//! It stands in the file as a tree of elements with attributes, all of them texts. What is not
-//! known of it is passed over: each JDK adds to it.
+//! The metadata are a tree of elements with attributes, all of them texts. Unknown parts are
+//! skipped, because each JDK adds some.
 
 use foldhash::HashMap;
 
 use crate::bytes::{Bytes, Damage, Text};
 use crate::value::Value;
 
-/// How the bytes of a value are to be read.
+/// How the bytes of a value are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Truth,
@@ -20,12 +20,12 @@ pub enum Form {
     Double,
     Letter,
     Text,
-    /// Field by field.
+    /// An object, encoded field by field.
     Object,
 }
 
 impl Form {
-    /// That of the values of a type.
+    /// The form of a type's values.
     fn of(name: &str) -> Self {
         match name {
             "boolean" => Self::Truth,
@@ -42,28 +42,28 @@ impl Form {
     }
 }
 
-/// How a field is to be read.
+/// The unit of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unit {
     #[default]
     Plain,
     Bytes,
     Bits,
-    /// Of one.
+    /// A share, where 1 is all.
     Percentage,
     Address,
     Hertz,
-    /// A duration, in so many nanoseconds each.
+    /// A duration, in units of this many nanoseconds.
     Span(u64),
-    /// A duration, in the ticks of the chunk's clock.
+    /// A duration, in ticks of the chunk's clock.
     SpanTicks,
-    /// A time since 1970, in so many nanoseconds each.
+    /// A time since 1970, in units of this many nanoseconds.
     Time(u64),
-    /// A time, in the ticks of the chunk's clock.
+    /// A time, in ticks of the chunk's clock.
     TimeTicks,
 }
 
-/// One field of a type.
+/// A field of a type.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "the format has them")]
 pub struct Field {
@@ -73,16 +73,16 @@ pub struct Field {
     pub unit: Unit,
     pub type_id: i64,
     pub form: Form,
-    /// Its value stands in the pool of constants.
+    /// True if the field refers to the constant pool.
     pub constant: bool,
     pub list: bool,
-    /// Of a whole number: it has no sign.
+    /// True for an integer without a sign.
     pub unsigned: bool,
-    /// So many in a second.
+    /// True if the value is a number per second.
     pub rate: bool,
 }
 
-/// A type of events, or of what their fields hold.
+/// A type of events, or of the values of their fields.
 #[derive(Debug, Clone)]
 pub struct Type {
     pub id: i64,
@@ -90,17 +90,17 @@ pub struct Type {
     pub form: Form,
     pub label: String,
     pub description: String,
-    /// From the widest to the narrowest.
+    /// The category, from the widest to the narrowest.
     pub category: Vec<String>,
     pub fields: Vec<Field>,
-    /// All of its values are whole numbers and constants, so many: where numbers are packed nothing
-    /// else must be known to pass over one.
+    /// The number of fields if all are integers or constants. With variable-length numbers this is
+    /// enough to skip a value.
     pub(crate) packed: Option<usize>,
-    /// It is a type of events.
+    /// True for a type of events.
     pub event: bool,
 }
 
-/// What every event has.
+/// The fields that every event has.
 const OF_ALL: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
 
 impl Type {
@@ -108,12 +108,12 @@ impl Type {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The fields that not every event has, with their places.
+    /// The fields that not every event has, with their rows.
     pub fn own_fields(&self) -> impl Iterator<Item = (usize, &Field)> {
         self.fields.iter().enumerate().filter(|(_, field)| !OF_ALL.contains(&field.name.as_str()))
     }
 
-    /// The whole number in a field, among the values of one of this type.
+    /// The integer in a field, from the values of an object of this type.
     pub fn whole(&self, values: &[Value], name: &str) -> Option<i64> {
         match values.get(self.field(name)?)? {
             Value::Whole(number) => Some(*number),
@@ -121,7 +121,7 @@ impl Type {
         }
     }
 
-    /// How a person should read its name.
+    /// The label, or the name if there is no label.
     pub fn title(&self) -> &str {
         if self.label.is_empty() { &self.name } else { &self.label }
     }
@@ -138,15 +138,15 @@ impl Field {
     }
 }
 
-/// The types of a chunk, by their numbers.
+/// The types of a chunk, by their ids.
 #[derive(Debug, Default)]
 pub struct Types(HashMap<i64, Type>);
 
-/// So many bytes of names, labels and the like are there in all: each stands in the file once,
-/// however often it is meant.
+/// The most bytes of names, labels and other texts. A text is in the file once, but may be referred
+/// to often.
 const MOST_TEXT: usize = 64 << 20;
 
-/// A tree that is deeper is damaged: there are metadata, classes, fields, annotations.
+/// The deepest tree: metadata, classes, fields, annotations. A deeper one is damaged.
 const DEEPEST: usize = 8;
 
 struct Element<'s> {
@@ -164,7 +164,7 @@ impl Element<'_> {
         self.attribute(key)?.parse().ok()
     }
 
-    /// How many bytes of text are in it and below it, of which each may be copied once.
+    /// The bytes of text in it and below it, which may all be copied.
     fn text(&self) -> usize {
         let own: usize = self.attributes.iter().map(|(_, value)| value.len()).sum();
         own.saturating_add(self.children.iter().map(Self::text).fold(0, usize::saturating_add))
@@ -176,7 +176,7 @@ impl Element<'_> {
 }
 
 impl Types {
-    /// Reads the event of the metadata, behind its size and type.
+    /// Reads the metadata event, from after its size and type.
     pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, Damage> {
         let (_start, _duration, _number) = (bytes.long()?, bytes.long()?, bytes.long()?);
         let count = bytes.count()?;

@@ -1,33 +1,33 @@
-//! A list of like objects in a constant, of each some whole numbers: stacks are that, and are most
-//! of many files, so no value is made of each frame.
+//! Reads integer columns from a list of objects in a constant. Stacks are such lists, and most of
+//! many files, so no value is made for each frame.
 
 use crate::bytes::{Bytes, Damage};
 use crate::chunk::Chunk;
 use crate::decoder::Decoder;
 use crate::metadata::{Field, Form, Type};
 
-/// Which numbers are wanted: where in the objects of a type a list is, and where in each of its
-/// objects they stand.
+/// The columns that are read: the row of the list in its type, and the rows of the columns in the
+/// list's objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<const N: usize> {
     type_id: i64,
     list: usize,
     flag: Option<usize>,
     columns: [usize; N],
-    /// The types of those that are constants.
+    /// The type ids of columns that refer to constants.
     constants: [Option<i64>; N],
 }
 
 impl<const N: usize> Table<N> {
-    /// Of what type a column's constants are; None: its numbers stand for themselves.
+    /// The type id of a column's constants; `None` for a column of integers.
     pub fn constants(&self, column: usize) -> Option<i64> {
         self.constants[column]
     }
 }
 
 impl Chunk {
-    /// The list of this name in objects of a type, with a truth beside it; None if there is none,
-    /// or if a column is no number.
+    /// The table for a list of this name in a type, with a boolean field beside it; `None` if there
+    /// is no such list, or if a column is not an integer.
     pub fn table<const N: usize>(
         &self,
         type_id: i64,
@@ -36,7 +36,7 @@ impl Chunk {
         columns: [&str; N],
     ) -> Option<Table<N>> {
         let of = self.type_of(type_id)?;
-        // Constants could stand in any number of lists: none of them is read again for each.
+        // A list of constants is refused: each would have to be read again for each list.
         let list = of.field(list).filter(|row| of.fields[*row].list && !of.fields[*row].constant)?;
         let rows = self.type_of(of.fields[list].type_id)?;
         let is_number = |field: &Field| {
@@ -54,8 +54,8 @@ impl Chunk {
         Some(Table { type_id, list, flag, columns, constants })
     }
 
-    /// Adds the rows of a constant, no more than `most`; with the truth beside them, and how many
-    /// there are. None: it is not in the file, or damaged.
+    /// Adds the rows of a constant, up to `most`, and returns the flag and the number of rows;
+    /// `None` if the constant is missing or damaged.
     pub fn rows<const N: usize>(
         &self,
         table: &Table<N>,

@@ -1,6 +1,6 @@
-//! Recordings made by hand, for tests: what no JVM would write, and what one would, in a few bytes.
+//! Makes small recordings for tests, including ones that no JVM would write.
 
-/// A type: its name, its super type, its annotations, its fields.
+/// A type to write.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared<'a> {
     pub id: i64,
@@ -10,7 +10,7 @@ pub struct Declared<'a> {
     pub fields: &'a [DeclaredField<'a>],
 }
 
-/// A field: its name, its type, where it stands, its annotations.
+/// A field to write.
 #[derive(Debug, Clone, Copy)]
 pub struct DeclaredField<'a> {
     pub name: &'a str,
@@ -20,17 +20,17 @@ pub struct DeclaredField<'a> {
     pub annotations: &'a [(i64, &'a str)],
 }
 
-/// A field that has nothing special about it.
+/// A field with a plain value.
 pub const fn plain(name: &str, type_id: i64) -> DeclaredField<'_> {
     DeclaredField { name, type_id, constant: false, list: false, annotations: &[] }
 }
 
-/// A field whose value is a constant.
+/// A field that refers to a constant.
 pub const fn constant(name: &str, type_id: i64) -> DeclaredField<'_> {
     DeclaredField { constant: true, ..plain(name, type_id) }
 }
 
-/// A number, packed.
+/// A variable-length number.
 pub fn long(number: i64) -> Vec<u8> {
     let mut rest = number.cast_unsigned();
     let mut bytes = Vec::new();
@@ -51,25 +51,25 @@ fn length(of: usize) -> Vec<u8> {
     long(i64::try_from(of).unwrap())
 }
 
-/// A text.
+/// A text in UTF-8.
 pub fn text(text: &str) -> Vec<u8> {
     [vec![3], length(text.len()), text.as_bytes().to_vec()].concat()
 }
 
-/// An event, or whatever else has a size and a type.
+/// An event, or another part with a size and a type.
 pub fn event(type_id: i64, body: &[Vec<u8>]) -> Vec<u8> {
     let body = [long(type_id), body.concat()].concat();
-    // Four bytes, as the JVM leaves room for it.
+    // The size always takes four bytes, as the JVM reserves them.
     let size = u32::try_from(body.len() + 4).unwrap();
     let size = [size | 0x80, size >> 7 | 0x80, size >> 14 | 0x80, size >> 21 & 0x7f]
         .map(|part| part.to_le_bytes()[0]);
     [size.to_vec(), body].concat()
 }
 
-/// Constants of a type: their numbers, and what they are.
+/// The constants of a type: its id, and each constant with its index.
 pub type Constants = (i64, Vec<(i64, Vec<u8>)>);
 
-/// A chunk of 1 tick in a nanosecond, that begins at so many ticks, at a time since 1970.
+/// A chunk with a clock of 1 tick a nanosecond that begins at these ticks, at this time since 1970.
 pub fn chunk(
     types: &[Declared<'_>],
     constants: &[Constants],
@@ -128,7 +128,7 @@ impl Strings {
 
     fn annotations(&mut self, annotations: &[(i64, &str)]) -> Vec<Vec<u8>> {
         let each = annotations.iter().map(|(type_id, value)| {
-            // A category has its parts numbered, others have one.
+            // A category has numbered parts; other annotations have one value.
             self.element(
                 "annotation",
                 &[("class", &type_id.to_string()), ("value", value), ("value-0", value)],

@@ -1,4 +1,4 @@
-//! Recordings as they should be, and as they should not.
+//! Tests with valid and damaged recordings.
 
 use std::io::Cursor;
 
@@ -22,7 +22,7 @@ const TYPES: &[Declared<'_>] = &[
     simple(LABEL, "jdk.jfr.Label"),
     simple(SPAN, "jdk.jfr.Timespan"),
     simple(CATEGORY, "jdk.jfr.Category"),
-    // What it is in refers to others of its own kind.
+    // A class refers to other classes.
     Declared {
         id: CLASS,
         name: "java.lang.Class",
@@ -63,7 +63,7 @@ fn good() -> Vec<u8> {
     chunk(TYPES, &[(CLASS, classes)], &events, (1_000, 2_000))
 }
 
-/// All chunks, and what was said of the rest.
+/// All chunks, and the errors of the others.
 fn read(file: &[u8]) -> (Vec<Chunk>, Vec<String>) {
     let (mut chunks, mut mistakes) = (Vec::new(), Vec::new());
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
@@ -143,7 +143,7 @@ fn what_is_no_recording_is_refused_in_words() {
 
 #[test]
 fn constants_are_read_once_however_they_are_chained() {
-    // The last points to one that it is a part of.
+    // The last pool refers to one that is inside it.
     let head = |delta| [long(0), long(0), long(delta), vec![0]].concat();
     let inner = event(1, &[head(0), long(1), long(STRING), long(1), long(1), text("inner")]);
     let mut file = good();
@@ -198,13 +198,13 @@ fn an_event_that_is_too_long_ends_its_chunk() {
     let told: Vec<_> =
         chunks[0].events().map(|event| event.map(|_| ()).map_err(|damage| damage.what)).collect();
     assert_eq!(told, [Ok(()), Err("an event of a size that cannot be")]);
-    // One of a type that was not declared has a size, and what follows is read.
+    // An event of an undeclared type has a size, so the next event is read.
     let mut file = good();
     file[68 + 4] = 99;
     let (chunks, _) = read(&file);
     let told: Vec<_> = chunks[0].events().map(|event| event.is_ok()).collect();
     assert_eq!(told, [false, true]);
-    // No size is none that is passed over for ever.
+    // A zero-sized event must not loop forever.
     file[second..second + 4].fill(0x80);
     let (chunks, _) = read(&file);
     assert_eq!(chunks[0].events().count(), 2);
@@ -213,8 +213,7 @@ fn an_event_that_is_too_long_ends_its_chunk() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is changed in a file, reading it ends, without a panic and within the memory that
-    /// its size allows.
+    /// Reading a changed file ends, without a panic, and within the memory that its size allows.
     #[test]
     fn a_damaged_file_is_read_to_its_end(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

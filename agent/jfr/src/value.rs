@@ -1,6 +1,6 @@
-//! What stands in a field of an event.
+//! The values of event fields.
 
-/// What stands in a field.
+/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Nothing,
@@ -8,15 +8,15 @@ pub enum Value {
     Number(f64),
     Truth(bool),
     Text(String),
-    /// Of a type, with as many values as it has fields.
+    /// An object: its type id, and a value for each field of the type.
     Object(i64, Vec<Value>),
     List(Vec<Value>),
-    /// Of a type, by its number there.
+    /// A reference into the constant pool: type id and index.
     Constant(i64, i64),
 }
 
 impl Value {
-    /// How many values it consists of.
+    /// The number of values in it, itself included.
     pub fn size(&self) -> usize {
         match self {
             Self::Object(_, values) | Self::List(values) => 1 + values.iter().map(Self::size).sum::<usize>(),

@@ -1,17 +1,17 @@
-//! What a frame is called, by whoever writes names: async-profiler and what is made of its
-//! recordings, pprof, Vouch itself.
+//! Parses the text of a frame as async-profiler, its converters, pprof and Vouch write it.
 //!
-//! It must never take a native function for a method: what is none of Java's is between the two
-//! that stand around it.
+//! It must never take a native function for a method. A text that is not clearly Java becomes a
+//! frame between its neighbours.
 
 use vouch_recording::{LEFT_OUT, why_no_stack};
 
 use crate::pseudo_frames::{PseudoFrame, classify};
 
-/// A frame.
+/// A parsed frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'t> {
-    /// `class` as in `java/lang/String`, with whatever the VM has added; 0 is no line.
+    /// The class is written as in `java/lang/String`, with suffixes of the VM; line 0 means no
+    /// line.
     Java {
         class: String,
         name: &'t str,
@@ -23,21 +23,24 @@ pub enum Frame<'t> {
     Remark,
 }
 
-/// What Vouch's own profiles have in the place of stacks of threads that run no Java,
+/// The text that Vouch's profiles have instead of stacks of threads that run no Java.
 const OUTSIDE_JAVA: [&str; 5] = ["outside Java", "JIT compiler", "GC", "VM", "native"];
-/// and of methods that nobody could name; `perf` has the last.
+/// The text for methods without a name; `perf` writes the last one.
 const UNKNOWN_METHODS: [&str; 3] = ["unknown method", "no name", "unknown"];
-/// What they say of a frame, or of all that stands on it.
+/// Remarks of Vouch's profiles about a frame or a stack.
 const REMARKS: [&str; 3] = ["refuted: ", "✗ ", "a method that is being entered or left"];
+/// The prefix of the reason for which a walk broke off, in Vouch's profiles.
 const WALK_ENDED: &str = "the walk ended: ";
 const NO_FRAMES: &str = "no frames";
-/// What compilers of other languages put behind a name: a method may be called so, too.
+/// Suffixes that compilers of other languages add to names. A Java method may have these names,
+/// too.
 const NATIVE_ENDINGS: [&str; 5] = ["cold", "part", "isra", "constprop", "llvm"];
-/// Code of the interpreter, of which `perf`'s maps say no more: it may be any method's.
+/// The interpreter's code in `perf`'s maps, which may run any method.
 const INTERPRETER: &str = "Interpreter";
-/// Of the kernel; what async-profiler says of others is how they were compiled.
+/// async-profiler's annotation for the kernel. Its others say how a method was compiled.
 const KERNEL_ANNOTATION: &str = "k";
 
+/// Parses the text of one frame.
 pub fn parse(text: &str) -> Frame<'_> {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
@@ -50,7 +53,7 @@ pub fn parse(text: &str) -> Frame<'_> {
     parse_java(text).unwrap_or_else(|| parse_pseudo_frame(text))
 }
 
-/// async-profiler's own words, which stand in brackets or not.
+/// A frame that is not Java, in brackets or not.
 fn parse_pseudo_frame(text: &str) -> Frame<'_> {
     match classify("", text) {
         PseudoFrame::WalkFailed => Frame::Failed(text),
@@ -58,7 +61,7 @@ fn parse_pseudo_frame(text: &str) -> Frame<'_> {
     }
 }
 
-/// What stands in brackets is no method.
+/// A text in brackets, which is never a method.
 fn parse_bracketed<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
     if text == LEFT_OUT {
         return Frame::LeftOut;
@@ -75,7 +78,7 @@ fn parse_bracketed<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
     }
 }
 
-/// A name without what async-profiler says of it: `foo_[j]`.
+/// Splits a name from async-profiler's annotation: `foo_[j]`.
 fn split_annotation(text: &str) -> (&str, Option<&str>) {
     let split = text.strip_suffix(']').and_then(|text| text.rsplit_once("_["));
     match split {
@@ -84,8 +87,8 @@ fn split_annotation(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// None: it is none of Java's. In doubt it is a frame that nobody can name, since two are no
-/// neighbours between which there is one.
+/// Parses a Java frame; `None` if it is not Java. In doubt it is an unknown method, which separates
+/// the frames around it.
 fn parse_java(text: &str) -> Option<Frame<'_>> {
     const UNKNOWN: Option<Frame<'_>> = Some(Frame::Pseudo(PseudoFrame::UnknownMethod));
     if text == INTERPRETER {
@@ -97,7 +100,7 @@ fn parse_java(text: &str) -> Option<Frame<'_>> {
     let (text, line) = split_line(text);
     let Some(text) = without_descriptor(text) else { return UNKNOWN };
     let (class, name) = text.rsplit_once('.')?;
-    // In a hidden class's name there may be slashes behind the dots.
+    // A hidden class may have slashes after its dots.
     let (plain, added) = class.split_at(vouch_verify::proof::hidden_part(class).unwrap_or(class.len()));
     let plain = without_module(plain);
     let is_alone = !plain.contains(['.', '/']);
@@ -112,8 +115,8 @@ fn is_library(text: &str) -> bool {
     text.ends_with(".so") || text.contains(".so.")
 }
 
-/// `baz(I)V`. In Kotlin's names there may be parentheses, and other tools write types as in a
-/// program: None.
+/// The name without its descriptor: `baz(I)V`. `None` if the parentheses are not a descriptor:
+/// Kotlin's names may have some, and other tools write source types.
 fn without_descriptor(text: &str) -> Option<&str> {
     match text.split_once('(') {
         None => Some(text),
@@ -129,7 +132,8 @@ fn without_descriptor(text: &str) -> Option<&str> {
     }
 }
 
-/// As the JDK itself writes it: `java.base/java.lang.Thread`, `app//com.foo.Bar`.
+/// The class without module and loader, which the JDK writes as `java.base/java.lang.Thread` and
+/// `app//com.foo.Bar`.
 fn without_module(class: &str) -> &str {
     match class.rsplit_once('/') {
         Some((before, rest)) if rest.contains('.') && (before.contains('.') || before.ends_with('/')) => rest,
@@ -137,8 +141,8 @@ fn without_module(class: &str) -> &str {
     }
 }
 
-/// `com.foo.Bar.baz:12`; async-profiler's converter can write the bci, too, as `baz@7`. A line that
-/// no class has is none.
+/// Splits the line from `com.foo.Bar.baz:12`. async-profiler's converter may write a bci instead,
+/// as `baz@7`. A line that is too large for a class file is 0.
 fn split_line(text: &str) -> (&str, u16) {
     let number = |between| {
         let (name, number) = text.rsplit_once(between)?;
@@ -163,12 +167,12 @@ fn is_class(class: &str) -> bool {
     class.split(['.', '/']).all(is_part)
 }
 
-/// All that the JVM itself allows.
+/// True for a part of a class name that the JVM allows.
 fn is_part(part: &str) -> bool {
     !part.is_empty() && !part.contains([';', '[', ']']) && !part.contains(char::is_control)
 }
 
-/// True for classes without a name of their own, where what the VM has added is left out.
+/// True for hidden classes in files that leave out the VM's suffixes.
 pub fn is_hidden(class: &str) -> bool {
     let form = class.strip_prefix("java/lang/invoke/LambdaForm$");
     class.contains("$$Lambda") || form.is_some_and(|form| form.starts_with("MH") || form.starts_with("DMH"))

@@ -1,4 +1,4 @@
-//! CPU time that a thread had, and of which no sample tells.
+//! CPU time of a thread that no sample covers.
 
 use super::program::{
     COLLECTOR, CPU_SAMPLE, FIRST, LOAD, MAIN, MAIN_THREAD, OPEN, RUN, SAMPLE, SUM, TestStack, WALL, WORKER,
@@ -8,7 +8,7 @@ use crate::report::ThreadReport;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Of each of the threads a second of samples, of the main one two.
+/// Samples of one second for each thread, and of two seconds for the main thread.
 fn stacks() -> [TestStack; 2] {
     [
         stack(MAIN_THREAD, 100, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]),
@@ -18,7 +18,7 @@ fn stacks() -> [TestStack; 2] {
 
 fn run_events() -> Vec<Vec<u8>> {
     vec![
-        // The order of a file is not that of time.
+        // Events in a file are not in the order of time.
         load(10 * SECOND, WORKER, 0.125, 0.125),
         start(9 * SECOND, WORKER),
         period(SAMPLE, "20 ms"),
@@ -40,10 +40,10 @@ fn cpu_time_without_samples_is_a_gap() {
     let near = |one: Option<f64>, other: f64| (one.unwrap() - other).abs() < 0.01;
     assert!(near(main.cpu_ms, 10_000.0) && near(main.sampled_ms, 2_000.0), "{main:?}");
     assert!(near(main.gap_ms, 8_000.0), "{main:?}");
-    // It had its processor for all of its life, which was a second.
+    // It used its processor from its start to its end, one second later.
     let worker = thread(&report, "worker");
     assert!(near(worker.cpu_ms, 1_000.0) && worker.gap_ms.is_none(), "{worker:?}");
-    // One without any stack is there for its gap.
+    // A thread without any stack is listed if it has a gap.
     let collector = thread(&report, "GC Thread#0");
     assert!(near(collector.gap_ms, 500.0) && collector.stacks == 0, "{collector:?}");
     let summary = report.summary(vouch_report::Files::default(), &[]);
@@ -92,7 +92,7 @@ fn no_gap_is_reported_if_the_recording_lacks_the_data() {
     for left_out in [2, 4] {
         assert!(without(left_out).threads.iter().all(|thread| thread.gap_ms.is_none()), "{left_out}");
     }
-    // A sample by the wall clock says nothing of CPU time.
+    // A wall-clock sample does not measure CPU time.
     let waited = stacks().map(|stack| TestStack { kind: WALL, times: 1_000, ..stack });
     let all = [stacks().to_vec(), waited.to_vec()].concat();
     let report = audit_after("waited", [run_events(), vec![period(WALL, "20 ms")]].concat(), &all);

@@ -1,5 +1,4 @@
-//! Recordings that are damaged, cut short, or of anything at all: each event ends as one of one
-//! fate, and nothing panics.
+//! Damaged, truncated and random recordings: each event has exactly one fate, and nothing panics.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -39,7 +38,8 @@ fn a_truncated_recording_gives_its_complete_part() {
     assert!(audited(whole, &folder).unwrap().damage.is_empty());
 }
 
-/// An audit measures its power each time, which is most of its work on a recording so small.
+/// The number of cases for each property. Each audit measures its power, which takes most of the
+/// time for such small recordings.
 const CASES_PER_PROPERTY: u32 = 64;
 
 pub fn check_property<S: Strategy>(

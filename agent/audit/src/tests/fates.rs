@@ -1,4 +1,4 @@
-//! What becomes of an event, by what its stack is.
+//! The fate of an event follows from its stack.
 
 use vouch_recording::ByFate;
 use vouch_verify::proof::Refutation;
@@ -61,12 +61,12 @@ fn a_thread_that_began_in_run_does_not_begin_elsewhere() {
     let report = audit("roots", &[truth(1), whole.clone(), rootless.clone()]);
     assert_eq!(fates(&report), ByFate { proven: 6, refuted: 2, ..ByFate::default() });
     assert_eq!(report.refutations[0].kind, Refutation::WrongRoot);
-    // What its recorder says was cut has no root to be judged.
+    // A truncated stack has no root to judge.
     let cut = TestStack { cut: true, ..rootless.clone() };
     let report = audit("cut", &[truth(1), whole, cut]);
     assert_eq!(fates(&report), ByFate { proven: 6, plausible: 2, ..ByFate::default() });
     assert_eq!(report.kinds["jdk.ExecutionSample"].cut, 2);
-    // Of a thread that nobody saw begin nothing is known.
+    // The root of a thread is unknown if no stack shows it.
     let report = audit("attached", &[truth(1), rootless]);
     assert_eq!(fates(&report), ByFate { proven: 1, plausible: 2, ..ByFate::default() });
 }
@@ -80,7 +80,7 @@ fn failures_that_the_profiler_reports_are_not_stacks() {
         stack(COLLECTOR, 4, &[at(NATIVE, 0), at(THREAD_START, 0)]),
         stack(MAIN_THREAD, 5, &[at(NATIVE, 0)]),
         stack(COLLECTOR, 6, &[at(NATIVE, 0)]),
-        // Native code on top of Java, and between Java frames, is the JVM's own work.
+        // Native code on top of Java, and between Java frames, is the JVM's work.
         stack(
             MAIN_THREAD,
             7,

@@ -1,5 +1,5 @@
-//! Files that say names alone, with lines or without: what is refuted is so by every method and
-//! every place that a name may mean.
+//! Files with names alone, with or without lines. A call is refuted only if every method and every
+//! bci that the names may mean refutes it.
 
 use std::fs;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use crate::{Audit, AuditReport, ClassPaths, NamesFileInfo, pprof};
 const INVOKEINTERFACE: u8 = 0xb9;
 const WITH_HIDDEN: NamesFileInfo<'_> =
     NamesFileInfo { kind: "folded", recorder: "a test", jdk: "", flags: "", shows_hidden: true };
-/// Its frames of lambdas are not known to be there.
+/// A file that may leave out frames of lambdas.
 const WITHOUT_HIDDEN: NamesFileInfo<'_> = NamesFileInfo { shows_hidden: false, ..WITH_HIDDEN };
 
 fn audit_file(info: NamesFileInfo<'_>, folded: &str, paths: &ClassPaths) -> AuditReport {
@@ -26,7 +26,7 @@ fn audit_file(info: NamesFileInfo<'_>, folded: &str, paths: &ClassPaths) -> Audi
     audit.judge(paths, |_| {}).unwrap().report
 }
 
-/// By classes that are known to be the ones that ran.
+/// Audits a file with a JDK that certainly ran.
 fn audit(name: &str, folded: &str) -> AuditReport {
     audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk(name)))
 }
@@ -75,7 +75,7 @@ fn a_line_selects_the_call_within_a_method() {
 
 const VERSION: &str = "A JVM 17.0.1+2";
 
-/// A JDK that says that it is of this version.
+/// Writes the JDK's release file with this version.
 fn write_version(jdk: &ClassFolder) {
     fs::write(jdk.0.join("release"), "JAVA_VERSION=\"17.0.1\"\nJAVA_RUNTIME_VERSION=\"17.0.1+2\"\n").unwrap();
 }
@@ -90,7 +90,7 @@ fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
     assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
     assert!(report.notes[0].contains("speaks against 1 (--exact"), "{:?}", report.notes);
     assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
-    // The file may say which JDK ran, and by it that nobody has changed its classes.
+    // The file may name the JDK that ran, so its classes are certain.
     let with_jdk = NamesFileInfo { jdk: VERSION, ..WITH_HIDDEN };
     assert_eq!(fates(&audit_file(with_jdk, folded, &doubt)).refuted, 3);
     assert_eq!(
@@ -117,7 +117,7 @@ fn exact_is_ignored_if_many_classes_do_not_fit() {
         "{:?}",
         report.notes
     );
-    // What the file says of the JDK holds all the same.
+    // The version that the file has for the JDK still counts.
     assert_eq!(
         fates(&audit_file(NamesFileInfo { jdk: VERSION, ..WITH_HIDDEN }, &misfits, &by_jdk(&jdk))).refuted,
         3
@@ -206,7 +206,7 @@ fn all_overloads_are_tried_along_the_whole_stack() {
         ],
     }];
     let jdk = jdk_with("names-overloads", &classes);
-    // `a` calls the one `b`, and the other one calls `c`: each call could be, but not both.
+    // `a` calls one `b`, and the other `b` calls `c`: each call is possible, but not both.
     let folded = "Two.a;Two.b;Two.d 3\nTwo.b;Two.c 2\nTwo.a;Two.b;Two.c 1\n";
     let report = audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).plausible, fates(&report).refuted), (5, 1));
@@ -238,7 +238,7 @@ fn interface_calls_are_not_judged_if_lambda_frames_may_be_missing() {
     let report = audit_file(WITHOUT_HIDDEN, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).refuted, report.edges.unjudged["hidden_frames"]), (2, 1));
     assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
-    // One that has such a frame shows them.
+    // A file with one such frame shows all of them.
     let with_lambda = format!("{folded}Main.main;Main$$Lambda.0x0000abcd.run;Main.lambda$main$0 1\n");
     let report = audit_file(WITHOUT_HIDDEN, &with_lambda, &by_jdk(&jdk));
     assert_eq!(fates(&report).refuted, 3);
@@ -262,7 +262,7 @@ fn threads_with_an_id_keep_their_root() {
     let report = audit("names-roots", folded);
     assert_eq!(fates(&report), ByFate { proven: 3, plausible: 1, refuted: 2, ..ByFate::default() });
     assert_eq!(report.refuted["wrong_root"], 2);
-    // Whoever has no number may be anybody.
+    // Threads without an id cannot be distinguished.
     let report = audit("names-no-threads", "java/lang/Thread.run;Cart.sum 3\nCart.sum 2\n");
     assert_eq!(fates(&report).refuted, 0);
 }
@@ -281,7 +281,7 @@ fn power_depends_on_whether_lines_are_known() {
         let it = &power[key];
         (it.tried > 0, it.noticed, it.tried)
     };
-    // That `open` calls `clear` the name allows, and one of its lines does not.
+    // The name `open` allows a call of `clear`, but one of its lines does not.
     let (tried, noticed, all) = share(&with, "moved_bcis");
     assert!(tried && noticed > 0 && noticed < all, "{with:?}");
     assert_eq!(share(&without, "moved_bcis").1, 0, "{without:?}");
@@ -296,7 +296,7 @@ fn malformed_lines_are_counted() {
     assert_eq!(report.unreadable_events, 2);
 }
 
-/// Frames of the program, and of anything else.
+/// Frames of the program, and random frames.
 fn frame() -> impl Strategy<Value = String> {
     const KNOWN: [&str; 7] = [
         "Main.main",
@@ -312,7 +312,7 @@ fn frame() -> impl Strategy<Value = String> {
     prop_oneof![known, placed, "[ -:<-~]{0,12}"]
 }
 
-/// Ways down from a root, each by a call that the bytecode makes: with lines, and without.
+/// Random stacks from a root, each call made by the bytecode, with and without lines.
 #[test]
 fn true_stacks_are_never_refuted() {
     type Choices = (bool, Vec<usize>, bool);
@@ -363,7 +363,7 @@ fn each_random_stack_has_one_fate() {
     check_property(stacks, holds, "names-any");
 }
 
-/// Folded stacks and pprof, a few of whose bytes are others.
+/// Changes a few bytes of folded stacks and of a pprof file.
 #[test]
 fn damaged_files_are_read_as_far_as_possible() {
     let whole = [TRUE.as_bytes().to_vec(), pprof::tests::bytes()];

@@ -1,4 +1,4 @@
-//! An audited recording as a profile: what stands where in it.
+//! The contents of the profile of an audited recording.
 
 use std::io::Cursor;
 
@@ -24,7 +24,7 @@ fn wrong(times: usize) -> TestStack {
     stack(MAIN_THREAD, times, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
-/// The profile of a recording, read a second time from other bytes if there are any.
+/// The profile of a recording. The second pass may read other bytes.
 fn profile(
     bytes: Vec<u8>,
     again: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ fn profile_of(name: &str, stacks: &[TestStack]) -> (Recording, Meta) {
     profile(recording(stacks, 0), None, &ClassFolder::new(name, &CLASSES)).unwrap()
 }
 
-/// The names of a stack's frames, the outermost first.
+/// The names of a stack's frames, outermost first.
 fn names(recording: &Recording, stack: StackId) -> Vec<String> {
     let mut names = Vec::new();
     let mut next = Some(stack);
@@ -53,7 +53,7 @@ fn names(recording: &Recording, stack: StackId) -> Vec<String> {
     names
 }
 
-/// The stacks of a track's samples, each once, in the order in which they come.
+/// The stacks of a thread's samples, without repetition, in order.
 fn stacks_of(recording: &Recording, track: &str) -> Vec<String> {
     let thread = recording.threads().iter().find(|thread| thread.name() == track).unwrap();
     let mut all: Vec<_> =
@@ -72,10 +72,10 @@ fn a_refuted_stack_is_separate_and_shows_where_it_breaks() {
     assert_eq!(refuted.len(), 3);
     let reported = recording.refutations().get(refuted[0].how);
     assert_eq!(recording.strings().get(reported.expected), "invokestatic Cart.sum()");
-    // What the profile cites explains it, too.
+    // The refutation that the profile refers to explains it.
     let report = &meta.report.run.refutations[refuted[0].how.number() - 1];
     assert_eq!((&*report.found, report.count), ("Cart.clear:()V", 3));
-    // No function of it is one of the true stacks.
+    // Its functions are not those of true stacks.
     let category = |stack: StackId| {
         recording.funcs().get(recording.frames().get(recording.stacks().get(stack).frame).func).category
     };
@@ -115,7 +115,7 @@ fn a_profile_has_the_samples_of_one_clock() {
         Ok::<_, String>((thread.samples().len(), (meta.report.samples.signals, meta.report.time()), remarks))
     };
     let (samples, reported, remarks) = profile_with(None).unwrap();
-    // Flight Recorder has said nothing of CPU time.
+    // Flight Recorder's settings do not mention CPU time.
     assert_eq!((samples, reported), (5, (5, "time".into())));
     assert!(remarks.contains("--samples profiler.WallClockSample makes it of those"), "{remarks}");
     let (samples, reported, remarks) = profile_with(Some("profiler.WallClockSample")).unwrap();
@@ -170,8 +170,8 @@ fn the_wall_interval_comes_from_async_profiler_settings() {
 
 #[test]
 fn samples_of_a_counted_event_have_no_time() {
-    // The first file has an interval in nanoseconds, the second one in misses; and Flight Recorder
-    // has a period of its own.
+    // The first file has an interval in nanoseconds, the second one in cache misses. Flight
+    // Recorder has its own period.
     let reported =
         [("event", "cpu"), ("interval", "30000000"), ("event", "cache-misses"), ("interval", "1000")];
     let settings = |reported: &[(&str, &str)]| {
@@ -189,7 +189,7 @@ fn samples_of_a_counted_event_have_no_time() {
         let size = meta.report.panel().next().unwrap().1;
         assert!(size.starts_with("5 samples of cache-misses"), "{size}");
     }
-    // Whoever reads the audit alone, or the panel, is told as well.
+    // The audit's report has the note as well.
     let bytes = recording_after(settings(&reported[2..]), &[truth(5)], 0);
     let report = audit_full(bytes, &ClassFolder::new("counted-note", &CLASSES)).unwrap().report;
     let note = "samples jdk.ExecutionSample are of cache-misses, one for each 1,000, and of no time";
@@ -227,7 +227,7 @@ fn other_events_are_markers_with_stacks() {
         ["Main.main", "Main.main", "[refuted: other_callee]"]
     );
     assert_eq!((thread.refuted().len(), thread.samples().len()), (1, 5));
-    // They are no samples, of whose fates the report tells.
+    // Markers are not samples, so the report does not count their fates.
     assert_eq!((meta.report.samples.signals, meta.report.run.refuted.len()), (5, 0));
 }
 
@@ -272,8 +272,8 @@ fn a_recording_that_changed_since_the_audit_is_refused() {
 #[test]
 fn a_depth_limit_applies_to_its_own_file_in_both_passes() {
     let folder = ClassFolder::new("limits", &CLASSES);
-    // The setting stands behind the stacks; and another file of the run has another one, and chunks
-    // of another length.
+    // The setting comes after the stacks. The other file of the run has another setting, and a
+    // chunk of another length.
     let file = |limit: &str, times: usize| recording_before(&[truth(times)], vec![depth_setting(limit)]);
     let files = [file("3", 5), file("2048", 7)];
     let mut audit = crate::Audit::default();
@@ -324,7 +324,7 @@ fn the_report_names_the_recorder() {
 fn values_that_only_the_recorder_could_measure_are_null() {
     let (_, meta) = profile_of("unmeasured", &[truth(5)]);
     let report = serde_json::to_value(&meta.report).unwrap();
-    // The keys stay, since tools read them: null, and never 0.
+    // Tools read these keys, so they stay, with null and not 0.
     for key in ["agent_cpu_ms", "cpu_ms", "handler_ns", "rate", "sampled_interval_us"] {
         assert_eq!(report.get(key), Some(&Value::Null), "{key}");
     }

@@ -1,4 +1,4 @@
-//! The program, its classes and its recordings.
+//! The hand-made program, its classes and its recordings.
 //!
 //! `Main.main` calls `Shop.open`, which calls `Cart.sum` and then `Cart.clear`; `Worker.run` begins
 //! a thread and calls `Cart.sum`.
@@ -61,7 +61,7 @@ pub const CLASSES: [Written<'_>; 5] = [
     },
 ];
 
-/// Methods, by their numbers in the recording: class, name, descriptor, modifiers.
+/// The methods of the recording, in the order of their ids: class, name, descriptor, modifiers.
 const METHODS: [(&str, &str, &str, i64); 15] = [
     ("Main", "main", "([Ljava/lang/String;)V", 9),
     ("Shop", "open", VOID, 9),
@@ -93,17 +93,17 @@ pub const NATIVE: i64 = 11;
 pub const THREAD_START: i64 = 12;
 pub const UNDECLARED: i64 = 13;
 pub const STALE: i64 = 14;
-/// Of a class that another loader has loaded.
+/// `Cart.sum` of a class from another loader.
 pub const OTHER_SUM: i64 = 15;
 
 /// The bci of a method's first call, and of its second.
 pub const FIRST: i64 = 0;
 pub const SECOND: i64 = CALL_LENGTH as i64;
 
-/// A frame: method, bci, line.
+/// A frame: method, bci and line.
 pub type Frame = (i64, i64, i64);
 
-/// Of a method at a call, in the line that its class has it in.
+/// The frame of a method at one of its calls, with the line of its class file.
 pub const fn at(method: i64, bci: i64) -> Frame {
     let line = match method {
         MAIN => 10,
@@ -116,8 +116,7 @@ pub const fn at(method: i64, bci: i64) -> Frame {
     (method, bci, if line > 0 { line + bci / SECOND } else { 0 })
 }
 
-/// A stack, leaf first, with whether it was cut; and how often a thread had it, in events of a
-/// kind.
+/// A stack of a thread, leaf first, with the number of its events of one kind.
 #[derive(Debug, Clone)]
 pub struct TestStack {
     pub kind: i64,
@@ -164,9 +163,9 @@ const TIMESTAMP: i64 = 30;
 pub const MAIN_THREAD: i64 = 1;
 pub const WORKER: i64 = 2;
 pub const COLLECTOR: i64 = 3;
-/// Of which the recording says nothing.
+/// A thread without name and ids.
 pub const NO_THREAD: i64 = 4;
-/// As the JVM calls the launcher's own when `main` is over.
+/// The main thread after `main` returned, when the JVM renames it.
 pub const ENDED_MAIN: i64 = 5;
 
 const fn declared<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
@@ -321,59 +320,59 @@ fn constants(stacks: &[TestStack]) -> Vec<Constants> {
     ]
 }
 
-/// That the `java` command has made the JVM.
+/// The property that shows that the `java` launcher created the JVM.
 pub fn java_launcher() -> Vec<u8> {
     event(PROPERTY, &[long(1), text("sun.java.launcher"), text("SUN_STANDARD")])
 }
 
-/// Who has recorded it.
+/// The event with the recorder's name.
 pub fn recorded_by(name: &str) -> Vec<u8> {
     event(NAMED, &[long(1), text(name)])
 }
 
-/// At how many frames async-profiler ends a stack.
+/// async-profiler's setting of its depth limit.
 pub fn depth_setting(frames: &str) -> Vec<u8> {
     setting("jstackdepth", frames)
 }
 
-/// A setting that is of no kind of events.
+/// A setting of async-profiler.
 pub fn setting(name: &str, value: &str) -> Vec<u8> {
-    // async-profiler tells of the interval as that of its samples.
+    // async-profiler attaches the interval to its sample kind, and other settings to none.
     let event_type = if name == "interval" { SAMPLE } else { 0 };
     event(SETTING, &[long(1), text(name), text(value), long(event_type), long(0)])
 }
 
-/// When something was, by the chunk's own clock.
+/// The start time of an event, in ticks.
 const TIME: DeclaredField<'_> =
     DeclaredField { annotations: &[(TIMESTAMP, "TICKS")], ..plain("startTime", LONG) };
 
-/// A setting of a kind of events.
+/// The period of an event kind.
 pub fn period(kind: i64, period: &str) -> Vec<u8> {
     event(SETTING, &[long(1), text("period"), text(period), long(kind), long(0)])
 }
 
-/// How many processors there are.
+/// The number of processors.
 pub fn processors(count: i64) -> Vec<u8> {
     event(PROCESSORS, &[long(1), long(count)])
 }
 
-/// What part of them a thread has had, in user code and in the kernel.
+/// The share of all processors that a thread used, in user code and in the kernel.
 pub fn load(at: i64, thread: i64, user: f32, system: f32) -> Vec<u8> {
     let part = |part: f32| part.to_be_bytes().to_vec();
     event(LOAD, &[long(at), long(thread), part(user), part(system)])
 }
 
-/// That a thread has waited so long, with a stack of these.
+/// A wait of the main thread on a monitor, with one of the stacks.
 pub fn monitor_wait(at: i64, took: i64, stack: i64) -> Vec<u8> {
     event(WAIT, &[long(at), long(took), long(MAIN_THREAD), long(stack)])
 }
 
-/// That a thread has begun.
+/// The start of a thread.
 pub fn start(at: i64, thread: i64) -> Vec<u8> {
     event(START, &[long(at), long(thread), long(0)])
 }
 
-/// Which JVM it was.
+/// The JVM and its version.
 pub fn jvm(version: &str) -> Vec<u8> {
     event(JVM, &[long(1), text(version)])
 }
@@ -382,18 +381,18 @@ pub fn redefined() -> Vec<u8> {
     event(REDEFINE, &[long(1)])
 }
 
-/// A recording of these stacks; and so many samples lost.
+/// A recording of these stacks, with a number of lost samples.
 pub fn recording(stacks: &[TestStack], lost: i64) -> Vec<u8> {
     recording_after(vec![], stacks, lost)
 }
 
-/// The same behind events that tell of the run.
+/// A recording of these stacks after events about the run.
 pub fn recording_after(mut events: Vec<Vec<u8>>, stacks: &[TestStack], lost: i64) -> Vec<u8> {
     add(&mut events, stacks);
     chunk_with(events, stacks, lost)
 }
 
-/// The same with such events behind the stacks.
+/// A recording of these stacks before such events.
 pub fn recording_before(stacks: &[TestStack], last: Vec<Vec<u8>>) -> Vec<u8> {
     let mut events = Vec::new();
     add(&mut events, stacks);
@@ -416,7 +415,7 @@ fn chunk_with(mut events: Vec<Vec<u8>>, stacks: &[TestStack], lost: i64) -> Vec<
     chunk(TYPES, &constants(stacks), &events, (0, 1_000))
 }
 
-/// A folder with these classes, which is gone when the test is over.
+/// A folder with these classes. It is deleted when the test ends.
 #[derive(Debug)]
 pub struct ClassFolder(pub PathBuf);
 
@@ -439,12 +438,12 @@ impl Drop for ClassFolder {
     }
 }
 
-/// A JDK that has the program's classes for its own: it is certain that they are the ones that ran.
+/// A JDK that contains the program's classes, so they are certainly the classes that ran.
 pub fn jdk(name: &str) -> ClassFolder {
     jdk_with(name, &CLASSES)
 }
 
-/// One that has these.
+/// A JDK that contains these classes.
 pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
     let folder = ClassFolder::new(name, &[]);
     let bytes: Vec<_> =
@@ -455,7 +454,7 @@ pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
     folder
 }
 
-/// What an audit of a recording says, by the classes of a JDK.
+/// The report of a recording, with the classes of a JDK.
 pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
@@ -464,24 +463,24 @@ pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, 
         .report)
 }
 
-/// An audit of a recording, by these classes.
+/// The audit of a recording, with the classes of a folder.
 pub fn audit_full(bytes: Vec<u8>, folder: &ClassFolder) -> Result<Audited, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
     audit.judge(&ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
 }
 
-/// What an audit of a recording says, by these classes.
+/// The report of a recording, with the classes of a folder.
 pub fn audited(bytes: Vec<u8>, folder: &ClassFolder) -> Result<AuditReport, String> {
     Ok(audit_full(bytes, folder)?.report)
 }
 
-/// The same of stacks behind events that tell of the run, by the classes that ran.
+/// The report of stacks after events about the run, with the classes that ran.
 pub fn audit_after(name: &str, run_events: Vec<Vec<u8>>, stacks: &[TestStack]) -> AuditReport {
     audit_with_jdk(recording_after(run_events, stacks, 0), &jdk(name)).unwrap()
 }
 
-/// The same of stacks, by the classes that ran.
+/// The report of stacks, with the classes that ran.
 pub fn audit(name: &str, stacks: &[TestStack]) -> AuditReport {
     audit_after(name, Vec::new(), stacks)
 }

@@ -1,4 +1,4 @@
-//! Classes that are not the ones that ran, or are not there: never a refutation.
+//! Classes that are another version, or missing, never refute.
 
 use vouch_classes::testing::{INVOKESTATIC, Written, WrittenMethod};
 use vouch_recording::ByFate;
@@ -12,7 +12,7 @@ fn truth() -> TestStack {
     stack(MAIN_THREAD, 10, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
-/// `Shop`, as it was compiled at another time.
+/// The program with another version of `Shop`.
 fn shop(line: u16, callee: &str) -> Vec<Written<'static>> {
     let calls = Box::leak(Box::new([(INVOKESTATIC, ["Cart", &*callee.to_owned().leak(), "()V"])]));
     let methods = Box::leak(Box::new([WrittenMethod {
@@ -47,8 +47,8 @@ fn a_class_without_the_method_is_another_version() {
 
 #[test]
 fn code_without_a_proven_call_refutes_nothing() {
-    // All lines fit, and what it calls is another method: one that was renamed, or code that was
-    // changed when it was loaded.
+    // All lines fit, but the call is of another method: it was renamed, or the code was changed at
+    // load time.
     let report = audited(recording(&[truth()], 0), &ClassFolder::new("renamed", &shop(30, "clear"))).unwrap();
     assert_eq!(report.samples.fates, ByFate { plausible: 10, ..ByFate::default() });
     assert_eq!(report.edges.unjudged["unconfirmed_version"], 1);
@@ -68,7 +68,7 @@ fn exact_is_trusted_unless_classes_were_changed() {
     };
     assert_eq!(refuted(&folder, Vec::new()), 10);
     assert_eq!(refuted(&folder, vec![redefined()]), 0);
-    // Flight Recorder has added to classes of events, also of those that extend a program's own.
+    // Flight Recorder changes event classes, and those that extend the program's own event classes.
     let event = |superclass, superclass_of_base| {
         let mut classes = shop(30, "clear");
         classes.push(Written { name: "Base", superclass: superclass_of_base, methods: &[] });
@@ -87,8 +87,8 @@ fn exact_is_trusted_unless_classes_were_changed() {
 
 #[test]
 fn mostly_refuted_code_counts_as_changed() {
-    // As where Flight Recorder adds to a constructor: what was there before is proven, and most
-    // events are in what was added.
+    // For example, Flight Recorder adds to a constructor: the old part is proven, and most events
+    // are in the new part.
     let added = |times| stack(MAIN_THREAD, times, &[(OPEN, 99, 31), at(MAIN, FIRST)]);
     let report = audit("added", &[truth(), added(30)]);
     assert_eq!(report.samples.fates.refuted, 0);
@@ -97,8 +97,8 @@ fn mostly_refuted_code_counts_as_changed() {
 
 #[test]
 fn redefined_code_refutes_nothing() {
-    // The call of `Cart.clear` where something was put before it: now it is where that of
-    // `Cart.sum` is in the file.
+    // A redefinition inserted code before the call of `Cart.clear`. It is now at the bci that
+    // `Cart.sum` has in the file.
     let moved = stack(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
     let both = stack(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let stacks = [truth(), both, moved];
@@ -129,8 +129,7 @@ fn classes_of_one_name_from_two_loaders_are_kept_apart() {
 
 #[test]
 fn a_call_that_is_never_proven_may_come_from_another_version() {
-    // An older jar, in which two calls stand the other way round; or a call that an agent has
-    // redirected.
+    // An older jar, in which two calls are in the other order, or a call that an agent redirected.
     let other = stack(MAIN_THREAD, 2, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]);
     let elsewhere = stack(MAIN_THREAD, 9, &[at(CLEAR, FIRST), at(OPEN, SECOND), at(MAIN, FIRST)]);
     let by_folder =

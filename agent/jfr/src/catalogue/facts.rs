@@ -1,4 +1,4 @@
-//! What a recording says of the JDK's kinds: their fields, and how they were recorded.
+//! Facts about event kinds in a recording: their fields, and how they were recorded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek};
@@ -8,7 +8,7 @@ use crate::chunk::{Chunk, Reader};
 use crate::metadata::{Type, Unit};
 use crate::value::Value;
 
-/// Of a kind.
+/// The facts about one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub label: String,
@@ -16,23 +16,24 @@ pub struct Facts {
     pub form: Form,
     /// How it was recorded: `on, 20 ms and more, with stacks`.
     pub setting: String,
-    /// How many of them there are in the recording.
+    /// The number of events in the recording.
     pub count: u64,
 }
 
-/// What a recording says.
+/// The facts in a recording.
 #[derive(Debug, Default)]
 pub struct Recorded {
-    /// The JVM's version, as `17.0.1+12`.
+    /// The JVM's version, such as `17.0.1+12`.
     pub jvm: Option<String>,
-    /// By their names; the program's own are among them.
+    /// The kinds by name, including the program's own.
     pub kinds: BTreeMap<String, Facts>,
-    /// What of it cannot be read, a sentence each.
+    /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
 }
 
 impl Recorded {
-    /// A mistake is the end of a sentence. A chunk that is there twice counts once.
+    /// Reads a recording. A chunk that is there twice counts once. The error is the end of a
+    /// sentence.
     pub fn read(file: impl Read + Seek) -> Result<Self, String> {
         let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
         let mut recorded = Self::default();
@@ -108,7 +109,7 @@ fn text(chunk: &Chunk, value: &Value) -> Option<String> {
     }
 }
 
-/// `on, 20 ms and more, with stacks`
+/// The settings of a kind in words, such as `on, 20 ms and more, with stacks`.
 fn setting(settings: &BTreeMap<String, String>, has_stack: bool) -> String {
     let get = |name: &str| settings.get(name).map(String::as_str).filter(|value| !value.is_empty());
     if get("enabled") != Some("true") {

@@ -1,28 +1,28 @@
-//! The catalogue, as it is kept and read.
+//! The catalogue's types, and how it is read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-/// All kinds of all JDKs that were asked.
+/// The event kinds of all JDKs in the catalogue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Catalogue {
-    /// Which build of each JDK it was.
+    /// The build of each JDK, by major version.
     pub jdks: BTreeMap<u32, String>,
     pub kinds: Vec<Kind>,
 }
 
-/// A kind of events.
+/// An event kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Kind {
     pub name: String,
     pub label: String,
-    /// From the widest to the narrowest.
+    /// The category, from the widest to the narrowest.
     pub category: Vec<String>,
-    /// As it is in some JDKs, and in later ones.
+    /// The kind's shapes, oldest JDKs first.
     pub shapes: Vec<Shape>,
-    /// One of a real recording.
+    /// An example from a real recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     #[serde(skip)]
@@ -31,18 +31,18 @@ pub struct Kind {
     pub lacks: &'static str,
 }
 
-/// What a kind is in some JDKs.
+/// The shape of a kind in some JDKs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     pub jdks: Vec<u32>,
     #[serde(flatten)]
     pub form: Form,
-    /// How it is recorded by JFR's two sets of settings.
+    /// How JFR's default settings record it.
     pub default: String,
     pub profile: String,
 }
 
-/// What an event of a kind has.
+/// The parts of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
     pub fields: Vec<Field>,
@@ -51,22 +51,22 @@ pub struct Form {
     pub stack: bool,
 }
 
-/// What one says.
+/// A field of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     pub name: String,
     pub label: String,
-    /// Of what unit or type it is.
+    /// The unit or type.
     pub what: String,
 }
 
 impl Catalogue {
-    /// The kind of this name, which may lack the `jdk.`.
+    /// The kind with this name, with or without the `jdk.`.
     pub fn find(&self, name: &str) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.name == name || kind.name.strip_prefix("jdk.") == Some(name))
     }
 
-    /// Those in whose name or label this stands, whatever the case.
+    /// The kinds with this text in their name or label, ignoring case.
     pub fn like<'c>(&'c self, part: &str) -> impl Iterator<Item = &'c Kind> {
         let part = part.to_lowercase();
         self.kinds.iter().filter(move |kind| {
@@ -76,25 +76,25 @@ impl Catalogue {
 }
 
 impl Kind {
-    /// In which JDKs it is: `11 to 17`, `25 and later`.
+    /// The JDKs that have it, in words: `11 to 17`, `25 and later`.
     pub fn jdks(&self, all: &BTreeMap<u32, String>) -> String {
         let own: Vec<u32> = self.shapes.iter().flat_map(|shape| shape.jdks.iter().copied()).collect();
         versions(&own, all)
     }
 
-    /// As it is in the newest JDK that has it.
+    /// The shape in the newest JDK that has it.
     pub fn newest(&self) -> Option<&Shape> {
         self.shapes.last()
     }
 
-    /// As it is in a JDK.
+    /// The shape in a JDK.
     pub fn of_jdk(&self, major: u32) -> Option<&Shape> {
         self.shapes.iter().find(|shape| shape.jdks.contains(&major))
     }
 }
 
 impl Form {
-    /// What it has besides its fields: `duration, thread, stack`.
+    /// The parts besides its fields, in words: `duration, thread, stack`.
     pub fn has(&self) -> String {
         let all = [(self.duration, "duration"), (self.thread, "thread"), (self.stack, "stack")];
         let all: Vec<&str> = all.into_iter().filter(|(has, _)| *has).map(|(_, what)| what).collect();
@@ -102,7 +102,7 @@ impl Form {
     }
 }
 
-/// Of all JDKs in order, these, in words.
+/// Some of all JDKs, in words.
 pub fn versions(own: &[u32], all: &BTreeMap<u32, String>) -> String {
     let known: Vec<u32> = all.keys().copied().collect();
     let mut parts: Vec<(u32, u32)> = Vec::new();
@@ -126,7 +126,7 @@ pub fn versions(own: &[u32], all: &BTreeMap<u32, String>) -> String {
     parts.join(", ")
 }
 
-/// What each kind tells and lacks, by its name without the `jdk.`.
+/// What each kind reports and lacks, by its name without the `jdk.`.
 pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
     let lines = include_str!("words.txt").lines().filter(|line| !line.starts_with('#'));
     let mut above = "";
@@ -134,14 +134,14 @@ pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
         .filter_map(|line| {
             let mut parts = line.split(" | ");
             let (name, tells, lacks) = (parts.next()?, parts.next()?, parts.next()?);
-            // "As above" stands for what was above, which the next kind may stand without.
+            // "As above" repeats the text above, because readers see each kind alone.
             above = if lacks.starts_with("As above") { above } else { lacks };
             Some((name, (tells, above)))
         })
         .collect()
 }
 
-/// The catalogue.
+/// The catalogue, read once.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| {

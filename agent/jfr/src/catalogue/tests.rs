@@ -1,4 +1,4 @@
-//! Facts and words belong together.
+//! Each kind in the catalogue has facts and words.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Rows of numbers, held to the values that the same bytes are.
+//! Rows of a table equal the values that the same bytes decode to.
 
 use std::io::Cursor;
 
@@ -19,7 +19,7 @@ const fn declared<'a>(id: i64, name: &'a str, fields: &'a [DeclaredField<'a>]) -
     Declared { id, name, annotations: &[], event: false, fields }
 }
 
-/// Stacks of frames with a byte in them, or with numbers alone, which are packed.
+/// Stacks of frames with a byte field, or with variable-length numbers alone.
 fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
     const PACKED: &[DeclaredField<'_>] = &[constant("method", METHOD), plain("line", INT), plain("bci", INT)];
     const MIXED: &[DeclaredField<'_>] =
@@ -36,7 +36,7 @@ fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
         declared(FRAME, "Frame", if with_byte { MIXED } else { PACKED }),
         declared(STACK, "Stack", &stack),
     ];
-    // A negative int has nine bytes, as the JVM packs it.
+    // The JVM writes a negative int with nine bytes.
     let frame = |(method, line, bci): &(i64, i32, i32)| {
         let kind = if with_byte { vec![0xff] } else { vec![] };
         [long(*method), kind, long((*line).into()), long((*bci).into())].concat()
@@ -48,7 +48,7 @@ fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
     Reader::new(Cursor::new(bytes)).unwrap().next_chunk().unwrap().unwrap().unwrap()
 }
 
-/// The same by way of values.
+/// The same rows, read as values.
 fn slowly(chunk: &Chunk) -> Vec<[i64; 3]> {
     let Some(Value::Object(_, fields)) = chunk.constant(STACK, 7) else { panic!("no stack") };
     let Value::List(frames) = &fields[0] else { panic!("no frames") };
@@ -78,7 +78,7 @@ proptest! {
         let mut rows = vec![[1, 2, 3]];
         let read = chunk.rows(&table, 7, most, &mut rows).unwrap();
         let all = slowly(&chunk);
-        // What stands behind a list that is too long is not looked at.
+        // Nothing after a list that is too long is read.
         prop_assert_eq!(read, (cut && frames.len() <= most, frames.len()));
         prop_assert_eq!(&rows[1..], &all[..most.min(all.len())]);
         prop_assert!(chunk.rows(&table, 8, most, &mut rows).is_none());
