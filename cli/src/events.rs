@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use vouch_jfr::catalogue::{Catalogue, Facts, Kind, Recorded, Shape, catalogue};
+use vouch_jfr::catalogue::{Catalogue, Facts, JfrEventKind, Recorded, Shape, catalogue};
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::{grouped, plain};
 
@@ -25,8 +25,8 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
     if let Some(kind) = catalogue.find(word) {
         return Ok(one_of_jfr(kind, catalogue));
     }
-    let like: Vec<&Kind> =
-        if word == "jfr" { catalogue.kinds.iter().collect() } else { catalogue.like(word).collect() };
+    let like: Vec<&JfrEventKind> =
+        if word == "jfr" { catalogue.kinds.iter().collect() } else { catalogue.search(word).collect() };
     if like.is_empty() {
         let words = EVENTS.map(|kind| kind.word);
         return Err(format!(
@@ -36,7 +36,7 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
     }
     let mut text = String::new();
     for kind in like {
-        let _ = writeln!(text, "{:<34} {}", kind.name, first_sentence(kind.tells));
+        let _ = writeln!(text, "{:<34} {}", kind.name, first_sentence(kind.reports));
     }
     Ok(text)
 }
@@ -67,9 +67,9 @@ fn one(kind: &EventKind) -> String {
     text
 }
 
-fn one_of_jfr(kind: &Kind, catalogue: &Catalogue) -> String {
+fn one_of_jfr(kind: &JfrEventKind, catalogue: &Catalogue) -> String {
     let mut text =
-        format!("{}: {} (JFR: {})\n{}\n\n", kind.name, kind.label, kind.category.join(", "), kind.tells);
+        format!("{}: {} (JFR: {})\n{}\n\n", kind.name, kind.label, kind.category.join(", "), kind.reports);
     let _ = writeln!(text, "{:<12}{}", "Lacks:", kind.lacks);
     if let Some(example) = &kind.example {
         let _ = writeln!(text, "{:<12}{example}", "Example:");
@@ -77,7 +77,8 @@ fn one_of_jfr(kind: &Kind, catalogue: &Catalogue) -> String {
     for shape in kind.shapes.iter().rev() {
         let Shape { jdks, form, default, profile } = shape;
         let _ = writeln!(text, "\nJDK {}", vouch_jfr::catalogue::versions(jdks, &catalogue.jdks));
-        let _ = writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", form.has());
+        let _ =
+            writeln!(text, "  has       {}\n  default   {default}\n  profile   {profile}", form.in_words());
         for field in &form.fields {
             let _ = writeln!(text, "  {:<24}  {:<14} {}", field.name, field.what, field.label);
         }
@@ -97,7 +98,7 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
     kinds.sort_by(|(one, of_one), (other, of_other)| of_other.count.cmp(&of_one.count).then(one.cmp(other)));
     let mut text = format!("{:>10}  {:<34} what\n", "events", "kind");
     for (name, facts) in kinds {
-        let tells = catalogue.find(name).map_or("", |kind| first_sentence(kind.tells));
+        let tells = catalogue.find(name).map_or("", |kind| first_sentence(kind.reports));
         let what = if tells.is_empty() { plain(&facts.label) } else { tells.into() };
         let _ = writeln!(text, "{:>10}  {:<34} {what}", grouped(facts.count), plain(name));
     }
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     fn as_catalogued(catalogue: &Catalogue, major: u32) -> Recorded {
-        let facts = |kind: &Kind| {
+        let facts = |kind: &JfrEventKind| {
             let shape = kind.of_jdk(major)?.clone();
             let facts = Facts {
                 label: kind.label.clone(),

@@ -8,7 +8,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use vouch_jfr::catalogue::{Catalogue, Kind, Recorded, Shape, catalogue};
+use vouch_jfr::catalogue::{Catalogue, JfrEventKind, Recorded, Shape, catalogue};
 
 use crate::merged::{Marker, markers};
 use crate::report::json;
@@ -69,7 +69,7 @@ pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
         by_jdk.entry(major).or_default()[place] = Some(read(file)?);
     }
     let mut made = Catalogue::default();
-    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, JfrEventKind> = BTreeMap::new();
     for (major, both) in by_jdk {
         let [Some(default), Some(profile)] = both else {
             return Err(format!("JDK {major}: there is one recording, and there should be two"));
@@ -87,13 +87,13 @@ pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
             };
             let of_this_machine = OF_THIS_MACHINE.contains(&name.as_str())
                 || facts.category.first().is_some_and(|category| category == "Operating System");
-            let kind = kinds.entry(name.clone()).or_insert_with(|| Kind {
+            let kind = kinds.entry(name.clone()).or_insert_with(|| JfrEventKind {
                 label: String::new(),
                 category: Vec::new(),
                 shapes: Vec::new(),
                 example: examples.get(&name).filter(|_| !of_this_machine).cloned(),
                 name,
-                tells: "",
+                reports: "",
                 lacks: "",
             });
             // As the newest has them.
@@ -185,7 +185,7 @@ pub fn page() -> String {
          - {}\n",
         builds(catalogue)
     );
-    let mut by_category: BTreeMap<String, Vec<&Kind>> = BTreeMap::new();
+    let mut by_category: BTreeMap<String, Vec<&JfrEventKind>> = BTreeMap::new();
     for kind in &catalogue.kinds {
         by_category.entry(kind.category.join(", ")).or_default().push(kind);
     }
@@ -204,8 +204,8 @@ pub fn page() -> String {
                 kind.jdks(&catalogue.jdks),
                 shape.default,
                 same,
-                shape.form.has(),
-                kind.tells,
+                shape.form.in_words(),
+                kind.reports,
                 kind.lacks
             );
         }

@@ -176,12 +176,12 @@ impl<'c, 's> ChunkReader<'c, 's> {
             EventRole::RunInfo => return self.run_info.add_event(self.chunk, event, index),
             EventRole::None => return true,
         };
-        let Ok(values) = event.some(&fields.rows) else { return false };
+        let Ok(values) = event.selected_values(&fields.rows) else { return false };
         let chunk = self.chunk;
         // Values come in the order of the requested rows.
         let field = |at: usize| (&event.kind.fields[fields.rows[at]], &values[at]);
         let period = fields.period.map(field);
-        let period_ns = period.and_then(|(field, value)| chunk.lasted_ns(field, value));
+        let period_ns = period.and_then(|(field, value)| chunk.duration_ns(field, value));
         let (unix_ns, took_ns) = if first { (0, 0) } else { fields.time(chunk, event) };
         let EventFields { kind, count, filtered, cpu_event, .. } = *fields;
         let (stack, thread) = (values[fields.stack].clone(), fields.thread.map(|row| values[row].clone()));
@@ -190,7 +190,7 @@ impl<'c, 's> ChunkReader<'c, 's> {
         }
         let (thread, is_java) = self.thread(thread.as_ref());
         let events = count.and_then(|row| {
-            if let Value::Whole(count) = values[row] { u64::try_from(count).ok() } else { None }
+            if let Value::Integer(count) = values[row] { u64::try_from(count).ok() } else { None }
         });
         let built = self.stack(&stack, filtered);
         let samples = self.index.kinds[kind.row()].samples;
@@ -229,7 +229,7 @@ impl<'c, 's> ChunkReader<'c, 's> {
     /// Adds what an event says about a thread's CPU time.
     fn read_cpu_event(&mut self, cpu_event: CpuEvent, event: &Event<'_>) -> bool {
         let Some(row) = event.kind.field(cpu_event.thread_field()) else { return true };
-        let Ok(values) = event.some(&[row]) else { return false };
+        let Ok(values) = event.selected_values(&[row]) else { return false };
         let (thread, _) = self.thread(values.first());
         let chunk = self.chunk;
         self.cpu.as_mut().is_none_or(|cpu| cpu.add_event(cpu_event, chunk, event, thread))
@@ -408,10 +408,10 @@ impl EventFields {
     fn time(&self, chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
         let one = |row: Option<usize>| {
             let row = row?;
-            Some((&event.kind.fields[row], event.some(&[row]).ok()?.pop()?))
+            Some((&event.kind.fields[row], event.selected_values(&[row]).ok()?.pop()?))
         };
         let began = one(self.began).and_then(|(field, value)| chunk.unix_ns(field, &value));
-        let took = one(self.took).and_then(|(field, value)| chunk.lasted_ns(field, &value));
+        let took = one(self.took).and_then(|(field, value)| chunk.duration_ns(field, &value));
         (began.unwrap_or(chunk.header.start_unix_ns), took.unwrap_or(0))
     }
 }

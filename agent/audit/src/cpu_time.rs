@@ -105,7 +105,7 @@ impl CpuTimes {
             CpuEvent::Start => self.threads.entry(thread).or_default().from_ns = began,
             CpuEvent::Load => {
                 let part = |name: &str| match field(name).map(|row| &values[row]) {
-                    Some(Value::Number(part)) if (0.0..=1.0).contains(part) => *part,
+                    Some(Value::Float(part)) if (0.0..=1.0).contains(part) => *part,
                     _ => 0.0,
                 };
                 self.loads.push((thread, began, part("user") + part("system")));

@@ -73,7 +73,7 @@ pub fn thread(chunk: &Chunk, value: &Value) -> Option<(String, u64, u64)> {
     let whole =
         |name| object_type.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let field = |name| text(chunk, values.get(object_type.field(name)?)?).filter(|text| !text.is_empty());
-    if object_type.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true))) {
+    if object_type.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true))) {
         return Some((VIRTUAL_THREADS.to_owned(), 0, 0));
     }
     let name = field("javaName").or_else(|| field("osName")).unwrap_or_else(|| "[unnamed]".to_owned());

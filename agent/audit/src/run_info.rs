@@ -303,7 +303,7 @@ impl RunInfo {
         let text =
             |name: &str| value(name).and_then(|value| jfr_names::text(chunk, value)).unwrap_or_default();
         let number = |name: &str| match value(name) {
-            Some(Value::Whole(number)) => u64::try_from(*number).unwrap_or(0),
+            Some(Value::Integer(number)) => u64::try_from(*number).unwrap_or(0),
             _ => 0,
         };
         take(self, &text, &number);

@@ -11,4 +11,4 @@ mod kinds;
 mod tests;
 
 pub use facts::{Facts, Recorded};
-pub use kinds::{Catalogue, Field, Form, Kind, Shape, catalogue, versions};
+pub use kinds::{Catalogue, EventParts, Field, JfrEventKind, Shape, catalogue, versions};

@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::bytes::{Bytes, Damage};
+use crate::bytes::{ByteCursor, Damage};
 use crate::decoder::Decoder;
 use crate::metadata::{Field, Type, Types, Unit};
 use crate::value::Value;
@@ -18,19 +18,19 @@ const MAGIC: &[u8; 4] = b"FLR\0";
 pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
-const HEADER: usize = 68;
+const HEADER_BYTES: usize = 68;
 /// The longest chain of constants that is followed.
-const HOPS: u32 = 8;
-const METADATA: i64 = 0;
-const CONSTANTS: i64 = 1;
+const MAX_HOPS: u32 = 8;
+const METADATA_TYPE: i64 = 0;
+const CONSTANTS_TYPE: i64 = 1;
 /// A larger chunk is refused, since chunks are read as a whole. A JVM's have 12 MiB by default.
-const LARGEST: u64 = 1 << 30;
+const MAX_CHUNK_BYTES: u64 = 1 << 30;
 /// The number of values allowed for each byte, since objects are values, too, and some values take
 /// no bytes.
-const FOR_A_BYTE: usize = 4;
-const SPARE: usize = 64;
+const VALUES_PER_BYTE: usize = 4;
+const SPARE_VALUES: usize = 64;
 /// The most values of one event or constant. A value takes much more memory than bytes in the file.
-const MOST_VALUES: usize = 1 << 20;
+const MAX_VALUES: usize = 1 << 20;
 
 /// The times of a chunk, and its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,35 +73,35 @@ impl<F: Read + Seek> Reader<F> {
         // The next chunk can be found only if this one is complete.
         self.at = self.length;
         let refuse = |what: &str| Ok(Some(Err(what.to_owned())));
-        let mut header = vec![0; HEADER];
-        let not_one = if first { "it is no Flight Recorder file" } else { "what follows is no chunk" };
-        if left < HEADER as u64 {
-            return refuse(if first { not_one } else { "it ends in the header of a chunk" });
+        let mut header = vec![0; HEADER_BYTES];
+        let not_a_chunk = if first { "it is no Flight Recorder file" } else { "what follows is no chunk" };
+        if left < HEADER_BYTES as u64 {
+            return refuse(if first { not_a_chunk } else { "it ends in the header of a chunk" });
         }
         self.file.read_exact(&mut header)?;
         if &header[..4] != MAGIC {
-            return refuse(not_one);
+            return refuse(not_a_chunk);
         }
         let major = u16::from_be_bytes([header[4], header[5]]);
         if !(1..=2).contains(&major) {
             return refuse(&format!("it has format {major}, and this vouch knows 1 and 2"));
         }
         let size = u64::from_be_bytes(header[8..16].try_into().unwrap_or_default());
-        if size <= HEADER as u64 {
+        if size <= HEADER_BYTES as u64 {
             return refuse("its last chunk was begun, and nothing of it was written yet");
         }
-        if size > LARGEST {
+        if size > MAX_CHUNK_BYTES {
             self.at = self.length.min(self.length - left + size.min(left));
             return refuse(&format!("a chunk of {} MiB, and 1,024 are the most", size >> 20));
         }
         let mut data = header;
-        let held = size.min(left);
-        self.file.by_ref().take(held - HEADER as u64).read_to_end(&mut data)?;
-        if held == size {
+        let available = size.min(left);
+        self.file.by_ref().take(available - HEADER_BYTES as u64).read_to_end(&mut data)?;
+        if available == size {
             self.at = self.length - left + size;
         }
         Ok(Some(Chunk::new(data).map_err(|damage| {
-            if held < size {
+            if available < size {
                 format!("a chunk is cut short ({damage})")
             } else {
                 format!("a chunk is damaged: {damage}")
@@ -134,7 +134,7 @@ pub struct Event<'c> {
 
 impl Chunk {
     fn new(data: Vec<u8>) -> Result<Self, Damage> {
-        let mut header = Bytes::new(&data, false).from(16);
+        let mut header = ByteCursor::new(&data, false).starting_at(16);
         let (constants, metadata) = (header.long()?, header.long()?);
         let (start_unix_ns, duration_ns) = (header.long()?, header.long()?);
         let (start_ticks, ticks_per_second) = (header.long()?, header.long()?);
@@ -151,7 +151,7 @@ impl Chunk {
             constants: HashMap::new(),
             damage: None,
         };
-        let (mut bytes, _) = chunk.event_at(metadata, METADATA, chunk.data.len())?;
+        let (mut bytes, _) = chunk.event_at(metadata, METADATA_TYPE, chunk.data.len())?;
         chunk.types = Types::read(&mut bytes)?;
         // The constants that were read are good even if others are damaged. An event that lacks one
         // shows that.
@@ -163,7 +163,7 @@ impl Chunk {
 
     /// A time in nanoseconds since 1970; `None` if the field is not a time.
     pub fn unix_ns(&self, field: &Field, value: &Value) -> Option<i64> {
-        let Value::Whole(number) = value else { return None };
+        let Value::Integer(number) = value else { return None };
         match field.unit {
             Unit::TimeTicks => {
                 let since = self.nanos(number.wrapping_sub(self.header.start_ticks));
@@ -175,8 +175,8 @@ impl Chunk {
     }
 
     /// A duration in nanoseconds; `None` if the field is not a duration.
-    pub fn lasted_ns(&self, field: &Field, value: &Value) -> Option<u64> {
-        let Value::Whole(number) = value else { return None };
+    pub fn duration_ns(&self, field: &Field, value: &Value) -> Option<u64> {
+        let Value::Integer(number) = value else { return None };
         match field.unit {
             Unit::SpanTicks => u64::try_from(self.nanos(*number)).ok(),
             Unit::Span(ns) => Some(u64::try_from(*number).ok()?.saturating_mul(ns)),
@@ -189,26 +189,30 @@ impl Chunk {
         i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
     }
 
-    fn bytes_at(&self, at: usize) -> Bytes<'_> {
-        Bytes::new(&self.data, self.compressed).from(at)
+    fn bytes_at(&self, at: usize) -> ByteCursor<'_> {
+        ByteCursor::new(&self.data, self.compressed).starting_at(at)
     }
 
     /// The bytes of an event of the wanted type after its size and type, and its offset. It must
     /// end at or before `before`.
-    fn event_at(&self, place: i64, wanted: i64, before: usize) -> Result<(Bytes<'_>, usize), Damage> {
+    fn event_at(&self, offset: i64, wanted: i64, before: usize) -> Result<(ByteCursor<'_>, usize), Damage> {
         let nowhere = |at| Damage { what: "the header has an offset without such an event", at };
-        let at = usize::try_from(place).ok().filter(|at| (HEADER..self.data.len()).contains(at));
+        let at = usize::try_from(offset).ok().filter(|at| (HEADER_BYTES..self.data.len()).contains(at));
         let at = at.ok_or_else(|| nowhere(self.data.len()))?;
         let mut bytes = self.bytes_at(at);
-        let end = self.end_of(at, &mut bytes)?;
-        if bytes.long()? == wanted && end <= before { Ok((bytes.until(end), at)) } else { Err(nowhere(at)) }
+        let end = self.event_end(at, &mut bytes)?;
+        if bytes.long()? == wanted && end <= before {
+            Ok((bytes.ending_at(end), at))
+        } else {
+            Err(nowhere(at))
+        }
     }
 
     /// The end of the event at an offset. It reads the event's size.
-    fn end_of(&self, at: usize, bytes: &mut Bytes<'_>) -> Result<usize, Damage> {
+    fn event_end(&self, at: usize, bytes: &mut ByteCursor<'_>) -> Result<usize, Damage> {
         let size = usize::try_from(bytes.int()?).ok();
         let end = size.and_then(|size| at.checked_add(size));
-        let end = end.filter(|end| (bytes.at()..=self.data.len()).contains(end));
+        let end = end.filter(|end| (bytes.position()..=self.data.len()).contains(end));
         end.ok_or(Damage { what: "an event of a size that cannot be", at })
     }
 
@@ -216,14 +220,14 @@ impl Chunk {
     /// counts.
     fn find_constants(&self, last: i64) -> (HashMap<(i64, i64), usize>, Option<Damage>) {
         let mut found = HashMap::new();
-        let (mut place, mut before, mut damaged) = (last, self.data.len(), None);
+        let (mut offset, mut before, mut damaged) = (last, self.data.len(), None);
         loop {
             // A pool must end before the one that refers to it begins, so no byte is read twice.
-            let (mut bytes, at) = match self.event_at(place, CONSTANTS, before) {
+            let (mut bytes, at) = match self.event_at(offset, CONSTANTS_TYPE, before) {
                 Ok(event) => event,
                 Err(damage) => return (found, damaged.or(Some(damage))),
             };
-            let delta = match earlier(&mut bytes) {
+            let delta = match previous_pool_offset(&mut bytes) {
                 Ok(delta) => delta,
                 Err(damage) => return (found, damaged.or(Some(damage))),
             };
@@ -234,25 +238,25 @@ impl Chunk {
             if delta == 0 {
                 return (found, damaged);
             }
-            (place, before) = (place.saturating_add(delta), at);
+            (offset, before) = (offset.saturating_add(delta), at);
         }
     }
 
     fn add_constants(
         &self,
-        bytes: &mut Bytes<'_>,
+        bytes: &mut ByteCursor<'_>,
         found: &mut HashMap<(i64, i64), usize>,
     ) -> Result<(), Damage> {
-        let mut left = most(bytes);
+        let mut values_left = max_values(bytes);
         for _ in 0..bytes.count()? {
             let type_id = bytes.long()?;
             for _ in 0..bytes.count()? {
                 let index = bytes.long()?;
-                let at = bytes.at();
-                let room = left.min(MOST_VALUES);
-                let mut decoder = Decoder { types: &self.types, room };
-                decoder.pass_value(bytes, type_id, 0)?;
-                left -= room - decoder.room;
+                let at = bytes.position();
+                let budget = values_left.min(MAX_VALUES);
+                let mut decoder = Decoder { types: &self.types, budget };
+                decoder.skip_value(bytes, type_id, 0)?;
+                values_left -= budget - decoder.budget;
                 found.entry((type_id, index)).or_insert(at);
             }
         }
@@ -279,30 +283,30 @@ impl Chunk {
 
     /// A constant, which may have references to others; `None` if the file lacks it.
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
-        let (mut bytes, mut decoder) = self.reading(type_id, index)?;
+        let (mut bytes, mut decoder) = self.constant_reader(type_id, index)?;
         decoder.value(&mut bytes, type_id, 0).ok()
     }
 
     /// The bytes of a constant, and a decoder for them.
-    pub(crate) fn reading(&self, type_id: i64, index: i64) -> Option<(Bytes<'_>, Decoder<'_>)> {
+    pub(crate) fn constant_reader(&self, type_id: i64, index: i64) -> Option<(ByteCursor<'_>, Decoder<'_>)> {
         let bytes = self.bytes_at(*self.constants.get(&(type_id, index))?);
-        Some((bytes, Decoder { types: &self.types, room: room(&bytes) }))
+        Some((bytes, Decoder { types: &self.types, budget: value_budget(&bytes) }))
     }
 
     /// Follows references to constants. In a damaged file they may be in a circle.
     pub fn resolve(&self, value: &Value) -> Value {
         let mut value = value.clone();
-        for _ in 0..HOPS {
+        for _ in 0..MAX_HOPS {
             let Value::Constant(type_id, index) = value else { return value };
-            value = self.constant(type_id, index).unwrap_or(Value::Nothing);
+            value = self.constant(type_id, index).unwrap_or(Value::Null);
         }
-        Value::Nothing
+        Value::Null
     }
 
     /// The events in the order of the file, which is not the order of time, up to damage that hides
     /// where an event ends.
     pub fn events(&self) -> impl Iterator<Item = Result<Event<'_>, Damage>> {
-        let mut next = HEADER;
+        let mut next = HEADER_BYTES;
         std::iter::from_fn(move || {
             loop {
                 if next >= self.data.len() {
@@ -328,54 +332,54 @@ impl Chunk {
     /// events.
     fn event(&self, at: usize) -> Result<(Result<Option<Event<'_>>, Damage>, usize), Damage> {
         let mut bytes = self.bytes_at(at);
-        let end = self.end_of(at, &mut bytes)?;
+        let end = self.event_end(at, &mut bytes)?;
         let type_id = bytes.long()?;
-        if type_id == METADATA || type_id == CONSTANTS {
+        if type_id == METADATA_TYPE || type_id == CONSTANTS_TYPE {
             return Ok((Ok(None), end));
         }
         let kind = self.types.get(type_id);
         let kind = kind.ok_or(Damage { what: "an event of a type that was not declared", at });
-        Ok((kind.map(|kind| Some(Event { kind, chunk: self, at: bytes.at(), end })), end))
+        Ok((kind.map(|kind| Some(Event { kind, chunk: self, at: bytes.position(), end })), end))
     }
 }
 
 /// Reads the head of a constant pool up to its list, and returns the offset of the pool before.
-fn earlier(bytes: &mut Bytes<'_>) -> Result<i64, Damage> {
+fn previous_pool_offset(bytes: &mut ByteCursor<'_>) -> Result<i64, Damage> {
     let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
     Ok(delta)
 }
 
 /// The most values that these bytes can contain.
-fn most(bytes: &Bytes<'_>) -> usize {
-    bytes.left() * FOR_A_BYTE + SPARE
+fn max_values(bytes: &ByteCursor<'_>) -> usize {
+    bytes.remaining() * VALUES_PER_BYTE + SPARE_VALUES
 }
 
 /// The most values of one event or constant.
-fn room(bytes: &Bytes<'_>) -> usize {
-    MOST_VALUES.min(most(bytes))
+fn value_budget(bytes: &ByteCursor<'_>) -> usize {
+    MAX_VALUES.min(max_values(bytes))
 }
 
 impl Event<'_> {
     /// The values of all fields.
     pub fn values(&self) -> Result<Vec<Value>, Damage> {
-        let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
-        let room = room(&bytes);
-        Decoder { types: &self.chunk.types, room }.fields(&mut bytes, self.kind, 0)
+        let mut bytes = self.chunk.bytes_at(self.at).ending_at(self.end);
+        let budget = value_budget(&bytes);
+        Decoder { types: &self.chunk.types, budget }.fields(&mut bytes, self.kind, 0)
     }
 
     /// The values of the fields in these rows alone, in the order of the fields. Nothing after the
     /// last of them is read.
-    pub fn some(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
-        let mut bytes = self.chunk.bytes_at(self.at).until(self.end);
-        let room = room(&bytes);
-        let mut decoder = Decoder { types: &self.chunk.types, room };
+    pub fn selected_values(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
+        let mut bytes = self.chunk.bytes_at(self.at).ending_at(self.end);
+        let budget = value_budget(&bytes);
+        let mut decoder = Decoder { types: &self.chunk.types, budget };
         let last = wanted.iter().max().map_or(0, |last| last + 1);
         let mut values = Vec::with_capacity(wanted.len());
         for (row, field) in self.kind.fields.iter().enumerate().take(last) {
             if wanted.contains(&row) {
                 values.push(decoder.field(&mut bytes, field, 0)?);
             } else {
-                decoder.pass(&mut bytes, field, 0)?;
+                decoder.skip_field(&mut bytes, field, 0)?;
             }
         }
         Ok(values)

@@ -5,38 +5,38 @@
 
 use foldhash::HashMap;
 
-use crate::bytes::{Bytes, Damage, Text};
+use crate::bytes::{ByteCursor, Damage, Text};
 use crate::value::Value;
 
 /// How the bytes of a value are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    Truth,
+    Boolean,
     Byte,
     Short,
     Int,
     Long,
     Float,
     Double,
-    Letter,
-    Text,
+    Char,
+    String,
     /// An object, encoded field by field.
     Object,
 }
 
 impl Form {
     /// The form of a type's values.
-    fn of(name: &str) -> Self {
+    fn from_type_name(name: &str) -> Self {
         match name {
-            "boolean" => Self::Truth,
+            "boolean" => Self::Boolean,
             "byte" => Self::Byte,
             "short" => Self::Short,
             "int" => Self::Int,
             "long" => Self::Long,
             "float" => Self::Float,
             "double" => Self::Double,
-            "char" => Self::Letter,
-            "java.lang.String" => Self::Text,
+            "char" => Self::Char,
+            "java.lang.String" => Self::String,
             _ => Self::Object,
         }
     }
@@ -95,13 +95,13 @@ pub struct Type {
     pub fields: Vec<Field>,
     /// The number of fields if all are integers or constants. With variable-length numbers this is
     /// enough to skip a value.
-    pub(crate) packed: Option<usize>,
+    pub(crate) variable_length_fields: Option<usize>,
     /// True for a type of events.
     pub event: bool,
 }
 
 /// The fields that every event has.
-const OF_ALL: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
+const COMMON_FIELDS: [&str; 4] = ["startTime", "duration", "eventThread", "stackTrace"];
 
 impl Type {
     pub fn field(&self, name: &str) -> Option<usize> {
@@ -110,13 +110,13 @@ impl Type {
 
     /// The fields that not every event has, with their rows.
     pub fn own_fields(&self) -> impl Iterator<Item = (usize, &Field)> {
-        self.fields.iter().enumerate().filter(|(_, field)| !OF_ALL.contains(&field.name.as_str()))
+        self.fields.iter().enumerate().filter(|(_, field)| !COMMON_FIELDS.contains(&field.name.as_str()))
     }
 
     /// The integer in a field, from the values of an object of this type.
     pub fn whole(&self, values: &[Value], name: &str) -> Option<i64> {
         match values.get(self.field(name)?)? {
-            Value::Whole(number) => Some(*number),
+            Value::Integer(number) => Some(*number),
             _ => None,
         }
     }
@@ -128,7 +128,7 @@ impl Type {
 }
 
 impl Field {
-    fn is_packed(&self) -> bool {
+    fn is_variable_length(&self) -> bool {
         !self.list && (self.constant || matches!(self.form, Form::Short | Form::Int | Form::Long))
     }
 
@@ -144,10 +144,10 @@ pub struct Types(HashMap<i64, Type>);
 
 /// The most bytes of names, labels and other texts. A text is in the file once, but may be referred
 /// to often.
-const MOST_TEXT: usize = 64 << 20;
+const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// The deepest tree: metadata, classes, fields, annotations. A deeper one is damaged.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 struct Element<'s> {
     name: &'s str,
@@ -165,9 +165,9 @@ impl Element<'_> {
     }
 
     /// The bytes of text in it and below it, which may all be copied.
-    fn text(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         let own: usize = self.attributes.iter().map(|(_, value)| value.len()).sum();
-        own.saturating_add(self.children.iter().map(Self::text).fold(0, usize::saturating_add))
+        own.saturating_add(self.children.iter().map(Self::text_bytes).fold(0, usize::saturating_add))
     }
 
     fn children(&self, name: &str) -> impl Iterator<Item = &Self> {
@@ -177,18 +177,18 @@ impl Element<'_> {
 
 impl Types {
     /// Reads the metadata event, from after its size and type.
-    pub fn read(bytes: &mut Bytes<'_>) -> Result<Self, Damage> {
+    pub fn read(bytes: &mut ByteCursor<'_>) -> Result<Self, Damage> {
         let (_start, _duration, _number) = (bytes.long()?, bytes.long()?, bytes.long()?);
         let count = bytes.count()?;
         let mut strings = Vec::new();
         for _ in 0..count {
             strings.push(match bytes.text()? {
-                Text::Here(text) => text,
+                Text::Inline(text) => text,
                 Text::Null => String::new(),
                 Text::Constant(_) => return Err(bytes.damage("a text of the metadata that is elsewhere")),
             });
         }
-        let root = element(bytes, &strings, 0)?;
+        let root = parse_element(bytes, &strings, 0)?;
         let classes: Vec<_> =
             root.children("metadata").flat_map(|metadata| metadata.children("class")).collect();
         let names: HashMap<i64, &str> = classes
@@ -196,12 +196,12 @@ impl Types {
             .filter_map(|class| Some((class.number("id")?, class.attribute("name")?)))
             .collect();
         let mut types = HashMap::default();
-        let mut left = MOST_TEXT;
+        let mut bytes_left = MAX_TEXT_BYTES;
         for class in classes {
-            left = left
-                .checked_sub(class.text())
+            bytes_left = bytes_left
+                .checked_sub(class.text_bytes())
                 .ok_or_else(|| bytes.damage("metadata with more text than can be meant"))?;
-            if let Some(declared) = declared(class, &names) {
+            if let Some(declared) = parse_type(class, &names) {
                 types.insert(declared.id, declared);
             }
         }
@@ -217,11 +217,15 @@ impl Types {
     }
 }
 
-fn element<'s>(bytes: &mut Bytes<'_>, strings: &'s [String], depth: usize) -> Result<Element<'s>, Damage> {
-    if depth > DEEPEST {
+fn parse_element<'s>(
+    bytes: &mut ByteCursor<'_>,
+    strings: &'s [String],
+    depth: usize,
+) -> Result<Element<'s>, Damage> {
+    if depth > MAX_DEPTH {
         return Err(bytes.damage("metadata that are nested too deep"));
     }
-    let text = |bytes: &mut Bytes<'_>| {
+    let text = |bytes: &mut ByteCursor<'_>| {
         let row = usize::try_from(bytes.int()?).ok();
         let text = row.and_then(|row| strings.get(row)).map(String::as_str);
         text.ok_or_else(|| bytes.damage("a text of the metadata that is not there"))
@@ -233,22 +237,25 @@ fn element<'s>(bytes: &mut Bytes<'_>, strings: &'s [String], depth: usize) -> Re
     }
     let mut children = Vec::new();
     for _ in 0..bytes.count()? {
-        children.push(element(bytes, strings, depth + 1)?);
+        children.push(parse_element(bytes, strings, depth + 1)?);
     }
     Ok(Element { name, attributes, children })
 }
 
-fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
+fn parse_type(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
     let name = class.attribute("name")?.to_owned();
-    let fields: Vec<Field> =
-        class.children("field").filter_map(|field| declared_field(field, names)).collect();
+    let fields: Vec<Field> = class.children("field").filter_map(|field| parse_field(field, names)).collect();
     let mut declared = Type {
         id: class.number("id")?,
-        form: Form::of(&name),
+        form: Form::from_type_name(&name),
         label: String::new(),
         description: String::new(),
         category: Vec::new(),
-        packed: fields.iter().all(Field::is_packed).then_some(fields.len()).filter(|count| *count > 0),
+        variable_length_fields: fields
+            .iter()
+            .all(Field::is_variable_length)
+            .then_some(fields.len())
+            .filter(|count| *count > 0),
         fields,
         event: class.attribute("superType") == Some("jdk.jfr.Event"),
         name,
@@ -271,11 +278,11 @@ fn declared(class: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Type> {
     Some(declared)
 }
 
-fn declared_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Field> {
+fn parse_field(field: &Element<'_>, names: &HashMap<i64, &str>) -> Option<Field> {
     let type_id = field.number("class")?;
     let mut declared = Field {
         name: field.attribute("name")?.to_owned(),
-        form: names.get(&type_id).map_or(Form::Object, |name| Form::of(name)),
+        form: names.get(&type_id).map_or(Form::Object, |name| Form::from_type_name(name)),
         label: String::new(),
         description: String::new(),
         unit: Unit::Plain,

@@ -1,7 +1,7 @@
 //! Reads integer columns from a list of objects in a constant. Stacks are such lists, and most of
 //! many files, so no value is made for each frame.
 
-use crate::bytes::{Bytes, Damage};
+use crate::bytes::{ByteCursor, Damage};
 use crate::chunk::Chunk;
 use crate::decoder::Decoder;
 use crate::metadata::{Field, Form, Type};
@@ -35,10 +35,12 @@ impl Chunk {
         flag: &str,
         columns: [&str; N],
     ) -> Option<Table<N>> {
-        let of = self.type_of(type_id)?;
+        let object_type = self.type_of(type_id)?;
         // A list of constants is refused: each would have to be read again for each list.
-        let list = of.field(list).filter(|row| of.fields[*row].list && !of.fields[*row].constant)?;
-        let rows = self.type_of(of.fields[list].type_id)?;
+        let list = object_type
+            .field(list)
+            .filter(|row| object_type.fields[*row].list && !object_type.fields[*row].constant)?;
+        let rows = self.type_of(object_type.fields[list].type_id)?;
         let is_number = |field: &Field| {
             !field.list
                 && (field.constant || matches!(field.form, Form::Byte | Form::Short | Form::Int | Form::Long))
@@ -50,7 +52,9 @@ impl Chunk {
         let columns = found.map(|row| row.unwrap_or(0));
         let constants =
             columns.map(|row| Some(rows.fields[row].type_id).filter(|_| rows.fields[row].constant));
-        let flag = of.field(flag).filter(|row| of.fields[*row].form == Form::Truth && !of.fields[*row].list);
+        let flag = object_type
+            .field(flag)
+            .filter(|row| object_type.fields[*row].form == Form::Boolean && !object_type.fields[*row].list);
         Some(Table { type_id, list, flag, columns, constants })
     }
 
@@ -63,36 +67,36 @@ impl Chunk {
         most: usize,
         rows: &mut Vec<[i64; N]>,
     ) -> Option<(bool, usize)> {
-        let (mut bytes, mut decoder) = self.reading(table.type_id, index)?;
-        let (mut truth, mut count) = (false, 0);
+        let (mut bytes, mut decoder) = self.constant_reader(table.type_id, index)?;
+        let (mut flag_value, mut count) = (false, 0);
         for (row, field) in self.type_of(table.type_id)?.fields.iter().enumerate() {
             if row == table.list {
                 count = bytes.count().ok()?;
                 let of = self.type_of(field.type_id)?;
                 for _ in 0..count.min(most) {
-                    rows.push(numbers(table, of, &mut bytes, &mut decoder).ok()?);
+                    rows.push(read_row(table, of, &mut bytes, &mut decoder).ok()?);
                 }
                 if count > most {
-                    return Some((truth, count));
+                    return Some((flag_value, count));
                 }
             } else if table.flag == Some(row) {
-                truth = bytes.byte().ok()? != 0;
+                flag_value = bytes.byte().ok()? != 0;
             } else {
-                decoder.pass(&mut bytes, field, 0).ok()?;
+                decoder.skip_field(&mut bytes, field, 0).ok()?;
             }
         }
-        Some((truth, count))
+        Some((flag_value, count))
     }
 }
 
-fn numbers<const N: usize>(
+fn read_row<const N: usize>(
     table: &Table<N>,
     of: &Type,
-    bytes: &mut Bytes<'_>,
+    bytes: &mut ByteCursor<'_>,
     decoder: &mut Decoder<'_>,
 ) -> Result<[i64; N], Damage> {
     let mut found = [0; N];
-    if let Some(all) = of.packed.filter(|_| bytes.is_compressed()) {
+    if let Some(all) = of.variable_length_fields.filter(|_| bytes.is_compressed()) {
         for row in 0..all {
             let number = bytes.long()?;
             if let Some(column) = table.columns.iter().position(|column| *column == row) {
@@ -104,7 +108,7 @@ fn numbers<const N: usize>(
     for (row, field) in of.fields.iter().enumerate() {
         match table.columns.iter().position(|column| *column == row) {
             Some(column) => found[column] = decoder.number(bytes, field)?,
-            None => decoder.pass(bytes, field, 1)?,
+            None => decoder.skip_field(bytes, field, 1)?,
         }
     }
     Ok(found)

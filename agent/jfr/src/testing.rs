@@ -47,8 +47,8 @@ pub fn long(number: i64) -> Vec<u8> {
     bytes
 }
 
-fn length(of: usize) -> Vec<u8> {
-    long(i64::try_from(of).unwrap())
+fn length(count: usize) -> Vec<u8> {
+    long(i64::try_from(count).unwrap())
 }
 
 /// A text in UTF-8.

@@ -56,7 +56,7 @@ fn order(start: i64, user: &str, class: i64) -> Vec<u8> {
     event(ORDER, &[long(start), text(user), long(class), long(2), long(3), long(-4)])
 }
 
-fn good() -> Vec<u8> {
+fn valid_chunk() -> Vec<u8> {
     let classes =
         vec![(1, [text("shop/Cart"), long(2)].concat()), (2, [text("shop/Shop"), long(1)].concat())];
     let events = [order(5, "moe", 1), order(6, "larry", 7)];
@@ -65,15 +65,15 @@ fn good() -> Vec<u8> {
 
 /// All chunks, and the errors of the others.
 fn read(file: &[u8]) -> (Vec<Chunk>, Vec<String>) {
-    let (mut chunks, mut mistakes) = (Vec::new(), Vec::new());
+    let (mut chunks, mut errors) = (Vec::new(), Vec::new());
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
     while let Some(chunk) = reader.next_chunk().unwrap() {
         match chunk {
             Ok(chunk) => chunks.push(chunk),
-            Err(mistake) => mistakes.push(mistake),
+            Err(error) => errors.push(error),
         }
     }
-    (chunks, mistakes)
+    (chunks, errors)
 }
 
 fn events(chunk: &Chunk) -> Vec<Vec<Value>> {
@@ -81,9 +81,9 @@ fn events(chunk: &Chunk) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn a_chunk_tells_what_its_events_are() {
-    let (chunks, mistakes) = read(&[good(), good()].concat());
-    assert_eq!((chunks.len(), mistakes.len()), (2, 0));
+fn a_chunk_describes_its_own_events() {
+    let (chunks, errors) = read(&[valid_chunk(), valid_chunk()].concat());
+    assert_eq!((chunks.len(), errors.len()), (2, 0));
     let chunk = &chunks[1];
     assert_eq!((chunk.header.start_ticks, chunk.header.start_unix_ns), (1_000, 2_000));
     let kind = chunk.type_of(ORDER).unwrap();
@@ -93,9 +93,9 @@ fn a_chunk_tells_what_its_events_are() {
     );
     let steps = &kind.fields[3];
     assert_eq!((steps.label.as_str(), steps.unit, steps.list), ("Steps", Unit::Span(1_000_000), true));
-    let list = Value::List(vec![Value::Whole(3), Value::Whole(-4)]);
+    let list = Value::List(vec![Value::Integer(3), Value::Integer(-4)]);
     let wanted = |start, user: &str, class| {
-        vec![Value::Whole(start), Value::Text(user.to_owned()), Value::Constant(CLASS, class), list.clone()]
+        vec![Value::Integer(start), Value::Text(user.to_owned()), Value::Constant(CLASS, class), list.clone()]
     };
     assert_eq!(events(chunk), [wanted(5, "moe", 1), wanted(6, "larry", 7)]);
     let cart = vec![Value::Text("shop/Cart".to_owned()), Value::Constant(CLASS, 2)];
@@ -104,49 +104,52 @@ fn a_chunk_tells_what_its_events_are() {
 }
 
 #[test]
-fn some_fields_are_what_all_of_them_are() {
-    let chunks = read(&good()).0;
+fn selected_values_equal_all_values() {
+    let chunks = read(&valid_chunk()).0;
     for event in chunks[0].events().map(Result::unwrap) {
         let all = event.values().unwrap();
         for first in 0..all.len() {
             for second in first + 1..all.len() {
-                assert_eq!(event.some(&[first, second]), Ok(vec![all[first].clone(), all[second].clone()]));
+                assert_eq!(
+                    event.selected_values(&[first, second]),
+                    Ok(vec![all[first].clone(), all[second].clone()])
+                );
             }
         }
-        assert_eq!(event.some(&[]), Ok(Vec::new()));
+        assert_eq!(event.selected_values(&[]), Ok(Vec::new()));
     }
     let named = chunks[0].resolve(&Value::Constant(CLASS, 1));
     assert!(matches!(named, Value::Object(CLASS, _)), "{named:?}");
-    assert_eq!(chunks[0].resolve(&Value::Constant(CLASS, 7)), Value::Nothing);
+    assert_eq!(chunks[0].resolve(&Value::Constant(CLASS, 7)), Value::Null);
 }
 
 #[test]
-fn what_is_no_recording_is_refused_in_words() {
-    let said = |file: &[u8]| read(file).1.concat();
+fn a_file_that_is_not_a_recording_is_refused_with_a_reason() {
+    let error_of = |file: &[u8]| read(file).1.concat();
     assert_eq!(read(&[]).1, [""; 0]);
-    assert_eq!(said(b"PK\x03\x04 and some more"), "it is no Flight Recorder file");
-    assert_eq!(said(&[b'x'; 200]), "it is no Flight Recorder file");
+    assert_eq!(error_of(b"PK\x03\x04 and some more"), "it is no Flight Recorder file");
+    assert_eq!(error_of(&[b'x'; 200]), "it is no Flight Recorder file");
     let with = |at: usize, byte: u8| {
-        let mut file = good();
+        let mut file = valid_chunk();
         file[at] = byte;
         file
     };
-    assert_eq!(said(&with(5, 9)), "it has format 9, and this vouch knows 1 and 2");
-    assert!(said(&with(8, 1)).contains("1,024 are the most"));
-    let mut begun = good();
+    assert_eq!(error_of(&with(5, 9)), "it has format 9, and this vouch knows 1 and 2");
+    assert!(error_of(&with(8, 1)).contains("1,024 are the most"));
+    let mut begun = valid_chunk();
     begun[8..16].fill(0);
-    assert_eq!(said(&begun), "its last chunk was begun, and nothing of it was written yet");
-    assert!(said(&with(20, 9)).is_empty(), "constants elsewhere cost the constants alone");
+    assert_eq!(error_of(&begun), "its last chunk was begun, and nothing of it was written yet");
+    assert!(error_of(&with(20, 9)).is_empty(), "constants elsewhere cost the constants alone");
     assert!(read(&with(20, 9)).0[0].damage.is_some());
-    assert!(said(&with(28, 9)).contains("an offset without such an event"));
+    assert!(error_of(&with(28, 9)).contains("an offset without such an event"));
 }
 
 #[test]
-fn constants_are_read_once_however_they_are_chained() {
+fn overlapping_constant_pools_are_read_once() {
     // The last pool refers to one that is inside it.
     let head = |delta| [long(0), long(0), long(delta), vec![0]].concat();
     let inner = event(1, &[head(0), long(1), long(STRING), long(1), long(1), text("inner")]);
-    let mut file = good();
+    let mut file = valid_chunk();
     let at = i64::try_from(file.len()).unwrap();
     let outer = event(1, &[head(7), long(1), long(STRING), long(1), long(2), text("outer"), inner]);
     file.extend(outer);
@@ -160,7 +163,7 @@ fn constants_are_read_once_however_they_are_chained() {
 }
 
 #[test]
-fn a_number_without_a_sign_has_none() {
+fn unsigned_numbers_are_not_sign_extended() {
     let field = |name, type_id| DeclaredField { annotations: &[(UNSIGNED, "")], ..plain(name, type_id) };
     let types = [
         simple(LONG, "long"),
@@ -175,35 +178,35 @@ fn a_number_without_a_sign_has_none() {
         },
     ];
     let file = chunk(&types, &[], &[event(ORDER, &[vec![200, 200]])], (0, 0));
-    assert_eq!(events(&read(&file).0[0]), [[Value::Whole(200), Value::Whole(-56)]]);
+    assert_eq!(events(&read(&file).0[0]), [[Value::Integer(200), Value::Integer(-56)]]);
 }
 
 #[test]
-fn what_is_whole_of_a_cut_file_is_read() {
-    let whole = [good(), good()].concat();
-    let first = good().len();
+fn the_complete_part_of_a_truncated_file_is_read() {
+    let whole = [valid_chunk(), valid_chunk()].concat();
+    let first = valid_chunk().len();
     for length in [first + 1, first + 30, first + 100, whole.len() - 1] {
-        let (chunks, mistakes) = read(&whole[..length]);
-        assert_eq!(mistakes.len(), 1, "at {length}");
+        let (chunks, errors) = read(&whole[..length]);
+        assert_eq!(errors.len(), 1, "at {length}");
         assert_eq!(events(&chunks[0]).len(), 2);
     }
 }
 
 #[test]
 fn an_event_that_is_too_long_ends_its_chunk() {
-    let mut file = good();
+    let mut file = valid_chunk();
     let second = 68 + order(5, "moe", 1).len();
     file[second..second + 4].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f]);
     let (chunks, _) = read(&file);
-    let told: Vec<_> =
+    let results: Vec<_> =
         chunks[0].events().map(|event| event.map(|_| ()).map_err(|damage| damage.what)).collect();
-    assert_eq!(told, [Ok(()), Err("an event of a size that cannot be")]);
+    assert_eq!(results, [Ok(()), Err("an event of a size that cannot be")]);
     // An event of an undeclared type has a size, so the next event is read.
-    let mut file = good();
+    let mut file = valid_chunk();
     file[68 + 4] = 99;
     let (chunks, _) = read(&file);
-    let told: Vec<_> = chunks[0].events().map(|event| event.is_ok()).collect();
-    assert_eq!(told, [false, true]);
+    let results: Vec<_> = chunks[0].events().map(|event| event.is_ok()).collect();
+    assert_eq!(results, [false, true]);
     // A zero-sized event must not loop forever.
     file[second..second + 4].fill(0x80);
     let (chunks, _) = read(&file);
@@ -220,7 +223,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         is_cut in any::<bool>(),
     ) {
-        let mut file = [good(), good()].concat();
+        let mut file = [valid_chunk(), valid_chunk()].concat();
         for (at, byte) in changes {
             let at = at.index(file.len());
             file[at] = byte;

@@ -3,10 +3,10 @@
 /// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    Nothing,
-    Whole(i64),
-    Number(f64),
-    Truth(bool),
+    Null,
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
     Text(String),
     /// An object: its type id, and a value for each field of the type.
     Object(i64, Vec<Value>),

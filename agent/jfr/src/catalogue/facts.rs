@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{Read, Seek};
 
-use crate::catalogue::kinds::{Field, Form};
+use crate::catalogue::kinds::{EventParts, Field};
 use crate::chunk::{Chunk, Reader};
 use crate::metadata::{Type, Unit};
 use crate::value::Value;
@@ -13,7 +13,7 @@ use crate::value::Value;
 pub struct Facts {
     pub label: String,
     pub category: Vec<String>,
-    pub form: Form,
+    pub form: EventParts,
     /// How it was recorded: `on, 20 ms and more, with stacks`.
     pub setting: String,
     /// The number of events in the recording.
@@ -37,10 +37,10 @@ impl Recorded {
     pub fn read(file: impl Read + Seek) -> Result<Self, String> {
         let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
         let mut recorded = Self::default();
-        let mut begun = HashSet::new();
+        let mut known_chunks = HashSet::new();
         while let Some(chunk) = reader.next_chunk().map_err(|error| error.to_string())? {
             match chunk {
-                Ok(chunk) if begun.insert(chunk.identity()) => {
+                Ok(chunk) if known_chunks.insert(chunk.identity()) => {
                     recorded.add(&chunk);
                 }
                 Ok(_) => {}
@@ -61,8 +61,8 @@ impl Recorded {
         let mut counts: HashMap<i64, u64> = HashMap::new();
         for event in chunk.events().flatten() {
             *counts.entry(event.kind.id).or_default() += 1;
-            let is_told = ["jdk.ActiveSetting", "jdk.JVMInformation"].contains(&event.kind.name.as_str());
-            let Some(values) = Some(event).filter(|_| is_told).and_then(|event| event.values().ok()) else {
+            let has_facts = ["jdk.ActiveSetting", "jdk.JVMInformation"].contains(&event.kind.name.as_str());
+            let Some(values) = Some(event).filter(|_| has_facts).and_then(|event| event.values().ok()) else {
                 continue;
             };
             let value = |name: &str| event.kind.field(name).and_then(|row| values.get(row));
@@ -83,8 +83,10 @@ impl Recorded {
             let has = |name| kind.field(name).is_some();
             let setting = setting(settings.get(&kind.id).unwrap_or(&none), has("stackTrace"));
             let fields = kind.own_fields();
-            let form = Form {
-                fields: fields.map(|(_, field)| Field::of(field, chunk.type_of(field.type_id))).collect(),
+            let form = EventParts {
+                fields: fields
+                    .map(|(_, field)| Field::from_metadata(field, chunk.type_of(field.type_id)))
+                    .collect(),
                 duration: has("duration"),
                 thread: has("eventThread"),
                 stack: has("stackTrace"),
@@ -137,8 +139,8 @@ fn setting(settings: &BTreeMap<String, String>, has_stack: bool) -> String {
 }
 
 impl Field {
-    fn of(field: &crate::Field, of: Option<&Type>) -> Self {
-        let name = of.map_or("", |of| of.name.as_str());
+    fn from_metadata(field: &crate::Field, value_type: Option<&Type>) -> Self {
+        let name = value_type.map_or("", |value_type| value_type.name.as_str());
         let what = match (field.unit, name) {
             (Unit::Bytes, _) => "bytes",
             (Unit::Bits, _) => "bits",

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct Catalogue {
     /// The build of each JDK, by major version.
     pub jdks: BTreeMap<u32, String>,
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<JfrEventKind>,
 }
 
 /// An event kind.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Kind {
+pub struct JfrEventKind {
     pub name: String,
     pub label: String,
     /// The category, from the widest to the narrowest.
@@ -26,7 +26,7 @@ pub struct Kind {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     #[serde(skip)]
-    pub tells: &'static str,
+    pub reports: &'static str,
     #[serde(skip)]
     pub lacks: &'static str,
 }
@@ -36,7 +36,7 @@ pub struct Kind {
 pub struct Shape {
     pub jdks: Vec<u32>,
     #[serde(flatten)]
-    pub form: Form,
+    pub form: EventParts,
     /// How JFR's default settings record it.
     pub default: String,
     pub profile: String,
@@ -44,7 +44,7 @@ pub struct Shape {
 
 /// The parts of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct EventParts {
     pub fields: Vec<Field>,
     pub duration: bool,
     pub thread: bool,
@@ -62,12 +62,12 @@ pub struct Field {
 
 impl Catalogue {
     /// The kind with this name, with or without the `jdk.`.
-    pub fn find(&self, name: &str) -> Option<&Kind> {
+    pub fn find(&self, name: &str) -> Option<&JfrEventKind> {
         self.kinds.iter().find(|kind| kind.name == name || kind.name.strip_prefix("jdk.") == Some(name))
     }
 
     /// The kinds with this text in their name or label, ignoring case.
-    pub fn like<'c>(&'c self, part: &str) -> impl Iterator<Item = &'c Kind> {
+    pub fn search<'c>(&'c self, part: &str) -> impl Iterator<Item = &'c JfrEventKind> {
         let part = part.to_lowercase();
         self.kinds.iter().filter(move |kind| {
             [&kind.name, &kind.label].iter().any(|text| text.to_lowercase().contains(&part))
@@ -75,7 +75,7 @@ impl Catalogue {
     }
 }
 
-impl Kind {
+impl JfrEventKind {
     /// The JDKs that have it, in words: `11 to 17`, `25 and later`.
     pub fn jdks(&self, all: &BTreeMap<u32, String>) -> String {
         let own: Vec<u32> = self.shapes.iter().flat_map(|shape| shape.jdks.iter().copied()).collect();
@@ -93,9 +93,9 @@ impl Kind {
     }
 }
 
-impl Form {
+impl EventParts {
     /// The parts besides its fields, in words: `duration, thread, stack`.
-    pub fn has(&self) -> String {
+    pub fn in_words(&self) -> String {
         let all = [(self.duration, "duration"), (self.thread, "thread"), (self.stack, "stack")];
         let all: Vec<&str> = all.into_iter().filter(|(has, _)| *has).map(|(_, what)| what).collect();
         if all.is_empty() { "a time".to_owned() } else { all.join(", ") }
@@ -133,10 +133,10 @@ pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
     lines
         .filter_map(|line| {
             let mut parts = line.split(" | ");
-            let (name, tells, lacks) = (parts.next()?, parts.next()?, parts.next()?);
+            let (name, reports, lacks) = (parts.next()?, parts.next()?, parts.next()?);
             // "As above" repeats the text above, because readers see each kind alone.
             above = if lacks.starts_with("As above") { above } else { lacks };
-            Some((name, (tells, above)))
+            Some((name, (reports, above)))
         })
         .collect()
 }
@@ -150,7 +150,7 @@ pub fn catalogue() -> &'static Catalogue {
         let words = words();
         for kind in &mut catalogue.kinds {
             let name = kind.name.strip_prefix("jdk.").unwrap_or(&kind.name);
-            (kind.tells, kind.lacks) = words.get(name).copied().unwrap_or_default();
+            (kind.reports, kind.lacks) = words.get(name).copied().unwrap_or_default();
         }
         catalogue
     })

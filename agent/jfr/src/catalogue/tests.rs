@@ -6,11 +6,15 @@ use crate::catalogue::catalogue;
 use crate::catalogue::kinds::{versions, words};
 
 #[test]
-fn each_kind_has_words_and_no_words_are_without_a_kind() {
+fn each_kind_has_words_and_all_words_have_a_kind() {
     let catalogue = catalogue();
     assert!(catalogue.jdks.len() >= 5 && catalogue.kinds.len() > 150, "{:?}", catalogue.jdks);
     for kind in &catalogue.kinds {
-        assert!(!kind.tells.is_empty() && !kind.lacks.is_empty(), "{} has no words in words.txt", kind.name);
+        assert!(
+            !kind.reports.is_empty() && !kind.lacks.is_empty(),
+            "{} has no words in words.txt",
+            kind.name
+        );
         assert!(!kind.shapes.is_empty() && !kind.label.is_empty(), "{}", kind.name);
     }
     let known: HashSet<_> =
@@ -36,11 +40,11 @@ fn a_kind_is_found_by_its_name() {
         );
     }
     assert!(catalogue.find("Thread").is_none());
-    assert!(catalogue.like("threadp").any(|kind| kind.name == "jdk.ThreadPark"));
+    assert!(catalogue.search("threadp").any(|kind| kind.name == "jdk.ThreadPark"));
 }
 
 #[test]
-fn versions_are_told_in_words() {
+fn versions_are_written_in_words() {
     let all: BTreeMap<u32, String> =
         [8, 11, 17, 21, 25].into_iter().map(|major| (major, String::new())).collect();
     for (own, wanted) in [

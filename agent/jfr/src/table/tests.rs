@@ -49,14 +49,14 @@ fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
 }
 
 /// The same rows, read as values.
-fn slowly(chunk: &Chunk) -> Vec<[i64; 3]> {
+fn rows_by_values(chunk: &Chunk) -> Vec<[i64; 3]> {
     let Some(Value::Object(_, fields)) = chunk.constant(STACK, 7) else { panic!("no stack") };
     let Value::List(frames) = &fields[0] else { panic!("no frames") };
     let rows = frames.iter().map(|frame| {
         let Value::Object(type_id, values) = frame else { panic!("no frame") };
-        let of = chunk.type_of(*type_id).unwrap();
-        ["method", "line", "bci"].map(|name| match values[of.field(name).unwrap()] {
-            Value::Whole(number) | Value::Constant(METHOD, number) => number,
+        let frame_type = chunk.type_of(*type_id).unwrap();
+        ["method", "line", "bci"].map(|name| match values[frame_type.field(name).unwrap()] {
+            Value::Integer(number) | Value::Constant(METHOD, number) => number,
             ref other => panic!("{other:?}"),
         })
     });
@@ -65,7 +65,7 @@ fn slowly(chunk: &Chunk) -> Vec<[i64; 3]> {
 
 proptest! {
     #[test]
-    fn rows_are_what_the_values_are(
+    fn rows_equal_decoded_values(
         with_byte in any::<bool>(),
         frames in prop::collection::vec(any::<(i64, i32, i32)>(), 0..20),
         cut in any::<bool>(),
@@ -77,7 +77,7 @@ proptest! {
         prop_assert_eq!([0, 1, 2].map(|column| table.constants(column)), [Some(METHOD), None, None]);
         let mut rows = vec![[1, 2, 3]];
         let read = chunk.rows(&table, 7, most, &mut rows).unwrap();
-        let all = slowly(&chunk);
+        let all = rows_by_values(&chunk);
         // Nothing after a list that is too long is read.
         prop_assert_eq!(read, (cut && frames.len() <= most, frames.len()));
         prop_assert_eq!(&rows[1..], &all[..most.min(all.len())]);
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_list_of_numbers_is_no_table() {
+fn a_list_without_integer_columns_is_not_a_table() {
     let chunk = read(true, &[(1, 2, 3)], false);
     let table = |list, columns| chunk.table(STACK, list, "cut", columns).is_some();
     assert!(table("frames", ["method", "line", "bci"]));

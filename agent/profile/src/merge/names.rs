@@ -55,11 +55,11 @@ impl<'c> Words<'c> {
 
     fn text_of(&mut self, value: Value) -> Option<String> {
         match value {
-            Value::Nothing | Value::Constant(..) => None,
+            Value::Null | Value::Constant(..) => None,
             Value::Text(text) => Some(text),
-            Value::Whole(number) => Some(number.to_string()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Truth(truth) => Some(truth.to_string()),
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Float(number) => Some(number.to_string()),
+            Value::Boolean(truth) => Some(truth.to_string()),
             Value::Object(type_id, values) => text(self, self.chunk.type_of(type_id)?, &values),
             Value::List(values) => {
                 let more = values.len().saturating_sub(LISTED);
@@ -111,7 +111,7 @@ impl Thread {
 
 fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
     let whole = |name| of.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
-    let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
+    let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true)));
     let name = field(words, of, values, "javaName").filter(|name| !name.is_empty());
     let name = name.or_else(|| field(words, of, values, "osName"));
     let tid = if is_virtual { 0 } else { whole("osThreadId") };

@@ -216,7 +216,7 @@ impl Constants {
             return Rc::clone(known);
         }
         if self.left == 0 {
-            return Rc::new(Value::Nothing);
+            return Rc::new(Value::Null);
         }
         let value = Rc::new(chunk.resolve(&Value::Constant(type_id, index)));
         let size = value.size();
@@ -321,8 +321,8 @@ fn cell(
         value => value,
     };
     let whole = match value {
-        Value::Whole(whole) => *whole,
-        Value::Number(number) => return converted(*number, unit, ticks),
+        Value::Integer(whole) => *whole,
+        Value::Float(number) => return converted(*number, unit, ticks),
         _ => return None,
     };
     // What JFR does not know it gives as the least number that there is.

@@ -58,7 +58,7 @@ impl Stacks {
         let of = chunk.type_of(type_id)?;
         let frames = values.get(of.field("frames")?)?;
         let Value::List(frames) = chunk.resolve(frames) else { return None };
-        let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Truth(true)));
+        let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true)));
         let function = self.functions.add((if cut { CUT } else { WHOSE }.into(), false));
         let frame = self.frames.add((function, None));
         let mut stack = self.calls.add((frame, None));
