@@ -1,7 +1,7 @@
 /*
- * The JVM itself calls Java now and then: it makes an exception for native code of its own, tells
- * who wants to know of a collection, calls an agent that is loaded into a program that runs.
- * Nobody's bytecode has these calls, and yet they are no mistake of a walk.
+ * The JVM itself calls Java: it creates exceptions for its own native code, notifies listeners of
+ * collections, and starts agents that are loaded into a running program. No bytecode has these
+ * calls, and yet they are not mistakes of a walk.
  *
  * @test
  * @summary what the JVM calls by itself is not taken for a wrong stack
@@ -39,8 +39,7 @@ public class CalledByVm {
     public static void main(String[] args) {
         clones();
         Run told = Vm.with("interval=500us").run(Listener.class).ok();
-        // Before JDK 14 it is a thread that the VM hides from everybody: outside of Java as far as
-        // anybody knows.
+        // Before JDK 14 the VM hides this thread from JVMTI, so it counts as outside of Java.
         if (Vm.major() >= 14) {
             served(told, "Notification Thread", "CalledByVm$Listener.listens", TIMES / 2);
         }
@@ -54,7 +53,7 @@ public class CalledByVm {
         Run run = Vm.with("interval=200us").run(Clones.class).ok();
         List<Sample> thrown = with(run.profile().track("main"), "java.lang.CloneNotSupportedException.<init>");
         Check.atLeast(20, thrown.size(), "samples in what the VM throws for a clone");
-        // Now and then a walk ends too early while code is given up: that is rightly refuted.
+        // A walk may end too early while code is deoptimised; such a stack is refuted rightly.
         Check.atMost(0.05 * thrown.size(), thrown.stream().filter(sample -> isRefuted(sample, "")).count(), "of them, refuted");
     }
 
@@ -69,7 +68,7 @@ public class CalledByVm {
         }
     }
 
-    /** Wherever a stack of this thread begins, that is right. */
+    /** Checks that any root of this thread's stacks is accepted. */
     private static void served(Run run, String thread, String function, int least) {
         Track track = run.profile().track(thread);
         Check.atLeast(least, with(track, function).size(), "samples in " + function);
@@ -84,12 +83,12 @@ public class CalledByVm {
         return sample.root().function.startsWith("[refuted: " + kind);
     }
 
-    /** An object that will not be copied: native code throws. */
+    /** Fails to clone an object, so that native code throws an exception. */
     static class Clones {
         static int refused;
 
         public static void main(String[] args) {
-            // By its own clock, so that it has its samples on a busy machine, too.
+            // Runs by its CPU clock, so it has its samples on a busy machine, too.
             Stint stint = new Stint(CLONES_MS);
             while (stint.isOn()) {
                 deep(50);
@@ -114,7 +113,7 @@ public class CalledByVm {
         }
     }
 
-    /** What is loaded later; it does not touch what it would have to wait for. */
+    /** The agent that is loaded later. It touches nothing that it would have to wait for. */
     public static class Agent {
         public static void agentmain(String args, Instrumentation jvm) {
             works();
@@ -133,7 +132,7 @@ public class CalledByVm {
         }
     }
 
-    /** Who listens to collections is called by a thread of the VM's, on which nothing else is. */
+    /** Listens for collections. A thread of the VM calls it, and nothing else runs there. */
     static class Listener {
         private static final AtomicInteger TOLD = new AtomicInteger();
 

@@ -1,11 +1,12 @@
 /*
- * What deep stacks cost the agent: to read them takes it time, and they must not come faster than
- * it can read. Many threads that are deep at once lose no time (a sample that finds no room stays
- * due). A recursion without two equal stacks does not keep the agent busy: most of its stacks are
- * cut, and signals are skipped. Time of skipped signals has no stack, and the summary says so.
+ * Limits what deep stacks cost the agent: it needs time to read them, and they must not come faster
+ * than it can read. Many threads that are deep at once lose no time, because a sample without room
+ * stays due. A recursion without two equal stacks does not keep the agent busy: most of its stacks
+ * are cut, and signals are skipped. Time of skipped signals has no stack, and the summary reports
+ * that.
  *
  * @test
- * @summary deep stacks, of many threads and of one that never has the same, cost a share of the time
+ * @summary deep stacks of many threads, or without repetition, cost a bounded share of the time
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -25,7 +26,7 @@ import dev.vouch.test.Vm;
 public class DeepCost {
     private static final int DEEP = 5_000;
     private static final int DEEPER = 20_000;
-    /** No walk in the midst of a descent takes so long. */
+    /** No walk takes longer than this; a longer one means that the machine paused. */
     private static final double STOOD_MS = 500;
 
     public static void main(String[] args) {
@@ -35,7 +36,8 @@ public class DeepCost {
 
     private static void together() {
         Report report = inTheDeep("together", DEEP).report();
-        // Each thread owes a few milliseconds at its end, when the others have filled the lanes.
+        // Each thread has a few milliseconds pending at its end, when the others have filled the
+        // lanes.
         Check.atMost(0.01, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
         Check.between(0.97, report.conserved(), 1.03, "weight of all samples, of what the kernel charged");
     }
@@ -44,8 +46,7 @@ public class DeepCost {
         Run run = inTheDeep("neverAlike", 1_000);
         Report report = run.report();
         Check.atMost(0.02, report.weightMs("dropped") / report.weightMs("signals"), "share of the time that found no room");
-        // A machine that stood may have charged the agent's thread for as long as it did the
-        // program's.
+        // A paused machine may have charged the agent's thread, as it did the program's.
         double stood = run.number("idle") / 1e6;
         Check.atMost(0.3 * report.cpuMs() + (stood < STOOD_MS ? 0 : stood), report.agentCpuMs(), "the agent's CPU time, in ms, of " + report.cpuMs());
     }
@@ -66,8 +67,8 @@ public class DeepCost {
         double outside = run.profile().tracks.stream().filter(track -> track.name.startsWith("deep-"))
             .mapToLong(track -> track.weightOf("[outside Java]")).sum();
         Check.atMost(0.11, outside / all, "share of its threads' time that is shown outside of Java");
-        // A slow walk makes its thread rest. The next stack does not stand for that time, which is
-        // all that is unwalked; and where it is more than a hundredth, a warning has its share.
+        // A slow walk makes its thread rest. The next stack does not stand for that time, which has
+        // no stack. If it is more than one percent, a warning names its share.
         Check.atLeast(0.02 * all, skipped, "ms without a stack, since signals were skipped");
         Check.atLeast(skipped, run.report().weightMs("unwalked"), "ms unwalked by the report");
         String share = run.err.stream().filter(line -> line.contains("(passed_over)")).findFirst().orElse("");
@@ -79,7 +80,10 @@ public class DeepCost {
         private static final int THREADS = 40;
         private static final long EACH_MS = 100;
         private static final long ALONE_MS = 2_500;
-        /** One descent, with the walks that meet it, takes less: what took longer stood still. */
+        /**
+         * The longest time of one descent with its walks. A longer one means that the machine
+         * paused.
+         */
         private static final long LONGEST_MS = 200;
         private static final Random RANDOM = new Random(1);
 

@@ -1,11 +1,11 @@
 /*
- * Stacks of hundreds of thousands of frames, witnessed as often as can be. A thread stands still
- * for as long as GetStackTrace walks it, and the JVM takes memory for each frame, so it must not be
- * asked about all of them: else the program takes several times as long and as much memory, and the
- * agent, which waits for the answer, loses nearly all samples meanwhile.
+ * Compares stacks of hundreds of thousands of frames with GetStackTrace as often as possible. The
+ * thread is stopped for each GetStackTrace, and the JVM allocates memory for each frame, so not
+ * every sample may be compared. Otherwise the program would take several times as long and as much
+ * memory, and the waiting agent would lose nearly all samples.
  *
  * @test
- * @summary the witness costs no more for a thread that stands very deep
+ * @summary the witness costs no more for a thread with a very deep stack
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 DeepWitness
@@ -22,7 +22,7 @@ import dev.vouch.test.Vm;
 public class DeepWitness {
     private static final int ROUNDS = 50;
     private static final int DEPTH = 300_000;
-    /** The thread's stack, the JVM, and what is kept of the walks. */
+    /** The memory of the thread's stack, the JVM, and the walks that are kept. */
     private static final long MOST_KIB = 700 << 10;
 
     public static void main(String[] args) {
@@ -35,14 +35,14 @@ public class DeepWitness {
             deep += sample.functions().contains("[frames left out]") ? 1 : 0;
         }
         Check.that(deep > 0, "the trigger: no stack was so deep that it was cut");
-        // It takes some KiB for each frame while it is asked.
+        // GetStackTrace takes some KiB for each frame while it runs.
         Check.atMost(MOST_KIB, run.number("most_kib"), "KiB of memory");
         long asked = report.json.getAsJsonObject("witness").get("asked").getAsLong();
         Check.that(asked > 0, "nobody was asked");
     }
 
     static class Program {
-        /** Works at the bottom, as long as it takes to be met there. */
+        /** Works at the bottom, long enough to be sampled there. */
         private static int down(int depth) {
             if (depth == 0) {
                 return (int) Burn.millis(20);

@@ -1,8 +1,7 @@
 /*
- * Recursions of 5,000 and of 50,000 frames are shown whole. One for which there is no room is cut
- * in its middle, and the stack says so there: its root is the true one, or a deep stack would look
- * as if the program had begun in the middle of nowhere. How many frames there really are is what
- * the JVM itself says, at the bottom of the recursion.
+ * Recursions of 5,000 and of 50,000 frames are shown whole. A deeper one is cut in its middle and
+ * says so there. Its root is the true one; otherwise a deep stack would seem to begin in the middle
+ * of nowhere. The JVM itself reports the true number of frames at the bottom of the recursion.
  *
  * @test
  * @summary Deep stacks are whole, or cut in their middle and marked there
@@ -38,7 +37,7 @@ public class Depth {
         justBelowTheLimit(limited, at);
     }
 
-    /** Gives how many frames there are around a recursion. */
+    /** Returns the number of frames around a recursion. */
     private static int whole() {
         Run run = run("interval=1ms", 0, DEEP, DEEPER);
         for (int depth : new int[] {DEEP, DEEPER}) {
@@ -80,22 +79,19 @@ public class Depth {
         for (int i = 0; i < args.length; i++) {
             args[i] = Integer.toString(depths[i]);
         }
-        // So that the program's own count has the frames that the JVM hides from it
+        // The flags make the program's own count include frames that the JVM hides
         // (Thread.runWith).
         return Vm.with(options).flags("-XX:MaxJavaStackTraceDepth=1000000", "-XX:+UnlockDiagnosticVMOptions",
             "-XX:+ShowHiddenFrames").run(Program.class, args).ok();
     }
 
-    /**
-     * The samples taken at the one place whose depth the program knows; there must be enough of
-     * them.
-     */
+    /** The samples at the one depth that the program knows. There must be enough of them. */
     private static List<Sample> inTheDeep(Run run, int depth) {
         Track track = run.profile().track("deep-" + depth);
         List<Sample> samples = new ArrayList<>(track.samples);
         samples.removeIf(sample -> !sample.leaf().function.equals("dev.vouch.test.Burn.work"));
         long bottom = samples.stream().mapToLong(sample -> sample.weight).sum();
-        // A slow walk makes the thread rest, and the time of its rest has no stack.
+        // A slow walk makes the thread rest, and time at rest has no stack.
         long skipped = track.weightOf("[no stack: its signals were skipped, to keep sampling cheap]");
         Check.atLeast(Program.burnMs(depth) / 2, bottom + skipped,
             "weight of the samples at the bottom of a recursion of " + depth + ", and of those that were skipped, in ms");
@@ -106,8 +102,8 @@ public class Depth {
     /** Threads that recurse and burn CPU time at the bottom. */
     static class Program implements Runnable {
         /**
-         * A thread rests ten times as long as its walk took, and the deeper it is the longer that
-         * takes: where it ends at rest, that time has no stack, and must be a small part of all.
+         * A thread rests ten times as long as its walk took, and deeper walks take longer. The time
+         * at rest has no stack, and must be a small part of all.
          */
         static long burnMs(int depth) {
             return 200 + depth / 50;

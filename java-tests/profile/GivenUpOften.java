@@ -1,12 +1,11 @@
 /*
- * Compiled code that the JVM gives up again and again: each time it takes a frame down, and makes
- * those of the interpreter in its place, one for each method that was one with others in it.
- * Whoever is met while these are being made stands between two stacks, of which neither can be
- * read. A program that does this a lot (new code that meets what it was not made for, an exception
- * in the midst of a loop) must not lose the samples that are about just that.
+ * Compiled code is deoptimised again and again. Each time the JVM removes a compiled frame, and
+ * creates an interpreted frame for each inlined method. A sample in between is between two stacks,
+ * and neither can be read. A program that does this often, with new code or with exceptions in a
+ * loop, must not lose these samples.
  *
  * @test
- * @summary a thread whose frames are being made by the JVM in the place of compiled ones has its stack
+ * @summary a thread has its stack while the JVM replaces compiled frames
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 GivenUpOften
@@ -30,7 +29,7 @@ public class GivenUpOften {
     private static final long MS = 2_500;
 
     public static void main(String[] args) {
-        // The trigger: AsyncGetCallTrace says that it was there, and gives up.
+        // The trigger: AsyncGetCallTrace reports this state and finds no stack.
         Run bare = run(Vm.with("interval=1ms,walker=asgct,recovery=off"), MS);
         long met = unwalked(bare);
         Skip.unless(met >= 40, "frames were being made in " + met + " samples alone");
@@ -54,9 +53,8 @@ public class GivenUpOften {
     }
 
     private static Run run(Vm vm, long millis) {
-        // Each of these exceptions is to be thrown where it is: else the JVM throws one that it has
-        // made before. (And many of them within an interval: no sample is of the same one as the
-        // last.)
+        // Each exception must be thrown where it occurs; otherwise the JVM throws a preallocated
+        // one. (Many are thrown within an interval, so two samples never have the same one.)
         return vm.flags("-Xmx128m", "-XX:-OmitStackTraceInFastThrow").run(Program.class, Long.toString(millis)).ok();
     }
 
@@ -85,7 +83,7 @@ public class GivenUpOften {
             }
         }
 
-        /** The compiled code of it is given up each time that the index is none. */
+        /** The compiled code is deoptimised each time that the index is out of range. */
         private static int at(int[] numbers, int index) {
             return numbers[index];
         }

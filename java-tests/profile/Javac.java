@@ -1,9 +1,11 @@
 /*
- * A real program: javac compiling the JDK's own java.xml, some 1,500 files, or one library in it.
- * It ends as it does without the agent, and the profile shows where javac spends its time, by its
- * own methods with their files and lines. And what is known of the power of proof is right there,
- * where every kind of stack is: with a walker that leaves a frame out of one walk in five, the
- * share of stacks that are refuted is the share that was spoiled, times the power.
+ * Profiles a real program: javac compiling the JDK's own java.xml, some 1,500 files, or one library
+ * in it. Its exit is the same as without the agent, and the profile shows javac's own methods with
+ * files and lines.
+ *
+ * The measured power of proof is right for these stacks of every kind. With a walker that drops a
+ * frame in one walk of five, the share of refuted stacks is the share of spoiled ones times the
+ * power.
  *
  * @test
  * @key newest
@@ -41,21 +43,18 @@ import dev.vouch.test.Vm;
 public class Javac {
     private static final String JAVAC = "com.sun.tools.javac.";
     private static final int EVERY = 5;
-    /** So many stacks say what share of them is refuted. */
+    /** This many stacks are enough to measure the share that is refuted. */
     private static final int ENOUGH = 1_000;
-    /** No machine needs more runs for it. */
+    /** The most runs that a machine needs for it. */
     private static final int MOST = 10;
-    /**
-     * It need not make classes once more to have stacks of every kind: what is not known by one JDK
-     * is by the other.
-     */
+    /** The run with the spoiled walker compiles only one library. */
     private static final List<String> UNDERSTOOD =
         Arrays.asList("-XDshould-stop.ifNoError=ATTR", "-XDshouldStopPolicyIfNoError=ATTR");
 
     public static void main(String[] args) throws IOException {
         Path sources = Sources.find();
         Skip.unless(sources != null, "no sources of java.xml for this JDK: scripts/jdks --sources fetches them");
-        // One library of them has stacks of every kind, too, and takes a fifth of the time.
+        // One library has stacks of every kind, too, and takes a fifth of the time.
         List<String> files = Sources.files(Scale.isFull() ? sources : sources.resolve("com/sun/org/apache/bcel"));
         // (JDK 8's has 287.)
         Check.atLeast(Scale.pick(250, 1000), files.size(), "source files of java.xml in " + sources);
@@ -76,15 +75,15 @@ public class Javac {
         Walked spoiled = new Walked();
         List<String> some = files.subList(0, files.size() / 8);
         for (int i = 0; i < MOST && spoiled.stacks < ENOUGH; i++) {
-            // What is recovered and refuted makes room for the next candidate, or for no stack: it
-            // would not be counted. (So soon one after another come enough of them in one run.)
+            // A recovered stack that is refuted is replaced by the next candidate or by none, and
+            // would not be counted. (At this interval one run has enough samples.)
             spoiled.add(javac(sources, some, "interval=500us,recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
         }
         Skip.unless(Math.min(whole.stacks, spoiled.stacks) >= ENOUGH, "too few stacks in " + MOST + " runs");
         checkPower(whole.refutedShare(), spoiled);
     }
 
-    /** What became of the stacks of some runs: how many a run has depends on the machine. */
+    /** The fates of the stacks of several runs. How many a run has depends on the machine. */
     private static final class Walked {
         long stacks;
         long refuted;
@@ -118,7 +117,7 @@ public class Javac {
         return run;
     }
 
-    /** A file that cannot be compiled fails as it does without the agent. */
+    /** A file that does not compile fails with the same exit code as without the agent. */
     private static void sameExitCode() throws IOException {
         Path broken = Paths.get("Broken.java").toAbsolutePath();
         Files.write(broken, Collections.singletonList("class Broken { does not compile }"), StandardCharsets.UTF_8);
@@ -156,9 +155,9 @@ public class Javac {
             if (frame.function.equals("java.util.HashMap.getNode")) {
                 frame.checkCategory("JDK");
             }
-            // Two dollars mark a class that the JVM made itself, and that has no source.
+            // Two dollar signs mark a class that the JVM generated, which has no source.
             if (frame.function.startsWith(JAVAC) && !frame.function.contains("$$")) {
-                // The compiler is what was started; of the JDK is what it uses.
+                // The compiler is the application, and the JDK's other classes are the JDK.
                 frame.checkCategory("Application");
                 Check.equal(resource, frame.resource, "resource of " + frame);
                 Check.that(frame.file != null && frame.file.matches("com/sun/tools/javac/.*\\.java"), "file of " + frame);
@@ -172,8 +171,8 @@ public class Javac {
         double noticed = (double) spoiled.noticed / spoiled.tried;
         Check.atLeast(Check.leastOf(spoiled.tried, 0.95), spoiled.noticed, "stacks with a dropped frame that proof noticed");
         double expected = before + (1 - before) * noticed / EVERY;
-        // The power is that of one dropped frame in stacks drawn anew, so it is not quite the share
-        // that was noticed here.
+        // The power is measured with one dropped frame in newly drawn stacks, so it is not exactly
+        // the share that was noticed here.
         double chance = Check.FAR * Math.sqrt(expected * (1 - expected) / spoiled.stacks);
         Check.near(expected, spoiled.refutedShare(), 0.05 * expected + chance, "share of refuted stacks");
     }

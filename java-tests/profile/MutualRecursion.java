@@ -1,8 +1,8 @@
 /*
- * Two classes that call nobody but each other, in the interpreter. While a method is being entered
- * its caller's frame is still the one that the registers point to, and in a recursion all frames
- * return to the same place: a walker that goes by that leaves the caller out, and the bytecode
- * cannot tell, since both methods have the same name. In no stack may a class stand next to itself.
+ * Two classes call only each other, in the interpreter. While a method is being entered, its
+ * caller's frame is still the one in the registers, and in a recursion all frames return to the
+ * same address. A walker that uses these registers leaves the caller out. The bytecode cannot show
+ * that, since both methods have the same name. No class may be next to itself in a stack.
  *
  * @test
  * @summary an interpreted method that is being entered has its caller, also in a recursion
@@ -40,7 +40,7 @@ public class MutualRecursion {
             onTop += functions.get(0).endsWith(".go") ? sample.weight : 0;
         }
         Check.that(seen > 1_000, "frames of the recursion: " + seen);
-        // One in forty of them was being entered just so.
+        // The trigger: one sample in forty is in a method that is being entered.
         Check.that(onTop > 300, "weight of the samples in which the recursion is on top: " + onTop);
     }
 

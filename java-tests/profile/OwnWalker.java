@@ -1,8 +1,8 @@
 /*
- * Vouch's own walker knows what AsyncGetCallTrace does not: at which line the interpreter is (not
- * where it last called somebody), a method that is just being entered or left, and a thread that is
- * somewhere in the VM. With both asked the report says how they differed. What the own walker says
- * is held to the bytecode, and to the JVM's own word, as all else is.
+ * Vouch's own walker finds what AsyncGetCallTrace does not: the interpreter's current line (not
+ * that of the last call), a method that is just being entered or left, and a thread that is
+ * somewhere in the VM. If both walk, the report says how they differed. The own walker's stacks are
+ * checked against the bytecode and GetStackTrace, as all others are.
  *
  * @test
  * @summary our own walker has the stacks that AsyncGetCallTrace has not, and the lines
@@ -33,7 +33,7 @@ public class OwnWalker {
 
     public static void main(String[] args) {
         Pace pace = Pace.of(lines());
-        // A method that is all beginning and end, in the frames of its callers: not inlined.
+        // A method that consists of little but entry and exit, not inlined.
         everything(pace, "compiled", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,OwnWalker$Calls::calls");
         everything(pace, "interpreted", "-Xint");
         alone(pace);
@@ -42,8 +42,8 @@ public class OwnWalker {
     }
 
     /**
-     * A loop without a call, interpreted: the time is the loop's, and not that of the call before
-     * it. Gives a run's report.
+     * Runs an interpreted loop without a call. Its time belongs to the loop, not to the call before
+     * it. Returns a run's report.
      */
     private static Report lines() {
         Run run = Vm.with("walker=own").flags("-Xint").run(Lines.class).ok();
@@ -54,21 +54,17 @@ public class OwnWalker {
             .filter(sample -> sample.leaf().function.equals("OwnWalker$Lines.loop"))
             .filter(sample -> sample.leaf().line == call + 1 || sample.leaf().line == call + 2)
             .count();
-        // Of those that come in its time one in six is enough, and of an engine that can do no
-        // more, too.
+        // One sample in six of those due is enough, also for an engine that can do no more.
         Check.atLeast(run.report().signalsIn(Lines.MS) / 6, all, "samples of the loop");
         Check.atLeast(0.95 * all, looping, "of them, at the loop's own lines");
-        // AsyncGetCallTrace, asked about the same samples, has another line: else this shows
+        // AsyncGetCallTrace has another line for the same samples; otherwise this test shows
         // nothing.
         Report both = Vm.with("walker=both").flags("-Xint").run(Lines.class).ok().report();
         Check.atLeast(both.signalsIn(Lines.MS) / 6, both.agreement("other_line", "samples"), "samples of which AsyncGetCallTrace has another line");
         return both;
     }
 
-    /**
-     * Calls, exceptions and what the VM does for a program: next to nothing is without a stack that
-     * holds.
-     */
+    /** Checks calls, exceptions and VM work: nearly every sample has a stack that holds. */
     private static void everything(Pace pace, String mode, String... flags) {
         long millis = pace.millis(Calls.MS);
         String stint = Long.toString(millis);
@@ -97,7 +93,7 @@ public class OwnWalker {
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }
 
-    /** AsyncGetCallTrace is not needed. */
+    /** Checks that Vouch works without AsyncGetCallTrace. */
     private static void alone(Pace pace) {
         Report report = pace.with("walker=own,threads=^" + THREAD + "$").run(Calls.class, Long.toString(pace.millis(Calls.MS))).ok().report();
         Check.atMost(0.02 * javaSamples(report), bad(report), "samples without a stack that holds, by the own walker alone");
@@ -106,8 +102,8 @@ public class OwnWalker {
     }
 
     /**
-     * It has another stack than the JVM, for it is broken on purpose: it finds that out by itself,
-     * walks no more, and says so.
+     * Breaks the walker on purpose. It finds out itself that its stack differs from the JVM's,
+     * stops walking, and reports that.
      */
     private static void wrong() {
         Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class, WRONG_MS).ok().report();
@@ -130,7 +126,7 @@ public class OwnWalker {
     }
 
     private static final String THREAD = "worker";
-    /** It is found out before the thread begins. */
+    /** The fault is found before the thread begins. */
     private static final String WRONG_MS = "300";
 
     static class Lines {
@@ -153,7 +149,7 @@ public class OwnWalker {
 
         private static boolean told;
 
-        /** Says once at which line it is called. */
+        /** Prints once at which line it is called. */
         private static long called(int steps) {
             if (!told) {
                 told = true;
@@ -164,10 +160,10 @@ public class OwnWalker {
     }
 
     static class Calls {
-        /** At an interval of 1 ms. */
+        /** The run time at an interval of 1 ms. */
         private static final long MS = 1_000;
         static volatile int sink;
-        /** It lies on the stack where a return address may lie, and no memory is there. */
+        /** This value is on the stack where a return address may be, and it points to no memory. */
         private static final long ARGUMENT = 0x7fff_0000_1000L;
 
         public static void main(String[] args) throws InterruptedException {

@@ -1,9 +1,8 @@
 /*
- * A virtual thread that has parked and goes on has only its youngest frames on its carrier's stack:
- * the others lie in the heap, and come back one after the other as it returns. Its stack must be
- * whole all the same, must end where it began, and must have nothing of its carrier's: whether
- * there are a few such threads or many, whatever collector moves their frames about, compiled or
- * not.
+ * A virtual thread that has parked and continues has only its youngest frames on its carrier's
+ * stack. The others are in the heap, and come back one by one as it returns. Its stack must still
+ * be whole, must end where the thread began, and must have no frame of its carrier. That holds for
+ * few and for many such threads, with any collector, compiled or not.
  *
  * @test
  * @summary the stack of a virtual thread that has parked is whole, and its own
@@ -34,21 +33,19 @@ public class ParkedThreads {
     private static final String DOWN = "ParkedThreads$Program.down";
     private static final String CARRIER = "ForkJoinPool-1-worker-";
     private static final String FEW = "8";
-    /**
-     * Of arithmetic, all together; and of so many threads that each would have next to none of it.
-     */
+    /** Arithmetic steps of all threads together. */
     private static final String STEPS = "400000000";
     private static final String STEPS_OF_MANY = "500000000";
     private static final String INTERPRETED = "32000000";
     private static final String MANY = Integer.toString(Scale.pick(10_000, 100_000));
 
     public static void main(String[] args) {
-        // AsyncGetCallTrace alone has next to none of them: else nothing of a stack was in the
-        // heap, and all this shows nothing.
+        // AsyncGetCallTrace alone has almost none of these stacks; otherwise no frames were in the
+        // heap, and this test shows nothing.
         Whole bare = whole("AsyncGetCallTrace", Vm.with("interval=1ms,walker=asgct"), FEW);
         Check.atMost(0.5 * bare.all, bare.whole, "of its stacks whole");
-        // Now and then a thread is somewhere between two stacks, while the JVM fetches frames back:
-        // the more often it parks, the more of its time.
+        // A thread may be between two stacks while the JVM fetches frames back. It happens more
+        // often the more often it parks.
         whole("few", Vm.with("interval=1ms"), FEW).atLeast(0.98, "of a few threads' stacks whole");
         whole("many", Vm.with("interval=1ms"), MANY, STEPS_OF_MANY).atLeast(0.95, "of many threads' stacks whole");
         whole("interpreted", Vm.with("interval=1ms").flags("-Xint"), FEW, INTERPRETED).atLeast(0.98, "of interpreted threads' stacks whole");
@@ -56,8 +53,8 @@ public class ParkedThreads {
         under(0.98, "-XX:+UseParallelGC");
         under(0.98, "-XX:-UseCompressedOops");
         under(0.98, "-XX:+UnlockExperimentalVMOptions", "-XX:+UseCompactObjectHeaders");
-        // These move what a running thread is about to read, and where it has moved cannot always
-        // be told.
+        // These collectors move frames that a running thread is about to read, and the new address
+        // is not always known.
         under(0.9, "-XX:+UseShenandoahGC");
         under(0.9, "-XX:+UseZGC", "-XX:+ZGenerational");
         if (Vm.major() < 24) {
@@ -86,7 +83,7 @@ public class ParkedThreads {
         return whole(what, vm.flags("-Xmx1g").run(Program.class, threads, steps).ok());
     }
 
-    /** How many of the samples of the threads' work have all of their frames, and no other. */
+    /** The share of the threads' samples that have all of their frames, and no other. */
     private static Whole whole(String what, Run run) {
         Check.atLeast(100, run.number("parked"), "times that a virtual thread parked");
         Check.atLeast(1, run.number("collected"), "collections while there were virtual threads");
@@ -94,7 +91,7 @@ public class ParkedThreads {
         long whole = 0;
         List<Track> carriers = run.profile().tracks.stream().filter(track -> track.name.startsWith(CARRIER)).collect(Collectors.toList());
         for (Sample sample : carriers.stream().flatMap(track -> track.samples.stream()).collect(Collectors.toList())) {
-            // What has no stack may have been their work.
+            // A sample without a stack may have been their work.
             if (!sample.leaf().category.equals("No stack") && !sample.has("dev.vouch.test.Burn.work")) {
                 continue;
             }
@@ -135,7 +132,8 @@ public class ParkedThreads {
             int steps = Integer.parseInt(args[1]) / threads / bursts;
             Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
             CountDownLatch done = new CountDownLatch(threads);
-            // Compiled before: a burst is to be short against the time between two collections.
+            // Compiles the code before: a burst must be short compared with the time between two
+            // collections.
             Burn.sink += Burn.work(steps) + Burn.work(100_000) + Burn.work(100_000);
             for (int n = 0; n < threads; n++) {
                 boolean first = n == 0;

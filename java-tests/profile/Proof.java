@@ -1,11 +1,10 @@
 /*
- * What proof does to a profile. A program whose stacks are right has none refuted. With a walker
- * that leaves a frame out of one walk in five, the refuted stacks stand apart from the true ones in
- * every view, each with a marker that says what is against it; their time is all there, whichever
- * way they are shown.
+ * Checks what proof does to a profile. A program with right stacks has none refuted. With a walker
+ * that drops a frame in one walk of five, the refuted stacks are separate from the true ones in
+ * every view. Each has a marker with the reason, and all time is kept.
  *
  * @test
- * @summary refuted stacks are shown apart, counted, told, and no time is lost
+ * @summary refuted stacks are shown separately, counted, reported, and no time is lost
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 Proof
@@ -104,7 +103,7 @@ public class Proof {
 
     private static void checkRefutations(Report report, long refuted) {
         long told = 0;
-        // Some are so by their witness: a list of its own.
+        // Some are refuted by their witness, and are in a separate list.
         for (JsonElement element : report.json.getAsJsonObject("witness").getAsJsonArray("contradictions")) {
             told += element.getAsJsonObject().get("count").getAsLong();
         }
@@ -149,7 +148,7 @@ public class Proof {
             first();
         }
 
-        /** A chain of methods, none like its neighbour: a frame that is lacking shows. */
+        /** A chain of methods that differ from their neighbours, so a missing frame shows. */
         private static void first() {
             second(1);
         }

@@ -1,10 +1,10 @@
 /*
- * A pool that names its threads from outside: the new name must reach the timeline too. Up to JDK
- * 20 the JVM tells of it at once; from 21 on only a thread's own call is told, and the agent has to
- * look now and then.
+ * A pool names its threads from outside, and the new name must reach the timeline, too. Up to JDK
+ * 20 the JVM reports it at once. From 21 on it reports only a thread's own call, and the agent has
+ * to look from time to time.
  *
  * @test
- * @summary A name given by another thread is seen: at once up to JDK 20, soon from 21 on
+ * @summary A name set by another thread is seen: at once up to JDK 20, soon from 21 on
  * @library /lib
  * @build dev.vouch.test.*
  * @run main RenamedByAnother
@@ -20,7 +20,7 @@ import dev.vouch.test.Sample;
 import dev.vouch.test.Vm;
 
 public class RenamedByAnother {
-    /** Longer than what the kernel keeps of a name, which stays as it was. */
+    /** A name longer than the kernel keeps, so the kernel's name stays the same. */
     private static final String NAME = "a-thread-that-others-rename-";
     private static final long BEFORE_MS = 100;
     private static final long AFTER_MS = 2_000;
@@ -49,7 +49,7 @@ public class RenamedByAnother {
 
     static class Program {
         public static void main(String[] args) throws InterruptedException {
-            // What a first call has to load is no part of the work.
+            // Loads the classes that the first call needs, outside of the measured work.
             Burn.millis(1);
             CountDownLatch worked = new CountDownLatch(1);
             CountDownLatch renamed = new CountDownLatch(1);
@@ -59,7 +59,7 @@ public class RenamedByAnother {
                 worked.countDown();
                 awaitQuietly(renamed);
                 after();
-                // All of its life, as the machine has charged it.
+                // The CPU time that the thread was charged in all.
                 burnt[0] = Burn.cpuNanos();
             }, NAME + "before");
             thread.start();
@@ -84,8 +84,8 @@ public class RenamedByAnother {
         }
 
         private static void after() {
-            // It goes on until the agent has looked, also where the machine stood meanwhile and the
-            // thread was charged for it.
+            // Works until the agent has looked, even if the machine paused meanwhile and the thread
+            // was charged for it.
             Burn.pieces(AFTER_MS);
         }
     }

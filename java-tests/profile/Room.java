@@ -1,10 +1,10 @@
 /*
- * A program that recurses in ever other ways: no two of its stacks are alike, and each has
- * thousands of frames. To keep them all would take the machine's memory within minutes. What is
- * kept of them gets less, and the profile says so; the time is all there.
+ * A program recurses in ever new ways: no two of its stacks are alike, and each has thousands of
+ * frames. All of them would fill the machine's memory within minutes. Less of each stack is kept,
+ * and the profile reports that; all time is kept.
  *
  * @test
- * @summary stacks that are never alike take a limited room, and what is cut is told
+ * @summary stacks that are never alike take limited memory, and cut ones are reported
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -22,15 +22,15 @@ import dev.vouch.test.Vm;
 
 public class Room {
     private static final int DEEP = 4_000;
-    /** What 2,097,152 places may take until the program ends, with a small JVM. */
+    /** The memory that 2,097,152 locations may take until the program ends, with a small JVM. */
     private static final long MOST_KIB = 350 << 10;
     private static final int TRIES = 4;
 
     public static void main(String[] args) {
         Run run = null;
         long cut = 0;
-        // Where walks take longer, as AsyncGetCallTrace's do, there are too few stacks in the time;
-        // and on a busy machine.
+        // Slower walks, such as AsyncGetCallTrace's, and a busy machine give too few stacks in the
+        // time.
         for (int seconds = 3; cut == 0 && seconds < 3 << TRIES; seconds *= 2) {
             run = Vm.with("verbose,walker=own,interval=1ms,depth=" + DEEP).flags("-Xmx64m").run(Program.class, Integer.toString(seconds)).ok();
             cut = run.report().stacksCut();
@@ -41,7 +41,7 @@ public class Room {
         Check.atMost(MOST_KIB, run.number("most_kib"), "KiB of memory");
 
         Report report = run.report();
-        // Some samples are dropped, where they come faster than such stacks can be taken in.
+        // Some samples are dropped if they come faster than such stacks can be read.
         double charged = report.threads().stream().mapToDouble(thread -> thread.cpuMs).sum();
         Check.between(0.98, report.weightMs("signals") / charged, 1.02, "weight of all signals, of what the kernel charged");
         // Only whole stacks can be proven.

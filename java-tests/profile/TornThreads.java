@@ -1,9 +1,9 @@
 /*
- * Where AsyncGetCallTrace walks alone it passes over what still lies elsewhere of a virtual thread
- * that has parked. That is no stack, and not a wrong one.
+ * AsyncGetCallTrace alone skips the frames of a parked virtual thread that are still in the heap.
+ * Such a sample has no stack, and not a wrong one.
  *
  * @test
- * @summary A virtual thread's stack in which frames are lacking is none
+ * @summary A virtual thread's stack with missing frames counts as no stack
  * @key newest
  * @requires jdk.version.major >= 21
  * @library /lib
@@ -20,7 +20,7 @@ public class TornThreads {
     private static final String CARRIER = "ForkJoinPool-1-worker-";
 
     public static void main(String[] args) {
-        // Our own walker has no guard there, and stands aside.
+        // With this flag Vouch's own walker has no guard, and does not walk.
         Report report = Vm.with("interval=1ms").flags("-Xcheck:jni").run(VirtualThreads.Program.class).ok().report();
         long samples = 0;
         long refuted = 0;

@@ -1,8 +1,8 @@
 /*
- * A class that is loaded, runs for a millisecond and is gone before the profile is written, a
- * thousand times over and more: script engines, serializers and mocks do that. Each must stand in
- * the profile under its own name, and asking for a name must never crash the JVM. The program says
- * when each class ran: a sample of that time must have that name and no other's.
+ * A class is loaded, runs for a millisecond and is unloaded before the profile is written, more
+ * than a thousand times. Script engines, serializers and mocks do that. Each class must be in the
+ * profile under its own name, and asking for a name must never crash the JVM. The program prints
+ * when each class ran: a sample of that time must have its name and no other.
  *
  * @test id=default
  * @summary Names survive unloading, default collector
@@ -65,8 +65,8 @@ public class Unload {
         }
         Run run = vm.run(Spinner.class, Integer.toString(count)).ok();
 
-        // The trigger: more than half were gone while the program ran on. When the collector gets
-        // to the youngest is its own affair, and the agent holds a class until it has its names.
+        // The trigger: more than half were unloaded while the program ran. The collector decides
+        // when the youngest go, and the agent keeps a class until it has its names.
         Check.atLeast(0.5 * count, run.number("collected"), "loaders that were collected before the last class ran");
         Check.equal(0, run.report().namesLost(), "names_lost");
         Map<String, double[]> times = times(run);
@@ -78,7 +78,7 @@ public class Unload {
         }
     }
 
-    /** When each class ran, by its digits, in ms. */
+    /** The time at which each class ran, in ms, by the digits in its name. */
     private static Map<String, double[]> times(Run run) throws IOException {
         Map<String, double[]> times = new HashMap<>();
         List<String> lines = Files.readAllLines(run.dir.resolve("classes"), StandardCharsets.UTF_8);
@@ -90,8 +90,9 @@ public class Unload {
     }
 
     /**
-     * How many classes ran while the thread rested after a dear walk, as where the host takes the
-     * core away in the midst of one: the sample that ends the rest stands for all of their time.
+     * The number of classes that ran while the thread rested after a slow walk, for example because
+     * the host took the core away during it. The sample that ends the rest stands for all of their
+     * time.
      */
     private static int restedThrough(Run run, Map<String, double[]> times) {
         List<Sample> samples = run.profile().track("main").samples;
@@ -107,8 +108,8 @@ public class Unload {
     }
 
     /**
-     * Compares every frame of the fresh classes with the time of its sample; gives the classes that
-     * were seen.
+     * Compares every frame of the fresh classes with the time of its sample. Returns the classes
+     * that were seen.
      */
     private static Set<String> checkNames(Run run, Map<String, double[]> times) {
         Set<String> sampled = new HashSet<>();

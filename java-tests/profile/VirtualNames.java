@@ -1,8 +1,8 @@
 /*
- * Virtual threads that park again and again, each of which works in a method of its own: named
- * ones, one whose name is no Latin, one that is renamed, and many without a name. On its carrier's
- * track each sample must say whose it is, and with vthreads=own each must have a track with its own
- * work and nobody else's.
+ * Virtual threads park again and again, and each works in its own method: named ones, one with a
+ * name that is not Latin, one that is renamed, and many without a name. On its carrier's track each
+ * sample must name its virtual thread. With vthreads=own each thread must have a track with its own
+ * work and no other.
  *
  * @test
  * @summary Each sample says which virtual thread it is of, by name and id
@@ -52,7 +52,7 @@ public class VirtualNames {
             String name = sample.says("name");
             boolean isUnknown = name == null || name.equals("[unknown]");
             if (isUnknown && Vm.major() < 24 && sample.has("java.lang.VirtualThread.parkNanos")) {
-                // There the JDK itself goes on as the carrier, for a while.
+                // Here the JDK itself runs on the carrier for a while.
                 continue;
             }
             weights[method] += sample.weight;
@@ -108,11 +108,11 @@ public class VirtualNames {
         }
         Check.equal(Program.UNNAMED, unnamed, "tracks of virtual threads without a name");
         Check.atMost(0.01 * all, elsewhere, "weight of virtual threads' work that is on no track of theirs");
-        // What was shown apart counts where it was taken.
+        // Samples on a separate track count for the thread in which they were taken.
         run.report().checkSum();
     }
 
-    /** Whose work a sample is; -1: nobody's. */
+    /** The number of the thread that a sample belongs to; -1 for none. */
     private static int method(Sample sample) {
         for (int method = 0; method < METHODS.length; method++) {
             if (sample.has("VirtualNames$Program." + METHODS[method])) {

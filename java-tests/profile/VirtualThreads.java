@@ -1,7 +1,7 @@
 /*
- * A virtual thread has no track of its own: it burns the CPU of the carrier that runs it, and there
- * the user must find its methods. This holds for one that never yields, and for one that parks and
- * goes on elsewhere.
+ * A virtual thread has no separate track. It burns the CPU time of its carrier, and there the user
+ * must find its methods. That holds for a thread that never yields, and for one that parks and
+ * continues on another carrier.
  *
  * @test
  * @summary The frames of virtual threads are on their carriers' tracks
@@ -50,7 +50,7 @@ public class VirtualThreads {
         }
         Check.near(cpu, all, 0.1 * cpu, "sampled time of the carriers, in ms");
         System.out.println("of " + all + " ms on the carriers, " + straight + " are straight work and " + parking + " between parks");
-        // Either kind does the same work, and there is nothing else for the carriers to do.
+        // Both kinds do the same work, and the carriers have nothing else to do.
         Check.atLeast(0.35 * all, straight, "weight of the threads that never yield, in ms");
         Check.atLeast(0.35 * all, parking, "weight of the threads that park, in ms");
         Check.atLeast(0.8 * all, straight + parking, "weight of the virtual threads, in ms");
@@ -60,7 +60,7 @@ public class VirtualThreads {
         static final int THREADS = 4;
         static final int PARKS = 20;
         /**
-         * Per thread; a virtual thread cannot ask for its CPU time, so it is steps that are
+         * The steps of each thread. A virtual thread cannot read its CPU time, so steps are
          * counted.
          */
         private static final int STEPS = 200;

@@ -1,7 +1,7 @@
 /*
- * The first thing that a user sees: every thread of the program under the name that the JVM gives
- * it, when it lived, and in it the program's own methods with file and line, told apart from the
- * JDK's. The program is known to the last method, and says itself when its threads ran.
+ * Checks what a user sees first: every thread under the JVM's name, with its lifetime, and in it
+ * the program's own methods with file and line, distinguished from the JDK's. The program's methods
+ * are all known, and it prints when its threads ran.
  *
  * @test
  * @summary Threads, life spans, methods, files, lines, categories and resources of a known program
@@ -51,7 +51,10 @@ public class WholeProfile {
         test.namesAreReadable();
     }
 
-    /** The lines between the marks in a source are those of the method that the marks name. */
+    /**
+     * The lines between two comments in a source are the lines of the method that the comments
+     * name.
+     */
     private void readRanges(String file) throws IOException {
         Path source = Paths.get(System.getProperty("test.src"), "app", file);
         List<String> lines = Files.readAllLines(source, StandardCharsets.UTF_8);
@@ -124,7 +127,7 @@ public class WholeProfile {
         if (!run.value("hidden").equals("none")) {
             main.checkRan("app.Hidden.run", Program.HIDDEN_MS);
         }
-        // The walker may lose a stack, but what it shows of a simple program is whole.
+        // The walker may lose a stack, but a stack that it shows is whole.
         rootsAt("java.lang.Thread.run", profile.track(Program.ALPHA), "app.Program$Alpha.alpha");
         rootsAt("java.lang.Thread.run", profile.track(Program.BETA), "app.Program.burn");
         rootsAt("app.Program.main", main, "app.Program.burn");
@@ -154,7 +157,7 @@ public class WholeProfile {
             int[] range = ranges.get(frame.function.replace("Program.lambda$main$0", "lambda"));
             if (range != null) {
                 seen.merge(frame.function, 1, Integer::sum);
-                // The closing brace of a method that returns nothing has a line of its own.
+                // The closing brace of a void method has its own line.
                 Check.between(range[0], frame.line, range[1] + 2, "line of " + frame);
                 Check.equal(range[0], frame.firstLine, "first line of " + frame);
             }
@@ -166,11 +169,11 @@ public class WholeProfile {
     private void jdkFramesSayWhereTheyAre() {
         String base = Vm.major() == 8 ? "rt.jar" : "java.base";
         Track track = profile.track(Program.GAMMA);
-        // How many stacks the walker loses in the JDK's own code differs from JDK to JDK.
+        // The number of stacks that the walker loses in the JDK's code depends on the JDK.
         long sort = track.weightOf("java.util.Arrays.sort");
         Check.atLeast(0.4 * Program.JDK_MS, sort, "weight of Arrays.sort, in ms");
-        // The caller ran for as long as the thread did, by its own clock, and a sample may stand
-        // for what was due before it.
+        // The caller ran as long as the thread did, by its own clock. A sample may stand for time
+        // that was due before it.
         double most = run.number(Program.label(Program.GAMMA) + ".cpu") / 1e6 + run.report().sampledIntervalUs() / 1e3 + 1;
         Check.between(sort, track.weightOf("app.Program.sort"), most, "weight of its caller, in ms");
         int frames = 0;

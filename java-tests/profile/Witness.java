@@ -1,9 +1,9 @@
 /*
- * Ordinary profiling compares some of its own samples with GetStackTrace and says in the report how
- * far they agreed. A thread stays in its handler until the JVM is told to stop it, so that nearly
- * every frame can be compared. A sound walker must agree; one that loses a frame in the midst of a
- * recursion, or each stack's root, must be found out, or the figure is worth nothing. And by
- * default it may not cost more than a thousandth of the run.
+ * Profiling compares some of its own samples with GetStackTrace, and the report says how far they
+ * agreed. A thread stays in its handler until the JVM is asked to stop it, so nearly every frame
+ * can be compared. A sound walker must agree. A walker that drops a frame in a recursion, or each
+ * stack's root, must be found out; otherwise the value means nothing. By default all this may cost
+ * at most a thousandth of the run.
  *
  * @test id=walks
  * @summary the report's witness: sound walks agree, and broken ones do not
@@ -37,8 +37,7 @@ import dev.vouch.test.Weather;
 
 public class Witness {
     /**
-     * Before JDK 17 the JVM stops all threads for GetStackTrace, when its own thread comes to it:
-     * nobody sees it coming.
+     * Before JDK 17 the JVM stops all threads for GetStackTrace, at a time that cannot be foreseen.
      */
     private static final boolean STAYS = Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1;
 
@@ -62,14 +61,14 @@ public class Witness {
         Report report = run.report();
         int asked = number(sound, "asked");
         if (WEATHER.enough(50, asked, report, WALKS_MS, "samples that were witnessed")) {
-            // AsyncGetCallTrace lies now and then, and where nothing but the root can be told more
-            // often than elsewhere: so of all.
+            // AsyncGetCallTrace is sometimes wrong, and more often where only the root can be
+            // compared, so all samples are counted.
             int rootsThatDiffer = count(sound, "root_only", "asked") - count(sound, "root_only", "agreed");
             Check.atMost(0.02 * (asked - number(sound, "gone")), rootsThatDiffer, "roots that differ");
             Check.atMost(0.02 * of(sound, "confirmed", "proven"), of(sound, "contradicted", "proven"), "proven stacks that the JVM itself contradicts");
         }
         if (STAYS) {
-            // Who is held up by somebody else's work is too late to see that the thread will stop.
+            // A thread that waits for other work is too late to see that it will stop.
             Check.atLeast(0.5 * (asked - report.lateWitnesses()), whole(sound), "witnesses of more than the root");
             if (WEATHER.enough(20, whole(sound), report, WALKS_MS, "witnesses of more than the root")) {
                 Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
@@ -107,11 +106,12 @@ public class Witness {
     private static void cheap() {
         Run cheap = Vm.with("").run(Program.class).ok();
         JsonObject byDefault = witness(cheap);
-        // On a busy machine one may take so long that the next one is not due within the run.
+        // On a busy machine one witness may take so long that the next one is not due within the
+        // run.
         Check.atLeast(1, number(byDefault, "asked"), "samples that are witnessed by default");
         double wall = cheap.report().wallMs();
-        // Each pays for itself with the time until the next; the last one's, which may be the
-        // longest, is still to come.
+        // Each witness is paid by the time until the next. The last one, which may be the longest,
+        // is not paid yet.
         double paid = byDefault.get("took_ms").getAsDouble() - byDefault.get("longest_ms").getAsDouble();
         Check.atMost(0.001 * wall, paid, "time that the witnesses took, in ms");
 
@@ -120,10 +120,7 @@ public class Witness {
         Check.equal(0.0, off.get("stayed_ms").getAsDouble(), "time that threads stayed for it");
     }
 
-    /**
-     * Where few walks are broken, as many are found as there are, by the witness, and no other is
-     * called wrong.
-     */
+    /** If few walks are broken, the witness finds that many, and calls no other wrong. */
     private static void nowAndThen() {
         Run some = Vm.with("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
             .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(1_000 * SECONDS)).ok();
@@ -150,7 +147,7 @@ public class Witness {
         return number(witness.getAsJsonObject(grade), key);
     }
 
-    /** Witnesses of whole stacks. */
+    /** The number of witnesses of whole stacks. */
     private static int whole(JsonObject witness) {
         return count(witness, "exact", "asked") + count(witness, "all_but_top", "asked");
     }
@@ -162,15 +159,15 @@ public class Witness {
 
     private static final int DEPTH = 60;
     private static final long MS = 1_500;
-    /** At 500 witnesses a second, less what each takes: some 250. */
+    /** The run time, for some 250 witnesses: 500 a second, minus what each takes. */
     private static final long WALKS_MS = 750;
-    /** One walk of so many is broken, for so long. */
+    /** One walk in this many is broken. */
     private static final int EVERY = Scale.pick(11, 101);
     private static final int SECONDS = Scale.pick(3, 120);
 
     /**
-     * It begins in `run` and stays there. The main thread begins several times, each time that the
-     * launcher calls into Java.
+     * A thread that begins in `run` and stays there. The main thread has several roots, one for
+     * each call of the launcher into Java.
      */
     private static final String THREAD = "recursion";
 
@@ -183,7 +180,7 @@ public class Witness {
         }
 
         private static void calls(long millis) {
-            // By its own clock: on a busy machine it takes longer, and has as many samples.
+            // By its own clock, so that a busy machine gives as many samples.
             Stint stint = new Stint(millis);
             while (stint.isOn()) {
                 for (int i = 0; i < 50; i++) {
@@ -192,7 +189,7 @@ public class Witness {
             }
         }
 
-        /** Two by turns: a frame that is left out between them breaks their order. */
+        /** Two methods by turns: a missing frame between them breaks their order. */
         private static long odd(int left) {
             return left == 0 ? Burn.work(5_000) : even(left - 1) + 1;
         }
@@ -207,7 +204,7 @@ public class Witness {
             outer();
         }
 
-        /** Deep enough that what is left of a stack without its root can be told by. */
+        /** Deep enough to recognise a stack that lacks its root. */
         private static void outer() {
             inner();
         }

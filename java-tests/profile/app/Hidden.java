@@ -1,6 +1,6 @@
 package app;
 
-/** Defined anew as a hidden class, which no other class can name. */
+/** A class that is also defined as a hidden class, which no other class can name. */
 public class Hidden implements Runnable {
     @Override
     public void run() {

@@ -19,7 +19,7 @@ import dev.vouch.test.Stint;
 public class Program {
     public static final String ALPHA = "worker-alpha";
     public static final String BETA = "worker-beta";
-    /** A letter of two bytes, and one of four. */
+    /** A name with a letter of two bytes in UTF-8, and one of four. */
     public static final String GAMMA = "worker-\u00df-\ud83e\uddf5";
     public static final long ALPHA_MS = 150;
     public static final long INNER_MS = 150;
@@ -29,7 +29,7 @@ public class Program {
     public static final long JDK_MS = 150;
 
     public static void main(String[] args) throws Exception {
-        // What a first call has to load is no part of the work.
+        // Loads the classes that the first call needs, outside of the measured work.
         Burn.millis(1);
         long begin = System.nanoTime();
         Map<String, Runnable> work = new LinkedHashMap<>();
@@ -37,7 +37,7 @@ public class Program {
         work.put(BETA, new Inner());
         work.put(GAMMA, Program::sort);
         for (Map.Entry<String, Runnable> entry : work.entrySet()) {
-            // A life has something before it and something behind it.
+            // A thread's lifetime includes some code before and after its measured work.
             Watched watched = new Watched(entry.getValue());
             Thread thread = new Thread(watched, entry.getKey());
             System.out.println(label(entry.getKey()) + ".created=" + System.nanoTime());

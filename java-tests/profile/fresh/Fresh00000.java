@@ -2,7 +2,7 @@ package fresh;
 
 import dev.vouch.test.Burn;
 
-/** The pattern of many classes: the digits in its names are replaced in the class file. */
+/** The pattern of many classes. The digits in its names are replaced in the class file. */
 public class Fresh00000 implements Runnable {
     @Override
     public void run() {

@@ -10,9 +10,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A program that loads a class by a loader of its own, runs it for a millisecond and forgets it,
- * over and over. It writes when each class ran to the file `classes`, and prints how many had been
- * collected before the last one ran.
+ * A program that loads a class with a new loader, runs it for a millisecond and forgets it, over
+ * and over. It writes to the file `classes` when each class ran, and prints how many were unloaded
+ * before the last one ran.
  */
 public class Spinner {
     public static final long CLASS_MS = 1;
@@ -45,7 +45,7 @@ public class Spinner {
     }
 
     private static byte[] named(String digits, byte[] pattern) {
-        // The digits occur in names alone, and have the same length: the class file stays valid.
+        // The digits occur only in names, and keep their length, so the class file stays valid.
         String text = new String(pattern, StandardCharsets.ISO_8859_1).replace("00000", digits);
         return text.getBytes(StandardCharsets.ISO_8859_1);
     }

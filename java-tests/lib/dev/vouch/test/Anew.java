@@ -6,8 +6,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 
 /**
- * A class loader that has one class of its own, which its parent has too; all others come from the
- * parent. What it loads can be redefined or dropped without harm to the test.
+ * A class loader that defines one class itself, although its parent has it, too. All other classes
+ * come from the parent. The class can be redefined or unloaded without harm to the test.
  */
 public final class Anew extends ClassLoader {
     private static final byte BIPUSH = 0x10;
@@ -19,7 +19,7 @@ public final class Anew extends ClassLoader {
         own = type.getName();
     }
 
-    /** The class that it is for, anew. */
+    /** Loads a new copy of the class. */
     public Class<?> load() {
         try {
             return loadClass(own);
@@ -38,14 +38,14 @@ public final class Anew extends ClassLoader {
         return defineClass(name, code, 0, code.length);
     }
 
-    /** The class file of a class of the test's. */
+    /** The class file of one of the test's classes. */
     public static byte[] bytecode(Class<?> type) {
         return bytecode(type.getClassLoader(), type.getName());
     }
 
     /**
-     * Makes each `bipush FROM` of a class file a `bipush TO`, which is another version of the
-     * class; how many there were.
+     * Changes each `bipush FROM` in a class file to `bipush TO`, which gives another version of the
+     * class. Returns how many it changed.
      */
     public static int renumber(byte[] file, int from, int to) {
         int found = 0;

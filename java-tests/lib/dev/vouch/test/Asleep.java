@@ -8,13 +8,14 @@ import java.nio.file.Paths;
 import java.util.stream.Collectors;
 
 /**
- * Threads that sleep by the kernel's account. The JVM calls a thread blocked or waiting a moment
- * before it tells an agent, and the kernel has it asleep only after that. For programs under test.
+ * Waits until threads sleep according to the kernel. The JVM reports a thread as blocked or waiting
+ * a moment before the agent hears of it, and the kernel puts it to sleep even later. For programs
+ * under test.
  */
 public final class Asleep {
     private Asleep() {}
 
-    /** The kernel's number of the calling thread. */
+    /** The kernel's id of the calling thread. */
     public static String ownTid() {
         try {
             return Paths.get("/proc/thread-self").toRealPath().getFileName().toString();
@@ -24,8 +25,8 @@ public final class Asleep {
     }
 
     /**
-     * Waits until a thread of this process sleeps, and goes on sleeping: the wait for some lock on
-     * its way is over soon.
+     * Waits until a thread of this process sleeps and stays asleep. A short wait for another lock
+     * on the way does not count.
      */
     public static void await(String tid) throws InterruptedException {
         String before = "";
@@ -35,7 +36,7 @@ public final class Asleep {
         }
     }
 
-    /** Its state, and how often it has gone to sleep. */
+    /** The thread's state, and how many times it went to sleep. */
     private static String state(String tid) {
         try {
             return Files.readAllLines(Paths.get("/proc/self/task", tid, "status"), StandardCharsets.UTF_8).stream()

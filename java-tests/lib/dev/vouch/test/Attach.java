@@ -7,8 +7,8 @@ import java.net.URLClassLoader;
 import java.nio.file.Path;
 
 /**
- * The JDK's attach API, by which a tool loads the agent into a JVM that runs. By reflection,
- * because JDK 8 keeps it in tools.jar and a JRE lacks it.
+ * The JDK's attach API, with which a tool loads the agent into a running JVM. It is used by
+ * reflection, because JDK 8 keeps it in tools.jar and a JRE lacks it.
  */
 public final class Attach implements AutoCloseable {
     private final Class<?> type;
@@ -28,7 +28,7 @@ public final class Attach implements AutoCloseable {
         }
     }
 
-    /** Loads the agent with these options; gives the agent's return code. */
+    /** Loads the agent with these options, and returns the agent's return code. */
     public int load(String options) {
         return load(Vm.agent(), options);
     }
@@ -45,12 +45,12 @@ public final class Attach implements AutoCloseable {
         }
     }
 
-    /** Fails unless the agent takes the options. */
+    /** Fails unless the agent accepts the options. */
     public void must(String options) {
         Check.equal(0, load(options), "return code of the agent for <" + options + ">");
     }
 
-    /** Fails unless the agent refuses them. */
+    /** Fails unless the agent refuses the options. */
     public void mustNot(String options) {
         Check.that(load(options) != 0, "the agent took <" + options + ">, which it ought to refuse");
     }
@@ -60,7 +60,7 @@ public final class Attach implements AutoCloseable {
         try {
             type.getMethod("detach").invoke(vm);
         } catch (ReflectiveOperationException ended) {
-            // The child is gone, which is as good.
+            // The child has exited, so nothing is left to detach.
         }
     }
 

@@ -4,13 +4,13 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
 /**
- * Work whose amount is known: CPU time of the calling thread, as the kernel counts it. For programs
- * under test.
+ * Does a known amount of work: CPU time of the calling thread, as the kernel counts it. For
+ * programs under test.
  */
 public final class Burn {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    /** Where results go, so that no compiler removes the work. */
+    /** Receives results, so that no compiler removes the work. */
     public static volatile long sink;
 
     private Burn() {}
@@ -21,8 +21,8 @@ public final class Burn {
     }
 
     /**
-     * Runs until the calling thread has used this much more CPU time; gives what it really used, in
-     * ns.
+     * Runs until the calling thread has used this much more CPU time. Returns what it really used,
+     * in ns.
      */
     public static long millis(long millis) {
         long from = cpuNanos();
@@ -36,8 +36,8 @@ public final class Burn {
     }
 
     /**
-     * The same in pieces that count for a millisecond at most: in each of them there was time for a
-     * signal, whatever a machine that stands has the thread charged.
+     * Works in pieces that count for at most a millisecond each, so each has time for a signal. A
+     * virtual machine that its host paused may charge the thread for more.
      */
     public static long pieces(long millis) {
         Stint stint = new Stint(millis, 1);

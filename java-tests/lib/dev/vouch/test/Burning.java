@@ -1,8 +1,7 @@
 package dev.vouch.test;
 
 /**
- * A program for tests that need one that only burns: 150 ms of CPU time in one method, which it
- * prints, with how long that took.
+ * A program that only burns CPU: 150 ms in one method. It prints the CPU time and the elapsed time.
  */
 public final class Burning {
     /** The method that burns, as a profile names it. */
@@ -11,7 +10,7 @@ public final class Burning {
     private Burning() {}
 
     public static void main(String[] args) {
-        // What the clock itself needs to start is not part of it.
+        // The clock's own start is not part of the time.
         Burn.millis(1);
         long began = System.nanoTime();
         System.out.println("cpu_ms=" + burn() / 1_000_000);

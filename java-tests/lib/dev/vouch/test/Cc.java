@@ -13,13 +13,13 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * C code of a test: a file beside the test's own, built in its scratch folder. Without a compiler
- * the test is skipped.
+ * Builds the C code of a test, a file beside the test's source, in the scratch folder. Without a
+ * compiler the test is skipped.
  */
 public final class Cc {
     private Cc() {}
 
-    /** Builds NAME.c as a library with JNI; gives the .so file. */
+    /** Builds NAME.c as a library with JNI, and returns the .so file. */
     public static Path library(String name) {
         Path library = Paths.get(name + ".so").toAbsolutePath();
         Path include = include();
@@ -27,7 +27,7 @@ public final class Cc {
         return library;
     }
 
-    /** Builds NAME.c as a program that knows JNI. */
+    /** Builds NAME.c as a program with JNI. */
     public static Path host(String name) {
         Path program = Paths.get(name + ".bin").toAbsolutePath();
         Path include = include();

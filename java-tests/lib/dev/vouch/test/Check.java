@@ -3,14 +3,18 @@ package dev.vouch.test;
 import java.util.Collection;
 
 /**
- * Assertions that say what was expected and what came. A test must never catch what they throw.
- * What held by little is printed, too: it may fail next time, and `scripts/flakes` tells of it.
+ * Assertions that print the expected and the actual value. A test must never catch what they throw.
+ * A value that passed by a small margin is printed, too, because it may fail next time;
+ * `scripts/flakes` lists such values.
  */
 public final class Check {
-    /** In standard deviations: what is further off by chance comes once in a million times. */
+    /** A limit in standard deviations. Chance exceeds it once in a million times. */
     public static final double FAR = 4.9;
 
-    /** Of a bound, and of the distance of two of them. */
+    /**
+     * A margin below this share of the bound, or of the distance of two bounds, is printed as
+     * close.
+     */
     private static final double CLOSE = 0.02;
 
     private Check() {}
@@ -46,28 +50,28 @@ public final class Check {
         held(Math.min(actual - least, most - actual), most - least, told);
     }
 
-    /** What is counted from 0 and is one of so many. */
+    /** Fails unless the value is an index from 0 to below `size`. */
     public static void index(long size, long actual, String what) {
         if (actual < 0 || actual >= size) {
             fail(what + ": expected one of " + size + " from 0 on, came " + actual);
         }
     }
 
-    /** Equal but for the tolerance, which has the unit of the values. */
+    /** Fails unless the values differ by at most the tolerance, in their unit. */
     public static void near(double expected, double actual, double tolerance, String what) {
         String told = what + ": expected " + number(expected) + " ± " + number(tolerance) + ", came " + number(actual);
         held(tolerance - Math.abs(expected - actual), tolerance, told);
     }
 
     /**
-     * How many of `trials` must succeed if each does so with this probability: fewer come once in a
-     * million times.
+     * The number of `trials` that must succeed if each does so with this probability. Chance gives
+     * fewer once in a million times.
      */
     public static double leastOf(long trials, double probability) {
         return trials * probability - FAR * Math.sqrt(trials * probability * (1 - probability));
     }
 
-    /** What of so many trials each of which has this probability is hardly ever exceeded. */
+    /** The number of `trials` with this probability that chance exceeds once in a million times. */
     public static double mostOf(long trials, double probability) {
         return trials - leastOf(trials, 1 - probability);
     }
@@ -90,7 +94,7 @@ public final class Check {
         }
     }
 
-    /** Fails unless there was room left, beside so much. */
+    /** Fails if the margin is negative, and prints a margin that is small compared with `all`. */
     private static void held(double room, double all, String told) {
         if (!(room >= 0)) {
             fail(told);

@@ -10,14 +10,14 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
 /**
- * What the program said about whose work its threads did: the table that a profile's samples have
- * their numbers of.
+ * The contexts that a program declared for its threads' work. Samples of a profile refer to rows of
+ * this table.
  */
 final class Contexts {
     private final List<Map<String, String>> said = new ArrayList<>();
     private final List<Integer> outer = new ArrayList<>();
 
-    /** `table` is null where the program said nothing. */
+    /** `table` is null if the program declared no contexts. */
     Contexts(JsonObject table, JsonArray strings) {
         int count = table == null ? 0 : table.get("length").getAsInt();
         for (int row = 0; row < count; row++) {
@@ -36,7 +36,7 @@ final class Contexts {
         }
     }
 
-    /** From the inside, the first that has such a field. */
+    /** The value of a field in the innermost context that has it. */
     String says(int context, String field) {
         for (int at = context; at >= 0; at = outer.get(at)) {
             if (said.get(at).containsKey(field)) {

@@ -12,15 +12,15 @@ import javax.tools.JavaCompiler;
 import javax.tools.ToolProvider;
 
 /**
- * The program of a page under docs/, as a reader would take it from there: compiled, and run. A
- * page whose program does not work is worse than none.
+ * Compiles and runs the program of a page under docs/, as a reader would. A page with a broken
+ * program is worse than none.
  */
 public final class Documented {
     private Documented() {}
 
     /**
-     * Runs the page's first program, whose main class is named, with the agent, hands that run on,
-     * and runs it without the agent.
+     * Runs the page's first program, with main class `main`, with the agent. Passes that run to
+     * `check`, and then runs the program without the agent.
      */
     public static void run(String page, String main, Consumer<Run> check) throws IOException {
         Skip.unless(Vm.major() >= 16, "records are newer than JDK " + Vm.major());
@@ -36,7 +36,7 @@ public final class Documented {
         Vm.without().runCommand("-cp", path, main).ok();
     }
 
-    /** What stands between the first fence of Java and the next one. */
+    /** The text of the page's first Java code block. */
     private static String program(String name) throws IOException {
         Path page = Paths.get(System.getProperty("test.root")).resolve("../docs").resolve(name);
         String text = new String(Files.readAllBytes(page), StandardCharsets.UTF_8);

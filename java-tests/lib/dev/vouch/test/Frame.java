@@ -1,23 +1,21 @@
 package dev.vouch.test;
 
-/**
- * A function at a line, as the profile shows it.
- */
+/** A frame of a profile: a function and a line. */
 public final class Frame {
-    /** `package.Class$Inner.method`, or words in brackets that stand for something else. */
+    /** `package.Class$Inner.method`, or words in brackets for a frame that is not a method. */
     public final String function;
     /** `package/Class.java`, or null. */
     public final String file;
-    /** The line that was running; 0 if none is known. */
+    /** The line that ran; 0 if it is unknown. */
     public final int line;
-    /** Where the function begins; 0 if that is not known. */
+    /** The function's first line; 0 if it is unknown. */
     public final int firstLine;
     /** The jar, folder or module that the function came from, or null. */
     public final String resource;
     /** Application, Library, JDK, Native, VM, No stack or Other. */
     public final String category;
     public final String subcategory;
-    /** A Java method, and not something that stands for one. */
+    /** True for a Java method. */
     public final boolean java;
 
     Frame(String function, String file, int line, int firstLine, String resource, String category,
@@ -32,20 +30,20 @@ public final class Frame {
         this.java = java;
     }
 
-    /** The fate of samples with this leaf; a subcategory may say more behind a comma. */
+    /** The fate of samples with this leaf. A subcategory may add more after a comma. */
     public String fate() {
         return subcategory.split(",")[0];
     }
 
     /**
-     * The samples with this leaf are proven or plausible. Which inlined method is on top may be a
-     * guess, its callers are none.
+     * True if samples with this leaf are proven or plausible. The inlined method on top may be a
+     * guess, but its callers are not.
      */
     public boolean holds() {
         return fate().equals("proven") || fate().equals("plausible");
     }
 
-    /** A frame of a stack that stands apart: it has all that a frame has, but for its category. */
+    /** True for a frame of a refuted stack. Only its category differs from other frames. */
     public boolean isRefuted() {
         return category.equals("Refuted");
     }

@@ -14,14 +14,14 @@ import java.util.jar.Manifest;
 public final class JavaAgent {
     private JavaAgent() {}
 
-    /**
-     * The JVM option under which this class's `premain` is called with what can redefine classes.
-     */
+    /** The JVM option that calls this class's `premain`, with the right to redefine classes. */
     public static String option(Class<?> premain) {
         return "-javaagent:" + jar(premain);
     }
 
-    /** The agent: its class's `premain` is called at the start, or its `agentmain` later. */
+    /**
+     * Makes the agent's jar. Its class has a `premain` for the start, or an `agentmain` for later.
+     */
     public static Path jar(Class<?> agent) {
         Path jar = Paths.get(agent.getName() + ".jar").toAbsolutePath();
         Manifest manifest = new Manifest();

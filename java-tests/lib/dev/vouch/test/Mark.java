@@ -4,18 +4,16 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
-/**
- * A marker on a track.
- */
+/** A marker of a thread. */
 public final class Mark {
     public final Track track;
     public final String name;
-    /** On the clock of System.nanoTime, in milliseconds; an instant ends when it begins. */
+    /** The start in milliseconds of System.nanoTime. An instant marker ends when it begins. */
     public final double startMs;
     public final double endMs;
-    /** What it says of itself. */
+    /** The marker's own fields. */
     public final JsonObject data;
-    /** Where its thread stood; null if it does not say. */
+    /** The thread's stack, or null if the marker has none. */
     public final Sample stack;
 
     private final JsonArray strings;
@@ -40,17 +38,17 @@ public final class Mark {
         return data.get(field).getAsLong();
     }
 
-    /** True if it says anything in this field. */
+    /** True if the marker has a value in this field. */
     public boolean says(String field) {
         return data.has(field) && !data.get(field).isJsonNull();
     }
 
-    /** True if it says this text in this field. */
+    /** True if the marker has this text in this field. */
     public boolean says(String field, String text) {
         return says(field) && text(field).equals(text);
     }
 
-    /** A field that says a text. */
+    /** The text in a field. */
     public String text(String field) {
         return strings.get(data.get(field).getAsInt()).getAsString();
     }

@@ -4,21 +4,19 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 
-/**
- * The memory of a process, as the kernel counts it.
- */
+/** Reads the memory use of a process from the kernel. */
 public final class Memory {
     private Memory() {}
 
     /**
-     * A figure of the process that asks, by its name, in KiB: VmRSS is what it has now, VmHWM the
-     * most that it had.
+     * A value of this process in KiB, by the kernel's name: VmRSS is the current size, VmHWM the
+     * largest so far.
      */
     public static long kib(String name) throws IOException {
         return kib(name, "self");
     }
 
-    /** The same of another one. */
+    /** A value of another process in KiB. */
     public static long kib(String name, String pid) throws IOException {
         String line = Files.readAllLines(Paths.get("/proc", pid, "status")).stream()
             .filter(each -> each.startsWith(name + ":")).findFirst().get();

@@ -1,9 +1,9 @@
 package dev.vouch.test;
 
 /**
- * For tests of what samples say, not of how many there are: as many of them in half the time, where
- * the engine can do that. One that looks when the kernel ticks has no more for a shorter interval,
- * and needs all of the time for what it has.
+ * For tests of the contents of samples. Where the engine allows it, such a test runs at half the
+ * interval for half the time. An engine that polls at kernel ticks gets no more samples from a
+ * shorter interval, and needs the whole time.
  */
 public final class Pace {
     private final boolean fast;
@@ -12,17 +12,17 @@ public final class Pace {
         this.fast = fast;
     }
 
-    /** By the engine of this machine, as a run has told it. */
+    /** The pace for this machine's engine, from the report of a run. */
     public static Pace of(Report report) {
         return new Pace(report.engine().equals("perf"));
     }
 
-    /** A JVM with the agent, and with an interval of its own. */
+    /** A JVM with the agent, at this pace's interval. */
     public Vm with(String options) {
         return Vm.with("interval=" + (fast ? "500us" : "1ms") + "," + options);
     }
 
-    /** How long a program is to run that has enough samples in so much time at 1 ms. */
+    /** The run time of a program that needs `usual` ms at an interval of 1 ms. */
     public long millis(long usual) {
         return fast ? usual / 2 : usual;
     }

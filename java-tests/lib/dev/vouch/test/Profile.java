@@ -22,8 +22,8 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
 /**
- * A Firefox Profiler file, version 66: tracks, their samples, the stacks of these. Reading one
- * checks that all references point at something and that a stack's parent stands before it.
+ * A Firefox Profiler file, version 66, with its tracks, samples and stacks. Reading one checks that
+ * all references are valid, and that a stack's parent comes before it.
  */
 public final class Profile {
     /** The whole file, for what has no method here. */
@@ -76,7 +76,7 @@ public final class Profile {
         }
     }
 
-    /** What all markers of this kind say. */
+    /** The fields of all markers of this kind. */
     public List<JsonObject> markers(String kind) {
         List<JsonObject> markers = new ArrayList<>();
         for (JsonElement thread : json.getAsJsonArray("threads")) {
@@ -89,7 +89,7 @@ public final class Profile {
         return markers;
     }
 
-    /** Those of them that say this text in this field. */
+    /** The markers of this kind that have this text in this field. */
     public List<Mark> marks(String kind, String field, String text) {
         List<Mark> marks = marks(kind);
         marks.removeIf(mark -> !mark.says(field, text));
@@ -111,12 +111,12 @@ public final class Profile {
         return marks;
     }
 
-    /** A stack by its number, as a sample that weighs nothing. */
+    /** A stack by its row, as a sample of weight 0. */
     public Sample stack(int number) {
         return new Sample(this, number, 0, 0, 0, -1);
     }
 
-    /** The one track of this name. */
+    /** The only track with this name. */
     public Track track(String name) {
         List<Track> named = tracks(name);
         Check.equal(1, named.size(), "tracks named " + name + " among " + names());

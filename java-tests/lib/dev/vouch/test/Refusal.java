@@ -3,14 +3,14 @@ package dev.vouch.test;
 import java.util.List;
 
 /**
- * A run that the agent stops before the program starts, saying why. It must leave nothing behind.
+ * A run that the agent refuses before the program starts, with a reason. It must leave no files.
  */
 public final class Refusal {
     private static final String STARTED = "the program has started";
 
     private Refusal() {}
 
-    /** Asserts the refusal, and that each of these stands in what is said; gives the lines. */
+    /** Asserts the refusal, and that its message has each of these parts. Returns the lines. */
     public static List<String> of(Vm vm, String... parts) {
         Run run = vm.run(Program.class);
         Check.that(!run.out.contains(STARTED), "the program has started, though the agent said " + run.vouchLines());

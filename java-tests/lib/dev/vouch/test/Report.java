@@ -14,25 +14,23 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
-/**
- * The trust report, by the keys that are its contract. Reading one checks its sums.
- */
+/** The trust report, read by its keys, which are a contract. Reading a report checks its sums. */
 public final class Report {
     /** The fates of a sample, as the report names them. */
     public static final String[] FATES = {"proven", "plausible", "refuted", "unwalked", "outside", "dropped"};
 
     /**
-     * A thread that pollers find by chance may be this many intervals off its CPU clock: four
-     * samples of double weight, and what it ran since it was found last.
+     * The number of intervals by which a polled thread may differ from its CPU clock: four samples
+     * of double weight, and the time since it was last found.
      */
     private static final int POLL_SLACK = 16;
     private static final double FAREWELL_MS = 1;
 
-    /** A thread under one name. */
+    /** A thread under one of its names. */
     public static final class ThreadRow {
         public final String name;
         public final long tid;
-        /** What the kernel charged it; NaN if that is not known. */
+        /** The CPU time that the kernel charged, in ms; NaN if it is unknown. */
         public final double cpuMs;
         public final double sampledMs;
         public final long samples;
@@ -71,7 +69,7 @@ public final class Report {
         }
     }
 
-    /** Every signal has one fate, and every sample a thread. */
+    /** Checks that every signal has one fate, and every sample a thread. */
     public void checkSum() {
         long samples = 0;
         double weight = 0;
@@ -93,7 +91,9 @@ public final class Report {
         checkWitness(json.getAsJsonObject("witness"));
     }
 
-    /** Each witness has one grade, and what it contradicts is refuted. */
+    /**
+     * Checks that each witness has one grade, and that samples which it contradicts are refuted.
+     */
     private void checkWitness(JsonObject witness) {
         long graded = witness.get("gone").getAsLong();
         long confirmed = 0;
@@ -111,12 +111,12 @@ public final class Report {
         Check.equal(contradicted, refuted("witness"), "samples that are refuted by their witness");
     }
 
-    /** How many samples have their stack by this walker. */
+    /** The number of samples with a stack by this walker. */
     public long walkedBy(String walker) {
         return count(json.getAsJsonObject("walked_by"), walker);
     }
 
-    /** How many samples are refuted in this way. */
+    /** The number of samples with this kind of refutation. */
     public long refuted(String kind) {
         return count(json.getAsJsonObject("refuted"), kind);
     }
@@ -133,12 +133,12 @@ public final class Report {
         return samples("signals");
     }
 
-    /** Samples of a fate, or "signals". */
+    /** The number of samples with a fate, or of "signals". */
     public long samples(String fate) {
         return json.getAsJsonObject("samples").get(fate).getAsLong();
     }
 
-    /** Samples that have a stack. */
+    /** The number of samples that have a stack. */
     public long walked() {
         return samples("proven") + samples("plausible") + samples("refuted");
     }
@@ -147,7 +147,7 @@ public final class Report {
         return json.getAsJsonObject("weight_ms").get(fate).getAsDouble();
     }
 
-    /** ASGCT's codes for the samples without frames. */
+    /** AsyncGetCallTrace's codes for samples without frames, with counts. */
     public Map<String, Long> unwalkedCodes() {
         Map<String, Long> codes = new LinkedHashMap<>();
         json.getAsJsonObject("unwalked").entrySet().forEach(code -> codes.put(code.getKey(), code.getValue().getAsLong()));
@@ -160,7 +160,7 @@ public final class Report {
         return rows;
     }
 
-    /** The one thread of this name. */
+    /** The only thread with this name. */
     public ThreadRow thread(String name) {
         List<ThreadRow> rows = threads();
         rows.removeIf(row -> !row.name.equals(name));
@@ -169,10 +169,10 @@ public final class Report {
     }
 
     /**
-     * A thread's samples stand for what the kernel charged it. When the first of them is due is
-     * chance between two; the thread's last steps, in which it takes leave of the agent, are not
-     * sampled. All names of the thread are taken together: a sample stands for time that may be of
-     * the name before. (The main thread is called DestroyJavaVM in the end.)
+     * Checks a thread's sampled time against the CPU time that the kernel charged. Chance decides
+     * when the first sample is due, and the thread's last steps in the agent are not sampled. All
+     * names of the thread are added, because a sample may cover time under the previous name. (The
+     * main thread ends as DestroyJavaVM.)
      */
     public void checkConserved(String name) {
         double cpu = 0;
@@ -186,7 +186,7 @@ public final class Report {
         checkConserved(cpu, sampled, name);
     }
 
-    /** The same of a thread that has had but one name while it was sampled. */
+    /** Checks a thread that had only one name while it was sampled. */
     public void checkConserved(ThreadRow row) {
         checkConserved(row.cpuMs, row.sampledMs, row.toString());
     }
@@ -217,14 +217,14 @@ public final class Report {
     }
 
     /**
-     * Of the samples that two walkers were asked about and differed on so, how many are like this.
+     * The number of samples with this key among those on which two walkers differed in this way.
      */
     public long agreement(String difference, String key) {
         JsonObject row = json.getAsJsonObject("agreement").getAsJsonObject(difference);
         return row == null ? 0 : row.get(key).getAsLong();
     }
 
-    /** Of all that two walkers were asked about. */
+    /** The number of samples with this key among all that two walkers walked. */
     public long agreement(String key) {
         return json.getAsJsonObject("agreement").keySet().stream().mapToLong(difference -> agreement(difference, key)).sum();
     }
@@ -233,12 +233,12 @@ public final class Report {
         return strings("engine_notes");
     }
 
-    /** Samples of which less of the stack is kept than was asked for. */
+    /** The number of samples with a stack that was cut below the configured depth. */
     public long stacksCut() {
         return json.get("stacks_cut").getAsLong();
     }
 
-    /** The governor has stopped the engine before the recording's end. */
+    /** True if the governor stopped the engine before the recording ended. */
     public boolean engineStopped() {
         return json.get("engine_stopped").getAsBoolean();
     }
@@ -248,26 +248,26 @@ public final class Report {
     }
 
     /**
-     * What was in the end between two signals of a thread: the interval, or more where the machine
-     * could not afford that.
+     * The interval between two signals of a thread at the end of the run. It is longer than
+     * configured if the machine could not afford that.
      */
     public double sampledIntervalUs() {
         return json.get("sampled_interval_us").getAsDouble();
     }
 
-    /** How many signals so much CPU time makes. */
+    /** The number of signals in this much CPU time. */
     public double signalsIn(double cpuMs) {
         return cpuMs * 1e3 / sampledIntervalUs();
     }
 
-    /** Sampled time over the CPU time that the kernel charged. */
+    /** The sampled time divided by the CPU time that the kernel charged. */
     public double conserved() {
         return json.getAsJsonObject("conservation").get("ratio").getAsDouble();
     }
 
     /**
-     * The sampled time is what the kernel charged: two in a hundred off, and for each of so many
-     * busy threads what it is owed at its end.
+     * Checks that the sampled time is the CPU time that the kernel charged, within two percent, and
+     * one interval for each busy thread.
      */
     public void checkConserved(int threads) {
         JsonObject conservation = json.getAsJsonObject("conservation");
@@ -284,7 +284,7 @@ public final class Report {
         return json.getAsJsonObject("rate").get("reached_hz").getAsDouble();
     }
 
-    /** How many witnesses came too late to see that their thread would stop. */
+    /** The number of witnesses that came too late to see that their thread would stop. */
     public long lateWitnesses() {
         return count(json.getAsJsonObject("witness").getAsJsonObject("root_only_because"), "late");
     }
@@ -301,7 +301,7 @@ public final class Report {
         return json.get("agent_cpu_ms").getAsDouble();
     }
 
-    /** p50, p90, p99, max or total_ms. */
+    /** A value of the handler's cost: p50, p90, p99, max or total_ms. */
     public double handlerNs(String figure) {
         return json.getAsJsonObject("handler_ns").get(figure).getAsDouble();
     }

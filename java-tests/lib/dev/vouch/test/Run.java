@@ -9,9 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
 
-/**
- * A child JVM that has ended, and the files that it left.
- */
+/** A child JVM that has ended, with its files. */
 public final class Run {
     public final int exit;
     public final List<String> out;
@@ -20,7 +18,7 @@ public final class Run {
      * The child's working folder, with profile.json and report.json unless the test wanted none.
      */
     public final Path dir;
-    /** The child had to be killed. */
+    /** True if the child had to be killed. */
     public final boolean timedOut;
 
     private Report report;
@@ -35,7 +33,7 @@ public final class Run {
     }
 
     /**
-     * What holds for every run: the JVM has not crashed, and if there is a report its sums are
+     * Checks what must hold for every run: the JVM did not crash, and the sums of its report are
      * right.
      */
     void check() {
@@ -56,7 +54,7 @@ public final class Run {
         }
     }
 
-    /** Fails unless the child ended well; gives this run. */
+    /** Fails unless the child ended well; returns this run. */
     public Run ok() {
         Check.that(exit == 0, "exit code: expected 0, came " + exit + "\nstdout: " + out + "\nstderr: " + err);
         return this;
@@ -96,7 +94,7 @@ public final class Run {
         return files(dir);
     }
 
-    /** The names of what is in a folder. */
+    /** The names of the files in a folder. */
     public static TreeSet<String> files(Path dir) {
         TreeSet<String> names = new TreeSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(dir)) {
@@ -107,7 +105,7 @@ public final class Run {
         return names;
     }
 
-    /** What a program printed as `KEY=VALUE`; there must be one such line. */
+    /** The value that a program printed as `KEY=VALUE`. There must be exactly one such line. */
     public String value(String key) {
         String found = null;
         for (String line : out) {

@@ -21,11 +21,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
-/**
- * A child JVM that runs. It never outlives its timeout.
- */
+/** A running child JVM. It never outlives its timeout. */
 public final class Running implements AutoCloseable {
-    /** How long a child that hangs has to say where. */
+    /** The time in which a hanging child can report where it hangs. */
     private static final Duration LAST_WORDS = Duration.ofSeconds(5);
 
     /** The child's working folder. */
@@ -50,12 +48,12 @@ public final class Running implements AutoCloseable {
         return pid(process);
     }
 
-    /** The kernel's number of the process that asks. */
+    /** The kernel's id of this process. */
     public static String ownPid() throws IOException {
         return Paths.get("/proc/self").toRealPath().getFileName().toString();
     }
 
-    /** The kernel's number of a process. */
+    /** The kernel's id of a process. */
     public static long pid(Process process) {
         try {
             try {
@@ -75,17 +73,17 @@ public final class Running implements AutoCloseable {
         return stdin;
     }
 
-    /** Waits for a line of the child's stdout that begins so, and gives it. */
+    /** Waits for a line of the child's stdout with this beginning, and returns it. */
     public String awaitOut(String beginning) {
         return out.await(beginning);
     }
 
-    /** The same on stderr. */
+    /** Waits for a line of the child's stderr with this beginning, and returns it. */
     public String awaitErr(String beginning) {
         return err.await(beginning);
     }
 
-    /** Runs the JDK's jcmd on the child: exit code, and what it printed. */
+    /** Runs the JDK's jcmd on the child. The result has its exit code and its output. */
     public Run jcmd(String... arguments) {
         List<String> command = new ArrayList<>();
         command.add(Vm.jdk().resolve("bin/jcmd").toString());
@@ -100,7 +98,7 @@ public final class Running implements AutoCloseable {
         Check.equal(0, kill.exit, "exit code of kill -" + name);
     }
 
-    /** Runs another program in the child's folder; it has to end well. */
+    /** Runs another program in the child's folder. It must end well. */
     public void tool(String... command) {
         Run run = tool(Arrays.asList(command));
         Check.equal(0, run.exit, "exit code of " + command[0] + ": " + run.err);
@@ -131,10 +129,7 @@ public final class Running implements AutoCloseable {
         return end(true);
     }
 
-    /**
-     * Waits for the end, whatever it is: a crash, or that it was killed when its time was over, is
-     * the caller's to judge.
-     */
+    /** Waits for any end. The caller checks a crash, or a kill after the timeout. */
     public Run waitForAnyEnd() {
         return end(false);
     }
@@ -163,8 +158,8 @@ public final class Running implements AutoCloseable {
     }
 
     /**
-     * Has a child that hangs say where: what its threads wait for in the kernel, the JVM's thread
-     * dump, the agent's status.
+     * Collects where a child hangs: what its threads wait for in the kernel, the JVM's thread dump,
+     * and the agent's status.
      */
     private void lastWords() {
         Path tasks = Paths.get("/proc", Long.toString(pid()), "task");
@@ -177,12 +172,12 @@ public final class Running implements AutoCloseable {
             System.out.println("its threads cannot be listed: " + ended);
         }
         if (!word(tasks, "../comm").equals("java")) {
-            // A launcher has another process for the JVM, and would end of the signal.
+            // With a launcher the JVM is another process, and the signal would end the launcher.
             return;
         }
         try {
-            // It answers on its stdout, if it can still bring its threads to a stop. The agent
-            // comes last: it is asked by way of the JVM, which may not answer.
+            // The JVM prints on its stdout if it can still reach a safepoint. The agent is asked
+            // last, because the request goes through the JVM, which may not answer.
             signal("QUIT");
             Thread.sleep(LAST_WORDS.toMillis());
             Run status = tool(Arrays.asList(Vm.jdk().resolve("bin/jcmd").toString(), Long.toString(pid()), "JVMTI.agent_load",
@@ -202,13 +197,13 @@ public final class Running implements AutoCloseable {
         }
     }
 
-    /** Kills the child if it is still there. */
+    /** Kills the child if it still runs. */
     @Override
     public void close() {
         process.destroyForcibly();
     }
 
-    /** A stream of the child's, read line by line as it comes. */
+    /** An output stream of the child, read line by line. */
     private final class Lines {
         private final List<String> lines = new ArrayList<>();
         private final String name;
@@ -229,7 +224,7 @@ public final class Running implements AutoCloseable {
                     add(line);
                 }
             } catch (IOException closed) {
-                // The child was killed: what came before counts.
+                // The child was killed; the output so far counts.
             } finally {
                 end();
             }
@@ -257,8 +252,8 @@ public final class Running implements AutoCloseable {
         }
 
         /**
-         * The line, as soon as it is there, and each line once; null once none can come any more,
-         * or time is over.
+         * Waits for a line with this beginning, and returns each line only once; null if the stream
+         * ended or time is over.
          */
         private synchronized String find(String beginning) {
             int seen = 0;
@@ -289,8 +284,8 @@ public final class Running implements AutoCloseable {
         }
 
         /**
-         * Everything, once the stream has ended. A grandchild may hold it open: that is not waited
-         * for long.
+         * All lines after the end of the stream. A grandchild may keep the stream open, so the wait
+         * is short.
          */
         synchronized List<String> all() {
             long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);

@@ -4,19 +4,17 @@ import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * One sample: when, how heavy, and where.
- */
+/** One sample: its time, weight and stack. */
 public final class Sample {
-    /** On the clock of System.nanoTime, in milliseconds. */
+    /** The time in milliseconds of System.nanoTime. */
     public final double timeMs;
     public final long weight;
-    /** CPU time since the thread's last sample. */
+    /** CPU time since the thread's previous sample. */
     public final long cpuUs;
 
     private final Profile profile;
     private final int stack;
-    /** The number of the context that its thread worked for; -1: none. */
+    /** The row of its thread's context; -1 for none. */
     private final int context;
 
     Sample(Profile profile, int stack, double timeMs, long weight, long cpuUs, int context) {
@@ -69,7 +67,7 @@ public final class Sample {
         };
     }
 
-    /** What the innermost context that has such a field says of it; null if there is none. */
+    /** The value of a field in the innermost context that has it, or null. */
     public String says(String field) {
         return profile.contexts().says(context, field);
     }

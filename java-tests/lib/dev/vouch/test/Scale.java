@@ -1,7 +1,8 @@
 package dev.vouch.test;
 
 /**
- * How long a test may take: `VOUCH_SCALE=full` (or `-Dvouch.scale=full`) asks for the long forms.
+ * Selects how long a test may take: `VOUCH_SCALE=full` (or `-Dvouch.scale=full`) selects the long
+ * forms.
  */
 public final class Scale {
     private Scale() {}

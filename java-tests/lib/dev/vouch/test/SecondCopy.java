@@ -8,12 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A second copy of all classes of the class path, as each application in a server has its own.
+ * Loads a second copy of all classes of the class path, as each application in a server has its own
+ * copy.
  */
 public final class SecondCopy {
     private SecondCopy() {}
 
-    /** Who loads it. */
+    /** The class loader of the second copy. */
     public static URLClassLoader loader() throws MalformedURLException {
         List<URL> path = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {

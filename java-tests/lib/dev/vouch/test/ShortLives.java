@@ -4,22 +4,24 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Many threads of one kind, each of which lives for a few samples or for none: when a sample is due
- * is chance, but all together must have the weight that their CPU time asks for. What that is worth
- * is reckoned from the threads themselves: a thread that ran for n intervals and a part f has n
- * samples or n + 1, whose variance is f(1 - f).
+ * Checks many short threads together. Each has a few samples or none, because chance decides when a
+ * sample is due, but all together must have the weight of their CPU time. The variance follows from
+ * the threads: a thread that ran for n intervals and a fraction f has n or n + 1 samples, with
+ * variance f(1 - f).
  */
 public final class ShortLives {
-    /** What no engine sees: each thread's farewell, after its last sample, in milliseconds. */
+    /**
+     * The time that no engine samples, in milliseconds: each thread's end, after its last sample.
+     */
     private static final double FAREWELL_MS = 0.1;
-    /** On a slow machine it is a part of what a thread runs to begin and to end. */
+    /** On a slow machine that time is a share of what a thread needs to start and to end. */
     private static final double FAREWELL_PART = 0.25;
     /**
-     * One that ran so many times as long as the others to begin and to end was charged for what it
-     * did not do: the machine stood.
+     * A thread was charged for a pause of the machine if its start and end took this many times as
+     * long as usual.
      */
     private static final double ODD = 10;
-    /** And no less than so many intervals. */
+    /** A pause also takes at least this many intervals. */
     private static final double STOOD = 5;
 
     private final double stride;
@@ -36,13 +38,13 @@ public final class ShortLives {
         isPolled = report.engine().equals("poll");
     }
 
-    /** A thread, and what it says that its own work took. */
+    /** Adds a thread, with its own measure of its work. */
     public void add(Report.ThreadRow row, double burntMs) {
         double part = row.cpuMs / stride - Math.floor(row.cpuMs / stride);
-        // Where the interval had to become longer, nobody knows which one a thread had.
+        // If the interval became longer, it is unknown which one applied to a thread.
         variance += stride * stride * (isAsked ? part * (1 - part) : 0.25);
         if (isPolled) {
-            // Pollers find a thread by chance, for each interval that it runs, with a sample that
+            // Pollers find a running thread by chance, in half of the intervals, and each sample
             // weighs two.
             variance += 2 * stride * row.cpuMs;
         }
@@ -59,7 +61,7 @@ public final class ShortLives {
         return cpuMs;
     }
 
-    /** Their sampled time is their CPU time. */
+    /** Checks that the sampled time equals the CPU time. */
     public void check(String what) {
         double usual = around.stream().sorted().skip(around.size() / 2).findFirst().orElse(0.0);
         double farewell = Math.max(FAREWELL_MS, FAREWELL_PART * usual);

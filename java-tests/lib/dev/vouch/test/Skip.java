@@ -2,9 +2,7 @@ package dev.vouch.test;
 
 import jtreg.SkippedException;
 
-/**
- * Ways out for a test that cannot run here: jtreg counts it as skipped and shows the reason.
- */
+/** Skips a test that cannot run here. jtreg counts it as skipped, and shows the reason. */
 public final class Skip {
     private Skip() {}
 
@@ -15,7 +13,8 @@ public final class Skip {
     }
 
     /**
-     * Skips if this run was refused for its engine's sake: the agent's own sentence is the reason.
+     * Skips the test if the agent refused the run because its engine does not work here. The
+     * agent's message is the reason.
      */
     public static void ifEngineRefused(Run run) {
         for (String line : run.vouchLines()) {

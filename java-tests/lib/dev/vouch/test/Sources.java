@@ -17,19 +17,19 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A big program's worth of Java: the JDK's own java.xml, some 1,500 files, and the arguments by
- * which javac compiles it.
+ * Finds a large amount of Java source: the JDK's java.xml, some 1,500 files. It also has javac's
+ * arguments to compile it.
  */
 public final class Sources {
     private static final String JAVAC = "com.sun.tools.javac.Main";
-    /** What takes longer hangs, on any machine: how fast one is, is not asked. */
+    /** A compilation that takes longer hangs, even on a slow machine. */
     private static final Duration MOST = Duration.ofSeconds(400);
 
     private Sources() {}
 
     /**
-     * What `scripts/jdks --sources` has put beside the JDKs, or what the JDK has itself; null if
-     * there is neither.
+     * The sources that `scripts/jdks --sources` fetched, or those of the JDK itself; null if
+     * neither exists.
      */
     public static Path find() throws IOException {
         Path fetched = Paths.get(System.getProperty("test.root"), "..", "jdks", "sources", "" + Vm.major(), "java.xml");
@@ -47,7 +47,7 @@ public final class Sources {
         return unpacked;
     }
 
-    /** The files below a folder that javac is to compile. */
+    /** The files below a folder that javac compiles. */
     public static List<String> files(Path folder) throws IOException {
         try (Stream<Path> files = Files.walk(folder)) {
             return files.map(Path::toString)
@@ -57,8 +57,8 @@ public final class Sources {
     }
 
     /**
-     * javac's arguments for these files of theirs: they stand in a list of this name, the classes
-     * go to the folder `output`.
+     * javac's arguments for these files. It writes their names to `list`; the classes go to the
+     * folder `output`.
      */
     public static List<String> javacArguments(Path sources, List<String> files, Path list, Path output) throws IOException {
         Files.write(list, files, StandardCharsets.UTF_8);
@@ -87,7 +87,7 @@ public final class Sources {
         }
     }
 
-    /** Runs javac in the JVM itself, as a user would profile it. */
+    /** Runs javac in this JVM, as a user would profile it. */
     public static Run compile(Vm vm, List<String> arguments) {
         List<String> command = new ArrayList<>();
         if (Vm.major() == 8) {

@@ -1,14 +1,13 @@
 package dev.vouch.test;
 
 /**
- * So much work of the calling thread, by its CPU clock:
- * `for (Stint stint = new Stint(1_000); stint.isOn();) { a piece of work }`. A virtual machine that
- * its host stops may charge the thread that was running for that time. A piece that took longer
- * than any work does counts for no more than the longest, so the work is done all the same. For
- * programs under test.
+ * A fixed amount of work of the calling thread, by its CPU clock: `for (Stint stint = new
+ * Stint(1_000); stint.isOn();) { a piece of work }`. A virtual machine that its host pauses may
+ * charge the running thread for the pause. So a piece counts for at most the longest piece of real
+ * work. For programs under test.
  */
 public final class Stint {
-    /** No piece of work between two looks at the clock takes so long, in milliseconds. */
+    /** The longest piece of real work between two reads of the clock, in milliseconds. */
     public static final long LONGEST_MS = 20;
 
     private final long most;
@@ -21,13 +20,13 @@ public final class Stint {
         this(millis, LONGEST_MS);
     }
 
-    /** With pieces of at most `longestMs`. */
+    /** Work in pieces that count for at most `longestMs`. */
     public Stint(long millis, long longestMs) {
         most = millis * 1_000_000;
         longest = longestMs * 1_000_000;
     }
 
-    /** True while there is more to do. */
+    /** True while there is more work to do. */
     public boolean isOn() {
         long before = now;
         now = Burn.cpuNanos();
@@ -35,12 +34,12 @@ public final class Stint {
         return worked < most;
     }
 
-    /** What the thread was charged up to the last look at the clock, in nanoseconds. */
+    /** The CPU time charged up to the last read of the clock, in nanoseconds. */
     public long charged() {
         return now - begun;
     }
 
-    /** What of it can be no work. */
+    /** The part of the charged time that cannot be work. */
     public long idle() {
         return charged() - worked;
     }

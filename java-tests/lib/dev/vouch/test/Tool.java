@@ -17,15 +17,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The command line tool `vouch`, that was built beside the agent, run to its end: with an answer or
- * with one sentence, anything else fails.
+ * Runs the command `vouch`, which was built beside the agent, to its end. It must answer or fail
+ * with one sentence.
  */
 public final class Tool {
-    /** Of all that were started, so that what they leave is known. */
+    /** The pids of all commands that were started, so that their leftovers can be found. */
     private static final Set<Long> PIDS = ConcurrentHashMap.newKeySet();
 
     public final int exit;
-    /** What it printed, on either stream. */
+    /** The output of both streams. */
     public final String text;
 
     private Tool(int exit, String text) {
@@ -33,7 +33,7 @@ public final class Tool {
         this.text = text;
     }
 
-    /** Runs it in a folder. */
+    /** Runs the command in a folder. */
     public static Tool vouch(Path dir, String... arguments) throws IOException, InterruptedException {
         return vouch(dir, Arrays.asList(arguments));
     }
@@ -54,7 +54,7 @@ public final class Tool {
     }
 
     /**
-     * Waits until a JVM's recording has samples of Java code, which are then on disk, too; gives
+     * Waits until a JVM's recording has samples of Java code, which are then on disk, too. Returns
      * its state.
      */
     public static String awaitSamples(Path dir, String pid) throws IOException, InterruptedException {
@@ -67,12 +67,12 @@ public final class Tool {
         return status;
     }
 
-    /** Starts it in a folder, for a test that talks to it or kills it. */
+    /** Starts the command in a folder, for a test that talks to it or kills it. */
     public static Running start(Path dir, String... arguments) throws IOException {
         return start(dir, Collections.emptyList(), arguments);
     }
 
-    /** The same by way of a command that is put in front. */
+    /** Starts the command through a launcher. */
     public static Running start(Path dir, List<String> launcher, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(launcher);
         command.addAll(command(Arrays.asList(arguments)));
@@ -95,16 +95,13 @@ public final class Tool {
         return command;
     }
 
-    /** Fails unless it refused; gives the sentence. */
+    /** Fails unless the command refused; returns the sentence. */
     public String refused() {
         Check.equal(1, exit, "exit code of vouch, which said: " + text);
         return text;
     }
 
-    /**
-     * What the commands that this test has run have left of the folders through which they were
-     * answered.
-     */
+    /** The reply folders that commands of this test did not delete. */
     public static List<String> folders() throws IOException {
         List<String> left = new ArrayList<>();
         try (DirectoryStream<Path> folders = Files.newDirectoryStream(Paths.get("/tmp"), ".vouch-*")) {
@@ -118,7 +115,7 @@ public final class Tool {
         return left;
     }
 
-    /** Fails unless it had an answer; gives that. */
+    /** Fails unless the command answered; returns the answer. */
     public String ok() {
         Check.equal(0, exit, "exit code of vouch, which said: " + text);
         return text;

@@ -9,20 +9,19 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 
-/**
- * A thread on the timeline, under one of its names.
- */
+/** A thread on the timeline, under one of its names. */
 public final class Track {
     public final String name;
-    /** A number; with a point and another behind it for the further names of a thread. */
+    /** The thread id. Further names of a thread have a point and another number after it. */
     public final String tid;
     public final boolean isMain;
     /**
-     * Life span on the clock of System.nanoTime, in milliseconds; the end is NaN for what lived on.
+     * The thread's start in milliseconds of System.nanoTime. The end is NaN for a thread that did
+     * not end.
      */
     public final double startMs;
     public final double endMs;
-    /** In the order of time. */
+    /** The samples in the order of time. */
     public final List<Sample> samples;
 
     Track(Profile profile, JsonObject thread) {
@@ -39,7 +38,7 @@ public final class Track {
         int count = table.get("length").getAsInt();
         JsonArray stacks = table.getAsJsonArray("stack");
         Check.equal(count, stacks.size(), "cells in column stack");
-        // Another profiler's samples say nothing of it.
+        // Samples of other profilers have no CPU time.
         int[] cpu = table.has("threadCPUDelta") ? Profile.ints(table, "threadCPUDelta", count) : new int[count];
         JsonArray deltas = table.getAsJsonArray("timeDeltas");
         Check.equal(count, deltas.size(), "cells in column timeDeltas");
@@ -53,8 +52,8 @@ public final class Track {
             time += delta;
             long weight = weights.isJsonNull() ? 1 : weights.getAsJsonArray().get(row).getAsLong();
             if (stacks.get(row).isJsonNull()) {
-                // The thread was idle from here on: no sample, only what keeps the last stack from
-                // being drawn on.
+                // The thread was idle from here on. The row is not a sample; it ends the drawing of
+                // the last stack.
                 Check.equal(0L, weight, "weight of an idle row");
                 Check.equal(0, cpu[row], "CPU time of an idle row");
                 continue;
@@ -77,13 +76,13 @@ public final class Track {
     }
 
     /**
-     * Stretches of the thread's time below `function` weigh what they took, at least: what the
-     * function did before and after it measured itself is there too, and checkConserved has the
-     * upper bound. A sample stands for the time since the one before it, so the end of a stretch
-     * weighs on the first sample after it, and of an engine that looks only when the kernel ticks
-     * that may be a heavy one; where none comes after it, as much as that would have weighed is
-     * nowhere; and of the stacks that the walker did not find nobody can say which stretch they
-     * were of. `interval` is that of the recording, in milliseconds.
+     * Checks that periods below `function` weigh at least `ms`. They also include what the function
+     * did before and after it measured itself; checkConserved has the upper bound.
+     *
+     * A sample stands for the time since the one before it, so the end of a period is counted by
+     * the first sample after it. That sample is heavy for an engine that looks only at kernel
+     * ticks, and missing if none follows. Samples without a stack cannot be assigned to a period.
+     * `interval` is the recording's, in milliseconds.
      */
     public void checkRan(String function, double ms, int stretches, double interval) {
         long found = 0;
@@ -104,16 +103,16 @@ public final class Track {
                 heaviestOther = Math.max(heaviestOther, sample.weight);
             }
         }
-        // Where in an interval a stretch begins, and the last sample of it is due, is random.
+        // A period begins, and its last sample is due, at a random point of an interval.
         double ends = (stretches * (heaviestOther + 2) + heaviest) * interval;
         String what = "weight of " + function + " in " + this + ", of which " + ofLost + " have no stack";
         Check.atLeast(ms - lost * interval - ends, found * interval, what + ", in ms");
-        // How many stacks the walker finds is not what is asked; but of many it must be a good
+        // This does not test how many stacks the walker finds, but of many it must find a good
         // part.
         Check.atLeast(Math.max(1, Check.leastOf(ofFound + ofLost, 0.4)), ofFound, "samples of " + function + " in " + this);
     }
 
-    /** One stretch, in a recording at 1 ms. */
+    /** Checks one period, in a recording at 1 ms. */
     public void checkRan(String function, double ms) {
         checkRan(function, ms, 1, 1);
     }

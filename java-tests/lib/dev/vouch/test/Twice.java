@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * One program run twice, without the agent and with it. The agent must make no difference: exit
- * code, stdout, and stderr but for the agent's own lines are the same.
+ * Runs one program without the agent and with it. Exit code, stdout, and stderr without the agent's
+ * own lines must be the same.
  */
 public final class Twice {
     public final Run without;
@@ -17,7 +17,8 @@ public final class Twice {
     }
 
     /**
-     * Gives null if this JVM does not know the flags, or cannot do what they ask on this machine.
+     * Runs the program twice; null if this JVM does not have the flags, or cannot do what they ask
+     * on this machine.
      */
     public static Twice run(String options, String[] flags, Class<?> main, String... args) {
         Run without = flagged(Vm.without(), flags).run(main, args);
@@ -33,13 +34,13 @@ public final class Twice {
         return new Twice(without, with);
     }
 
-    /** Where stderr is not to be the same, the test says itself what it expects. */
+    /** Checks that stderr is the same. A test with another expectation checks stderr itself. */
     public Twice sameErr() {
         Check.equal(without.otherErr(), with.otherErr(), "stderr with the agent, but for its own lines");
         return this;
     }
 
-    /** Without the JVM's own log, which has times in it. */
+    /** The output without the JVM's own log, which has times in it. */
     private static List<String> written(Run run) {
         return run.out.stream().filter(line -> !line.matches("\\[\\d+[.,]\\d+s]\\[.*")).collect(Collectors.toList());
     }

@@ -3,18 +3,21 @@ package dev.vouch.test;
 import java.io.IOException;
 
 /**
- * Threads that burn until somebody writes a line to the program, or nobody can, and for a while
- * more: for a test that knows when there was enough, however long that takes.
+ * Burns CPU in threads until a line arrives on stdin, or stdin is closed, and for a fixed time
+ * more. For a test that decides itself when there are enough samples.
  */
 public final class UntilTold {
-    /** Room for some thousand frames. */
+    /** A stack for some thousand frames. */
     private static final long STACK = 16 << 20;
 
     private static volatile boolean told;
 
     private UntilTold() {}
 
-    /** So many of them do this piece by piece, each for so much CPU time more. */
+    /**
+     * Repeats a piece of work in this many threads, and for `moreMs` of CPU time each after the
+     * line arrived.
+     */
     public static void burn(int threads, long moreMs, Runnable piece) throws IOException, InterruptedException {
         Thread[] all = new Thread[threads];
         for (int at = 0; at < threads; at++) {

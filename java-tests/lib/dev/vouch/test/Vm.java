@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A JVM of the JDK under test, to be started as a child process, with Vouch or without.
+ * A JVM of the JDK under test that is started as a child process, with Vouch or without.
  *
- * With Vouch it writes DIR/profile.json and DIR/report.json, DIR being a fresh folder and the
- * child's working folder. The options that jtreg was given for the JVM under test (-vmoption,
- * -javaoption) are the child's too; settings of the environment that would change a JVM are not.
+ * With Vouch it writes DIR/profile.json and DIR/report.json, where DIR is a fresh folder and the
+ * child's working folder. The child also gets the options that jtreg has for the JVM under test
+ * (-vmoption, -javaoption). Settings of the environment that would change a JVM are removed.
  */
 public final class Vm {
     private static final String[] UNWANTED =
@@ -36,7 +36,7 @@ public final class Vm {
         this.options = options;
     }
 
-    /** With the agent; `options` may be empty. */
+    /** A JVM with the agent; `options` may be empty. */
     public static Vm with(String options) {
         return new Vm(options);
     }
@@ -45,7 +45,7 @@ public final class Vm {
         return new Vm(null);
     }
 
-    /** The options stand alone: no out= and no report= is added. */
+    /** Passes the options alone, without out= and report=. */
     public Vm noFiles() {
         files = false;
         return this;
@@ -56,7 +56,7 @@ public final class Vm {
         return this;
     }
 
-    /** Like -XX:+UseSerialGC, in the place of one that jtreg was given. */
+    /** Selects a collector, such as -XX:+UseSerialGC, instead of the one that jtreg has. */
     public Vm collector(String flag) {
         ownCollector = true;
         return flags(flag);
@@ -67,31 +67,31 @@ public final class Vm {
         return this;
     }
 
-    /** Another library than the one in jtreg's -nativepath. */
+    /** Uses another library than the one in jtreg's -nativepath. */
     public Vm agentPath(Path library) {
         agent = library;
         return this;
     }
 
-    /** Another JVM than the one under test. */
+    /** Uses another JVM than the one under test. */
     public Vm home(Path jdk) {
         home = jdk;
         return this;
     }
 
-    /** A command that starts the JVM, whose own command line is appended to it. */
+    /** Uses a command that starts the JVM. The JVM's command line is appended to it. */
     public Vm launcher(String... command) {
         launcher.addAll(Arrays.asList(command));
         return this;
     }
 
-    /** After this time the child is killed and the test fails. */
+    /** Sets the time after which the child is killed and the test fails. */
     public Vm timeout(Duration most) {
         timeout = most;
         return this;
     }
 
-    /** The agent as jtreg's -nativepath gives it. */
+    /** The agent's library, in jtreg's -nativepath. */
     public static Path agent() {
         String folder = System.getProperty("test.nativepath");
         Check.that(folder != null && !folder.isEmpty(), "jtreg was not given -nativepath:FOLDER-OF-libvouch.so");
@@ -100,12 +100,12 @@ public final class Vm {
         return library;
     }
 
-    /** Home of the JDK under test. */
+    /** The home of the JDK under test. */
     public static Path jdk() {
         return Paths.get(System.getProperty("test.jdk", System.getProperty("java.home")));
     }
 
-    /** Its major version: 8, 11… */
+    /** The major version of the JDK under test: 8, 11… */
     public static int major() {
         String version = System.getProperty("java.specification.version");
         return Integer.parseInt(version.startsWith("1.") ? version.substring(2) : version);
@@ -128,7 +128,7 @@ public final class Vm {
         return start(command);
     }
 
-    /** Runs what stands on the command line after the flags: "-jar", "-version", "-m"… */
+    /** Runs a command line after the flags: "-jar", "-version", "-m"… */
     public Run runCommand(String... command) {
         return start(Arrays.asList(command)).waitFor();
     }
@@ -138,7 +138,7 @@ public final class Vm {
             Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "run-");
             List<String> command = new ArrayList<>(launcher);
             command.add(home.resolve("bin/java").toString());
-            // A test that needs more says so. The machine has other work, too.
+            // The default heap; a test that needs more sets it. The machine has other work, too.
             command.add("-Xmx512m");
             command.addAll(jtregOptions());
             command.addAll(flags);
@@ -155,7 +155,7 @@ public final class Vm {
         }
     }
 
-    /** Without what the environment of the tests would have a JVM do. */
+    /** Removes settings of the environment that would change a JVM. */
     static ProcessBuilder plain(ProcessBuilder builder) {
         builder.environment().keySet().removeAll(Arrays.asList(UNWANTED));
         return builder;

@@ -4,24 +4,23 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a run had too little of because the machine was in use elsewhere, or stood still. All else
- * is judged; then the test is skipped, and says what it lacked.
+ * Collects what a run lacked because the machine was busy or paused. Everything else is checked;
+ * then the test is skipped, and prints what it lacked.
  */
 public final class Weather {
     /**
-     * A machine that takes so many times as long as the work has no time for it. Two tests at once
-     * on two processors take twice as long.
+     * A run that takes this many times as long as its work has too little of the machine. Two tests
+     * at once on two processors take twice as long.
      */
     private static final double BUSY = 3;
-    /** The start and the end of a JVM that has little of a machine. */
+    /** The time for the start and the end of a JVM on a busy machine. */
     private static final double AROUND_MS = 1_000;
 
     private final List<String> lacks = new ArrayList<>();
 
     /**
-     * True if so many came of what comes at the agent's pace beside `workMs` of the program's CPU
-     * time. Fewer are a fault of the agent's where the machine had time for both, and none at all
-     * always are.
+     * True if at least `least` items came during `workMs` of the program's CPU time. Fewer are a
+     * fault of the agent if the machine had time, and none at all always is one.
      */
     public boolean enough(double least, double came, Report report, double workMs, String what) {
         if (came >= least) {
@@ -34,12 +33,12 @@ public final class Weather {
         return false;
     }
 
-    /** This could not be judged. */
+    /** Records something that could not be checked. */
     public void lacks(String what) {
         lacks.add(what);
     }
 
-    /** To be called at the end: skips the test if it lacked anything. */
+    /** Skips the test if it lacked anything. Call it at the end. */
     public void tell() {
         Skip.unless(lacks.isEmpty(), "the machine had no time for it: " + String.join("; ", lacks));
     }

@@ -6,24 +6,24 @@ import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * For a program that is to be killed: when its recording has all that it did so far.
+ * Waits until the recording contains all that the program did so far. For programs that are killed.
  */
 public final class Written {
     private Written() {}
 
     /**
-     * Waits until the recording of another JVM, which does not rest, has all that there is by now.
+     * Waits until the recording of another JVM, which keeps running, contains everything up to now.
      */
     public static void awaitAllIs(Path recording) throws IOException {
         untilGrownTwice(recording, 3_000, () -> LockSupport.parkNanos(10_000_000));
     }
 
-    /** Goes on until the recording has all that there is by now. */
+    /** Burns CPU until the recording contains everything up to now. */
     public static void burnUntilAllIs(Path recording) throws IOException {
         untilGrownTwice(recording, 1_000, () -> Burn.millis(10));
     }
 
-    /** What could not be written comes first, and behind it at the latest what had come since. */
+    /** The recording must grow twice: first by what was waiting, then by what came since. */
     private static void untilGrownTwice(Path recording, int most, Runnable meanwhile) throws IOException {
         for (int rounds = 0; rounds < 2; rounds++) {
             long before = Files.size(recording);
