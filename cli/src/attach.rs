@@ -20,13 +20,13 @@ use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
 use crate::agent;
-use crate::given::{self, FILES, Given, Options, Start};
+use crate::agent_options::{self, FILES, Given, Options, Start};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
-use crate::left::{self, Made, copy_whole};
+use crate::orphaned_recordings::{self, Made, copy_whole};
+use crate::reply_dir::{State, Terminal};
 use crate::run::heeded;
 use crate::say::{seen, show, unmarked};
-use crate::terminal::{State, Terminal};
 
 /// The line that moves does so about as often.
 const SOON: Duration = Duration::from_millis(250);
@@ -52,7 +52,7 @@ pub struct To {
     #[command(flatten)]
     whom: Whom,
     #[command(flatten)]
-    places: Options<given::Write>,
+    places: Options<agent_options::Write>,
 }
 
 /// Records a JVM until the duration is over, a key ends it, or the JVM.
@@ -335,7 +335,7 @@ impl Line {
     /// Makes the profile of a JVM that is gone, of the recording that it left.
     fn recover(&mut self, given: &Given) -> Result<Made, String> {
         if !self.apart {
-            return Ok(left::recover(&self.terminal, given, false));
+            return Ok(orphaned_recordings::recover(&self.terminal, given, false));
         }
         let of = |kind: &'static str| {
             self.fetched
@@ -344,7 +344,8 @@ impl Line {
                 .map(|(_, wanted)| wanted.clone())
         };
         let (outs, report): (Vec<PathBuf>, _) = (of("out").collect(), of("report").next());
-        let recovered = left::recover_within(&self.terminal, &outs, report.as_deref(), given.detail());
+        let recovered =
+            orphaned_recordings::recover_within(&self.terminal, &outs, report.as_deref(), given.detail());
         recovered.map_err(|why| why + &self.keep())
     }
 

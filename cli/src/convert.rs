@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::agent_options::VERBOSE_HELP;
 use crate::document::{self, Kind};
-use crate::given::VERBOSE_HELP;
 use crate::recover;
 
 #[derive(Args)]

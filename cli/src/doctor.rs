@@ -14,11 +14,11 @@ use std::thread;
 use clap::Args;
 
 use crate::agent::{self, Libc};
+use crate::agent_options::Given;
 use crate::attach::Line;
-use crate::given::Given;
 use crate::jvm;
+use crate::reply_dir::Terminal;
 use crate::say::unmarked;
-use crate::terminal::Terminal;
 
 /// Where distributions put JDKs.
 const JDKS: &str = "/usr/lib/jvm";

@@ -17,9 +17,9 @@ use vouch_formats::{INNER, OUTER, flame};
 use vouch_recording::LEFT_OUT;
 use vouch_report::plain;
 
-use crate::chosen::{By, Says, VM, Wanted};
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
+use crate::sample_filter::{By, Says, VM, Wanted};
 
 #[derive(Args)]
 pub struct How {

@@ -8,17 +8,17 @@
 //! **Invariant 26.** A JVM answers a command where the command was given, and the command's folder
 //! is gone when it has ended. A process that a signal would end gets none. A process that listens
 //! in the JVM's place learns nothing. Among another user's files nothing is done with root's
-//! rights. Held by: `java-tests/command`; `jvm/attach.rs` and `terminal.rs` with their tests.
+//! rights. Held by: `java-tests/command`; `jvm/attach.rs` and `reply_dir.rs` with their tests.
 #![forbid(unsafe_code)]
 
 mod agent;
+mod agent_options;
 mod attach;
 mod audit;
-mod chosen;
 mod convert;
-mod counted;
 #[cfg(test)]
-mod damaged;
+mod corrupt_profiles;
+mod counted;
 mod diff;
 mod doctor;
 mod document;
@@ -26,22 +26,22 @@ mod embed;
 mod events;
 mod explain;
 mod flame;
-mod given;
 mod groups;
 mod join;
 mod jvm;
-mod left;
 mod list;
 mod measure;
 mod merge;
+mod orphaned_recordings;
 mod outputs;
 mod profile;
 mod recover;
+mod reply_dir;
 mod rewrite;
 mod run;
+mod sample_filter;
 mod say;
 mod tally;
-mod terminal;
 mod top;
 mod unpack;
 mod view;

@@ -14,7 +14,7 @@ use vouch_log::output::held::is_in_use;
 use vouch_log::{Found, Recovered};
 use vouch_report::Detail;
 
-use crate::given::VERBOSE_HELP;
+use crate::agent_options::VERBOSE_HELP;
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
 

@@ -24,10 +24,10 @@ use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent::{self, Libc};
-use crate::given::{Options, Start};
-use crate::left::{self, Made};
+use crate::agent_options::{Options, Start};
+use crate::orphaned_recordings::{self, Made};
+use crate::reply_dir::Terminal;
 use crate::say::show;
-use crate::terminal::Terminal;
 
 /// What the agent says is shown about so soon.
 const SOON: Duration = Duration::from_millis(100);
@@ -107,9 +107,9 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     // Of one that was killed, or that says so of what it ran, the JVM may be dying just now.
     if code == KILLED {
-        left::await_ends(&terminal);
+        orphaned_recordings::await_ends(&terminal);
     }
-    let made = left::recover(&terminal, &given, launcher == Launcher::Unknown);
+    let made = orphaned_recordings::recover(&terminal, &given, launcher == Launcher::Unknown);
     if code == KILLED && launcher == Launcher::Java && made == Made::Nothing && terminal.was_met() {
         show(vec!["[vouch] the JVM was killed, and its recording is lost".to_owned()]);
     }

@@ -16,9 +16,9 @@ use vouch_report::{
     CPU_TIME, ProcessTime, Weighed, effective, float, grouped, percent, plain, points_off, share, shortened,
 };
 
-use crate::chosen::{By, Says, VM, Wanted};
 use crate::counted::{Counted, Unit};
 use crate::profile::{Profile, Sample};
+use crate::sample_filter::{By, Says, VM, Wanted};
 use crate::tally::{Rows, Time};
 
 /// A name takes no more than so many characters where nobody says how wide the terminal is, and no

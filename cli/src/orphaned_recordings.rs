@@ -15,11 +15,11 @@ use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 use vouch_report::options::pattern::PatternValues;
 
-use crate::given::Given;
+use crate::agent_options::Given;
 use crate::outputs::{Outputs, free};
 use crate::recover;
+use crate::reply_dir::Terminal;
 use crate::say::{seen, show};
-use crate::terminal::Terminal;
 
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
