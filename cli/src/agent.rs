@@ -1,5 +1,5 @@
-//! Where the agent's library lies, for a JVM of either C library: beside this program, or where an
-//! archive of a release has it.
+//! Finds the agent's library for a JVM of either C library: beside this program, or in the folders
+//! of a release.
 
 use std::fmt;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::say::seen;
 
-/// The variable that names it where it lies elsewhere.
+/// The variable that names the library in another folder.
 const VARIABLE: &str = "VOUCH_AGENT";
 pub const NAME: &str = "libvouch.so";
 
@@ -79,7 +79,7 @@ pub fn java() -> Option<PathBuf> {
     home.filter(|java| is_program(java)).or_else(|| on_path(Path::new("java")))
 }
 
-/// The `java` that lies beside a program, as beside all that a JDK brings.
+/// The `java` in the folder of a program, such as another program of the JDK.
 pub fn java_beside(program: &Path) -> Option<PathBuf> {
     Some(on_path(program)?.canonicalize().ok()?.with_file_name("java")).filter(|java| is_program(java))
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_tells_which_c_library_it_runs_on() {
+    fn the_c_library_of_a_program_is_found() {
         let file = std::env::temp_dir().join(format!("vouch-libc-{}", std::process::id()));
         let told = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_tells_by_what_it_has_loaded() {
+    fn the_c_library_of_a_process_is_found_by_its_loaded_files() {
         for (name, libc) in [
             ("ld-musl-aarch64.so.1", Some(Libc::Musl)),
             ("libc.so", Some(Libc::Musl)),

@@ -23,12 +23,12 @@ pub const VERBOSE_HELP: &str = "print all of the summary: why stacks are plausib
 /// What leads to a line of the agent's own.
 const LINE: &str = "options";
 
-/// The keys whose values are names of files; `sources` has several.
+/// The keys with names of files as values. The key `sources` has several names in one value.
 pub const FILES: [&str; 3] = ["out", "report", "jfr"];
 
 /// Which of the options a command has.
-pub trait Of {
-    /// What stands in the help above them.
+pub trait OptionSet {
+    /// The heading above these options in the help.
     const HEADING: &'static str;
 
     fn has(key: &Key) -> bool;
@@ -38,11 +38,11 @@ pub trait Of {
 #[derive(Debug, Clone)]
 pub struct Start;
 
-/// One that is written has places.
+/// A recording that is written has only names of files.
 #[derive(Debug, Clone)]
 pub struct Write;
 
-impl Of for Start {
+impl OptionSet for Start {
     const HEADING: &'static str = "Options of the recording";
 
     fn has(_: &Key) -> bool {
@@ -50,7 +50,7 @@ impl Of for Start {
     }
 }
 
-impl Of for Write {
+impl OptionSet for Write {
     const HEADING: &'static str = "Files to write instead of those that the recording was started with";
 
     fn has(key: &Key) -> bool {
@@ -58,23 +58,23 @@ impl Of for Write {
     }
 }
 
-/// What was given of them.
+/// The options that the command line has.
 #[derive(Debug, Clone)]
 pub struct Options<O> {
-    pub given: Given,
+    pub given: AgentOptions,
     of: PhantomData<O>,
 }
 
 /// Options with their values, in the agent's own order.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct AgentOptions {
     values: Vec<(&'static Key, String)>,
     /// Words of the agent's that have no option here.
     words: Vec<String>,
 }
 
-impl Given {
-    fn arguments<O: Of>(command: Command) -> Command {
+impl AgentOptions {
+    fn arguments<O: OptionSet>(command: Command) -> Command {
         let keys = explained().filter(|key| O::has(key));
         let command = command.next_help_heading(O::HEADING);
         let command = keys.fold(command, |command, key| {
@@ -99,7 +99,7 @@ impl Given {
             .after_help(format!("`vouch {verb} --help-all` and docs/options.md have more options"))
     }
 
-    fn of<O: Of>(matches: &ArgMatches) -> Self {
+    fn from_matches<O: OptionSet>(matches: &ArgMatches) -> Self {
         let mut given = Self::default();
         for key in explained().filter(|key| O::has(key)) {
             let values = matches.get_many::<String>(key.name).into_iter().flatten();
@@ -156,7 +156,7 @@ impl Given {
         }
     }
 
-    /// A profile has a name, though nobody gave one.
+    /// Names the profile if the user did not.
     pub fn name_profile(&mut self) {
         if !self.has("out")
             && let Some(key) = vouch_report::options::find("out")
@@ -165,8 +165,8 @@ impl Given {
         }
     }
 
-    /// A profile of this process, which may have been recorded before, has a name that none has yet
-    /// in this folder, though nobody gave one.
+    /// Names the profile of this process if the user did not. The name is new in this folder: the
+    /// process may have been recorded before.
     pub fn name_new_profile(&mut self, pid: u32) {
         let named = self.has("out");
         self.name_profile();
@@ -243,8 +243,8 @@ impl Given {
         Ok(())
     }
 
-    /// Each JVM of several has files of its own.
-    pub fn tell_apart(&mut self) {
+    /// Puts the pid into the names, so that each of several JVMs has separate files.
+    pub fn add_pid_to_names(&mut self) {
         for name in ["out", "report"] {
             self.change(name, pattern::of_each_process);
         }
@@ -275,15 +275,15 @@ fn without_comma(part: &str) -> &'static str {
     }
 }
 
-/// `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on: the first of which a process of this number
-/// has no file.
+/// The first of `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on that does not exist for this
+/// pid.
 fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
     free(name, |name| is_there(&name.replace("%p", &pid.to_string())))
 }
 
-impl<O: Of> Args for Options<O> {
+impl<O: OptionSet> Args for Options<O> {
     fn augment_args(command: Command) -> Command {
-        Given::arguments::<O>(command)
+        AgentOptions::arguments::<O>(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -291,13 +291,13 @@ impl<O: Of> Args for Options<O> {
     }
 }
 
-impl<O: Of> FromArgMatches for Options<O> {
+impl<O: OptionSet> FromArgMatches for Options<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        Ok(Self { given: Given::of::<O>(matches), of: PhantomData })
+        Ok(Self { given: AgentOptions::from_matches::<O>(matches), of: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        self.given = Given::of::<O>(matches);
+        self.given = AgentOptions::from_matches::<O>(matches);
         Ok(())
     }
 }
@@ -306,13 +306,13 @@ impl<O: Of> FromArgMatches for Options<O> {
 mod tests {
     use super::*;
 
-    fn given(line: &str) -> Given {
-        let mut given = Given::default();
+    fn given(line: &str) -> AgentOptions {
+        let mut given = AgentOptions::default();
         given.read(line);
         given
     }
 
-    fn text(given: &Given) -> String {
+    fn text(given: &AgentOptions) -> String {
         given.text(&[Cow::Borrowed("start")]).unwrap()
     }
 
@@ -353,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn what_several_jvms_write_is_told_apart() {
+    fn the_files_of_several_jvms_have_the_pid_in_their_names() {
         let mut given = given("out=a.json.gz,out=b-%p.html,report=r.json,jfr=f.jfr");
-        given.tell_apart();
+        given.add_pid_to_names();
         assert_eq!(text(&given), "start,out=a-%p.json.gz,out=b-%p.html,report=r-%p.json,jfr=f.jfr");
     }
 
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(name(&["vouch-8.json.gz", "vouch-%p.json.gz"]), "vouch-%p.json.gz");
         assert_eq!(name(&["vouch-7.json.gz"]), "vouch-%p-2.json.gz");
         assert_eq!(name(&["vouch-7.json.gz", "vouch-7-2.json.gz"]), "vouch-%p-3.json.gz");
-        // Whoever names a file means that one: this is in the folder of this test.
+        // A name from the user is kept: this file exists in the folder of this test.
         let mut named = given("out=Cargo.toml");
         named.name_new_profile(7);
         assert_eq!(text(&named), "start,out=Cargo.toml");
@@ -398,7 +398,7 @@ mod tests {
             ("out", "choose a file"),
             ("depth", "value"),
         ] {
-            let mut given = Given::default();
+            let mut given = AgentOptions::default();
             given.values.push((vouch_report::options::find(key).unwrap(), "a,b".to_owned()));
             let refused = given.text(&[]).unwrap_err();
             assert!(refused.contains(remedy) && refused.contains("a,b"), "{refused}");

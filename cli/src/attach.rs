@@ -1,7 +1,7 @@
 //! `vouch attach`, `start`, `stop`, `dump` and `status`: recordings of JVMs that run already.
 //!
-//! It must never leave a JVM with a recording that nobody asked for: whoever ends `attach` by a key
-//! or a signal ends its recording, and has its profile.
+//! It must never leave a recording running without a user: a key or a signal that ends `attach`
+//! ends the recording, too, and the profile is written.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,11 +20,11 @@ use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
 use crate::agent;
-use crate::agent_options::{self, FILES, Given, Options, Start};
+use crate::agent_options::{self, AgentOptions, FILES, Options, Start};
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::orphaned_recordings::{self, Made, copy_whole};
-use crate::reply_dir::{State, Terminal};
+use crate::reply_dir::{ReplyDir, State};
 use crate::run::heeded;
 use crate::say::{seen, show, unmarked};
 
@@ -132,7 +132,7 @@ pub fn status(whom: &Whom) -> Result<String, String> {
     if jvm.agent.is_none() {
         return Ok("no recording is running\n".to_owned());
     }
-    Line::open(jvm)?.command("status", &Given::default()).map(|()| String::new())
+    Line::open(jvm)?.command("status", &AgentOptions::default()).map(|()| String::new())
 }
 
 /// Ends one, or writes what there is.
@@ -158,7 +158,7 @@ pub fn groups(whom: &str) -> Result<Value, String> {
             "process {pid} was never recorded, so nothing is known of it: `vouch start {pid}` begins"
         ));
     }
-    let said = Line::open(jvm)?.ask("groups", &Given::default())?;
+    let said = Line::open(jvm)?.ask("groups", &AgentOptions::default())?;
     let told = said.iter().find_map(|line| serde_json::from_str(unmarked(line)).ok());
     told.ok_or_else(|| {
         format!("process {pid} says something else than what its groups took: {}", said.join("; "))
@@ -168,7 +168,7 @@ pub fn groups(whom: &str) -> Result<Value, String> {
 /// A JVM that is talked to.
 pub struct Line {
     jvm: Jvm,
-    terminal: Terminal,
+    terminal: ReplyDir,
     library: PathBuf,
     /// It sees other files, or is another user's: what it writes is fetched.
     apart: bool,
@@ -188,7 +188,7 @@ enum Ended {
 impl Line {
     pub fn open(jvm: Jvm) -> Result<Self, String> {
         let apart = jvm.elsewhere || jvm.user.is_another();
-        let terminal = Terminal::create(folder(jvm.pid)?, Path::new(TMP), jvm.user)?;
+        let terminal = ReplyDir::create(folder(jvm.pid)?, Path::new(TMP), jvm.user)?;
         let library = match &jvm.agent {
             // Loaded once more by another name it would be a second agent.
             Some(loaded) => loaded.clone(),
@@ -207,7 +207,7 @@ impl Line {
     }
 
     /// Names of files are the JVM's own.
-    fn name_there(&self, given: &mut Given) -> Result<(), String> {
+    fn name_there(&self, given: &mut AgentOptions) -> Result<(), String> {
         if !self.jvm.elsewhere {
             return given.make_absolute();
         }
@@ -218,7 +218,7 @@ impl Line {
     }
 
     /// Files are written where they are wanted, or where the JVM can write them, to be fetched.
-    fn place(&mut self, given: &mut Given) -> Result<(), String> {
+    fn place(&mut self, given: &mut AgentOptions) -> Result<(), String> {
         if !self.apart {
             return given.make_absolute();
         }
@@ -250,12 +250,12 @@ impl Line {
     }
 
     /// Has the agent obey, and shows what it says.
-    fn command(&mut self, word: &'static str, given: &Given) -> Result<(), String> {
+    fn command(&mut self, word: &'static str, given: &AgentOptions) -> Result<(), String> {
         self.ask(word, given).map(show)
     }
 
     /// Has the agent obey: what it says. A mistake is what it has against it.
-    pub fn ask(&mut self, word: &'static str, given: &Given) -> Result<Vec<String>, String> {
+    pub fn ask(&mut self, word: &'static str, given: &AgentOptions) -> Result<Vec<String>, String> {
         let options = given.text(&[Cow::Owned(self.terminal.option()), Cow::Borrowed(word)])?;
         let pid = self.jvm.pid;
         let answer = load(&self.jvm, &self.library, &options);
@@ -285,7 +285,7 @@ impl Line {
 
     /// What there is to say of the recording as long as it goes on; else how it ended.
     fn look(&self) -> Result<Option<String>, Ended> {
-        // Asked first, so that an end that is told is seen.
+        // Read first, so that a reported end is not missed.
         let alive = self.jvm.is_alive();
         match self.terminal.state() {
             State::Over(end) => Err(Ended::Over(end)),
@@ -319,7 +319,7 @@ impl Line {
 
     /// Ends the recording.
     fn stop(&mut self) -> Result<Ended, String> {
-        let stopped = self.command("stop", &Given::default());
+        let stopped = self.command("stop", &AgentOptions::default());
         // It may have ended by itself meanwhile, well or not.
         match (self.look(), stopped) {
             (Err(ended), _) => Ok(ended),
@@ -333,7 +333,7 @@ impl Line {
     }
 
     /// Makes the profile of a JVM that is gone, of the recording that it left.
-    fn recover(&mut self, given: &Given) -> Result<Made, String> {
+    fn recover(&mut self, given: &AgentOptions) -> Result<Made, String> {
         if !self.apart {
             return Ok(orphaned_recordings::recover(&self.terminal, given, false));
         }
@@ -349,8 +349,8 @@ impl Line {
         recovered.map_err(|why| why + &self.keep())
     }
 
-    /// What the JVM has written stays, if it lies in the folder that is taken away otherwise;
-    /// where.
+    /// Keeps what the JVM has written into the folder that is removed otherwise. Returns a text
+    /// with the folder.
     fn keep(&mut self) -> String {
         if !self.apart {
             return String::new();

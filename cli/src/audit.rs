@@ -12,13 +12,13 @@ use clap::Args;
 use vouch_audit::{Audit, Audited, ClassPaths, Progress, side_by_side};
 use vouch_report::Files;
 
-use crate::document::{self, Kind};
+use crate::document::{self, FileKind};
 use crate::outputs::Outputs;
 
 use names::Form;
 
 #[derive(Args)]
-pub struct How {
+pub struct AuditOptions {
     /// Read the program's classes from these folders, jars and wars, separated by `:`; may be
     /// repeated [default: what a .jfr says of its class path]
     #[arg(long, value_name = "PATH", value_delimiter = ':')]
@@ -48,7 +48,7 @@ pub struct How {
 }
 
 /// What there is to say of the recordings.
-pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
+pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     for file in files {
         if file.is_dir() {
             return Err(format!("{} is a folder: name the recordings (.jfr) in it", file.display()));
@@ -74,24 +74,24 @@ pub fn audit(files: &[PathBuf], how: &How) -> Result<String, String> {
         .map_err(failed)?;
     let report = audited.report.clone();
     if !outputs.has_profiles() {
-        return Ok(outputs.told(|written| report.summary(written, &[])));
+        return Ok(outputs.with_names(|written| report.summary(written, &[])));
     }
     let mut profile = audited.profile(how.samples.as_deref()).map_err(failed)?;
     each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
     let remarks = profile.remarks().to_vec();
     let (recording, meta) = profile.finish().map_err(failed)?;
     outputs.write(&recording, &meta).map_err(|why| {
-        // What the audit has found is told all the same; whoever has seen enough is no mistake.
+        // The audit's result is printed all the same. A closed pipe is no mistake.
         let _ = stdout().write_all(report.summary(Files::default(), &remarks).as_bytes());
         failed(why)
     })?;
-    Ok(outputs.told(|written| report.summary(written, &remarks)))
+    Ok(outputs.with_names(|written| report.summary(written, &remarks)))
 }
 
 /// A file, and how it is read.
 #[derive(Clone, Copy)]
 enum Read {
-    /// It says of a frame where in its bytecode it stands.
+    /// It has the bytecode index of each frame.
     Places,
     Names(Form),
 }
@@ -100,12 +100,12 @@ enum Read {
 fn reading(file: &Path) -> Result<Read, String> {
     let name = file.display();
     match document::kind(file)? {
-        Kind::Recording => Err(format!(
+        FileKind::Recording => Err(format!(
             "{name} is Vouch's own recording, and was judged as it was recorded: `vouch recover {name}` makes the profile of it, \
              which can be audited"
         )),
-        Kind::FlightRecorder => Ok(Read::Places),
-        Kind::Document => match names::kind(file)? {
+        FileKind::FlightRecorder => Ok(Read::Places),
+        FileKind::Document => match names::kind(file)? {
             Some(form) => Ok(Read::Names(form)),
             None => Err(format!(
                 "{name} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
@@ -115,7 +115,7 @@ fn reading(file: &Path) -> Result<Read, String> {
     }
 }
 
-fn check(how: &How) -> Result<(), String> {
+fn check(how: &AuditOptions) -> Result<(), String> {
     if let Some(path) = how.classes.iter().chain(&how.jdk).find(|path| !path.exists()) {
         return Err(format!("{} is not there", path.display()));
     }
@@ -126,7 +126,7 @@ fn check(how: &How) -> Result<(), String> {
 }
 
 /// Several files are one run; what is known of names alone has no times.
-fn alike(files: &[PathBuf], read: &[Read], how: &How) -> Result<(), String> {
+fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), String> {
     let Some(named) = read.iter().position(|read| matches!(read, Read::Names(_))) else { return Ok(()) };
     let name = files[named].display();
     if files.len() > 1 {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::agent_options::VERBOSE_HELP;
-use crate::document::{self, Kind};
+use crate::document::{self, FileKind};
 use crate::recover;
 
 #[derive(Args)]
-pub struct How {
+pub struct ConvertOptions {
     /// Write this file; the ending sets the format: .json, .json.gz, .folded, .html or .svg; may be
     /// repeated
     #[arg(long, value_name = "FILE", required = true)]
@@ -25,17 +25,17 @@ pub struct How {
 }
 
 /// Writes the recording in each format that is asked for.
-pub fn convert(file: &Path, how: &How) -> Result<String, String> {
+pub fn convert(file: &Path, how: &ConvertOptions) -> Result<String, String> {
     let name = file.display();
     match document::kind(file)? {
-        Kind::Recording => {
+        FileKind::Recording => {
             let made = recover::make(file, &how.out, how.report.as_deref(), recover::detail(how.verbose));
             made.map_err(|why| format!("{name} {why}"))
         }
-        Kind::FlightRecorder => Err(format!(
+        FileKind::FlightRecorder => Err(format!(
             "{name} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run"
         )),
-        Kind::Document => Err(format!(
+        FileKind::Document => Err(format!(
             "{name} is no recording (.vouch): other formats are made of that, which recording=keep keeps, or by the agent, with out= once for each"
         )),
     }

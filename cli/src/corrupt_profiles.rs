@@ -25,7 +25,7 @@ use vouch_report::{Run, TrustReport};
 use crate::{Arguments, answer, in_a_line};
 
 const MS: u64 = 1_000_000;
-/// What a terminal would obey, as it stands in JSON.
+/// Control characters that a terminal would obey, escaped as in JSON.
 const ODD: &str = r"\u0000\n\u001b[31m";
 
 /// Those that are damaged are made of this one.
@@ -118,7 +118,7 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
         if let Err(mistake) = answer(arguments.verb) {
             let told = in_a_line(&mistake);
             assert!(!mistake.is_empty() && !told.contains(char::is_control), "{question:?}: {told:?}");
-            // What the profile itself does not bring is a sentence as it stands.
+            // Without such characters in the profile the sentence has none either.
             let odd = profile.windows(ODD.len()).any(|part| part == ODD.as_bytes());
             assert!(odd || !mistake.contains(char::is_control), "{question:?}: {mistake:?}");
             mistakes.push(mistake);
@@ -135,7 +135,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// So many values are in it.
+/// How many values a document has.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -144,7 +144,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Puts something else in the place of the value that comes so many places behind.
+/// Replaces the value with this number, counted from the document's root.
 fn replace(value: &mut Value, place: &mut usize, by: &Value) {
     if *place == 0 {
         value.clone_from(by);
@@ -163,8 +163,8 @@ fn a_whole_one_has_all_answers() {
 }
 
 #[test]
-fn what_a_profile_names_is_told_in_a_line() {
-    // What the fields of a context are called, which stands in a sentence of those that there are.
+fn control_characters_of_a_profile_are_escaped_in_errors() {
+    // The name of a context's field, which an error lists.
     let named = WHOLE.replace(r#""user""#, &format!(r#""us{ODD}er""#));
     let mistakes = asked(&folder("names"), named.as_bytes());
     assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");
@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(200), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn damaged_bytes_are_told(
+    fn damaged_bytes_are_reported(
         damage in prop::collection::vec((any::<Index>(), any::<u8>()), 1..4),
         cut in prop::option::weighted(0.2, any::<Index>()),
     ) {
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn values_that_cannot_be_are_told(place in any::<Index>(), by in any::<Index>()) {
+    fn impossible_values_are_reported(place in any::<Index>(), by in any::<Index>()) {
         let odd = [
             json!(null), json!(-1), json!(0), json!(1), json!(3), json!(u64::MAX), json!(u32::MAX), json!(1e300), json!(-1e300), json!(0.5),
             json!(""), json!("\u{0}\n\u{1b}[31m"), json!([]), json!([null]), json!([0, 1, 2]), json!({}), json!(true),

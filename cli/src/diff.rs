@@ -1,8 +1,7 @@
 //! `vouch diff`: which methods took more, and which less, in one run than in another, as far as
 //! that is not chance.
 //!
-//! It must never call noise a change: what it tells holds for all rows together in 95 of 100
-//! comparisons of runs that do not differ.
+//! It must never call noise a change: in 95 of 100 comparisons of equal runs no row shows one.
 
 mod compare;
 mod run;
@@ -21,7 +20,7 @@ use crate::top::{row_count, width};
 use compare::{Change, Comparison};
 use run::Run;
 
-/// So much more of the time refuted or without a stack, in points, is told.
+/// A note is printed if the time without a valid stack differs by more points than this.
 const LESS_TRUE: f64 = 2.0;
 /// How many characters of a circumstance a note has.
 const MAX_NOTED: usize = 100;
@@ -29,7 +28,7 @@ const MAX_NOTED: usize = 100;
 const LARGE: f64 = 3.0;
 
 #[derive(Args)]
-pub struct How {
+pub struct DiffOptions {
     /// Add a run of the program as it was; may be repeated
     #[arg(long, value_name = "PROFILE")]
     before: Vec<PathBuf>,
@@ -70,7 +69,7 @@ pub struct Compared {
 }
 
 /// What there is to print.
-pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
+pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, String> {
     how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
     if how.compared.time && how.before.is_empty() && how.after.is_empty() {
         return Err(
@@ -102,7 +101,7 @@ pub fn diff(before: &Path, after: &Path, how: &How) -> Result<String, String> {
         _ if counted.len() == runs.len() => "samples",
         _ => "weight",
     };
-    let comparison = Comparison::of(&sides, how.compared.time);
+    let comparison = Comparison::from_sides(&sides, how.compared.time);
     let drawn = how.picture.as_deref().map_or(Ok(String::new()), |picture| draw(picture, &sides))?;
     let warnings = warnings(&sides, how.thread.is_none(), whole);
     if how.json {
@@ -136,7 +135,7 @@ fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
     flame::differential(picture, [&before, &after], title, unit)
 }
 
-fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
+fn table(comparison: &Comparison, how: &DiffOptions, whole: &str) -> String {
     let unit = Unit { time: how.compared.time };
     let widest = width(62);
     let what = if how.compared.total { "total" } else { "self" };
@@ -200,7 +199,7 @@ fn table(comparison: &Comparison, how: &How, whole: &str) -> String {
 }
 
 /// How many of the large changes are uncertain; `None` if none is. Two programs that differ have
-/// many, of which a table of certain changes says nothing.
+/// many, and a table of certain changes has none of them.
 fn uncertain(comparison: &Comparison) -> Option<String> {
     let is_large = |change: &&Change| 100.0 * change.by().abs() > LARGE;
     let large: Vec<&Change> = comparison.changes.iter().filter(is_large).collect();
@@ -268,8 +267,7 @@ fn differing_parts(values: &[String]) -> Vec<String> {
 fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
-        // As they come, so that before stands before after. A report that cannot be read tells
-        // nothing.
+        // In the order of the sides. A report that cannot be read has no value.
         let mut values: Vec<String> = Vec::new();
         for value in sides.iter().flatten().map(of) {
             if !value.is_empty() && !values.contains(&value) {
@@ -283,8 +281,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     }
     let runs: Vec<&Run> = sides.iter().flatten().collect();
     for (at, run) in runs.iter().enumerate() {
-        // Whoever wants it may have it so: a dump beside the profile that was written at the end,
-        // say.
+        // It is allowed, for example for a dump and the profile that was written at the end.
         if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
             let (one, other) = (plain(other.path()), plain(run.path()));
             warnings.push(format!(
@@ -295,7 +292,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     let lacking =
         |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / float(runs.len() as u64);
     let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
-    // Of some threads alone nobody has counted it.
+    // The report counts it for all threads only.
     if all_threads && (before - after).abs() > LESS_TRUE {
         warnings.push(format!(
             "of the {whole} {} before and {} after has no stack that holds: what it would be shown as is not known",

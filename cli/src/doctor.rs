@@ -14,10 +14,10 @@ use std::thread;
 use clap::Args;
 
 use crate::agent::{self, Libc};
-use crate::agent_options::Given;
+use crate::agent_options::AgentOptions;
 use crate::attach::Line;
 use crate::jvm;
-use crate::reply_dir::Terminal;
+use crate::reply_dir::ReplyDir;
 use crate::say::unmarked;
 
 /// Where distributions put JDKs.
@@ -40,7 +40,7 @@ pub fn doctor(doctor: Doctor) -> Result<String, String> {
         Some(jvm) => {
             let jvm = jvm::find(&jvm)?;
             let name = format!("Process {}, {}", jvm.pid, vouch_report::plain(&jvm.main));
-            (name, Line::open(jvm)?.ask("check", &Given::default())?)
+            (name, Line::open(jvm)?.ask("check", &AgentOptions::default())?)
         }
         None => started()?,
     };
@@ -144,8 +144,8 @@ fn started() -> Result<(String, Vec<String>), String> {
         "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
     )?;
     let library = agent::library(Libc::of_program(&java))?;
-    let mut terminal = Terminal::here()?;
-    let options = Given::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
+    let mut terminal = ReplyDir::here()?;
+    let options = AgentOptions::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
     let mut agent = OsString::from("-agentpath:");
     agent.push(library);
     agent.push(format!("={options}"));

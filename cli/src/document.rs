@@ -19,7 +19,7 @@ use crate::unpack::gunzip;
 /// What gzip's files begin with.
 pub const GZIP: u8 = 0x1f;
 
-/// Of a report or a profile, what tells which it is, and what is asked for of the report.
+/// The keys by which a report and a profile differ, and the parts of the report that verbs read.
 #[derive(Deserialize)]
 struct Document {
     vouch: Option<Value>,
@@ -44,7 +44,7 @@ struct Meta {
     vouch: Option<Value>,
 }
 
-/// What is against the stacks of a trust report: two lists, as they stand there.
+/// What is against the stacks of a trust report: two lists, as in the file.
 pub struct Against {
     pub refutations: Value,
     /// By the JVM itself; an older Vouch's report has none.
@@ -77,7 +77,7 @@ pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
 
 /// What a file is, by how it begins, or is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A recording of Vouch's.
     Recording,
     /// One of the JDK's own, also where it is empty or damaged.
@@ -86,18 +86,18 @@ pub enum Kind {
     Document,
 }
 
-pub fn kind(file: &Path) -> Result<Kind, String> {
+pub fn kind(file: &Path) -> Result<FileKind, String> {
     let unreadable = |error: io::Error| format!("{} cannot be read: {error}", file.display());
     let mut first = Vec::new();
     File::open(file).and_then(|file| file.take(16).read_to_end(&mut first)).map_err(unreadable)?;
     Ok(if vouch_log::is_recording(&first) {
-        Kind::Recording
+        FileKind::Recording
     } else if vouch_profile::merge::is_recording(&first)
         || file.extension().is_some_and(|ending| ending == "jfr")
     {
-        Kind::FlightRecorder
+        FileKind::FlightRecorder
     } else {
-        Kind::Document
+        FileKind::Document
     })
 }
 
@@ -123,8 +123,8 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
         Category::Io => format!("{name} cannot be read: {error}"),
         Category::Eof if first.is_some() => format!("{name} is JSON that was cut short: {error}"),
         Category::Eof | Category::Syntax => match kind(file) {
-            Ok(Kind::Recording) => format!("{name} is a recording: `vouch recover {name}` makes a profile of it"),
-            Ok(Kind::FlightRecorder) => {
+            Ok(FileKind::Recording) => format!("{name} is a recording: `vouch recover {name}` makes a profile of it"),
+            Ok(FileKind::FlightRecorder) => {
                 format!("{name} is a Flight Recorder file: `vouch audit {name} --out FILE` makes a profile of it, `vouch merge` puts it into one")
             }
             _ => match other_format(file) {
@@ -160,7 +160,7 @@ fn other_format(file: &Path) -> Option<&'static str> {
     (!whole.is_empty() && whole.lines().all(is_folded)).then_some("a list of folded stacks (.folded)")
 }
 
-/// Opens a file, and tells its first byte: that of gzip, if it is packed.
+/// Opens a file, and returns its first byte, which is that of gzip if the file is packed.
 pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
     let mut bytes = BufReader::with_capacity(1 << 16, File::open(file)?);
     let first = bytes.fill_buf()?.first().copied();
@@ -174,7 +174,7 @@ pub fn against(file: &Path) -> Result<Against, String> {
     })
 }
 
-/// The groups of tasks in that report, as they stand there; null for an older Vouch's.
+/// The groups of tasks in that report, as in the file; null for an older Vouch's.
 pub fn groups(file: &Path) -> Result<Value, String> {
     Ok(report(file)?.groups.unwrap_or_default())
 }
@@ -217,8 +217,8 @@ fn is_damage(error: &serde_json::Error) -> bool {
     matches!(error.io_error_kind(), Some(InvalidData | InvalidInput | UnexpectedEof))
 }
 
-/// Reads all of it: what is cut short is to be told, wherever the key stands. `None`: a list, whose
-/// items must not be taken for the fields.
+/// Reads the whole document, so that a cut one is found wherever the key is. `None`: a list, and
+/// its items must not be taken for the fields.
 fn parse<D: DeserializeOwned>(mut bytes: impl BufRead) -> serde_json::Result<Option<D>> {
     let begins = bytes.fill_buf().map_err(serde_json::Error::io)?.trim_ascii_start().first().copied();
     if begins == Some(b'[') {

@@ -1,6 +1,6 @@
 //! `vouch embed`: a profile with the source text of what it shows in it.
 //!
-//! It must never take a text that nobody has named a place for: source is people's own.
+//! It must never read source text outside of the folders that the user names.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use vouch_report::plain;
 use crate::rewrite::Rewritten;
 
 #[derive(Args)]
-pub struct How {
+pub struct EmbedOptions {
     /// Source trees, -sources.jar files or folders of these, a JDK or its src.zip
     #[arg(required = true)]
     paths: Vec<PathBuf>,
@@ -25,8 +25,8 @@ pub struct How {
 }
 
 /// Writes the profile with the texts in it, and says what it has and what it lacks.
-pub fn embed(profile: &Path, how: How) -> Result<String, String> {
-    let rewritten = Rewritten::of(profile, how.out, "sources")?;
+pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, String> {
+    let rewritten = Rewritten::new(profile, how.out, "sources")?;
     for path in &how.paths {
         path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
     }

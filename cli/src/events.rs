@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_the_catalogue_is_told() {
+    fn differences_from_the_catalogue_are_listed() {
         let catalogue = catalogue();
         let mut recorded = as_catalogued(catalogue, 17);
         assert_eq!(differences(&recorded, catalogue, 17), [""; 0]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_told_with_its_fields_and_a_part_of_a_name_lists_several() {
+    fn a_kind_has_its_fields_and_a_part_of_a_name_lists_several() {
         let one = events(Some("jdk.ThreadPark"), None).unwrap();
         assert!(
             one.contains("LockSupport.park") && one.contains("parkedClass") && one.contains("JDK 8"),

@@ -1,4 +1,4 @@
-//! `vouch explain`: the refutations of a profile, or one of them with the place that refutes it.
+//! `vouch explain`: the refutations of a profile, or one of them with the bytecode that refutes it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -192,7 +192,7 @@ fn one(refutation: &RefutationReport) -> String {
     text
 }
 
-/// Two accounts of one stack, a line for each frame.
+/// Both stacks of one moment, a line for each frame.
 fn both(text: &mut String, walk: &[String], witness: &[String]) {
     for op in capture_diff_slices(Algorithm::Myers, walk, witness) {
         let (tag, walk_range, witness_range) = op.as_tag_tuple();
@@ -291,12 +291,12 @@ fn says(what: &RefutationReport) -> String {
     }
 }
 
-/// True where a call is refuted; of a leaf it is the place alone.
+/// True where a call is refuted; of a leaf only its bytecode index is.
 fn is_edge(what: &RefutationReport) -> bool {
     !what.caller.is_empty() && !what.found.is_empty()
 }
 
-/// The method whose bytecode says otherwise, if there is one.
+/// The method with the bytecode that contradicts, if there is one.
 fn caller(what: &RefutationReport) -> Option<String> {
     (!what.caller.is_empty()).then(|| plain(&what.caller))
 }

@@ -1,6 +1,6 @@
 //! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a
 //! ticket can hold, or the stacks that others draw one of (.folded). Where the program said whom it
-//! worked for, that may stand below the stacks.
+//! worked for, that can be below the stacks.
 //!
 //! A picture must never be drawn by other rules than the agent's own (`out=FILE.svg`).
 
@@ -19,10 +19,10 @@ use vouch_report::plain;
 
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
-use crate::sample_filter::{By, Says, VM, Wanted};
+use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 
 #[derive(Args)]
-pub struct How {
+pub struct FlameOptions {
     /// Write the picture (.svg), or folded stacks (.folded), to this file [default: the profile's
     /// name with .flame.svg]
     #[arg(long, value_name = "FILE")]
@@ -32,14 +32,14 @@ pub struct How {
     #[arg(long, value_name = "FIELD")]
     by: Vec<String>,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: SampleFilter,
     /// Draw from the leaves down to the roots
     #[arg(long)]
     inverted: bool,
 }
 
 /// Writes the picture.
-pub fn flame(profile: &Path, how: How) -> Result<String, String> {
+pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
     let has_ending = |name: &str| out.extension().is_some_and(|ending| ending == name);
@@ -53,10 +53,10 @@ pub fn flame(profile: &Path, how: How) -> Result<String, String> {
     if text { vouch_log::output::check(&out) } else { check(&out, ".svg or .folded") }?;
     let read = how.wanted.measure.read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
-    let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::of(&read, by)).collect();
+    let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::parse(&read, by)).collect();
     let by = by.map_err(about)?;
     let samples = how.wanted.samples(&read).map_err(about)?;
-    let stacks = Stacks::of(&read, &by, &samples, 1);
+    let stacks = Stacks::from_samples(&read, &by, &samples, 1);
     let biases = by.iter().filter_map(|by| by.bias(&read, &samples));
     if text {
         return write(&out, |file| stacks.lines(how.inverted).try_for_each(|line| writeln!(file, "{line}")));
@@ -93,8 +93,8 @@ pub fn differential(
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }
 
-/// Finds out now whether a picture of that name can be written; what else than one could be is what
-/// `endings` tell of.
+/// Finds out now whether a picture of that name can be written; `endings` names what else can be
+/// written.
 pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
@@ -116,10 +116,10 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
 /// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`;
 /// `called`: as what a method goes by its name.
 pub fn folded(profile: &Profile, samples: &[Sample], unit: u64, called: fn(&str) -> String) -> Vec<String> {
-    Stacks { called: Some(called), ..Stacks::of(profile, &[], samples, unit) }.drawn(false)
+    Stacks { called: Some(called), ..Stacks::from_samples(profile, &[], samples, unit) }.drawn(false)
 }
 
-/// What stands in a row of the picture.
+/// What a row of the picture shows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Row {
     /// What samples say that they are for, by its number.
@@ -132,7 +132,7 @@ struct Stacks<'p> {
     profile: &'p Profile,
     by: &'p [By],
     says: IndexSet<String>,
-    /// The child of a node in which a row stands.
+    /// The child of a node that shows a row.
     child: HashMap<(Option<usize>, Row), usize>,
     /// Under what samples say, the node of a stack.
     known: HashMap<(Option<usize>, usize), usize>,
@@ -148,8 +148,8 @@ struct Node {
 }
 
 impl<'p> Stacks<'p> {
-    /// Those of these samples, each of which has the weight of so many.
-    fn of(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64) -> Self {
+    /// The stacks of these samples. A weight of one counts as `unit`.
+    fn from_samples(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64) -> Self {
         let (child, known) = (HashMap::new(), HashMap::new());
         let mut stacks =
             Self { profile, by, says: IndexSet::new(), child, known, nodes: Vec::new(), called: None };
@@ -164,13 +164,13 @@ impl<'p> Stacks<'p> {
         for by in self.by {
             let says = by.says(self.profile, sample);
             let text = match says {
-                Says::Value(value) => format!("{}={value}", by.name()),
-                Says::Nothing => format!("[no {}]", by.name()),
-                Says::Vm => VM.to_owned(),
+                GroupKey::Value(value) => format!("{}={value}", by.name()),
+                GroupKey::Nothing => format!("[no {}]", by.name()),
+                GroupKey::Vm => VM.to_owned(),
             };
             let row = Row::Says(self.says.insert_full(text).0);
             top = Some(self.child(top, row));
-            if says == Says::Vm {
+            if says == GroupKey::Vm {
                 break;
             }
         }

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use vouch_report::{GroupReport, duration, grouped, plain};
 
 use crate::attach;
-use crate::document::{self, Kind};
+use crate::document::{self, FileKind};
 
 /// Which tasks count as long, in a table.
 const LONG_MS: [&str; 2] = ["16", "128"];
 
 #[derive(clap::Args)]
-pub struct How {
+pub struct GroupsOptions {
     /// Print all counts and times as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// What there is to print of files, and of JVMs that run.
-pub fn groups(of: &[PathBuf], how: &How) -> Result<String, String> {
+pub fn groups(of: &[PathBuf], how: &GroupsOptions) -> Result<String, String> {
     let mut all = BTreeMap::new();
     for (at, one) in of.iter().enumerate() {
         document::named_once(&of[..at], one)?;
         let groups = match process(one) {
             Some(pid) => attach::groups(pid)?,
-            None if document::kind(one)? == Kind::Recording => {
+            None if document::kind(one)? == FileKind::Recording => {
                 let name = one.display();
                 return Err(format!(
                     "{name} is a recording: `vouch recover {name} --out FILE.json` makes the profile of it"
@@ -87,7 +87,7 @@ fn table(all: BTreeMap<String, GroupReport>) -> String {
     text
 }
 
-/// What the figures beside it are without.
+/// What is missing in the values beside it.
 fn notes(group: &GroupReport) -> String {
     let without =
         [(group.tasks_without_cpu, "on virtual threads, without CPU time"), (group.abandoned, "abandoned")];

@@ -12,17 +12,17 @@ use vouch_profile::document::Part;
 use vouch_profile::join::{Joined, Source};
 use vouch_report::{duration, grouped, plain};
 
-use crate::document::{self, Kind};
+use crate::document::{self, FileKind};
 use crate::recover::ended;
 use crate::rewrite::Rewritten;
 
-/// So many processes are told by name.
-const TOLD: usize = 10;
+/// How many processes are listed by name.
+const MAX_LISTED: usize = 10;
 
 /// Writes the profile of all, and says what is in it; `kinds`: what each file is.
-pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<String, String> {
+pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
-    let rewritten = Rewritten::of(first, out, "merged")?;
+    let rewritten = Rewritten::new(first, out, "merged")?;
     if let Some(read) = files.iter().find(|file| vouch_log::output::is_same(file, &rewritten.out)) {
         return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
     }
@@ -33,7 +33,7 @@ pub fn join(files: &[PathBuf], kinds: &[Kind], out: Option<PathBuf>) -> Result<S
             eprintln!("reading {} …", plain(&file.to_string_lossy()));
         }
         let document = match kind {
-            Kind::Recording => {
+            FileKind::Recording => {
                 let (document, lacks) = replayed(file).map_err(|why| format!("{} {why}", file.display()))?;
                 warnings.extend(lacks.into_iter().map(|lacks| format!("{}: {lacks}", file.display())));
                 document
@@ -82,13 +82,13 @@ fn text(out: &str, files: usize, joined: &Joined) -> String {
         if processes.len() == 1 { "process" } else { "processes" },
         grouped(*tracks as u64)
     );
-    for process in processes.iter().take(TOLD) {
+    for process in processes.iter().take(MAX_LISTED) {
         let _ = writeln!(text, "  {}", plain(process));
     }
-    if processes.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", processes.len() - TOLD);
+    if processes.len() > MAX_LISTED {
+        let _ = writeln!(text, "  and {} more", processes.len() - MAX_LISTED);
     }
-    for (file, gap_ms) in gaps.iter().take(TOLD) {
+    for (file, gap_ms) in gaps.iter().take(MAX_LISTED) {
         let _ = writeln!(
             text,
             "no overlap in time: {} begins {} after everything before it has ended",
@@ -96,12 +96,13 @@ fn text(out: &str, files: usize, joined: &Joined) -> String {
             duration(*gap_ms)
         );
     }
-    if gaps.len() > TOLD {
-        let _ = writeln!(text, "and {} more files that overlap with none before them", gaps.len() - TOLD);
+    if gaps.len() > MAX_LISTED {
+        let _ =
+            writeln!(text, "and {} more files that overlap with none before them", gaps.len() - MAX_LISTED);
     }
-    let strange: Vec<String> = by_time_of_day.iter().take(TOLD).map(|file| plain(file)).collect();
+    let strange: Vec<String> = by_time_of_day.iter().take(MAX_LISTED).map(|file| plain(file)).collect();
     if !strange.is_empty() {
-        let more = if by_time_of_day.len() > TOLD { ", and others" } else { "" };
+        let more = if by_time_of_day.len() > MAX_LISTED { ", and others" } else { "" };
         let _ = writeln!(
             text,
             "another machine's clock, or another start's, related by the time of day alone: {}{more}",

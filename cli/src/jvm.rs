@@ -1,5 +1,4 @@
-//! The JVMs of this machine, as the kernel shows them: which process is one, whose it is, what runs
-//! in it.
+//! The JVMs of this machine, as the kernel shows them: each one's process, user and main class.
 //!
 //! It must never disturb one: all of this is read from /proc, and nothing is asked of the JVM.
 
@@ -48,7 +47,7 @@ pub struct Jvm {
 #[derive(Debug, Default)]
 pub struct All {
     pub jvms: Vec<Jvm>,
-    /// Processes whose files this user may not read, so that nobody knows what they are.
+    /// Processes with files that this user may not read. Some may be JVMs.
     pub hidden: usize,
 }
 
@@ -60,7 +59,7 @@ pub fn all() -> Result<All, String> {
     pids.sort_unstable();
     let mut all = All::default();
     for pid in pids {
-        match of(pid) {
+        match look(pid) {
             Look::Jvm(jvm) => all.jvms.push(*jvm),
             Look::Hidden => all.hidden += 1,
             Look::Other | Look::Gone => {}
@@ -81,7 +80,7 @@ pub fn find(who: &str) -> Result<Jvm, String> {
         {
             return Err(format!("{pid} is a thread of process {process}: say {process}"));
         }
-        return match of(pid) {
+        return match look(pid) {
             Look::Jvm(jvm) => Ok(*jvm),
             Look::Gone => Err(format!("there is no process {pid}: `vouch list` shows the JVMs")),
             Look::Other => Err(format!("process {pid} is no JVM: `vouch list` shows those that are")),
@@ -93,7 +92,7 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     }
     let All { jvms, hidden } = all()?;
     let named: Vec<&Jvm> = jvms.iter().filter(|jvm| jvm.main.contains(who)).collect();
-    // Whoever says all of a name means no other that only begins with it.
+    // A whole name means no other that only begins with it.
     let exact: Vec<&Jvm> = named.iter().copied().filter(|jvm| is_called(&jvm.main, who)).collect();
     match (exact.as_slice(), named.as_slice()) {
         ([jvm], _) | ([], [jvm]) => Ok((*jvm).clone()),
@@ -125,7 +124,7 @@ enum Look {
     Gone,
 }
 
-fn of(pid: u32) -> Look {
+fn look(pid: u32) -> Look {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let maps = match fs::read(folder.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),
@@ -193,7 +192,7 @@ fn root(pid: u32) -> Option<(PathBuf, u64, u64)> {
     Some((mounts, root.dev(), root.ino()))
 }
 
-/// As whom it acts, which for some is not whose its files in /proc are.
+/// The user of a process by its effective ids, which may not be the owner of its files in /proc.
 fn user(pid: u32) -> Option<User> {
     let effective = |name| status(pid, name)?.split_whitespace().nth(1)?.parse().ok();
     Some(User { uid: effective("Uid")?, gid: effective("Gid")? })
@@ -210,8 +209,8 @@ pub fn release(pid: u32, library: &Path) -> Option<String> {
 }
 
 impl Jvm {
-    /// Something stands on its command line, or in the variables that a JVM reads.
-    pub fn is_told(&self, option: &str) -> bool {
+    /// True if its command line, or a variable that a JVM reads, has this option.
+    pub fn has_option(&self, option: &str) -> bool {
         let folder = PathBuf::from(format!("/proc/{}", self.pid));
         let variables = words(&folder.join("environ"));
         let given = variables.iter().filter(|variable| {

@@ -5,9 +5,9 @@
 //!
 //! # Invariants
 //!
-//! **Invariant 26.** A JVM answers a command where the command was given, and the command's folder
+//! **Invariant 26.** A JVM answers a command where the command was typed, and the command's folder
 //! is gone when it has ended. A process that a signal would end gets none. A process that listens
-//! in the JVM's place learns nothing. Among another user's files nothing is done with root's
+//! instead of the JVM learns nothing. Among another user's files nothing is done with root's
 //! rights. Held by: `java-tests/command`; `jvm/attach.rs` and `reply_dir.rs` with their tests.
 #![forbid(unsafe_code)]
 
@@ -97,7 +97,7 @@ enum Verb {
         #[arg(required = true, num_args = 1.., value_name = "FILE|PID")]
         of: Vec<PathBuf>,
         #[command(flatten)]
-        how: groups::How,
+        how: groups::GroupsOptions,
     },
     /// Check each stack of another profiler's recording against the bytecode
     Audit {
@@ -106,7 +106,7 @@ enum Verb {
         #[arg(required = true, num_args = 1.., value_name = "RECORDING")]
         recordings: Vec<PathBuf>,
         #[command(flatten)]
-        how: audit::How,
+        how: audit::AuditOptions,
     },
     /// List the JVM events that `events=` can record or a JFR file can add
     Events {
@@ -123,7 +123,7 @@ enum Verb {
         #[arg(required = true, num_args = 1.., value_name = "FILE")]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        how: merge::How,
+        how: merge::MergeOptions,
     },
     /// Write the profile of a JVM that was killed, from its recording on disk
     Recover {
@@ -131,21 +131,21 @@ enum Verb {
         #[arg(required = true)]
         recordings: Vec<PathBuf>,
         #[command(flatten)]
-        how: recover::How,
+        how: recover::RecoverOptions,
     },
     /// Write a recording in another format
     Convert {
         /// A recording (.vouch) that `recording=keep` kept, or of a JVM that was killed
         recording: PathBuf,
         #[command(flatten)]
-        how: convert::How,
+        how: convert::ConvertOptions,
     },
     /// Add source text to a profile, so that the front-end shows the time beside each line
     Embed {
         /// A profile (.json, .json.gz) by Vouch
         profile: PathBuf,
         #[command(flatten)]
-        how: embed::How,
+        how: embed::EmbedOptions,
     },
     /// List the methods that took more or less in one run than in another, beyond chance
     Diff {
@@ -156,14 +156,14 @@ enum Verb {
         #[arg(value_name = "AFTER")]
         second: PathBuf,
         #[command(flatten)]
-        how: diff::How,
+        how: diff::DiffOptions,
     },
     /// Draw a flame graph (.svg)
     Flame {
         /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,
         #[command(flatten)]
-        how: flame::How,
+        how: flame::FlameOptions,
     },
     /// List where the time went, or what was allocated: by method, line, thread or context
     Top {
@@ -177,7 +177,7 @@ enum Verb {
         /// A profile (.json, .json.gz) by Vouch
         file: PathBuf,
         #[command(flatten)]
-        how: view::How,
+        how: view::ViewOptions,
     },
     /// Print the version
     #[command(hide = true)]
@@ -259,7 +259,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
     told.map(|text| (text, ExitCode::SUCCESS))
 }
 
-/// Says it. That nobody reads stderr must not become a panic.
+/// Prints a mistake. A closed stderr must not become a panic.
 fn refuse(mistake: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "{}", in_a_line(mistake));
     ExitCode::FAILURE

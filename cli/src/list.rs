@@ -29,8 +29,8 @@ pub fn list() -> Result<String, String> {
     Ok(text)
 }
 
-/// What is missing in the list. Processes that not even root may look into are the system's own,
-/// and nobody misses them.
+/// What is missing in the list. Processes that not even root may look into are the system's
+/// own, and no JVMs.
 fn not_looked_at(hidden: usize, is_root: bool) -> Option<String> {
     let processes = if hidden == 1 { "process" } else { "processes" };
     (hidden > 0 && !is_root).then(|| {
@@ -72,7 +72,7 @@ mod tests {
     use super::not_looked_at;
 
     #[test]
-    fn root_reads_nothing_of_processes_that_nobody_may_look_into() {
+    fn root_is_not_shown_hidden_processes() {
         assert_eq!(not_looked_at(3, true), None);
         assert_eq!(not_looked_at(0, false), None);
         let said = not_looked_at(1, false).unwrap();

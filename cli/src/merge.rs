@@ -12,17 +12,17 @@ use clap::Args;
 use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, Merged, OF_SEVERAL};
 use vouch_report::{grouped, plain};
 
-use crate::document::{self, Kind};
+use crate::document::{self, FileKind};
 use crate::join;
 use crate::rewrite::Rewritten;
 
-/// Kinds that are told of in a line each; the rest shares one.
+/// How many kinds have a line each. The rest shares one.
 const LINES: usize = 12;
-/// So much of what is wrong with a recording is told.
+/// How many damaged parts of a recording are listed.
 const DAMAGE: usize = 3;
 
 #[derive(Args)]
-pub struct How {
+pub struct MergeOptions {
     /// Write this file [default: the first file's name with .merged in it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -37,12 +37,12 @@ pub struct How {
 }
 
 /// Writes the merged profile, and says what is in it.
-pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
+pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, String> {
     let kinds = files.iter().map(|file| document::kind(file)).collect::<Result<Vec<_>, _>>()?;
-    let events = kinds.iter().filter(|kind| **kind == Kind::FlightRecorder).count();
+    let events = kinds.iter().filter(|kind| **kind == FileKind::FlightRecorder).count();
     match (files, kinds.as_slice()) {
-        ([profile, recording], [Kind::Document, Kind::FlightRecorder])
-        | ([recording, profile], [Kind::FlightRecorder, Kind::Document]) => {
+        ([profile, recording], [FileKind::Document, FileKind::FlightRecorder])
+        | ([recording, profile], [FileKind::FlightRecorder, FileKind::Document]) => {
             events_of(profile, recording, how)
         }
         ([_], _) => Err(
@@ -58,8 +58,8 @@ pub fn merge(files: &[PathBuf], how: How) -> Result<String, String> {
 }
 
 /// Puts the events of a Flight Recorder file into a profile.
-fn events_of(profile: &Path, recording: &Path, how: How) -> Result<String, String> {
-    let rewritten = Rewritten::of(profile, how.out, "merged")?;
+fn events_of(profile: &Path, recording: &Path, how: MergeOptions) -> Result<String, String> {
+    let rewritten = Rewritten::new(profile, how.out, "merged")?;
     if vouch_log::output::is_same(&rewritten.out, recording) {
         return Err(format!("{} is the recording: name another file", rewritten.out.display()));
     }

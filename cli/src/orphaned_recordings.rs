@@ -1,8 +1,8 @@
-//! What JVMs that were killed have left: their recordings, of which the profiles are made that they
-//! could not write.
+//! The recordings of JVMs that were killed. From them the profiles are made that these JVMs could
+//! not write.
 //!
-//! It must never take away a recording of which not all files were made that were asked for, nor
-//! put one in the place of another run's.
+//! It must never remove a recording before all requested files are made of it, or replace another
+//! run's recording.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,10 +15,10 @@ use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 use vouch_report::options::pattern::PatternValues;
 
-use crate::agent_options::Given;
+use crate::agent_options::AgentOptions;
 use crate::outputs::{Outputs, free};
 use crate::recover;
-use crate::reply_dir::Terminal;
+use crate::reply_dir::ReplyDir;
 use crate::say::{seen, show};
 
 const WITHOUT_A_WORD: &str =
@@ -27,7 +27,7 @@ const WITHOUT_A_WORD: &str =
 /// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal
 /// itself, since it could write nowhere else.
 pub fn recover_within(
-    terminal: &Terminal,
+    terminal: &ReplyDir,
     outs: &[PathBuf],
     report: Option<&Path>,
     detail: Detail,
@@ -38,8 +38,8 @@ pub fn recover_within(
         let Some((name, mut left)) = name.and_then(|name| Some((name, terminal.open_left(name)?))) else {
             continue;
         };
-        // A copy of our own is read, which nobody changes meanwhile.
-        let own = Terminal::here()?;
+        // A private copy is read, which cannot change meanwhile.
+        let own = ReplyDir::here()?;
         let copy = own.seen(name);
         let copied = copy_whole(&mut left, &copy);
         copied.map_err(|error| format!("the recording cannot be fetched: {error}"))?;
@@ -55,21 +55,23 @@ pub fn recover_within(
 
 /// Copies what another user has written, if it is no more than a disk has room for.
 pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
-    const MOST: u64 = 16 << 30;
-    if from.metadata()?.len() > MOST {
+    const MAX_FETCHED_BYTES: u64 = 16 << 30;
+    if from.metadata()?.len() > MAX_FETCHED_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    vouch_log::output::write_whole(to, false, |to| io::copy(&mut from.take(MOST), to).map(|_| ()))
+    vouch_log::output::write_whole(to, false, |to| {
+        io::copy(&mut from.take(MAX_FETCHED_BYTES), to).map(|_| ())
+    })
 }
 
 /// Waits for JVMs to be gone that were killed together with the program that had started them: a
 /// kernel takes its time for that.
-pub fn await_ends(terminal: &Terminal) {
+pub fn await_ends(terminal: &ReplyDir) {
     let is_held = |recording: &PathBuf| recording.exists() && !is_left(recording);
     recover::await_end(|| !terminal.recordings().iter().any(is_held));
 }
 
-/// What was made of recordings that were left.
+/// What was made of orphaned recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Made {
     Nothing,
@@ -78,10 +80,10 @@ pub enum Made {
     All,
 }
 
-/// Makes the profile of each recording that was begun from this terminal and whose process is gone;
-/// the worst that came of one. `inherited` says that they had their options from the environment,
+/// Makes the profile of each recording of this command with a process that is gone. Returns the
+/// worst result. `inherited` says that they had their options from the environment,
 /// as all JVMs that a command starts.
-pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> Made {
+pub fn recover(terminal: &ReplyDir, given: &AgentOptions, inherited: bool) -> Made {
     let recordings = terminal.recordings();
     let made = recordings.iter().filter(|recording| is_left(recording)).map(|recording| {
         let (lines, made) = recover_one(recording, given, inherited);
@@ -91,7 +93,7 @@ pub fn recover(terminal: &Terminal, given: &Given, inherited: bool) -> Made {
     made.min().unwrap_or(Made::Nothing)
 }
 
-fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>, Made) {
+fn recover_one(recording: &Path, given: &AgentOptions, inherited: bool) -> (Vec<String>, Made) {
     let place = seen(recording);
     let mut lines = vec![WITHOUT_A_WORD.to_owned()];
     let made = recover::read(recording).and_then(|read| make_all(&read, recording, given, inherited));
@@ -123,7 +125,7 @@ fn recover_one(recording: &Path, given: &Given, inherited: bool) -> (Vec<String>
 fn make_all(
     read: &(Recovered, bool),
     recording: &Path,
-    given: &Given,
+    given: &AgentOptions,
     inherited: bool,
 ) -> Result<(String, Option<String>), String> {
     let inputs = [recording.to_owned()];
@@ -144,7 +146,7 @@ fn make_all(
     let is_alone = given.all("out").count() < 2 && !given.has("report");
     let lacks = match others.zip(report) {
         _ if !is_asked_for => {
-            // Nobody asked for that name, so nothing that is there gives way to it.
+            // The user did not choose that name, so it replaces no file.
             let other = free(&profile.to_string_lossy(), |name| Path::new(name).exists());
             profile = PathBuf::from(other);
             let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));

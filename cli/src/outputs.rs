@@ -80,8 +80,8 @@ impl<'a> Outputs<'a> {
         vouch_log::output::write_whole(report, false, write).map_err(|error| unwritten(report, &error))
     }
 
-    /// Passes their names on, as they are told.
-    pub fn told<T>(&self, tell: impl FnOnce(Files<'_>) -> T) -> T {
+    /// Calls a function with the files' names, as they are printed.
+    pub fn with_names<T>(&self, tell: impl FnOnce(Files<'_>) -> T) -> T {
         let name = |path: &Path| plain(&path.to_string_lossy());
         let names: Vec<String> =
             self.profiles.iter().map(|(out, _)| *out).chain(self.report).map(name).collect();

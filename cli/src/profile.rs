@@ -1,8 +1,6 @@
-//! What `vouch top`, `diff` and `flame` read of a profile: whose samples were where, and in which
-//! context.
+//! What `vouch top`, `diff` and `flame` read of a profile: each sample's thread, stack and context.
 //!
-//! References that point nowhere must be told, once, when the file is read: nobody who counts has
-//! to ask.
+//! All references are checked once, when the file is read, so that no code that counts checks them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -217,7 +215,7 @@ impl Profile {
         })
     }
 
-    /// Those of the threads of which a part of the name matches; without a pattern, of all.
+    /// The samples of threads with a name that contains a match, or of all without a pattern.
     pub fn samples_of(&self, thread: Option<&Regex>) -> impl Iterator<Item = Sample> {
         let wanted: Vec<bool> =
             self.threads.iter().map(|track| thread.is_none_or(|regex| regex.is_match(&track.name))).collect();
@@ -247,7 +245,7 @@ impl Profile {
         Some(format!("{process} {start_time} {profiling_start_time}"))
     }
 
-    /// Which times of which processes it has, as far as it says so.
+    /// The processes and the times in the profile, as far as it has them.
     pub fn recorded(&self) -> Vec<Recorded> {
         let Meta {
             vouch_process, vouch_processes, start_time, profiling_start_time, profiling_end_time, ..
@@ -360,7 +358,7 @@ impl Profile {
         })
     }
 
-    /// A field by its name, its label, or either behind the label of its kind: `user`,
+    /// A field by its name, its label, or either after the label of its kind: `user`,
     /// `Request.user`.
     pub fn field(&self, wanted: &str) -> Result<Field, String> {
         let none = Contexts::default();
@@ -451,13 +449,13 @@ impl Contexts {
     }
 }
 
-/// Where a field stands: in which kinds of contexts, and at which place.
+/// Where a field is: its column in each kind of contexts that has it.
 #[derive(Debug, Clone)]
 pub struct Field {
     /// As it was asked for.
     pub name: String,
     places: Vec<(usize, usize)>,
-    /// It is one of virtual threads, of which some could not be identified.
+    /// It is a field of virtual threads. Some of these could not be identified.
     pub is_of_virtual_threads: bool,
 }
 

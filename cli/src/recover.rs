@@ -1,4 +1,4 @@
-//! `vouch recover`: the profile of a run whose process could not write it.
+//! `vouch recover`: the profile of a run that its process could not write.
 //!
 //! It must never change the recording, or take it away: there is no other.
 
@@ -24,7 +24,7 @@ const LONGEST_END: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
-pub struct How {
+pub struct RecoverOptions {
     /// Write this file; the ending sets the format; may be repeated [default: the recording's name
     /// with .recovered.json.gz]
     #[arg(long, value_name = "FILE")]
@@ -37,7 +37,7 @@ pub struct How {
 }
 
 /// Makes a profile of each recording.
-pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
+pub fn recover(recordings: &[PathBuf], how: &RecoverOptions) -> Result<String, String> {
     if recordings.len() > 1 && (!how.out.is_empty() || how.report.is_some()) {
         return Err(
             "--out and --report name the files of one profile: pass only one recording with them".to_owned()
@@ -54,12 +54,12 @@ pub fn recover(recordings: &[PathBuf], how: &How) -> Result<String, String> {
     if failures.is_empty() {
         return Ok(told);
     }
-    // What was written is told all the same; whoever has seen enough is no mistake.
+    // The files that were written are printed all the same. A closed pipe is no mistake.
     let _ = io::stdout().write_all(told.as_bytes());
     Err(failures.join("; "))
 }
 
-fn recover_one(path: &Path, how: &How) -> Result<String, String> {
+fn recover_one(path: &Path, how: &RecoverOptions) -> Result<String, String> {
     let outs = if how.out.is_empty() { vec![beside(path, "recovered")] } else { how.out.clone() };
     make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
@@ -99,7 +99,7 @@ pub fn write(
     let Recovered { recording, meta, found } = read;
     outputs.write_report(|to| meta.report.write(to))?;
     outputs.write(recording, meta)?;
-    let mut text = outputs.told(|files| meta.report.summary(files, detail));
+    let mut text = outputs.with_names(|files| meta.report.summary(files, detail));
     let mut say = |line: &str| {
         text.push_str("[vouch] ");
         text.push_str(line);
@@ -120,8 +120,8 @@ pub fn await_end(is_over: impl Fn() -> bool) {
     }
 }
 
-/// True if a process has been killed and is not quite gone. (One of this number here: a recording
-/// of another machine is in nobody's use.)
+/// True if a process has been killed and is not quite gone. (This machine's process of that
+/// pid: a recording of another machine is not in use.)
 fn ends(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_of_one_that_ends(&stat))
 }
@@ -140,7 +140,7 @@ fn is_of_one_that_ends(stat: &str) -> bool {
     matches!(fields.first(), Some(&("Z" | "X"))) || has(6, EXITING) || has(28, KILL)
 }
 
-/// What a recording lacks whose process has not ended it.
+/// What a recording lacks if its process has not ended it.
 pub fn ended(in_use: bool, found: &Found) -> Option<&'static str> {
     if in_use {
         Some("its process runs still: this is what it had so far")

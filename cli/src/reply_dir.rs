@@ -21,24 +21,24 @@ use vouch_report::options::terminal::{
 use crate::jvm::user::{User, within};
 
 /// Of a file in it no more is read at a time.
-const MOST: u64 = 1 << 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
 /// A build may start thousands of JVMs.
-const MOST_RECORDINGS: u64 = 1 << 26;
+const MAX_RECORDINGS_BYTES: u64 = 1 << 26;
 /// What the names of all of them begin with, and how old one is that may be taken for left.
 const PREFIX: &str = ".vouch-";
 const YOUNG: Duration = Duration::from_mins(1);
 
 /// One of them; it is taken away when this is dropped.
 #[derive(Debug)]
-pub struct Terminal {
-    /// Where it lies, open, so that it is reached though the JVM that saw it is gone.
+pub struct ReplyDir {
+    /// The folder that it is in, open, so that it can be reached after the JVM has ended.
     parent: File,
     /// Locked, by which the agent knows that somebody waits.
     folder: File,
     name: String,
     /// What the JVM calls it.
     seen: PathBuf,
-    /// Whose it is, where that is another user.
+    /// The JVM's user.
     user: User,
     /// It stays, since there is something in it.
     kept: bool,
@@ -55,7 +55,7 @@ pub enum State {
     Over(End),
 }
 
-impl Terminal {
+impl ReplyDir {
     /// For JVMs that this process starts.
     pub fn here() -> Result<Self, String> {
         let folder = std::path::absolute(std::env::temp_dir());
@@ -83,7 +83,7 @@ impl Terminal {
         Ok(Self { parent, folder, name, seen, user, kept: false, read: 0, rest })
     }
 
-    /// What the agent is told.
+    /// The option that names the folder to the agent.
     pub fn option(&self) -> String {
         format!("{KEY}={}", self.seen.display())
     }
@@ -96,8 +96,8 @@ impl Terminal {
     /// Something in it is all that there is of a recording.
     pub fn keep(&mut self) {
         self.kept = true;
-        // Those that come later are told so; whoever cannot be told finds it in use, as long as
-        // this lives.
+        // Later commands see this file. If it cannot be written, they find the folder in use as
+        // long as this lives.
         let _ =
             self.user.does(|| fs::write(within(&self.folder, KEPT), "").map_err(|error| error.to_string()));
     }
@@ -135,7 +135,7 @@ impl Terminal {
         let mut bytes = Vec::new();
         let read = self.open(MESSAGES).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
-            file.take(MOST).read_to_end(&mut bytes)
+            file.take(MAX_READ_BYTES).read_to_end(&mut bytes)
         });
         // Nothing has been said, or no more can be.
         let Ok(read) = read else { return Vec::new() };
@@ -143,14 +143,14 @@ impl Terminal {
         self.rest.push_str(&String::from_utf8_lossy(&bytes));
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let lines: String = self.rest.drain(..whole).collect();
-        if self.rest.len() as u64 > MOST {
-            // Nobody says anything so long.
+        if self.rest.len() as u64 > MAX_READ_BYTES {
+            // No line is that long.
             self.rest.clear();
         }
         lines.lines().map(vouch_report::plain).collect()
     }
 
-    /// How it stands with the recording that was begun from here.
+    /// The state of the recording that this command started.
     pub fn state(&self) -> State {
         let mut line = String::new();
         let read = self.open(STATE).and_then(|file| file.take(STATE_LENGTH as u64).read_to_string(&mut line));
@@ -161,11 +161,12 @@ impl Terminal {
         }
     }
 
-    /// What is left of recordings that their JVMs have not ended, as those call it.
+    /// The recordings that their JVMs have not ended, by their paths in the JVM.
     pub fn recordings(&self) -> Vec<PathBuf> {
         let mut bytes = Vec::new();
         // What can be read of it is good, if it is not all.
-        let _ = self.open(RECORDINGS).and_then(|file| file.take(MOST_RECORDINGS).read_to_end(&mut bytes));
+        let _ =
+            self.open(RECORDINGS).and_then(|file| file.take(MAX_RECORDINGS_BYTES).read_to_end(&mut bytes));
         let lines = String::from_utf8_lossy(&bytes);
         let mut begun = BTreeSet::new();
         for line in lines.lines() {
@@ -179,11 +180,11 @@ impl Terminal {
     }
 
     /// Some agent has been here.
-    pub fn was_met(&self) -> bool {
+    pub fn has_agent(&self) -> bool {
         self.open(MESSAGES).is_ok()
     }
 
-    /// A recording that lies in it, of a process that is gone and had not ended it.
+    /// Opens a recording in it by a process that is gone and had not ended it.
     pub fn open_left(&self, name: &str) -> Option<File> {
         let left = self.user.does(|| Ok(is_left(&within(&self.folder, name))));
         left.is_ok_and(|left| left).then(|| self.open(name).ok())?
@@ -196,8 +197,8 @@ impl Terminal {
     }
 }
 
-/// By way of what was made, whatever lies in its place; and no folder that somebody has put into
-/// it.
+/// Removes the folder that was made, also if another has its name by now. It removes no folder that
+/// another program has put into it.
 fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     for file in fs::read_dir(within(folder, "."))?.flatten() {
         // What stays is seen in the next step.
@@ -206,8 +207,7 @@ fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     fs::remove_dir(within(parent, name))
 }
 
-/// Takes away what commands have left here that were killed: folders of the same user, which nobody
-/// has locked.
+/// Removes the folders of killed commands: those of the same user that no process has locked.
 fn sweep(parent: &File) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(within(parent, ".")).into_iter().flatten().flatten() {
@@ -222,17 +222,16 @@ fn sweep(parent: &File) {
             |found: &fs::Metadata| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
         let left = folder.metadata().is_ok_and(|found| found.uid() == own && old(&found));
         if left && !within(&folder, KEPT).exists() && folder.try_lock().is_ok() {
-            // It harms nobody where it is.
+            // A folder that cannot be removed does no harm.
             let _ = remove(parent, &folder, &name);
         }
     }
 }
 
-impl Drop for Terminal {
+impl Drop for ReplyDir {
     fn drop(&mut self) {
         if !self.kept {
-            // Whoever may not do so has lost the right to it meanwhile, and can do nothing about
-            // it.
+            // A user who lost the right to it meanwhile can do nothing about it.
             let _ = self.remove();
         }
     }
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn lines_come_whole_and_once() {
-        let mut terminal = Terminal::here().unwrap();
+        let mut terminal = ReplyDir::here().unwrap();
         assert!(terminal.said().is_empty());
         let mut said = File::create(terminal.seen(MESSAGES)).unwrap();
         said.write_all(b"[vouch] one\n[vouch] tw").unwrap();
@@ -271,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_link_in_it_is_not_followed_and_nothing_of_it_stays() {
-        let terminal = Terminal::here().unwrap();
+        let terminal = ReplyDir::here().unwrap();
         let secret = terminal.seen("secret");
         fs::write(&secret, "secret").unwrap();
         symlink(&secret, terminal.seen(STATE)).unwrap();
@@ -288,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_somebody_has_put_into_it_is_not_emptied() {
-        let terminal = Terminal::here().unwrap();
+        let terminal = ReplyDir::here().unwrap();
         let planted = terminal.seen("planted");
         fs::create_dir(&planted).unwrap();
         fs::write(planted.join("precious"), "").unwrap();
@@ -300,7 +299,7 @@ mod tests {
 
     #[test]
     fn what_was_left_is_swept_unless_somebody_has_it_or_it_is_kept() {
-        let parent = Terminal::here().unwrap();
+        let parent = ReplyDir::here().unwrap();
         let old = std::time::SystemTime::now() - 2 * YOUNG;
         let folder = |name: &str| {
             let path = parent.seen(name);
@@ -325,14 +324,14 @@ mod tests {
 
     #[test]
     fn what_has_ended_is_not_left() {
-        let terminal = Terminal::here().unwrap();
+        let terminal = ReplyDir::here().unwrap();
         fs::write(terminal.seen(RECORDINGS), "begun /a.vouch\nbegun /b.vouch\nended /a.vouch\n").unwrap();
         assert_eq!(terminal.recordings(), [PathBuf::from("/b.vouch")]);
     }
 
     #[test]
     fn it_is_locked_as_long_as_somebody_waits() {
-        let terminal = Terminal::here().unwrap();
+        let terminal = ReplyDir::here().unwrap();
         let other = File::open(terminal.seen("")).unwrap();
         assert!(other.try_lock_shared().is_err());
         drop(terminal);

@@ -1,7 +1,7 @@
 //! A profile that is read, and written again with more in it: what the verbs that do so have in
 //! common.
 //!
-//! It must never write over the profile unless it is told to, and never leave half a file.
+//! It must never write over the profile unless `--out` names it, and never leave half a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ pub struct Rewritten<'a> {
 }
 
 impl<'a> Rewritten<'a> {
-    /// Makes sure that it can be written, before any work is done; `word` stands in the name that
-    /// nobody has chosen.
-    pub fn of(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
+    /// Makes sure that it can be written, before any work is done; `word` is in the
+    /// default name.
+    pub fn new(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
         let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
@@ -53,7 +53,7 @@ pub fn beside(file: &Path, word: &str) -> PathBuf {
 
 const PACKED: &str = ".json.gz";
 
-/// The same with an ending of its own: `a.json.gz` → `a.flame.svg`
+/// The same with another ending: `a.json.gz` → `a.flame.svg`
 pub fn beside_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));

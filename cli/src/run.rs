@@ -26,7 +26,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use crate::agent::{self, Libc};
 use crate::agent_options::{Options, Start};
 use crate::orphaned_recordings::{self, Made};
-use crate::reply_dir::Terminal;
+use crate::reply_dir::ReplyDir;
 use crate::say::show;
 
 /// What the agent says is shown about so soon.
@@ -63,13 +63,13 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
             "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
         ));
     }
-    let launcher = Launcher::of(program);
+    let launcher = Launcher::from_program(program);
     let library = agent::library(launcher.libc(program))?;
-    let mut terminal = Terminal::here()?;
+    let mut terminal = ReplyDir::here()?;
     if launcher == Launcher::Unknown {
         // Each of several JVMs has its own folder, perhaps, and its own files.
         given.name_profile();
-        given.tell_apart();
+        given.add_pid_to_names();
         given.make_absolute()?;
     }
     let options = given.text(&[Cow::Owned(terminal.option())])?;
@@ -98,7 +98,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     let running = Arc::new(AtomicI32::new(i32::try_from(child.id()).unwrap_or(0)));
     pass_on(signals, Arc::clone(&running));
     let status = wait(child, &running, &mut terminal)?;
-    if !terminal.was_met() && !given.is_quiet() {
+    if !terminal.has_agent() && !given.is_quiet() {
         show(vec![
             "[vouch] the agent was not loaded: the command started no JVM, or a JVM that vouch does not see"
                 .to_owned(),
@@ -110,21 +110,21 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
         orphaned_recordings::await_ends(&terminal);
     }
     let made = orphaned_recordings::recover(&terminal, &given, launcher == Launcher::Unknown);
-    if code == KILLED && launcher == Launcher::Java && made == Made::Nothing && terminal.was_met() {
+    if code == KILLED && launcher == Launcher::Java && made == Made::Nothing && terminal.has_agent() {
         show(vec!["[vouch] the JVM was killed, and its recording is lost".to_owned()]);
     }
     drop(terminal);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-/// How a program is told of the agent.
+/// How a program gets the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Launcher {
     /// It is the JVM.
     Java,
-    /// A JDK's tool, which hands to its JVM what stands behind -J.
+    /// A JDK's tool, which passes to its JVM what follows -J.
     Tool,
-    /// It starts JVMs in a way of its own, or one by another name.
+    /// It starts JVMs in another way, or is one by another name.
     Unknown,
 }
 
@@ -142,7 +142,7 @@ impl Launcher {
         }
     }
 
-    fn of(program: &OsStr) -> Self {
+    fn from_program(program: &OsStr) -> Self {
         match Path::new(program).file_name().and_then(OsStr::to_str) {
             Some("java") => Self::Java,
             Some("javac" | "javadoc" | "jar" | "jshell" | "jlink") => Self::Tool,
@@ -151,7 +151,7 @@ impl Launcher {
     }
 }
 
-/// What stands in the variable already stays there.
+/// Adds the agent to the options that the variable has already.
 fn beside_others(agent: &str) -> Result<OsString, String> {
     if agent.contains('"') {
         return Err(format!(
@@ -207,7 +207,7 @@ fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
 }
 
 /// Waits for the end, and shows meanwhile what the agents say.
-fn wait(mut child: Child, running: &AtomicI32, terminal: &mut Terminal) -> Result<ExitStatus, String> {
+fn wait(mut child: Child, running: &AtomicI32, terminal: &mut ReplyDir) -> Result<ExitStatus, String> {
     let (ended, end): (Sender<()>, _) = channel();
     thread::scope(|scope| {
         scope.spawn(move || {

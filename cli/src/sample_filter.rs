@@ -1,5 +1,5 @@
-//! Which samples of a profile are meant, and by what they are told apart: by their thread, or by
-//! what the program said they were for.
+//! Which samples of a profile are counted, and how they are grouped: by thread, or by a field of
+//! the program's contexts.
 //!
 //! It must never match by time: a sample is in the context that it says itself.
 
@@ -15,7 +15,7 @@ use crate::profile::{Field, Profile, Sample};
 
 /// Which samples.
 #[derive(Debug, Args)]
-pub struct Wanted {
+pub struct SampleFilter {
     /// Count only samples in a context with this value, such as user=moe; if repeated, all must
     /// hold
     #[arg(long = "where", value_name = "FIELD=VALUE")]
@@ -45,13 +45,13 @@ impl FromStr for Condition {
     }
 }
 
-impl Wanted {
+impl SampleFilter {
     /// True if it is not just all of them.
     pub fn is_part(&self) -> bool {
         self.thread.is_some() || !self.conditions.is_empty()
     }
 
-    /// As it stands on the command line: `user=moe, thread worker`; empty if it is all of them.
+    /// As on the command line: `user=moe, thread worker`; empty if it is all of them.
     pub fn words(&self) -> String {
         let conditions = self.conditions.iter().map(|Condition { field, value }| format!("{field}={value}"));
         let thread = self.thread.iter().map(|regex| format!("thread {regex}"));
@@ -87,7 +87,7 @@ impl Wanted {
     }
 }
 
-/// By what samples are told apart, if not by method.
+/// What samples are grouped by, if not by method.
 pub enum By {
     /// The name of each; where several have one, their numbers with it.
     Thread(Vec<String>),
@@ -96,10 +96,10 @@ pub enum By {
 
 /// What a sample says when it is asked by something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Says<'p> {
+pub enum GroupKey<'p> {
     Value(&'p str),
     Nothing,
-    /// It is the VM's own, of which no program says for whom it is.
+    /// The sample is in the VM itself, which has no context.
     Vm,
 }
 
@@ -107,7 +107,7 @@ pub enum Says<'p> {
 pub const VM: &str = "[the VM itself]";
 
 impl By {
-    pub fn of(profile: &Profile, name: &str) -> Result<Self, String> {
+    pub fn parse(profile: &Profile, name: &str) -> Result<Self, String> {
         // A context's field of that name is asked for with its kind: `Work.thread`.
         if name == "thread" {
             Ok(Self::Thread(profile.thread_names()))
@@ -145,15 +145,15 @@ impl By {
         })
     }
 
-    pub fn says<'p>(&'p self, profile: &'p Profile, sample: &Sample) -> Says<'p> {
+    pub fn says<'p>(&'p self, profile: &'p Profile, sample: &Sample) -> GroupKey<'p> {
         let says = match self {
             Self::Thread(names) => Some(names[sample.thread].as_str()),
             Self::Field(field) => profile.says(sample.context, field),
         };
         match says {
-            Some(value) => Says::Value(value),
-            None if profile.is_vm(sample.stack) => Says::Vm,
-            None => Says::Nothing,
+            Some(value) => GroupKey::Value(value),
+            None if profile.is_vm(sample.stack) => GroupKey::Vm,
+            None => GroupKey::Nothing,
         }
     }
 }

@@ -1,7 +1,6 @@
-//! What the agents say, shown to whoever called this command: lines on stderr that begin with
-//! `[vouch]`.
+//! Shows the agents' lines to the user of this command, on stderr. Each begins with `[vouch]`.
 //!
-//! It must never fail: nobody may read there.
+//! It must never fail: stderr may be closed.
 
 use std::io::{self, Write};
 use std::path::{Path, absolute};
@@ -16,7 +15,7 @@ pub fn show(lines: Vec<String>) {
     }
 }
 
-/// A line without the mark, to stand in a sentence or under a head.
+/// A line without its start, for a sentence or a list.
 pub fn unmarked(line: &str) -> &str {
     line.strip_prefix(MARK).unwrap_or(line)
 }

@@ -1,7 +1,7 @@
 //! How much time went into each method, or each line of one: on top, and with what it called.
 //!
-//! It must never count a method twice for one sample, however often it stands in the stack, and
-//! however often the file has it.
+//! It must never count a method twice for one sample, however often the stack or the file
+//! has it.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct Time {
     pub uncertain: u64,
 }
 
-/// What is told apart in a profile: its rows, by number.
+/// The rows of a table of a profile, by number.
 #[derive(Debug)]
 pub struct Rows {
     pub names: Vec<String>,
@@ -29,8 +29,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A row for each method, by its name: the same one may stand in the file twice, as of stacks
-    /// that are refuted.
+    /// A row for each method, by its name: the file may have one twice, such as for
+    /// refuted stacks.
     pub fn methods(profile: &Profile) -> Self {
         Self::named(profile, |profile, stack| profile.function_name(profile.function(stack)).to_owned())
     }

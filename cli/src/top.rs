@@ -18,11 +18,10 @@ use vouch_report::{
 
 use crate::counted::{Counted, Unit};
 use crate::profile::{Profile, Sample};
-use crate::sample_filter::{By, Says, VM, Wanted};
+use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
 
-/// A name takes no more than so many characters where nobody says how wide the terminal is, and no
-/// fewer.
+/// How many characters of a name are printed: at most, if there is no terminal, and at least.
 const WIDEST: usize = 90;
 const NARROWEST: usize = 24;
 /// Of fewer samples it is said how little their shares say.
@@ -35,7 +34,7 @@ pub struct Question {
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["lines", "sort"])]
     by: Option<String>,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: SampleFilter,
     /// List the lines of methods
     #[arg(long)]
     lines: bool,
@@ -61,7 +60,7 @@ enum Order {
 pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let profile = question.wanted.measure.read(file)?;
     let about = |mistake| format!("{}: {mistake}", file.display());
-    let by = question.by.as_deref().map(|by| By::of(&profile, by)).transpose().map_err(about)?;
+    let by = question.by.as_deref().map(|by| By::parse(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;
     let all = sum(samples.iter());
     let rows = question.rows;
@@ -70,7 +69,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let whole = report.as_ref().filter(|_| !question.wanted.is_part() && counted.what == CPU_TIME);
     let process = whole.zip(counted.value(all.weight)).and_then(|(report, ms)| report.process_time(ms));
     if question.json {
-        // Whoever asks for CPU time must not get another for it.
+        // A reader of CPU time must not get another time under its key.
         let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { counted.key() };
         let mut told =
             json!({ in_all: counted.value(all.weight), "samples": all.samples, "time": counted.what });
@@ -131,7 +130,7 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
 
 /// How uncertain shares are, if there are few samples.
 fn few(all: Weighed) -> Option<String> {
-    // Of which one stands for most of the time they are as good as fewer.
+    // If one sample has most of the weight, the samples are as good as fewer.
     let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {
         let points = points_off(good_as);
@@ -141,7 +140,7 @@ fn few(all: Weighed) -> Option<String> {
     })
 }
 
-/// What is of each value, the dearest first; then what has none.
+/// The weight of each value, the largest first, and the weight without a value.
 struct Shares<'p> {
     values: Vec<(&'p str, Weighed)>,
     none: Weighed,
@@ -153,9 +152,9 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p
         (HashMap::<&str, Weighed>::new(), Weighed::default(), Weighed::default());
     for sample in samples {
         match by.says(profile, sample) {
-            Says::Value(value) => values.entry(value).or_default(),
-            Says::Vm => &mut vm,
-            Says::Nothing => &mut none,
+            GroupKey::Value(value) => values.entry(value).or_default(),
+            GroupKey::Vm => &mut vm,
+            GroupKey::Nothing => &mut none,
         }
         .add(sample.weight);
     }
@@ -176,21 +175,20 @@ impl Shares<'_> {
         let (shown, others) = self.values.split_at(self.values.len().min(rows));
         told["rows"] = shown.iter().map(row).collect();
         told["rows_left_out"] = others.len().into();
-        // Those that have no name of their own.
+        // The sums of samples without a separate row.
         for (key, sum) in [("left_out", self.others(rows)), ("in_none", self.none), ("of_the_vm", self.vm)] {
             told[key] = json!({ counted.key(): counted.value(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
         }
     }
 
-    /// What no row is of, where there are so many rows.
+    /// The weight of the values after this many rows.
     fn others(&self, rows: usize) -> Weighed {
         self.values.iter().skip(rows).fold(Weighed::default(), |sum, (_, next)| sum.and(*next))
     }
 
     fn print(&self, text: &mut String, counted: &Counted, by: &By, all: Weighed, rows: usize) {
         let widest = width(51);
-        // The column has no room for which other time it is, or for what was counted, which stands
-        // above.
+        // The column is too narrow to name another time or unit, which the head of the table names.
         let time = match counted.unit {
             Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
             Unit::Millis(_) => "time",
@@ -288,7 +286,8 @@ pub fn row_count(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|_| "must be a whole number from 0 up, such as 20")
 }
 
-/// How long a name may be behind columns of this width: what the terminal has left, if it is one.
+/// How long a name may be after columns of this width: the rest of the terminal's width, if there
+/// is one.
 pub fn width(columns: usize) -> usize {
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).saturating_sub(columns).max(NARROWEST))

@@ -1,9 +1,9 @@
 //! `vouch view`: serves a profile to the Firefox Profiler, from this machine, for as long as
 //! somebody looks at it.
 //!
-//! Nobody must get anything from it but the profile, and that only who has been told the address:
-//! another page in the same browser, another user of the machine or a name that a stranger points
-//! here gets nothing. The front-end's own files are no secret.
+//! It must serve nothing but the profile, and that only to a client that has the address: another
+//! page in the same browser, another user of the machine or a name that a stranger points here gets
+//! nothing. The front-end's own files are no secret.
 
 mod server;
 mod ui;
@@ -27,11 +27,11 @@ use crate::run::heeded;
 use server::{Answer, Asked};
 use ui::FrontEnd;
 
-/// Where the front-end is, if nobody has one of his own.
+/// The address of the public front-end.
 const PUBLIC: &str = "https://profiler.firefox.com";
 
 #[derive(Args)]
-pub struct How {
+pub struct ViewOptions {
     /// Serve this build of the front-end, a folder or a zip archive: no network is needed then
     #[arg(long, value_name = "DIR|ZIP", conflicts_with = "front_end")]
     ui: Option<PathBuf>,
@@ -49,8 +49,8 @@ pub struct How {
     idle: f64,
 }
 
-/// Serves until nobody asks any more.
-pub fn view(profile: &Path, how: &How) -> Result<String, String> {
+/// Serves until no request comes any more.
+pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, String> {
     document::is_profile(profile)?;
     let ui = how.ui.as_deref().map(FrontEnd::open).transpose()?;
     let idle = Duration::try_from_secs_f64(60.0 * how.idle).map_err(|error| format!("--idle: {error}"))?;
@@ -69,7 +69,7 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     };
     let from = if site.ui.is_some() { &own } else { how.front_end.trim_end_matches('/') };
     let address = format!("{from}/from-url/{}", encoded(&format!("{own}{}", site.path)));
-    // That nobody reads it is no reason not to serve.
+    // It serves also if stdout is closed.
     let _ = writeln!(
         io::stdout(),
         "{address}\nserving {} on this machine alone; Ctrl-C ends it",
@@ -87,7 +87,7 @@ pub fn view(profile: &Path, how: &How) -> Result<String, String> {
     Ok("stopped: nothing asked for the profile any more\n".to_owned())
 }
 
-/// Whoever ends this by a key or a signal leaves no file behind.
+/// Removes the file when a key or a signal ends this process.
 fn take_away_at_end(file: PathBuf) {
     let Ok(mut signals) = Signals::new(heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])) else { return };
     thread::spawn(move || {
@@ -100,11 +100,11 @@ fn take_away_at_end(file: PathBuf) {
 
 /// What is served, and to whom.
 struct Site {
-    /// The one origin whose pages may read the profile.
+    /// The one origin with pages that may read the profile.
     front_end: String,
     /// By which names it may be asked: any other is a stranger's that was made to lead here.
     hosts: [String; 2],
-    /// Of the profile; nobody can guess it.
+    /// The path of the profile. It cannot be guessed.
     path: String,
     profile: PathBuf,
     ui: Option<FrontEnd>,
@@ -156,7 +156,7 @@ fn readable(mut answer: Answer, asked: &Asked) -> Answer {
     answer
 }
 
-/// 128 bits that nobody can guess.
+/// 128 random bits.
 fn token() -> Result<String, String> {
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
@@ -171,7 +171,7 @@ fn name(profile: &Path) -> String {
     name.chars().map(plain).collect()
 }
 
-/// As it stands in an address behind another one.
+/// An address encoded for the path of another one.
 fn encoded(address: &str) -> String {
     let encode = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,8 +1,8 @@
 //! Files that say of a frame no more than what it is called, and its line perhaps: a profile of
 //! Vouch's own, folded stacks, pprof.
 //!
-//! What such a file is its bytes decide. It must never be taken for a recording with places, or
-//! read beyond a bound.
+//! The bytes decide what such a file is. It must never be taken for a recording with bytecode
+//! indices, or be read beyond a bound.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -52,7 +52,7 @@ pub fn kind(file: &Path) -> Result<Option<Form>, String> {
     })
 }
 
-/// True if the first line ends with a number, behind stacks or a name.
+/// True if the first line ends with a number, after stacks or a name.
 fn is_folded(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
     let Some(space) = line.iter().rposition(|byte| *byte == b' ') else {

@@ -72,7 +72,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    pub fn of(sides: &[Vec<Run>; 2], time: bool) -> Self {
+    pub fn from_sides(sides: &[Vec<Run>; 2], time: bool) -> Self {
         let names: BTreeSet<&String> = sides.iter().flatten().flat_map(|run| run.methods.keys()).collect();
         let is_large =
             |name: &&String| sides.iter().any(|side| mean(side, |run| run.share(name)) >= MIN_SHARE);
@@ -86,14 +86,14 @@ impl Comparison {
         Self { changes, single: sides.iter().all(|side| side.len() == 1), time }
     }
 
-    /// Half of the interval in which a change lies. As many intervals as there are methods: each is
-    /// surer, so that all of them are.
+    /// Half of the width of a change's interval. Each is wider than for one method, so that all
+    /// intervals together hold.
     pub fn half_width(&self, change: &Change) -> f64 {
         let many = count(self.changes.len().max(1));
         change.error.quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * many))
     }
 
-    /// The interval in which a change lies. No share changes by more than all of it.
+    /// The interval of a change. No share changes by more than all of it.
     pub fn interval(&self, change: &Change) -> [f64; 2] {
         let (by, sure) = (change.by(), self.half_width(change));
         [by - sure, by + sure].map(|end| if self.time { end } else { end.clamp(-1.0, 1.0) })
@@ -220,7 +220,7 @@ impl Pattern {
 #[derive(Clone, Copy)]
 struct Side {
     value: f64,
-    /// The variance of that, as far as each run tells what it was itself.
+    /// The variance of the value within runs.
     within: f64,
     /// The sum of squares of what the runs are off that value.
     squares: f64,

@@ -15,9 +15,9 @@ use crate::measure::Measure;
 use crate::profile::{Recorded, Sample};
 use crate::tally::{Rows, Time};
 
-/// So many blocks, if the run is long enough for that.
+/// How many blocks a run has, if it is long enough.
 const BLOCKS: u64 = 40;
-/// So many samples a block has at least on the average, but in the shortest of runs.
+/// How many samples a block has on the average at least, except in the shortest runs.
 const FILLED: u64 = 20;
 
 #[derive(Debug)]
@@ -202,7 +202,7 @@ fn micros(interval_ms: f64) -> u64 {
     (interval_ms * 1e3).round().max(1.0) as u64
 }
 
-/// In which block of time each sample lies, and how many there are.
+/// The block of time of each sample, and the number of blocks.
 fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     let count = (samples.len() as u64 / FILLED).clamp(4, BLOCKS);
     let times = || samples.iter().map(|sample| sample.time_ms);
@@ -217,7 +217,7 @@ fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
 /// A method's name without the numbers that classes get in the order in which they were made, which
 /// is another in each run; and as every JDK writes it.
 fn unnumbered(name: &str) -> String {
-    // What stands before a number, and what is written of both.
+    // The text before a number, and what replaces both.
     const NUMBERED: [(&str, &str); 8] = [
         ("$$Lambda$", "$$Lambda"),
         ("com.sun.proxy", "jdk.proxy"),
@@ -247,7 +247,7 @@ mod tests {
     use super::unnumbered;
 
     #[test]
-    fn numbers_that_tell_nothing_are_left_out() {
+    fn numbers_of_generated_classes_are_left_out() {
         assert_eq!(unnumbered("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda.run");
         assert_eq!(unnumbered("Demo$Pricing$$Lambda.run"), "Demo$Pricing$$Lambda.run");
         assert_eq!(unnumbered("com.sun.proxy.$Proxy12.a1"), "jdk.proxy.$Proxy.a1");

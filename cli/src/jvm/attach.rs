@@ -21,14 +21,14 @@ use super::{Jvm, Vm, status};
 pub const TMP: &str = "/tmp";
 
 /// The first version's limit for a word, and the second's for all of them.
-const LONGEST: usize = 1024;
-const LONGEST_LATER: usize = 256 << 10;
+const MAX_WORD_BYTES: usize = 1024;
+const MAX_ALL_BYTES: usize = 256 << 10;
 /// A JVM that is well makes its socket within a fraction of a second.
 const WAKING: Duration = Duration::from_secs(10);
 /// To write a large profile takes a while.
 const ANSWERING: Duration = Duration::from_mins(10);
 /// An answer is a line or a few.
-const MOST: u64 = 1 << 16;
+const MAX_ANSWER_BYTES: u64 = 1 << 16;
 
 /// What a JVM answered.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,19 +68,19 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
     let too_long =
         |most, are| format!("a JVM that runs takes no more than {most} characters, and these are {are}");
     // The words that are not counted here are short.
-    if all > LONGEST_LATER - LONGEST {
-        return Err(too_long(LONGEST_LATER - LONGEST, all));
+    if all > MAX_ALL_BYTES - MAX_WORD_BYTES {
+        return Err(too_long(MAX_ALL_BYTES - MAX_WORD_BYTES, all));
     }
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
-    // A JVM listens to nobody but its user.
+    // A JVM listens only to its user.
     let answer = jvm.user.does(|| {
-        let version = if longest <= LONGEST {
+        let version = if longest <= MAX_WORD_BYTES {
             Version::First
         } else if knows_second(jvm, &folder)? {
             Version::Second
         } else {
-            return Err(too_long(LONGEST, longest) + ": one of JDK 24 or later takes more");
+            return Err(too_long(MAX_WORD_BYTES, longest) + ": one of JDK 24 or later takes more");
         };
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
@@ -96,7 +96,7 @@ fn may_attach(jvm: &Jvm) -> Result<(), String> {
     if jvm.user.is_another() && !rustix::process::geteuid().is_root() {
         return Err(format!("process {pid} is another user's: attach as that user, or as root"));
     }
-    if jvm.is_told("-XX:+DisableAttachMechanism") {
+    if jvm.has_option("-XX:+DisableAttachMechanism") {
         return Err(format!(
             "process {pid} runs with -XX:+DisableAttachMechanism: it takes no commands; start it without, or with `vouch run`"
         ));
@@ -189,7 +189,7 @@ impl Trigger {
         let places = [within(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
         let mut why = String::new();
         for place in places {
-            // One that somebody left would do as well, but whose it is decides whether the JVM
+            // An old file would do as well, but its owner decides whether the JVM
             // heeds it.
             let _ = fs::remove_file(&place);
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place) {
@@ -237,7 +237,7 @@ fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
     stream.set_read_timeout(Some(ANSWERING))?;
     stream.write_all(request)?;
     let mut answer = Vec::new();
-    stream.take(MOST).read_to_end(&mut answer)?;
+    stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
@@ -275,13 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn what_no_jvm_takes_is_told_none() {
+    fn options_that_no_jvm_takes_are_not_sent() {
         let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err();
         assert!(refused.contains("no more than 261120 characters, and these are 300002"), "{refused}");
     }
 
     #[test]
-    fn whoever_listens_in_the_jvms_place_is_told_nothing() {
+    fn another_listener_at_the_jvms_socket_gets_nothing() {
         let (stream, _) = UnixStream::pair().unwrap();
         let (own, _) = UnixStream::pair().unwrap();
         assert!(known(&jvm(std::process::id()), own).is_ok());

@@ -1,7 +1,6 @@
 //! What runs in a JVM, out of its command line: the main class, the jar, or the module.
 //!
-//! It must never show what stands behind that: a program's own arguments are its own affair, and
-//! may be secret.
+//! It must never show what comes after that: a program's arguments may be secret.
 
 use vouch_report::options::launcher::split;
 
@@ -33,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_told_apart_from_options_and_arguments() {
+    fn the_main_class_is_found_between_options_and_arguments() {
         assert_eq!(main_of("/usr/bin/java -Xmx1g -cp a.jar:b.jar com.foo.Main --password x"), "com.foo.Main");
         assert_eq!(
             main_of("java @options --add-opens java.base/java.lang=ALL-UNNAMED -jar /srv/app.jar x"),

@@ -1,4 +1,4 @@
-//! A JVM's user, who acts in the place of this process wherever that one's own files are.
+//! The user of a JVM. Among that user's files this process works with that user's rights.
 //!
 //! What root does in folders that another user can fill, mount and rename, that user would have
 //! done by root. So it is never root who does it.
@@ -49,8 +49,8 @@ pub fn within(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
-/// Opens what a process calls by this name, to be read. What it has in the place of folders leads
-/// nowhere else, and nobody waits for a pipe.
+/// Opens a file for reading by its path in a process. Links never lead out of the process's root,
+/// and opening a pipe does not wait.
 pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     let root = File::open(format!("/proc/{pid}/root"))?;
     let path = path.strip_prefix("/").unwrap_or(path);
@@ -58,8 +58,7 @@ pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, path, flags, Mode::empty(), within) {
         Ok(file) => Ok(File::from(file)),
-        // Before Linux 5.6 nobody can be asked to stay in there; then it is done without what leads
-        // out.
+        // Before Linux 5.6 there is no openat2: then no link is followed.
         Err(error) if error == rustix::io::Errno::NOSYS => {
             let file = rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())?;
             Ok(File::from(file))
@@ -70,8 +69,9 @@ pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
 
 /// A small text of a process's own; `None` if it is no file, or no text.
 pub fn read_inside(pid: u32, path: &Path) -> Option<String> {
-    const MOST: u64 = 1 << 16;
+    const MAX_TEXT_BYTES: u64 = 1 << 16;
     let file = open_inside(pid, path).ok()?;
     let mut text = String::new();
-    (file.metadata().ok()?.is_file() && file.take(MOST).read_to_string(&mut text).is_ok()).then_some(text)
+    (file.metadata().ok()?.is_file() && file.take(MAX_TEXT_BYTES).read_to_string(&mut text).is_ok())
+        .then_some(text)
 }

@@ -1,8 +1,8 @@
 //! As much of HTTP as a browser on the same machine needs: one request on each connection, a head,
 //! no body.
 //!
-//! Whoever can connect is a stranger until he has asked for the right thing: none of them must be
-//! able to end it, or to have it take memory. (There are servers as crates. tiny_http makes room
+//! Any process can connect. Until it has sent the right request it must not be able to end the
+//! server, or to make it take memory. (There are servers as crates. tiny_http makes room
 //! for whatever length a request has in its head, and ends when descriptors run out; hyper is forty
 //! crates.)
 
@@ -69,7 +69,7 @@ impl Answer {
     }
 }
 
-/// Answers until nobody was given anything for so long.
+/// Answers until nothing was served for this long.
 pub fn serve(
     listener: TcpListener,
     idle: Duration,
@@ -153,7 +153,7 @@ impl Silent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the oldest, which then ends; false if there is none.
+    /// Closes the oldest connection, which then ends. False without a connection.
     fn close_oldest(&self) -> bool {
         let mut all = self.all();
         if all.is_empty() {
@@ -201,7 +201,7 @@ fn head(mut stream: &TcpStream) -> io::Result<Option<Asked>> {
         match request.parse(&bytes) {
             Ok(httparse::Status::Partial) => {}
             Ok(httparse::Status::Complete(_)) => {
-                // Who names two has something in mind.
+                // Two headers of one name may be an attack.
                 let header = |name: &str| {
                     let mut all =
                         request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
@@ -234,8 +234,8 @@ fn write(mut stream: &TcpStream, mut answer: Answer, head_alone: bool) -> io::Re
     stream.flush()
 }
 
-/// Closes a connection that was answered. What is closed while something was sent to it that nobody
-/// has read is cut off: so it is read, as much as a head may have.
+/// Closes a connection that was answered. Closing it with unread bytes would cut the
+/// answer off, so as many bytes are read as a head may have.
 fn end(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(PAUSE))?;

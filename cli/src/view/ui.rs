@@ -1,6 +1,6 @@
 //! A build of the front-end: the files below a folder, or in a zip archive.
 //!
-//! It must never give away what lies beside it, whatever a path says or a link leads to.
+//! It must never serve a file outside of the build, whatever a path says or a link leads to.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use vouch_classes::archive::Entry;
 /// The page that the others are parts of; the front-end itself knows what its paths mean.
 const INDEX: &str = "index.html";
 /// No file of a front-end is longer.
-const MOST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 pub enum FrontEnd {
     Folder(PathBuf),
@@ -57,16 +57,16 @@ impl FrontEnd {
                 if !file.starts_with(root) {
                     return None;
                 }
-                vouch_classes::archive::read_file(&file, MOST).ok()
+                vouch_classes::archive::read_file(&file, MAX_BYTES).ok()
             }
             Self::Archive { path, entries } => {
-                vouch_classes::archive::read(path, entries.get(name)?, MOST).ok()
+                vouch_classes::archive::read(path, entries.get(name)?, MAX_BYTES).ok()
             }
         }
     }
 }
 
-/// What a browser has to be told of a file.
+/// The media type of a file for a browser.
 fn kind(name: &str) -> Option<&'static str> {
     Some(match name.rsplit('/').next()?.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",

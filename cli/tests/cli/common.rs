@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// A file of this name with these bytes; each verb's tests have a folder of their own.
+/// A file of this name with these bytes; each verb's tests have a separate folder.
 pub fn file(verb: &str, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(verb);
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! What a person gets from `vouch diff`: the real binary on profiles whose differences are known.
+//! What a person gets from `vouch diff`: the real binary on profiles with known differences.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl Chance {
     }
 }
 
-/// A run of so many samples, of which each method but `main` gets its share.
+/// A run of this many samples. Each method but `main` has its share.
 fn profile(chance: &mut Chance, samples: usize, shares: [f64; 5]) -> Value {
     let all: f64 = shares.iter().sum();
     let stacks: Vec<usize> = (0..samples)
@@ -90,7 +90,7 @@ const EVEN: [f64; 5] = [40.0, 20.0, 20.0, 15.0, 5.0];
 const SLOWER: [f64; 5] = [48.0, 20.0, 20.0, 15.0, 5.0];
 
 #[test]
-fn runs_that_do_not_differ_are_told_to_differ_in_one_of_twenty_at_most() {
+fn equal_runs_seem_to_differ_in_one_of_twenty_cases_at_most() {
     let mut chance = Chance(1);
     let single = (0..40).filter(|at| {
         let files =
@@ -145,7 +145,7 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
     let mut run = |at: usize, shares| file(&format!("slower-{at}.json"), &profile(&mut chance, 5000, shares));
     let files: Vec<PathBuf> = (0..10).map(|at| run(at, if at < 5 { EVEN } else { SLOWER })).collect();
     assert_eq!(several(&files, &[])[0], "A.hot");
-    // Of one run each it cannot be told, and that is said; what is much more can.
+    // One run of each side does not show it, and the text says so. A large change is shown.
     let pair = [files[0].clone(), files[5].clone()];
     let told = text(&pair, &[]);
     assert!(sure(&pair, &[]).is_empty() && told.contains("take five of each (--before, --after)"), "{told}");
@@ -312,7 +312,7 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     assert!(!in_common(&merged("apart", 6, "6")));
 }
 
-/// A profile of async-profiler's samples, of which its report tells this.
+/// A profile of async-profiler's samples, with this value in its report.
 fn audited(key: &str, at: u64, value: &str) -> PathBuf {
     let mut profile = profile(&mut Chance(at), 2000, EVEN);
     let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
@@ -384,7 +384,7 @@ fn a_burst_is_one_event_and_no_sure_change() {
 }
 
 #[test]
-fn what_else_differs_is_told() {
+fn other_differences_are_noted() {
     let with = |engine: &str, unwalked: f64, name: &str| {
         let fates = json!({ "signals": 100.0, "proven": 100.0 - unwalked, "plausible": 0, "refuted": 0, "unwalked": unwalked, "outside": 0, "dropped": 0 });
         let mut profile = profile(&mut Chance(unwalked.to_bits()), 2000, EVEN);

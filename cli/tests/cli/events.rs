@@ -32,7 +32,7 @@ fn each_event_has_a_line_and_a_page() {
 }
 
 #[test]
-fn one_that_is_not_there_is_told_with_those_that_are() {
+fn an_unknown_event_is_refused_with_the_known_ones() {
     let refused = vouch(&["events", "lokcs"]);
     assert_eq!(refused.status.code(), Some(1));
     let told = text(refused.stderr);

@@ -23,7 +23,7 @@ fn report(count: usize) -> Value {
     json!({ "vouch": "0.1.0", "refutations": (1..=count).map(refutation).collect::<Vec<_>>() })
 }
 
-/// A file of its own, under the test's name.
+/// A separate file, under the test's name.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     common::file("explain", name, bytes)
 }
@@ -134,7 +134,7 @@ fn the_list_fits_a_screen() {
 }
 
 #[test]
-fn what_is_no_report_is_told_apart() {
+fn a_file_that_is_no_report_is_refused_with_the_reason() {
     let told = |name: &str, bytes: &[u8]| refused(&explain(&file(name, bytes), Some("1")));
     assert!(told("text", b"hello").contains("no JSON"));
     assert!(told("one byte of gzip", &[0x1f]).contains("cut short"));
@@ -220,7 +220,7 @@ fn damage_anywhere_never_ends_in_a_panic() {
 }
 
 #[test]
-fn nobody_need_listen() {
+fn a_closed_pipe_is_no_error() {
     let path = file("piped.json", report(50).to_string().as_bytes());
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

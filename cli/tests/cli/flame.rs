@@ -36,7 +36,7 @@ fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_vouch")).arg(verb).args(files).args(options).output().unwrap()
 }
 
-/// What the picture tells of each frame, as in `main (80 ms, 100%)`.
+/// The title of each frame in the picture, as in `main (80 ms, 100%)`.
 fn titles(picture: &PathBuf) -> Vec<String> {
     let text = fs::read_to_string(picture).unwrap();
     let titles = text.split("<title>").skip(1).map(|part| part.split("</title>").next().unwrap().to_owned());
@@ -119,9 +119,9 @@ fn a_difference_is_drawn_with_what_gained_and_lost() {
     }
 }
 
-/// Samples of `main` and of what it calls: for moe who stores, for larry who says nothing of what
-/// he does, for nobody, and the VM's own.
-fn told() -> Value {
+/// Samples of `main` and of what it calls: for moe who stores, for larry without an
+/// action, without a context, and the VM's own.
+fn with_contexts() -> Value {
     json!({
         "meta": {
             "interval": 2.0, "vouch": {}, "categories": [{ "name": "Application" }, { "name": "VM" }],
@@ -148,7 +148,7 @@ fn told() -> Value {
 
 /// The lines that `vouch flame --out ….folded` writes.
 fn folded(name: &str, arguments: &[&str]) -> Vec<String> {
-    let path = file(&format!("{name}.json"), &told());
+    let path = file(&format!("{name}.json"), &with_contexts());
     let out = path.with_extension("folded");
     let output = vouch(&[&["flame", "--out", out.to_str().unwrap()], arguments].concat(), &[&path]);
     assert!(output.status.success(), "{output:?}");
@@ -178,7 +178,7 @@ fn stacks_stand_on_what_the_program_said() {
         folded("inverted", &["--by", "user", "--inverted", "--thread", "one"]),
         ["[no user];main 4", "user=larry;serve;main 2", "user=moe;main 3", "user=moe;serve;main 1"]
     );
-    let path = file("picture.json", &told());
+    let path = file("picture.json", &with_contexts());
     let output = vouch(&["flame", "--by", "user", "--where", "action=st;ore"], &[&path]);
     assert!(output.status.success(), "{output:?}");
     let picture = path.with_extension("flame.svg");
@@ -193,8 +193,8 @@ fn stacks_stand_on_what_the_program_said() {
 }
 
 #[test]
-fn what_nobody_said_cannot_be_asked_for() {
-    let path = file("refused.json", &told());
+fn an_unknown_field_is_refused() {
+    let path = file("refused.json", &with_contexts());
     for (arguments, why) in [
         (["--by", "file"], "no context has a field file: there are Request.user, Step.action"),
         (["--where", "user=shemp"], "no sample is in such a context"),

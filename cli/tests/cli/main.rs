@@ -1,4 +1,4 @@
-//! Verbs as their user meets them: all in one program, since each of its own would be linked anew.
+//! Verbs as their user meets them: all in one program, since separate ones would be linked each.
 
 mod common;
 mod diff;

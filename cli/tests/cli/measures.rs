@@ -1,5 +1,5 @@
-//! What `vouch top`, `flame` and `diff` count besides CPU time: the real binary on profiles whose
-//! allocations are known.
+//! What `vouch top`, `flame` and `diff` count besides CPU time: the real binary on profiles with
+//! known allocations.
 
 use std::fs;
 use std::path::PathBuf;

@@ -45,7 +45,7 @@ fn recover(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(vouch).arg("recover").args(arguments).current_dir(folder).output().unwrap()
 }
 
-fn told(output: &Output) -> (String, String) {
+fn output_texts(output: &Output) -> (String, String) {
     let [out, err] = [&output.stdout, &output.stderr].map(|told| String::from_utf8(told.clone()).unwrap());
     (out, err)
 }
@@ -57,7 +57,7 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
     let living = recording(&folder, "b");
     fs::write(folder.join("none.vouch"), "something else").unwrap();
     let output = recover(&folder, &["a.vouch", "none.vouch", "b.vouch"]);
-    let (out, err) = told(&output);
+    let (out, err) = output_texts(&output);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(err, "vouch: none.vouch is no recording of Vouch's (.vouch)\n");
     assert!(
@@ -71,17 +71,17 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
 }
 
 #[test]
-fn a_recording_that_was_cut_is_not_told_to_be_nearly_whole() {
+fn a_cut_recording_is_not_called_nearly_whole() {
     let folder = folder("cut");
     drop(recording(&folder, "a"));
     let whole = fs::read(folder.join("a.vouch")).unwrap();
     fs::write(folder.join("cut.vouch"), [&whole[..], b"the first bytes of one more"].concat()).unwrap();
-    let (out, err) = told(&recover(&folder, &["cut.vouch"]));
+    let (out, err) = output_texts(&recover(&folder, &["cut.vouch"]));
     assert!(out.contains("it ends in the midst of a block") && !out.contains("without a word"), "{out}{err}");
 }
 
 #[test]
-fn what_is_no_profile_is_told_what_makes_one_of_it() {
+fn a_file_that_is_no_profile_is_refused_with_what_makes_one() {
     let folder = folder("kinds");
     drop(recording(&folder, "a"));
     fs::write(folder.join("b.jfr"), b"FLR\0and so on").unwrap();
@@ -90,7 +90,7 @@ fn what_is_no_profile_is_told_what_makes_one_of_it() {
         for command in ["top", "explain", "flame"] {
             let vouch =
                 Command::new(env!("CARGO_BIN_EXE_vouch")).args([command, file]).current_dir(&folder).output();
-            let (_, err) = told(&vouch.unwrap());
+            let (_, err) = output_texts(&vouch.unwrap());
             assert!(err.contains(says), "{command}: {err}");
         }
     }
@@ -100,7 +100,7 @@ fn what_is_no_profile_is_told_what_makes_one_of_it() {
 fn a_file_for_another_program_is_named_with_what_to_pass_instead() {
     let folder = folder("other-formats");
     drop(recording(&folder, "a"));
-    let (out, err) = told(&recover(
+    let (out, err) = output_texts(&recover(
         &folder,
         &["a.vouch", "--out", "a.folded", "--out", "a.html", "--out", "a.svg", "--out", "a.json"],
     ));
@@ -113,7 +113,7 @@ fn a_file_for_another_program_is_named_with_what_to_pass_instead() {
         for command in ["top", "explain", "view"] {
             let vouch =
                 Command::new(env!("CARGO_BIN_EXE_vouch")).args([command, file]).current_dir(&folder).output();
-            let (_, err) = told(&vouch.unwrap());
+            let (_, err) = output_texts(&vouch.unwrap());
             assert!(err.contains(&format!("{file} is {what}")) && err.contains(".json.gz or .json"), "{err}");
         }
     }
@@ -150,7 +150,7 @@ fn a_recording_is_converted_and_nothing_else_is() {
         (["convert", "b.jfr", "--out", "b.json"], "b.jfr is a Flight Recorder file"),
         (["convert", "a.vouch", "--out", "a.png"], "cannot be made into a.png"),
     ] {
-        let (_, err) = told(&vouch(&arguments));
+        let (_, err) = output_texts(&vouch(&arguments));
         assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
     }
 }
@@ -162,7 +162,7 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
         drop(recording(&folder, name));
     }
     let vouch = |arguments: &[&str]| {
-        told(
+        output_texts(
             &Command::new(env!("CARGO_BIN_EXE_vouch")).args(arguments).current_dir(&folder).output().unwrap(),
         )
     };
@@ -209,7 +209,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
         (vec!["a.vouch", "a.json", "--out", "b.json"], "pass only one recording"),
         (vec!["b.vouch"], "No such file"),
     ] {
-        let (_, err) = told(&recover(&folder, &arguments));
+        let (_, err) = output_texts(&recover(&folder, &arguments));
         assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
     }
     assert_eq!(fs::read(folder.join("a.json")).unwrap(), whole);

@@ -53,7 +53,7 @@ fn top(path: &PathBuf, arguments: &[&str]) -> Output {
 fn good(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    // Numbers and words, one space between; that these samples are few has a test of its own.
+    // Numbers and words, one space between; that these samples are few has another test.
     text.lines()
         .filter(|line| !line.starts_with("note: "))
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -79,7 +79,7 @@ fn make_again_uncertain(profile: &mut Value) {
 }
 
 #[test]
-fn time_whose_top_method_is_a_guess_is_shown_beside_self_time() {
+fn time_with_a_guessed_top_method_is_beside_self_time() {
     let mut profile = profile();
     make_again_uncertain(&mut profile);
     let path = file("uncertain", &profile);
@@ -157,7 +157,7 @@ fn a_file_that_refers_to_what_is_not_in_it_is_refused() {
 }
 
 #[test]
-fn what_is_no_profile_or_tells_of_no_context_is_told_so() {
+fn a_file_without_profile_or_contexts_is_refused() {
     let mut other = profile();
     other["meta"].as_object_mut().unwrap().remove("vouch");
     for (name, value) in
@@ -243,7 +243,7 @@ fn a_machine_gets_the_same_figures() {
 }
 
 #[test]
-fn threads_of_one_name_are_told_apart() {
+fn threads_of_one_name_have_their_numbers() {
     let mut profile = profile();
     let mut other = profile["threads"][0].clone();
     other["tid"] = json!(4711);
@@ -299,7 +299,7 @@ fn time_is_called_what_its_recorder_sampled_by() {
 }
 
 #[test]
-fn what_counts_no_time_is_not_told_as_time() {
+fn samples_without_time_have_no_unit_of_time() {
     let mut profile = profile();
     let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
     (report["recorder"], report["event"]) = (json!("async-profiler 4.5"), json!("cache-misses"));

@@ -102,7 +102,7 @@ fn the_front_end_gets_the_profile() {
 }
 
 #[test]
-fn nobody_else_gets_anything() {
+fn other_origins_and_paths_get_nothing() {
     let serving = serve(&profile("nobody"), &[]);
     let (get, path) = ("GET", serving.path.as_str());
     let port = serving.host.split_once(':').unwrap().1;
@@ -141,7 +141,7 @@ fn nobody_else_gets_anything() {
     }
     assert_eq!(serving.status("POST", path, &[]), 405);
     assert_eq!(serving.status("DELETE", path, &[]), 405);
-    // Not even its own origin's pages: there is no front-end of its own.
+    // Not even its own origin's pages: it serves no front-end here.
     assert_eq!(serving.status(get, path, &[("Origin", &format!("http://127.0.0.1:{port}"))]), 403);
 }
 
@@ -195,7 +195,7 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
 #[test]
 fn a_stranger_can_neither_end_it_nor_hold_it_up() {
     let serving = serve(&profile("strangers"), &[]);
-    // A body that nobody can have, a head without an end, what is no HTTP, and many who say
+    // A body that cannot be sent, a head without an end, what is no HTTP, and many who say
     // nothing.
     assert_eq!(serving.status("POST", "/", &[("Content-Length", "18446744073709551615")]), 405);
     for nonsense in [&b"GET / HTTP/1.1\r\n"[..], b"\0\xff\r\n\r\n", b"GET\r\n\r\n"] {
@@ -203,7 +203,7 @@ fn a_stranger_can_neither_end_it_nor_hold_it_up() {
     }
     let mut endless = TcpStream::connect(&serving.host).unwrap();
     endless.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    // It is refused at some point: then writing fails. The sockets' own room is some megabytes,
+    // It is refused at some point: then writing fails. The sockets' buffers have some megabytes,
     // which a server that has not had the processor yet leaves full; so there is more to write than
     // any of them holds.
     endless.set_write_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -240,7 +240,7 @@ fn many_silent_connections_do_not_shut_anybody_out() {
 }
 
 #[test]
-fn it_ends_when_nobody_asks_and_says_what_it_cannot_do() {
+fn it_ends_when_idle_and_refuses_what_it_cannot_do() {
     let output = command(&profile("idle"), &["--idle", "0.002"]).output().unwrap();
     assert!(
         output.status.success() && String::from_utf8_lossy(&output.stdout).contains("nothing asked"),
