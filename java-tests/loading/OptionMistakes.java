@@ -37,7 +37,7 @@ public class OptionMistakes {
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
         refused("depth=5,depth=6", "set twice");
-        refused("xyzzyplugh=1", "the keys are out, report, jfr, sources, recording, recording-limit, interval");
+        refused("xyzzyplugh=1", "the keys are out, report, measure, jfr, sources, recording, recording-limit, interval");
         refused("recording=sometimes", "recording=sometimes: must be one of on, keep, off");
         refused("recording-limit=64", "recording-limit=64: not a size: a whole number with KB, MB or GB");
         refused("recording-limit=1KB", "recording-limit=1KB: must lie between 64KB and 1000GB");
