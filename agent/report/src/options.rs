@@ -162,7 +162,8 @@ pub static KEYS: [Key; 25] = [
     .rare(),
     key("threads", "REGEX", &["sample only threads with a name that contains a match"]),
     key("start", "DELAY", &["begin this long after the JVM has started, or after attach (ms, s, m, h)"])
-        .form(Form::Length { least: "0s", most: "365d" }),
+        .form(Form::Length { least: "0s", most: "365d" })
+        .rare(),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"])
         .form(Form::Length { least: "1ms", most: "365d" }),
     with_default(
