@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use vouch_report::{float, grouped};
+use vouch_report::{bytes, float, grouped};
 
 /// The unit of a weight of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,26 +75,5 @@ impl Counted {
             Unit::Bytes => format!("{} of allocated objects in {number} samples", bytes(weight)),
             Unit::One => format!("{number} {what}, and of no time"),
         }
-    }
-}
-
-/// A number of bytes in the largest unit that keeps it above one.
-fn bytes(number: u64) -> String {
-    const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
-    let unit = UNITS.into_iter().find(|(_, unit)| number >= *unit);
-    unit.map_or_else(
-        || format!("{number} B"),
-        |(name, unit)| format!("{:.1} {name}", float(number) / float(unit)),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_have_a_unit_that_a_person_can_read() {
-        let texts = [0, 1_023, 1_024, 1_572_864, 5 << 30, 3 << 40].map(bytes);
-        assert_eq!(texts, ["0 B", "1023 B", "1.0 kB", "1.5 MB", "5.0 GB", "3.0 TB"]);
     }
 }

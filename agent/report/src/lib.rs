@@ -15,6 +15,7 @@ mod groups;
 mod hottest;
 mod interval;
 mod jvm;
+mod measures;
 pub mod options;
 mod plausible;
 mod process;
@@ -34,6 +35,7 @@ pub use groups::{GroupReport, LIMIT_COUNT};
 pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
+pub use measures::MeasureReport;
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
     UNKNOWN_TOP_FRAME, reason,
@@ -48,7 +50,9 @@ pub use report::{
 };
 pub use several::{RefutationNumbers, ReportSum, add_groups};
 pub use summary::{Detail, FATES, Files, LIMIT_REACHED, most_frequent, noticed};
-pub use text::{duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened};
+pub use text::{
+    bytes, duration, escaped, grouped, in_template, is_of_jdk, percent, plain, readable, shortened,
+};
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};
 pub use vouch_recording::Weighed;

@@ -15,6 +15,7 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::hottest::Hottest;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
+use crate::measures::{MeasureReport, measures};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, intervals_ms, millis};
@@ -40,6 +41,9 @@ pub struct TrustReport {
     /// The certainty of the top frames of proven and plausible stacks.
     #[serde(default)]
     pub top_frame: TopFrameReport,
+    /// The totals of measures other than CPU time, by the name that `measure=` has for the measure.
+    #[serde(default)]
+    pub measures: BTreeMap<String, MeasureReport>,
     pub conservation: Conservation,
     /// The CPU time of the program's contexts.
     #[serde(default)]
@@ -372,6 +376,7 @@ impl TrustReport {
             samples: Signals { signals, fates: tally.samples },
             weight_ms: Some(Signals { signals: in_ms(weight), fates: tally.weight.map(in_ms) }),
             top_frame: TopFrameReport::from_recording(recording, interval_ns),
+            measures: measures(recording),
             conservation: Conservation::new(cpu, sampled),
             contexts,
             threads,

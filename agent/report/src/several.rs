@@ -14,6 +14,7 @@ use vouch_verify::proof::Refutation;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
+use crate::measures::MeasureReport;
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
@@ -207,6 +208,15 @@ impl Add for EventReport {
     }
 }
 
+impl Add for MeasureReport {
+    /// The unit is the same in all runs.
+    fn add(&mut self, Self { unit: _, amount, samples, events }: Self) {
+        self.amount.add(amount);
+        self.samples.add(samples);
+        self.events.add(events);
+    }
+}
+
 impl Add for HandlerTime {
     /// Takes the highest percentile of all runs, because those of all samples are unknown.
     fn add(&mut self, Self { p50, p90, p99, max, total_ms }: Self) {
@@ -393,6 +403,7 @@ impl Add for TrustReport {
             weight_ms,
             top_frame,
             conservation,
+            measures,
             contexts,
             threads,
             bytes_recorded,
@@ -404,6 +415,7 @@ impl Add for TrustReport {
         self.weight_ms.add(weight_ms);
         self.top_frame.add(top_frame);
         self.conservation.add(conservation);
+        self.measures.add(measures);
         self.contexts.add(contexts);
         self.threads.extend(threads);
         self.bytes_recorded.add(bytes_recorded);

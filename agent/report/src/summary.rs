@@ -92,6 +92,7 @@ impl TrustReport {
     fn details(&self) -> Vec<String> {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.contexts_line());
+        lines.extend(self.measured());
         lines.extend(
             self.meanwhile().filter(|_| events::are_long(&self.run)).map(|what| format!("meanwhile {what}")),
         );
@@ -107,6 +108,7 @@ impl TrustReport {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
             ("Contexts", self.contexts_line()),
+            ("Measured", self.measured()),
             ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
             ("Top frame", self.top_frame_shares()),

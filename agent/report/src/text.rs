@@ -2,6 +2,8 @@
 //!
 //! Files for machines must have plain numbers instead.
 
+use crate::time::float;
+
 /// Formats `1234567` as `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -131,6 +133,16 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// A number of bytes in the largest unit that keeps it above one.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
+    let unit = UNITS.into_iter().find(|(_, unit)| number >= *unit);
+    unit.map_or_else(
+        || format!("{number} B"),
+        |(name, unit)| format!("{:.1} {name}", float(number) / float(unit)),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +173,11 @@ mod tests {
     fn durations_have_the_unit_that_fits() {
         let texts = [0.25, 12.0, 8250.0, 90_000.0].map(duration);
         assert_eq!(texts, ["250 µs", "12 ms", "8.25 s", "1.5 min"]);
+    }
+
+    #[test]
+    fn bytes_have_a_unit_that_a_person_can_read() {
+        let texts = [0, 1_023, 1_024, 1_572_864, 5 << 30, 3 << 40].map(bytes);
+        assert_eq!(texts, ["0 B", "1023 B", "1.0 kB", "1.5 MB", "5.0 GB", "3.0 TB"]);
     }
 }

@@ -4,5 +4,6 @@
 mod common;
 mod contexts;
 mod keys;
+mod measures;
 mod summary;
 mod values;

@@ -1,0 +1,65 @@
+//! The totals of each measure other than CPU time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use vouch_recording::measures::CPU;
+use vouch_recording::{MEASURES, Measure, MeasureUnit, Recording};
+
+use crate::report::TrustReport;
+use crate::text::{bytes, grouped};
+
+/// The totals of one measure.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasureReport {
+    /// The unit of `amount`.
+    pub unit: String,
+    /// How much all samples stand for.
+    pub amount: u64,
+    pub samples: u64,
+    /// How many events, such as allocated objects, the samples stand for.
+    pub events: u64,
+}
+
+impl MeasureReport {
+    fn new(recording: &Recording, measure: &Measure) -> Self {
+        let mut report = Self { unit: unit(measure.unit).to_owned(), ..Self::default() };
+        for amount in recording.threads().iter().flat_map(|thread| thread.measured(measure)) {
+            report.amount = report.amount.saturating_add(amount.amount);
+            report.samples += 1;
+            report.events = report.events.saturating_add(amount.events);
+        }
+        report
+    }
+}
+
+fn unit(unit: MeasureUnit) -> &'static str {
+    match unit {
+        MeasureUnit::Intervals => "intervals",
+        MeasureUnit::Bytes => "bytes",
+    }
+}
+
+impl TrustReport {
+    /// Returns the total of each measure as a sentence part: `2.8 GB of allocated bytes in 354
+    /// samples`. `None` if only CPU time was measured.
+    pub(crate) fn measured(&self) -> Option<String> {
+        let totals = self.measures.iter().filter_map(|(key, report)| {
+            let measure = Measure::from_key(key)?;
+            let amount = match measure.unit {
+                MeasureUnit::Intervals => grouped(report.amount),
+                MeasureUnit::Bytes => bytes(report.amount),
+            };
+            Some(format!("{amount} of {} in {} samples", measure.name, grouped(report.samples)))
+        });
+        let totals: Vec<String> = totals.collect();
+        (!totals.is_empty()).then(|| totals.join("; "))
+    }
+}
+
+/// The totals of each measure that has samples, by its key. CPU time is in the fates.
+pub fn measures(recording: &Recording) -> BTreeMap<String, MeasureReport> {
+    let others = MEASURES.into_iter().filter(|measure| **measure != CPU);
+    let reports = others.map(|measure| (measure.key.to_owned(), MeasureReport::new(recording, measure)));
+    reports.filter(|(_, report)| report.samples > 0).collect()
+}
