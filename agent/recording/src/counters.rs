@@ -4,7 +4,7 @@
 //! half as many are taken. The newest is always there: it is what the figure is in the end.
 
 use crate::ids::{CounterId, Id};
-use crate::marks::Unit;
+use crate::markers::Unit;
 
 /// So many are kept of a counter, or half as many.
 const MOST: usize = 1 << 15;

@@ -4,7 +4,7 @@
 //! comes from here: none of it may stand anywhere else.
 
 use crate::category::{Category, VmPart};
-use crate::marks::{Figure, MarkKind, Unit};
+use crate::markers::{Figure, MarkKind, Unit};
 
 /// A kind of events of the JVM's.
 #[derive(Debug, Clone, Copy)]

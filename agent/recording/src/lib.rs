@@ -11,7 +11,6 @@
 //! What this crate never does: know a JVM or a file format, read a clock, open a file.
 #![forbid(unsafe_code)]
 
-mod apart;
 mod category;
 mod contexts;
 mod counters;
@@ -20,19 +19,19 @@ mod fate;
 pub mod ids;
 mod index;
 pub mod kinds;
-mod marks;
+mod markers;
 pub mod measures;
 mod outside;
+mod placeholders;
 mod recording;
 mod refutations;
 mod rows;
 mod sources;
-mod stand_ins;
 mod strings;
 mod table;
 mod thread;
+mod virtual_threads;
 
-pub use apart::{Apart, VIRTUAL};
 pub use category::{Category, LEFT_OUT, VmPart, no_stack, own_reasons, refuted_root, why_no_stack};
 pub use contexts::{
     ContextField, ContextKind, ContextRow, Contexts, OTHERS, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
@@ -45,7 +44,7 @@ pub use ids::{
     StackId, StringId, ThreadId,
 };
 pub use index::Index;
-pub use marks::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
+pub use markers::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use measures::{Amount, Amounts, MEASURES, Measure, MeasureUnit};
 pub use outside::{Outside, outside};
 pub use recording::Recording;
@@ -55,4 +54,5 @@ pub use sources::source_path;
 pub use strings::StringTable;
 pub use table::Table;
 pub use thread::{Refuted, Sample, Stored, Thread};
+pub use virtual_threads::{Apart, VIRTUAL};
 pub use vouch_sample::Certainty;

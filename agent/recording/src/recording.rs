@@ -16,7 +16,7 @@ use crate::ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
     StackId, StringId, ThreadId,
 };
-use crate::marks::{Mark, MarkKind, MarkKinds, Unit};
+use crate::markers::{Mark, MarkKind, MarkKinds, Unit};
 use crate::measures::{Amount, Measure};
 use crate::refutations::{Refutation, RefutationRow, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, Leaf, StackRow};

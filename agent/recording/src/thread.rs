@@ -5,7 +5,7 @@
 
 use crate::fate::{Fate, Tally};
 use crate::ids::{ContextId, RefutationId, StackId};
-use crate::marks::Mark;
+use crate::markers::Mark;
 use crate::measures::{Amount, Amounts, CPU, Measure};
 
 /// One sample, with what became of it.
