@@ -422,13 +422,14 @@ impl Recorder {
         // A thread without Java was outside of it all the time, whenever that was.
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {
-            (Fate::Outside, self.recording.stand_in(None, outside.name, outside.category))
+            (Fate::Outside, self.recording.placeholder_stack(None, outside.name, outside.category))
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
             if why.is_unseen() {
                 *self.unseen.entry(why).or_default() += u64::from(head.weight);
             }
-            let stack = self.recording.stand_in(None, &no_stack(why.description()), Category::NoStack);
+            let stack =
+                self.recording.placeholder_stack(None, &no_stack(why.description()), Category::NoStack);
             (Fate::Unwalked, stack)
         };
         self.add(head, track, stack, fate);

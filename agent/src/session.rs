@@ -261,7 +261,7 @@ impl Session {
         // What threads have run since their last signal is of this dump, too.
         self.take_unsignalled();
         self.finish_counts(resolver, env);
-        let marks = self.recorder.recording.count_marks();
+        let marks = self.recorder.recording.marker_counts();
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.courses.finish(&mut self.recorder.recording);
@@ -269,7 +269,7 @@ impl Session {
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
         // What was not over then will be told when it is.
-        self.recorder.recording.forget_marks(&marks);
+        self.recorder.recording.truncate_markers(&marks);
         self.take_unsignalled();
         self.rig.go_on();
         written

@@ -14,7 +14,7 @@ use indexmap::IndexSet;
 use inferno::differential;
 use inferno::flamegraph::from_lines;
 use vouch_formats::{INNER, OUTER, flame};
-use vouch_recording::LEFT_OUT;
+use vouch_recording::FRAMES_LEFT_OUT;
 use vouch_report::plain;
 
 use crate::profile::{Profile, Sample};
@@ -227,7 +227,7 @@ impl<'p> Stacks<'p> {
             for (at, row) in rows.iter().enumerate() {
                 match () {
                     () if at < outer || at >= inner => names.push(self.name(*row)),
-                    () if at == outer => names.push(LEFT_OUT.to_owned()),
+                    () if at == outer => names.push(FRAMES_LEFT_OUT.to_owned()),
                     () => {}
                 }
             }

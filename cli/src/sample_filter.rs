@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 use regex_lite::Regex;
 use vouch_recording::UNKNOWN;
-use vouch_report::{Weighed, grouped, percent, plain, share};
+use vouch_report::{WeightSum, grouped, percent, plain, share};
 
 use crate::measure::Measure;
 use crate::profile::{Field, Profile, Sample};
@@ -130,7 +130,7 @@ impl By {
             Self::Field(field) if field.is_of_virtual_threads => field,
             _ => return None,
         };
-        let (mut unknown, mut all) = (Weighed::default(), Weighed::default());
+        let (mut unknown, mut all) = (WeightSum::default(), WeightSum::default());
         for sample in samples {
             let Some(value) = profile.says(sample.context, field) else { continue };
             all.add(sample.weight);

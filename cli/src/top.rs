@@ -13,7 +13,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use vouch_report::{
-    CPU_TIME, ProcessTime, Weighed, effective, float, grouped, percent, plain, points_off, share, shortened,
+    CPU_TIME, ProcessTime, WeightSum, effective, float, grouped, percent, plain, points_off, share, shortened,
 };
 
 use crate::counted::{Counted, Unit};
@@ -122,14 +122,14 @@ fn vouch_row(ms: f64, columns: usize) -> String {
     format!("{:>11}{:columns$}[Vouch]\n", format!("{ms:.1} ms"), "")
 }
 
-fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> Weighed {
-    let mut sum = Weighed::default();
+fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> WeightSum {
+    let mut sum = WeightSum::default();
     samples.for_each(|sample| sum.add(sample.weight));
     sum
 }
 
 /// How uncertain shares are, if there are few samples.
-fn few(all: Weighed) -> Option<String> {
+fn few(all: WeightSum) -> Option<String> {
     // If one sample has most of the weight, the samples are as good as fewer.
     let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {
@@ -142,14 +142,14 @@ fn few(all: Weighed) -> Option<String> {
 
 /// The weight of each value, the largest first, and the weight without a value.
 struct Shares<'p> {
-    values: Vec<(&'p str, Weighed)>,
-    none: Weighed,
-    vm: Weighed,
+    values: Vec<(&'p str, WeightSum)>,
+    none: WeightSum,
+    vm: WeightSum,
 }
 
 fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p> {
     let (mut values, mut none, mut vm) =
-        (HashMap::<&str, Weighed>::new(), Weighed::default(), Weighed::default());
+        (HashMap::<&str, WeightSum>::new(), WeightSum::default(), WeightSum::default());
     for sample in samples {
         match by.says(profile, sample) {
             GroupKey::Value(value) => values.entry(value).or_default(),
@@ -158,14 +158,14 @@ fn shares<'p>(profile: &'p Profile, samples: &[Sample], by: &'p By) -> Shares<'p
         }
         .add(sample.weight);
     }
-    let mut values: Vec<(&str, Weighed)> = values.into_iter().collect();
+    let mut values: Vec<(&str, WeightSum)> = values.into_iter().collect();
     values.sort_by_key(|(value, sum)| (Reverse(sum.weight), *value));
     Shares { values, none, vm }
 }
 
 impl Shares<'_> {
-    fn json(&self, told: &mut Value, counted: &Counted, all: Weighed, rows: usize) {
-        let row = |(name, sum): &(&str, Weighed)| {
+    fn json(&self, told: &mut Value, counted: &Counted, all: WeightSum, rows: usize) {
+        let row = |(name, sum): &(&str, WeightSum)| {
             let (part, (least, most)) = share(*sum, all);
             json!({
                 "name": name, counted.key(): counted.value(sum.weight), "samples": sum.samples,
@@ -182,11 +182,11 @@ impl Shares<'_> {
     }
 
     /// The weight of the values after this many rows.
-    fn others(&self, rows: usize) -> Weighed {
-        self.values.iter().skip(rows).fold(Weighed::default(), |sum, (_, next)| sum.and(*next))
+    fn others(&self, rows: usize) -> WeightSum {
+        self.values.iter().skip(rows).fold(WeightSum::default(), |sum, (_, next)| sum.plus(*next))
     }
 
-    fn print(&self, text: &mut String, counted: &Counted, by: &By, all: Weighed, rows: usize) {
+    fn print(&self, text: &mut String, counted: &Counted, by: &By, all: WeightSum, rows: usize) {
         let widest = width(51);
         // The column is too narrow to name another time or unit, which the head of the table names.
         let time = match counted.unit {
@@ -196,7 +196,7 @@ impl Shares<'_> {
             Unit::One => "counted",
         };
         let _ = writeln!(text, "{time:>11}    share    95 % interval  samples  {}", plain(by.name()));
-        let mut row = |name: &str, sum: Weighed, sure: bool| {
+        let mut row = |name: &str, sum: WeightSum, sure: bool| {
             let (part, (least, most)) = share(sum, all);
             let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);
             let (time, interval) = (counted.amount(sum.weight), if sure { interval } else { String::new() });
@@ -241,7 +241,7 @@ fn print_methods(
     text: &mut String,
     counted: &Counted,
     methods: &[(String, Time)],
-    (all, vouch_ms): (Weighed, Option<f64>),
+    (all, vouch_ms): (WeightSum, Option<f64>),
     question: &Question,
 ) {
     let Question { rows, lines, .. } = *question;

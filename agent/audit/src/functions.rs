@@ -42,7 +42,7 @@ impl Functions {
     /// The function of a method in a profile. Refuted stacks have separate functions.
     pub fn func(&self, method: MethodId, refuted: bool, recording: &mut Recording) -> FuncId {
         let Some(Function { name, category, source, line, resource }) = self.0.get(method.row()) else {
-            return recording.special("[unknown method]", Category::Other);
+            return recording.placeholder_func("[unknown method]", Category::Other);
         };
         let source = source.as_deref().map(|path| recording.source(path));
         let resource = resource.as_deref().map(|name| recording.resource(name));

@@ -10,8 +10,8 @@ use std::io::{Read, Seek};
 use indexmap::IndexMap;
 use vouch_formats::Meta;
 use vouch_recording::{
-    self as rec, Category, Fate, LEFT_OUT, Mark, MarkKind, MarkKindId, Recording, RefutationId, Sample,
-    no_stack, outside, refuted_root,
+    self as rec, Category, FRAMES_LEFT_OUT, Fate, Mark, MarkKind, MarkKindId, Recording, RefutationId,
+    Sample, no_stack, outside_java, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
 use vouch_sample::MAX_VALUES;
@@ -246,17 +246,21 @@ impl Profile {
     fn without_frames(&mut self, thread: ThreadId, end: StackEnd) -> rec::StackId {
         let Self { found, recording, .. } = self;
         if let StackEnd::Missing(why) = end {
-            return recording.stand_in(None, &no_stack(&found.index.reasons[why.row()]), Category::NoStack);
+            return recording.placeholder_stack(
+                None,
+                &no_stack(&found.index.reasons[why.row()]),
+                Category::NoStack,
+            );
         }
         let known = &found.index.threads[thread.row()];
-        let outside = outside(known.number != 0, &known.name);
-        recording.stand_in(None, outside.name, outside.category)
+        let outside = outside_java(known.number != 0, &known.name);
+        recording.placeholder_stack(None, outside.name, outside.category)
     }
 
     /// The frame to show above the root if the recorder says that frames are missing there.
     fn missing_callers(&self, end: StackEnd) -> Option<String> {
         match end {
-            StackEnd::Truncated => Some(LEFT_OUT.to_owned()),
+            StackEnd::Truncated => Some(FRAMES_LEFT_OUT.to_owned()),
             StackEnd::Broken(why) => {
                 Some(format!("[the walk ended: {}]", self.found.index.reasons[why.row()]))
             }
@@ -265,8 +269,9 @@ impl Profile {
     }
 
     fn accepted(&mut self, leaf: NodeId, end: StackEnd, fate: Fate) -> rec::StackId {
-        let root =
-            self.missing_callers(end).map(|name| self.recording.stand_in(None, &name, Category::Other));
+        let root = self
+            .missing_callers(end)
+            .map(|name| self.recording.placeholder_stack(None, &name, Category::Other));
         let caller = self.found.index.node(leaf).caller;
         let caller = self.callers(root, caller);
         self.frame(caller, leaf, Some(fate))
@@ -296,8 +301,11 @@ impl Profile {
     fn frame(&mut self, caller: Option<rec::StackId>, node: NodeId, fate: Option<Fate>) -> rec::StackId {
         let Self { found, recording, .. } = self;
         let node = found.index.node(node);
-        let caller =
-            if node.gap { Some(recording.stand_in(caller, LEFT_OUT, Category::Other)) } else { caller };
+        let caller = if node.gap {
+            Some(recording.placeholder_stack(caller, FRAMES_LEFT_OUT, Category::Other))
+        } else {
+            caller
+        };
         let (func, line) = function(found, recording, node.location, false);
         let frame = match fate {
             Some(fate) => recording.leaf_frame(func, line, fate),
@@ -312,9 +320,9 @@ impl Profile {
         let lacking = self.missing_callers(end);
         let Self { found, recording, .. } = self;
         let (kind, against) = found.refutations[refutation];
-        let mut stack = recording.stand_in(None, &refuted_root(kind.name()), Category::Refuted);
+        let mut stack = recording.placeholder_stack(None, &refuted_root(kind.name()), Category::Refuted);
         if let Some(lacking) = lacking {
-            stack = recording.under(stack, &lacking, Fate::Refuted);
+            stack = recording.placeholder_on_top(stack, &lacking, Fate::Refuted);
         }
         let frames: Vec<Node> = found.index.nodes_from(Some(leaf)).collect();
         let at = position_in_stack(&found.index, &frames, against).unwrap_or(frames.len().saturating_sub(1));
@@ -324,10 +332,10 @@ impl Profile {
         let sign = sign(kind, expected);
         for (row, node) in frames.iter().enumerate().rev() {
             if node.gap {
-                stack = recording.under(stack, LEFT_OUT, Fate::Refuted);
+                stack = recording.placeholder_on_top(stack, FRAMES_LEFT_OUT, Fate::Refuted);
             }
             if row == below {
-                stack = recording.under(stack, &sign, Fate::Refuted);
+                stack = recording.placeholder_on_top(stack, &sign, Fate::Refuted);
             }
             let (func, line) = function(found, recording, node.location, true);
             let frame = recording.frame(func, line);

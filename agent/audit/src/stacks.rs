@@ -173,8 +173,8 @@ impl Verdicts {
         count: u64,
     ) {
         let tally = self.kinds.entry(kind).or_default();
-        add(tally.fates.of(fate), count);
-        add(self.threads.entry(thread).or_default().of(fate), count);
+        add(tally.fates.get_mut(fate), count);
+        add(self.threads.entry(thread).or_default().get_mut(fate), count);
         if fate == Fate::Plausible && stack_verdict.unjudged {
             add(&mut tally.unjudged, count);
         }

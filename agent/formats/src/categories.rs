@@ -4,7 +4,7 @@
 //! the first grey category as its default, and the first subcategory as the category itself.
 
 use serde::Serialize;
-use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, own_reasons, why_no_stack};
+use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, all_no_stack_reasons, why_no_stack};
 
 #[derive(Serialize)]
 pub struct CategoryEntry {
@@ -43,7 +43,8 @@ const CATEGORIES: [(&str, &str, &[&str]); 9] = [
 /// All of them: the same in each profile, so that those of several processes can be put together.
 pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     CATEGORIES.iter().enumerate().map(|(at, (name, color, parts))| {
-        let reasons = if at == usize::from(index(Category::NoStack)) { own_reasons() } else { Vec::new() };
+        let reasons =
+            if at == usize::from(index(Category::NoStack)) { all_no_stack_reasons() } else { Vec::new() };
         CategoryEntry { name, color, subcategories: [parts.to_vec(), reasons].concat() }
     })
 }
@@ -72,7 +73,7 @@ pub struct Parts(Vec<&'static str>);
 
 impl Parts {
     pub fn new() -> Self {
-        Self(own_reasons())
+        Self(all_no_stack_reasons())
     }
 
     /// The part of a frame, by what is known of samples with this leaf and by the function's name.

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use vouch_recording::{Apart, Recording, Thread, VIRTUAL, family};
+use vouch_recording::{Recording, SplitThreads, Thread, VIRTUAL_TID_BIT, family};
 use vouch_report::grouped;
 
 use crate::meta::{Meta, VirtualThreads};
@@ -79,19 +79,19 @@ impl<'r> Track<'r> {
 impl Tid {
     fn of(thread: &Thread) -> Self {
         match thread.tid() {
-            tid if tid & VIRTUAL == 0 => Self::First(tid),
-            tid => Self::Again(format!("virtual-{}", tid & !VIRTUAL)),
+            tid if tid & VIRTUAL_TID_BIT == 0 => Self::First(tid),
+            tid => Self::Again(format!("virtual-{}", tid & !VIRTUAL_TID_BIT)),
         }
     }
 }
 
 /// The virtual threads that are to have tracks of their own.
-pub fn apart(recording: &Recording, meta: &Meta) -> Apart {
+pub fn apart(recording: &Recording, meta: &Meta) -> SplitThreads {
     let most = match meta.virtual_threads {
         VirtualThreads::Carrier => 0,
         VirtualThreads::Own => VIRTUALS,
     };
-    Apart::of(recording, most, meta.report.run.interval_ns)
+    SplitThreads::by_virtual_thread(recording, most, meta.report.run.interval_ns)
 }
 
 /// The tracks for these threads, in the order of the file. There is always one: without it, the

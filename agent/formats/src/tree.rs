@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::iter;
 
-use vouch_recording::{Id, LEFT_OUT, Measure, Recording, StackRow, StringId, StringTable};
+use vouch_recording::{Id, FRAMES_LEFT_OUT, Measure, Recording, StackRow, StringId, StringTable};
 
 /// Of a stack of more frames than both together so many are there: from the root, and up to the
 /// leaf.
@@ -30,11 +30,15 @@ impl Names {
     pub fn of(strings: &StringTable) -> Self {
         let clean: Vec<String> = strings.iter().map(clean).collect();
         let mut by_rank = clean.clone();
-        by_rank.push(LEFT_OUT.to_owned());
+        by_rank.push(FRAMES_LEFT_OUT.to_owned());
         by_rank.sort_unstable();
         by_rank.dedup();
         let rank = |name: &String| by_rank.partition_point(|other| other < name);
-        Self { rank_of: clean.iter().map(rank).collect(), left_out: rank(&LEFT_OUT.to_owned()), by_rank }
+        Self {
+            rank_of: clean.iter().map(rank).collect(),
+            left_out: rank(&FRAMES_LEFT_OUT.to_owned()),
+            by_rank,
+        }
     }
 
     fn rank(&self, name: StringId) -> usize {

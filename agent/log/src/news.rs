@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use vouch_recording::{
     Amount, Amounts, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow,
-    Refuted, Stored, Thread, ThreadId,
+    Refuted, StoredSample, Thread, ThreadId,
 };
 
 use crate::wire;
@@ -344,7 +344,7 @@ fn samples(thread: &Thread, first: usize, most: usize) -> Option<wire::Samples> 
     let mut part = wire::Samples::default();
     let (mut time, mut cpu, mut in_context) = (0, 0, false);
     for (sample, context) in thread.samples_from(first).take(most) {
-        let Stored { time_ns, cpu_ns, stack, weight } = *sample;
+        let StoredSample { time_ns, cpu_ns, stack, weight } = *sample;
         part.time_ns.push(time_ns.wrapping_sub(time).cast_signed());
         part.cpu_ns.push(cpu_ns.wrapping_sub(cpu).cast_signed());
         (time, cpu) = (time_ns, cpu_ns);

@@ -386,7 +386,7 @@ impl Replay {
                 let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);
                 *value = if is_text {
                     let row = told.and_then(|told| u32::try_from(*told).ok());
-                    Mark::of_text(row.and_then(|row| self.strings.get(row)))
+                    Mark::text_to_value(row.and_then(|row| self.strings.get(row)))
                 } else {
                     told.copied().unwrap_or(0)
                 };

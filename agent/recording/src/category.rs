@@ -1,8 +1,8 @@
-//! Whose code it is, as a person thinks of where the time went; and what stands where nobody knows.
+//! The category of a function, and the names of placeholders for unknown stacks.
 
 use vouch_sample::Reason;
 
-/// Whose code a function is.
+/// The category of a function: the part of the program or system that its code belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
     Other,
@@ -11,15 +11,15 @@ pub enum Category {
     Jdk,
     Native,
     Vm(VmPart),
-    /// Something contradicts the stack.
+    /// The placeholder for a refuted part of a stack.
     Refuted,
-    /// There are no frames; what stands in the stack's place says why.
+    /// The placeholder for an unknown stack. Its name has the reason.
     NoStack,
     /// The class of an allocated object, as the leaf of the stack that allocated it.
     Class,
 }
 
-/// What the VM itself was doing.
+/// The part of the VM that was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VmPart {
     Other,
@@ -27,33 +27,33 @@ pub enum VmPart {
     Jit,
 }
 
-/// What stands in a stack in the place of frames that are lacking, for want of room.
-pub const LEFT_OUT: &str = "[frames left out]";
+/// The placeholder for frames that are missing, since a stack was deeper than a limit.
+pub const FRAMES_LEFT_OUT: &str = "[frames left out]";
 
 const NO_STACK: (&str, &str) = ("[no stack: ", "]");
 
-/// What stands in the place of a stack that nobody knows, for this reason.
+/// The name of the placeholder for a stack that is unknown for this reason.
 pub fn no_stack(why: &str) -> String {
-    let (before, behind) = NO_STACK;
-    format!("{before}{why}{behind}")
+    let (before, after) = NO_STACK;
+    format!("{before}{why}{after}")
 }
 
-/// The reasons that Vouch itself has, each once. A profile of somebody else's samples may have
-/// others.
-pub fn own_reasons() -> Vec<&'static str> {
+/// The reasons of Vouch itself for an unknown stack, each once. A profile of another profiler's
+/// samples may have others.
+pub fn all_no_stack_reasons() -> Vec<&'static str> {
     let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.description()).collect();
     reasons.sort_unstable();
     reasons.dedup();
     reasons
 }
 
-/// What stands as the root of the stacks that are refuted in this way, apart from all others.
+/// The name of the placeholder that is the root of all stacks with this kind of refutation.
 pub fn refuted_root(kind: &str) -> String {
     format!("[refuted: {kind}]")
 }
 
-/// The reason again.
+/// The reason in a name that [`no_stack`] made.
 pub fn why_no_stack(name: &str) -> Option<&str> {
-    let (before, behind) = NO_STACK;
-    name.strip_prefix(before)?.strip_suffix(behind)
+    let (before, after) = NO_STACK;
+    name.strip_prefix(before)?.strip_suffix(after)
 }

@@ -1,66 +1,67 @@
-//! Contexts: whose work the threads did, as the program itself has told, and what each stands for.
+//! Contexts: what the program says about the task that a thread works for, and the weight of each
+//! context.
 //!
-//! A context may be nested in another one, which has an earlier row. It must never be said of a
-//! sample that the program did not take in it: what carries none is counted apart.
+//! A context may be nested in another one, which has an earlier row. A sample must never have a
+//! context that the program had not set. Samples without a context are counted separately.
 
 use std::collections::HashMap;
 
 use crate::ids::{ContextId, ContextKindId, Id, StringId};
 
-/// A class of contexts.
+/// A kind of contexts: a class of the program, with its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextKind {
-    /// The class.
+    /// The name of the class.
     pub class: StringId,
     pub label: StringId,
     pub fields: Vec<ContextField>,
 }
 
-/// What a context says in one place.
+/// A field of a kind of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextField {
-    /// Its name in the program.
+    /// The name of the field in the program.
     pub key: StringId,
     pub label: StringId,
 }
 
-/// A context, as the table keeps it.
+/// A row of the table of contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRow {
-    /// What it is nested in.
+    /// The context that this one is nested in.
     pub outer: Option<ContextId>,
     pub kind: ContextKindId,
-    /// As many as its kind has fields.
+    /// The values of the kind's fields.
     pub values: Vec<StringId>,
 }
 
-/// In the place of the name of a virtual thread that has none.
+/// The name of a virtual thread that has no name.
 pub const UNNAMED: &str = "[unnamed]";
-/// The same of one of which that is not known.
+/// The name of a virtual thread if it could not be read.
 pub const UNKNOWN: &str = "[unknown]";
-/// And of those that are too many to be told apart.
+/// The name for all virtual threads beyond the limit for separate ones.
 pub const OTHERS: &str = "[others]";
 
-/// Samples, what they weigh together, and the sum of the squares of that: from the two comes how
-/// sure a share can be.
+/// The number of samples, the sum of their weights, and the sum of the squares of their weights.
+/// The confidence interval of a share is computed from these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Weighed {
+pub struct WeightSum {
     pub samples: u64,
     pub weight: u64,
     pub squares: u64,
 }
 
-impl Weighed {
-    /// One sample more.
+impl WeightSum {
+    /// Adds a sample.
     pub fn add(&mut self, weight: u64) {
         self.samples += 1;
         self.weight += weight;
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
     }
 
-    /// Both together.
+    /// Adds the samples of `other`.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             samples: self.samples + other.samples,
             weight: self.weight + other.weight,
@@ -69,44 +70,44 @@ impl Weighed {
     }
 }
 
-/// The class of the kind of contexts that a virtual thread is to all that is done on it: the
-/// outermost, and named by nobody.
+/// The class of the contexts that are virtual threads. The agent itself adds them, around all other
+/// contexts.
 pub const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
-/// The class of those that are traces.
+/// The class of the contexts that are traces.
 pub const TRACE: &str = "dev.vouch.Trace";
 
-/// All contexts, in the order in which samples met them.
+/// All contexts, in the order in which samples had them first.
 #[derive(Debug, Default)]
 pub struct Contexts {
     kinds: Vec<ContextKind>,
-    /// That of virtual threads.
-    carried: Option<ContextKindId>,
-    /// Virtual threads without a name so far, by their ids.
+    /// The kind of contexts that are virtual threads.
+    virtual_thread_kind: Option<ContextKindId>,
+    /// The virtual threads without a known name, by their ids.
     unnamed: HashMap<StringId, ContextId>,
     rows: Vec<ContextRow>,
-    weighed: Vec<Weighed>,
-    /// Samples of threads that ran Java and had no context.
-    without: Weighed,
+    weights: Vec<WeightSum>,
+    /// The samples of threads that ran Java and had no context.
+    without: WeightSum,
 }
 
 impl Contexts {
-    pub(crate) fn add_kind(&mut self, kind: ContextKind, is_carried: bool) -> ContextKindId {
+    pub(crate) fn add_kind(&mut self, kind: ContextKind, is_virtual_thread: bool) -> ContextKindId {
         self.kinds.push(kind);
         let id = ContextKindId::from_row(self.kinds.len() - 1);
-        self.carried = self.carried.or(is_carried.then_some(id));
+        self.virtual_thread_kind = self.virtual_thread_kind.or(is_virtual_thread.then_some(id));
         id
     }
 
     pub(crate) fn add(&mut self, row: ContextRow) -> ContextId {
         debug_assert!(row.values.len() == self.kind(row.kind).fields.len());
         self.rows.push(row);
-        self.weighed.push(Weighed::default());
+        self.weights.push(WeightSum::default());
         ContextId::from_row(self.rows.len() - 1)
     }
 
-    /// Adds a virtual thread, which may not have a name yet. A row of the same id that has none
-    /// gets the name of this one: it holds for earlier samples, too.
-    pub(crate) fn add_carried(&mut self, row: ContextRow, unknown: StringId) -> ContextId {
+    /// Adds a virtual thread, whose name may be unknown. An earlier row of the same id with an
+    /// unknown name gets the name of this one, so earlier samples have it, too.
+    pub(crate) fn add_virtual_thread(&mut self, row: ContextRow, unknown: StringId) -> ContextId {
         let (name, id) = (row.values[0], row.values[1]);
         let added = self.add(row);
         if id == unknown {
@@ -122,7 +123,7 @@ impl Contexts {
 
     pub(crate) fn weigh(&mut self, context: Option<ContextId>, java: bool, weight: u32) {
         match context {
-            Some(context) => self.weighed[context.row()].add(weight.into()),
+            Some(context) => self.weights[context.row()].add(weight.into()),
             None if java => self.without.add(weight.into()),
             None => {}
         }
@@ -144,45 +145,45 @@ impl Contexts {
         &self.rows[id.row()]
     }
 
-    /// What the samples weigh that were taken in this context, and in none within it.
-    pub fn weighed(&self, id: ContextId) -> Weighed {
-        self.weighed[id.row()]
+    /// The weight of the samples in this context, without those in contexts nested in it.
+    pub fn weight_of(&self, id: ContextId) -> WeightSum {
+        self.weights[id.row()]
     }
 
-    /// The same of threads that ran Java and had none.
-    pub fn without(&self) -> Weighed {
+    /// The weight of the samples of threads that ran Java and had no context.
+    pub fn without(&self) -> WeightSum {
         self.without
     }
 
-    /// All of them.
+    /// The ids of all contexts.
     pub fn ids(&self) -> impl Iterator<Item = ContextId> + use<> {
         (0..self.rows.len()).map(ContextId::from_row)
     }
 
     /// True if contexts of this kind are virtual threads.
-    pub(crate) fn is_of_virtual_threads(&self, kind: ContextKindId) -> bool {
-        self.carried == Some(kind)
+    pub(crate) fn is_virtual_thread_kind(&self, kind: ContextKindId) -> bool {
+        self.virtual_thread_kind == Some(kind)
     }
 
-    /// True for a virtual thread, in which the program has named nothing.
-    pub fn is_carried(&self, id: ContextId) -> bool {
-        self.is_of_virtual_threads(self.get(id).kind)
+    /// True if this context is a virtual thread.
+    pub fn is_virtual_thread(&self, id: ContextId) -> bool {
+        self.is_virtual_thread_kind(self.get(id).kind)
     }
 
-    /// The virtual thread that this is the work of.
-    pub fn carried(&self, id: Option<ContextId>) -> Option<ContextId> {
-        self.carried?;
-        self.outwards(id).last().filter(|id| self.is_carried(*id))
+    /// The virtual thread that a context is nested in, or that it is.
+    pub fn virtual_thread_of(&self, id: Option<ContextId>) -> Option<ContextId> {
+        self.virtual_thread_kind?;
+        self.outwards(id).last().filter(|id| self.is_virtual_thread(*id))
     }
 
-    /// A context and what it is nested in, from the inside.
+    /// A context and those that it is nested in, the innermost first.
     pub fn outwards(&self, id: Option<ContextId>) -> impl Iterator<Item = ContextId> {
         std::iter::successors(id, |id| self.get(*id).outer)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         let values: usize = self.rows.iter().map(|row| row.values.capacity()).sum();
-        let rows = self.rows.capacity() * (size_of::<ContextRow>() + size_of::<Weighed>());
+        let rows = self.rows.capacity() * (size_of::<ContextRow>() + size_of::<WeightSum>());
         (rows + values * size_of::<StringId>()) as u64
     }
 }

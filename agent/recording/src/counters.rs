@@ -1,37 +1,38 @@
-//! Counters: a figure as it was from time to time.
+//! Counters: values of the process that are read from time to time.
 //!
-//! A run may last for months: from some number on every second one is left out, and from then on
-//! half as many are taken. The newest is always there: it is what the figure is in the end.
+//! A run may last for months. So when a counter has [`MAX_READINGS`], every second reading is
+//! removed, and from then on half as many are kept. The newest reading is always kept.
 
 use crate::ids::{CounterId, Id};
 use crate::markers::Unit;
 
-/// So many are kept of a counter, or half as many.
-const MOST: usize = 1 << 15;
+/// How many readings of a counter are kept, at most. It has at least half as many after that.
+const MAX_READINGS: usize = 1 << 15;
 
-/// A figure of the process.
+/// A value of the process, such as its heap size, with its readings.
 #[derive(Debug)]
 pub struct Counter {
     pub name: String,
     pub description: String,
-    /// Bytes are what is used at a time; nanoseconds are what has been spent up to it.
+    /// The unit. Bytes are in use at the time of a reading. Nanoseconds were spent up to it.
     pub unit: Unit,
-    /// When it was looked at, by CLOCK_MONOTONIC, and what it was.
+    /// The times, by CLOCK_MONOTONIC in nanoseconds, and the values.
     readings: Vec<(u64, u64)>,
-    /// One of so many is kept.
+    /// One of this number of readings is kept.
     every: u32,
-    /// How many have come since one was kept, of which the newest is there.
+    /// How many readings came after the last one that is kept for good. The newest of them is the
+    /// last in `readings`, until the next one replaces it.
     passed: u32,
 }
 
 impl Counter {
-    /// In the order of their times.
+    /// The times and values, in the order of time.
     pub fn readings(&self) -> &[(u64, u64)] {
         &self.readings
     }
 
     fn count(&mut self, time_ns: u64, value: u64) {
-        // The last one was there because it was the newest.
+        // The last reading was only kept while it was the newest.
         if self.passed > 0 {
             self.readings.pop();
         }
@@ -39,11 +40,11 @@ impl Counter {
         if self.passed == self.every {
             self.passed = 0;
         }
-        if self.readings.len() == MOST {
-            let mut place = 0;
+        if self.readings.len() == MAX_READINGS {
+            let mut number = 0;
             self.readings.retain(|_| {
-                place += 1;
-                place % 2 == 1
+                number += 1;
+                number % 2 == 1
             });
             self.every = self.every.saturating_mul(2);
         }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_run_has_fewer_of_them_and_all_of_its_time() {
+    fn a_long_run_has_fewer_readings_over_its_whole_time() {
         let mut counters = Counters::default();
         let counter = counters.add("Heap", "", Unit::Bytes);
         for time in 0..500_000 {
@@ -88,7 +89,7 @@ mod tests {
             assert_eq!(counters.rows()[0].readings().last(), Some(&(time, time * 2)), "the newest is there");
         }
         let readings = counters.rows()[0].readings();
-        assert!((MOST / 2..=MOST).contains(&readings.len()), "{} are kept", readings.len());
+        assert!((MAX_READINGS / 2..=MAX_READINGS).contains(&readings.len()), "{} are kept", readings.len());
         assert!(readings[0].0 < 100 && readings[readings.len() - 1].0 > 499_900);
         assert!(readings.iter().all(|(time, value)| *value == time * 2));
         assert!(readings.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -1,6 +1,6 @@
-//! Threads whose names differ in digits alone are of one family: a pool's, mostly.
+//! Families of threads: threads with names that differ only in digits, such as those of a pool.
 
-/// What a family is called: `pool-#-thread-#`.
+/// The name of a thread's family: `pool-#-thread-#`.
 pub fn family(name: &str) -> String {
     let mut family = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -17,7 +17,7 @@ mod tests {
     use super::family;
 
     #[test]
-    fn digits_are_one_sign_however_many_they_are() {
+    fn each_run_of_digits_becomes_one_sign() {
         assert_eq!(family("pool-17-thread-3"), "pool-#-thread-#");
         assert_eq!(family("pool-1-thread-4711"), "pool-#-thread-#");
         assert_eq!(family("main"), "main");

@@ -1,32 +1,32 @@
-//! What became of the samples, counted.
+//! The fates of samples, and their counts.
 //!
-//! Every sample has exactly one fate, and the fates must add up to the signals delivered: nothing
-//! here may count a sample twice, or leave one out because it is of no use.
+//! Every sample has exactly one fate, and the fates must add up to the signals that were delivered.
+//! No code here may count a sample twice, or leave one out.
 
-/// What became of one sample.
+/// The fate of a sample: how far its stack can be trusted, or why it has no stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// Every edge proven, and the root right.
+    /// Every edge of the stack is proven, and its root is right.
     Proven,
-    /// Nothing contradicts the stack, but not all of it is proven.
+    /// Nothing contradicts the stack, but not every edge is proven.
     Plausible,
-    /// Something contradicts the stack.
+    /// Proof or a witness contradicts the stack.
     Refuted,
-    /// The thread was running Java, and no walk gave frames.
+    /// The thread was running Java, and no walk found frames.
     Unwalked,
-    /// The thread was running no Java at all.
+    /// The thread was running no Java.
     Outside,
-    /// There was no room to record it.
+    /// The sample was not recorded, since no lane or table had space for it.
     Dropped,
 }
 
 impl Fate {
-    /// True if its thread ran Java.
+    /// True if the thread was running Java.
     pub fn is_java(self) -> bool {
         matches!(self, Self::Proven | Self::Plausible | Self::Refuted | Self::Unwalked)
     }
 
-    /// Its name in the report.
+    /// The name of the fate in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proven => "proven",
@@ -39,7 +39,7 @@ impl Fate {
     }
 }
 
-/// A figure for each fate.
+/// A value for each fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ByFate<T> {
     pub proven: T,
@@ -51,6 +51,7 @@ pub struct ByFate<T> {
 }
 
 impl<T: Copy> ByFate<T> {
+    /// The value of a fate.
     pub fn get(&self, fate: Fate) -> T {
         match fate {
             Fate::Proven => self.proven,
@@ -62,8 +63,8 @@ impl<T: Copy> ByFate<T> {
         }
     }
 
-    /// The figure itself.
-    pub fn of(&mut self, fate: Fate) -> &mut T {
+    /// The value of a fate, to change it.
+    pub fn get_mut(&mut self, fate: Fate) -> &mut T {
         match fate {
             Fate::Proven => &mut self.proven,
             Fate::Plausible => &mut self.plausible,
@@ -74,26 +75,26 @@ impl<T: Copy> ByFate<T> {
         }
     }
 
-    /// The same of each figure.
-    pub fn map<U>(&self, figure: impl Fn(T) -> U) -> ByFate<U> {
+    /// Applies `convert` to each value.
+    pub fn map<U>(&self, convert: impl Fn(T) -> U) -> ByFate<U> {
         ByFate {
-            proven: figure(self.proven),
-            plausible: figure(self.plausible),
-            refuted: figure(self.refuted),
-            unwalked: figure(self.unwalked),
-            outside: figure(self.outside),
-            dropped: figure(self.dropped),
+            proven: convert(self.proven),
+            plausible: convert(self.plausible),
+            refuted: convert(self.refuted),
+            unwalked: convert(self.unwalked),
+            outside: convert(self.outside),
+            dropped: convert(self.dropped),
         }
     }
 }
 
 impl ByFate<u64> {
-    /// All fates together. Counts out of a damaged file may be of any size.
+    /// The sum over all fates. It saturates, since counts of a damaged file may have any size.
     pub fn sum(&self) -> u64 {
         self.java().saturating_add(self.outside).saturating_add(self.dropped)
     }
 
-    /// The sums of two.
+    /// Adds the values of each fate.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {
@@ -106,7 +107,7 @@ impl ByFate<u64> {
         }
     }
 
-    /// Of threads that were running Java.
+    /// The sum over the fates of threads that were running Java.
     pub fn java(&self) -> u64 {
         let Self { proven, plausible, refuted, unwalked, .. } = self;
         [plausible, refuted, unwalked].into_iter().fold(*proven, |sum, more| sum.saturating_add(*more))
@@ -114,23 +115,23 @@ impl ByFate<u64> {
 }
 
 impl ByFate<f64> {
-    /// All fates together.
+    /// The sum over all fates.
     pub fn sum(&self) -> f64 {
         self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
     }
 }
 
-/// Samples and their weight, by fate.
+/// The numbers of samples and their weights, by fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     pub samples: ByFate<u64>,
-    /// In intervals.
+    /// The weight of the samples, in intervals.
     pub weight: ByFate<u64>,
 }
 
 impl Tally {
     pub(crate) fn add(&mut self, fate: Fate, samples: u64, weight: u64) {
-        *self.samples.of(fate) += samples;
-        *self.weight.of(fate) += weight;
+        *self.samples.get_mut(fate) += samples;
+        *self.weight.get_mut(fate) += weight;
     }
 }

@@ -1,17 +1,17 @@
-//! Row numbers that cannot be mixed up: an id of one table is no id of another.
+//! Row numbers as types: the id of one table cannot be used for another.
 //!
-//! Ids are made by the tables alone, so that an id always names a row. They hold the row plus one
-//! in a `NonZeroU32`: a stack row with an optional parent is 8 bytes.
+//! Only tables make ids, so each id has a row. An id stores the row plus 1 in a `NonZeroU32`, so
+//! that a stack row with an optional parent takes 8 bytes.
 
 /// The number of a row in one of the tables.
 pub trait Id: Copy {
-    /// For the tables.
+    /// Makes an id. Only tables may call this.
     #[doc(hidden)]
     fn from_row(row: usize) -> Self;
     fn row(self) -> usize;
 }
 
-/// Ids of tables of one's own.
+/// Declares types for the ids of tables.
 #[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -37,24 +37,24 @@ ids! {
     StringId;
     /// A source file.
     SourceId;
-    /// What a function came from: a jar, a module, a library.
+    /// A jar, module or library that has functions.
     ResourceId;
-    /// A function: a Java method, or whatever else a frame stands in.
+    /// A function: a Java method, or a placeholder.
     FuncId;
     /// A function at one of its lines.
     FrameId;
-    /// A frame and, through its parent, all of its callers.
+    /// A stack: a frame, and through its parent all of its callers.
     StackId;
     /// A thread under one of its names.
     ThreadId;
-    /// What contradicts a stack.
+    /// A refutation.
     RefutationId;
     /// A kind of marks.
     MarkKindId;
-    /// A class of contexts.
+    /// A kind of contexts.
     ContextKindId;
-    /// A figure of the process.
+    /// A counter of the process.
     CounterId;
-    /// A context, and through what it is nested in all around it.
+    /// A context, and through its outer context all that it is nested in.
     ContextId;
 }

@@ -1,14 +1,14 @@
-//! Finds the row that has a key without keeping the key: the rows have it.
+//! An index of a table's rows that stores ids, but no keys: the keys are in the rows.
 //!
-//! A map would have each row twice, and there are millions of them. It must never be asked with
-//! other rows than those that it was told of.
+//! A map would store each of millions of rows twice. An index must always be used with the same
+//! rows.
 
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// The ids of rows, by what stands in these.
+/// The ids of a table's rows, hashed by the content of the rows.
 #[derive(Debug)]
 pub struct Index<I> {
     ids: HashTable<I>,
@@ -16,18 +16,18 @@ pub struct Index<I> {
 }
 
 impl<I: Copy> Index<I> {
-    /// The row of this key, which `has` tells of an id.
+    /// Finds the row with this key. `has` returns whether the row of an id has it.
     pub fn find(&self, key: &impl Hash, has: impl Fn(I) -> bool) -> Option<I> {
         self.ids.find(self.hasher.hash_one(key), |id| has(*id)).copied()
     }
 
-    /// Adds a row, which is not there yet; `key_of` tells the keys of others.
+    /// Adds a row that is not in the index. `key_of` returns the key of the row with an id.
     pub fn add<K: Hash>(&mut self, key: &K, id: I, key_of: impl Fn(I) -> K) {
         let Self { ids, hasher } = self;
         ids.insert_unique(hasher.hash_one(key), id, |id| hasher.hash_one(key_of(*id)));
     }
 
-    /// Memory taken, near enough: each slot has one byte of control.
+    /// The approximate memory in bytes. Each slot has one control byte.
     pub(crate) fn bytes(&self) -> usize {
         self.ids.capacity() * 8 / 7 * (size_of::<I>() + 1)
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_is_found_by_what_stands_in_it_however_many_there_are() {
+    fn each_of_many_rows_is_found_by_its_content() {
         let (mut rows, mut index): (Vec<(u64, bool)>, Index<u32>) = <_>::default();
         for number in 0..5_000_u64 {
             let row = (number * number, number % 3 == 0);

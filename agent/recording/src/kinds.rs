@@ -1,43 +1,44 @@
-//! The kinds of events of the JVM's that Vouch can record: the catalogue.
+//! The catalogue of the JVM events that Vouch can record.
 //!
-//! What `events=` takes, what a timeline shows, what `vouch events` and docs/events.md say, all
-//! comes from here: none of it may stand anywhere else.
+//! The option `events=`, the timeline, `vouch events` and docs/events.md all read these rows. No
+//! other file may repeat them.
 
 use crate::category::{Category, VmPart};
 use crate::markers::{Figure, MarkKind, Unit};
 
-/// A kind of events of the JVM's.
+/// A kind of JVM events.
 #[derive(Debug, Clone, Copy)]
 pub struct EventKind {
-    /// By which `events=` asks for it.
+    /// The word for the kind in `events=`.
     pub word: &'static str,
+    /// True if the kind is recorded without `events=`.
     pub by_default: bool,
-    /// The first JDK that tells of it.
+    /// The first JDK version that reports the kind.
     pub since: u32,
-    /// What takes less time is counted, and not shown.
-    pub least_ns: u64,
-    /// So many are shown in a second: each has its cost.
-    pub most_in_a_second: u64,
-    /// It has the stack of its thread.
+    /// Shorter events, in nanoseconds, are counted but not shown.
+    pub min_shown_ns: u64,
+    /// How many events are shown in a second, at most. The limit bounds their cost.
+    pub max_per_second: u64,
+    /// True if an event has the stack of its thread.
     pub stack: bool,
-    /// How it stands in a timeline.
+    /// How the kind is shown in a timeline.
     pub mark: MarkKind<'static>,
-    /// How it is known.
+    /// Where the agent gets the event from, for users.
     pub source: &'static str,
-    /// What it does not tell.
+    /// What the event does not record, for users.
     pub lacks: &'static str,
-    /// What it costs.
+    /// What the event costs, for users.
     pub cost: &'static str,
 }
 
 impl EventKind {
-    /// What there is to know of it, for a person: titles and texts.
+    /// The description of the kind for users, as pairs of a title and a text.
     pub fn about(&self) -> Vec<(&'static str, String)> {
         let since = match self.since {
             8 => "8 and later".to_owned(),
             since => format!("{since} and later"),
         };
-        let shown = match self.least_ns {
+        let shown = match self.min_shown_ns {
             0 => String::new(),
             least => format!("what takes {} ms and more (the rest is counted), ", least / MILLISECOND),
         };
@@ -47,7 +48,7 @@ impl EventKind {
         vec![
             ("JDK", since),
             ("Default", if self.by_default { "on" } else { "off" }.to_owned()),
-            ("Shown", format!("{shown}{} in a second at most, or soon after", self.most_in_a_second)),
+            ("Shown", format!("{shown}{} in a second at most, or soon after", self.max_per_second)),
             ("Fields", fields),
             ("Stack", stack.to_owned()),
             ("Source", self.source.to_owned()),
@@ -57,19 +58,19 @@ impl EventKind {
     }
 }
 
-/// The kinds that there are, in the order in which they are told.
+/// All kinds, in the order in which texts list them.
 pub static EVENTS: [&EventKind; 9] =
     [&COLLECTION, &MONITOR, &WAIT, &PARK, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION, &GIVEN_UP];
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// The program stood still for a collection.
+/// All threads were stopped for a garbage collection.
 pub static COLLECTION: EventKind = EventKind {
     word: "gc",
     by_default: true,
     since: 8,
-    least_ns: 0,
-    most_in_a_second: 1_000,
+    min_shown_ns: 0,
+    max_per_second: 1_000,
     stack: false,
     mark: MarkKind {
         key: "gc_pause",
@@ -86,7 +87,8 @@ pub static COLLECTION: EventKind = EventKind {
     cost: "Nothing that can be measured: two calls for each pause.",
 };
 
-/// Of a thread: made of such a pause and of the thread's samples when a profile is written.
+/// A running thread was stopped for a collection. It is computed from the pause and the thread's
+/// samples when a profile is written.
 pub static HELD_UP: MarkKind<'static> = MarkKind {
     key: "held_up",
     label: "Held up by the collector",
@@ -97,13 +99,13 @@ pub static HELD_UP: MarkKind<'static> = MarkKind {
 
 static REASON: [Figure<'static>; 1] = [Figure::text("reason", "What for")];
 
-/// A thread wanted a monitor that another one had.
+/// A thread waited for a monitor that another thread had.
 pub static MONITOR: EventKind = EventKind {
     word: "monitor",
     by_default: true,
     since: 8,
-    least_ns: MILLISECOND,
-    most_in_a_second: 200,
+    min_shown_ns: MILLISECOND,
+    max_per_second: 200,
     stack: true,
     mark: MarkKind {
         key: "monitor_enter",
@@ -123,13 +125,13 @@ pub static MONITOR: EventKind = EventKind {
            a monitor. A stack if that took a millisecond.",
 };
 
-/// A thread waited to be notified.
+/// A thread waited in `Object.wait`.
 pub static WAIT: EventKind = EventKind {
     word: "wait",
     by_default: false,
     since: 8,
-    least_ns: MILLISECOND,
-    most_in_a_second: 200,
+    min_shown_ns: MILLISECOND,
+    max_per_second: 200,
     stack: true,
     mark: MarkKind {
         key: "monitor_wait",
@@ -149,13 +151,13 @@ pub static WAIT: EventKind = EventKind {
     cost: "Two clock readings for each wait, and a stack for each one shown.",
 };
 
-/// A thread was parked.
+/// A thread was parked by `LockSupport.park`.
 pub static PARK: EventKind = EventKind {
     word: "park",
     by_default: false,
     since: 8,
-    least_ns: MILLISECOND,
-    most_in_a_second: 200,
+    min_shown_ns: MILLISECOND,
+    max_per_second: 200,
     stack: true,
     mark: MarkKind {
         key: "park",
@@ -180,13 +182,13 @@ pub static PARK: EventKind = EventKind {
            Programs with many idle threads park a lot.",
 };
 
-/// Memory was allocated.
+/// An object was allocated, drawn at random by bytes.
 pub static ALLOCATION: EventKind = EventKind {
     word: "alloc",
     by_default: false,
     since: 11,
-    least_ns: 0,
-    most_in_a_second: 200,
+    min_shown_ns: 0,
+    max_per_second: 200,
     stack: true,
     mark: MarkKind {
         key: "allocation",
@@ -207,13 +209,13 @@ pub static ALLOCATION: EventKind = EventKind {
     cost: "A stack each 512 KiB.",
 };
 
-/// An exception was made.
+/// An exception was created.
 pub static EXCEPTION: EventKind = EventKind {
     word: "exception",
     by_default: false,
     since: 8,
-    least_ns: 0,
-    most_in_a_second: 1_000,
+    min_shown_ns: 0,
+    max_per_second: 1_000,
     stack: true,
     mark: MarkKind {
         key: "exception",
@@ -233,13 +235,13 @@ pub static EXCEPTION: EventKind = EventKind {
            docs/cost.md. A JVM that runs already refuses this kind.",
 };
 
-/// A class was made ready.
+/// A class was prepared.
 pub static CLASS: EventKind = EventKind {
     word: "class",
     by_default: false,
     since: 8,
-    least_ns: 0,
-    most_in_a_second: 1_000,
+    min_shown_ns: 0,
+    max_per_second: 1_000,
     stack: true,
     mark: MarkKind {
         key: "class_prepare",
@@ -258,8 +260,8 @@ pub static COMPILATION: EventKind = EventKind {
     word: "jit",
     by_default: false,
     since: 8,
-    least_ns: 0,
-    most_in_a_second: 1_000,
+    min_shown_ns: 0,
+    max_per_second: 1_000,
     stack: false,
     mark: MarkKind {
         key: "compilation",
@@ -276,7 +278,7 @@ pub static COMPILATION: EventKind = EventKind {
     cost: "Some ten microseconds for each.",
 };
 
-/// What is told of compiled code.
+/// The fields of an event about compiled code.
 static OF_CODE: [Figure<'static>; 4] = [
     Figure::text("method", "Method"),
     Figure { key: "size", label: "Code", unit: Unit::Bytes },
@@ -284,13 +286,13 @@ static OF_CODE: [Figure<'static>; 4] = [
     Figure { key: "in_loop", label: "Entered in a loop", unit: Unit::Count },
 ];
 
-/// Compiled code was given up.
+/// Compiled code was discarded.
 pub static GIVEN_UP: EventKind = EventKind {
     word: "deopt",
     by_default: false,
     since: 8,
-    least_ns: 0,
-    most_in_a_second: 1_000,
+    min_shown_ns: 0,
+    max_per_second: 1_000,
     stack: false,
     mark: MarkKind {
         key: "code_given_up",
@@ -318,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_a_word_of_its_own_and_reads_well() {
+    fn each_kind_has_its_own_word_and_complete_sentences() {
         for (at, kind) in EVENTS.iter().enumerate() {
             assert!(
                 EVENTS[..at].iter().all(|other| other.word != kind.word && other.mark.key != kind.mark.key)

@@ -1,14 +1,14 @@
-//! All that is recorded of one run.
+//! The data model of a recording: everything that is recorded in one run.
 //!
-//! A [`Recording`] is filled while the program runs: tables of names, functions, frames and stacks
-//! in which nothing is stored twice, and the samples of each thread. It can be read at any time:
-//! what is written of it, and how, is not its business.
+//! A [`Recording`] is filled while the program runs. It has tables of names, functions, frames and
+//! stacks, in which each row is stored once, and the samples of each thread. It can be read at any
+//! time. Other crates write it to files.
 //!
-//! What the caller owes: ids come from the recording they are used with, a stack's parent exists
-//! before the stack, and every signal ends in exactly one call of [`Recording::sample`] or
+//! Callers must use ids only with the recording that made them, and add the parent of a stack
+//! before the stack. Each signal must end in exactly one call of [`Recording::sample`] or
 //! [`Recording::dropped`].
 //!
-//! What this crate never does: know a JVM or a file format, read a clock, open a file.
+//! This crate must never depend on a JVM or a file format, read a clock, or open a file.
 #![forbid(unsafe_code)]
 
 mod category;
@@ -32,9 +32,12 @@ mod table;
 mod thread;
 mod virtual_threads;
 
-pub use category::{Category, LEFT_OUT, VmPart, no_stack, own_reasons, refuted_root, why_no_stack};
+pub use category::{
+    Category, FRAMES_LEFT_OUT, VmPart, all_no_stack_reasons, no_stack, refuted_root, why_no_stack,
+};
 pub use contexts::{
-    ContextField, ContextKind, ContextRow, Contexts, OTHERS, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD, Weighed,
+    ContextField, ContextKind, ContextRow, Contexts, OTHERS, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
+    WeightSum,
 };
 pub use counters::{Counter, Counters};
 pub use family::family;
@@ -46,13 +49,13 @@ pub use ids::{
 pub use index::Index;
 pub use markers::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
 pub use measures::{Amount, Amounts, MEASURES, Measure, MeasureUnit};
-pub use outside::{Outside, outside};
+pub use outside::{OutsideJava, outside_java};
 pub use recording::Recording;
 pub use refutations::{Refutation, RefutationRow, RefutationTable};
 pub use rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
 pub use sources::source_path;
 pub use strings::StringTable;
 pub use table::Table;
-pub use thread::{Refuted, Sample, Stored, Thread};
-pub use virtual_threads::{Apart, VIRTUAL};
+pub use thread::{Refuted, Sample, StoredSample, Thread};
+pub use virtual_threads::{SplitThreads, VIRTUAL_TID_BIT};
 pub use vouch_sample::Certainty;

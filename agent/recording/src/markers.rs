@@ -1,7 +1,7 @@
-//! Marks: what happened beside the samples, at a time or from a time to a time.
+//! Marks: events in the timeline other than samples, at a time or over a time.
 //!
-//! Each kind says once what its figures are, so that a reader who has never heard of it can show
-//! them.
+//! Each kind of marks describes its fields once. So a reader can show kinds that it does not have a
+//! case for.
 
 use vouch_sample::MAX_VALUES;
 
@@ -9,31 +9,32 @@ use crate::category::Category;
 use crate::ids::{Id, MarkKindId, StackId, StringId};
 use crate::strings::StringTable;
 
-/// How a figure is to be read.
+/// The unit of a field, and how its value is encoded in a `u64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Count,
     Nanoseconds,
     Bytes,
-    /// The bits of an `f64`.
+    /// The value is the bits of an `f64`.
     Decimal,
-    /// The same, where 1 is the whole.
+    /// The value is the bits of an `f64`, where 1 is 100 %.
     Percentage,
-    /// What [`Mark::of_text`] has made of it.
+    /// The value is the result of [`Mark::text_to_value`].
     Text,
 }
 
-/// One figure of a kind of marks.
+/// A field of a kind of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Figure<'a> {
-    /// Its name for machines: one word.
+    /// The name of the field in files: one word.
     pub key: &'a str,
+    /// The name of the field for users.
     pub label: &'a str,
     pub unit: Unit,
 }
 
 impl<'a> Figure<'a> {
-    /// One that is a text.
+    /// Makes a field of text.
     pub const fn text(key: &'a str, label: &'a str) -> Self {
         Self { key, label, unit: Unit::Text }
     }
@@ -42,42 +43,44 @@ impl<'a> Figure<'a> {
 /// A kind of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkKind<'a> {
-    /// Its name for machines: one word, as no other kind has it.
+    /// The name of the kind in files: one word, which no other kind has.
     pub key: &'a str,
+    /// The name of the kind for users.
     pub label: &'a str,
-    /// What it tells, in a sentence.
+    /// A sentence for users that says what happened.
     pub description: &'a str,
     pub category: Category,
-    /// What its values are, in their order.
+    /// The fields of each mark, in the order of its values.
     pub figures: &'a [Figure<'a>],
 }
 
-/// Something that happened.
+/// An event in the timeline of a thread, or of the whole process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     pub kind: MarkKindId,
+    /// When the event began: CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
-    /// The same, if it took no time.
+    /// When the event ended. It is `began_ns` for an instant event.
     pub ended_ns: u64,
-    /// As many as the kind has figures count.
+    /// The values of the kind's fields, then zeros.
     pub values: [u64; MAX_VALUES],
-    /// Where its thread stood.
+    /// The stack of the thread at the event, if it was taken.
     pub stack: Option<StackId>,
 }
 
 impl Mark {
-    /// The value of a text.
-    pub fn of_text(text: Option<StringId>) -> u64 {
+    /// Encodes a text as the value of a field.
+    pub fn text_to_value(text: Option<StringId>) -> u64 {
         text.map_or(u64::MAX, |text| text.row() as u64)
     }
 
-    /// The text that a value means.
-    pub fn text_of(value: u64) -> Option<StringId> {
+    /// Decodes the value of a text field.
+    pub fn text_from_value(value: u64) -> Option<StringId> {
         usize::try_from(value).ok().filter(|_| value != u64::MAX).map(StringId::from_row)
     }
 }
 
-/// A kind, as the table keeps it.
+/// A row of the table of mark kinds.
 #[derive(Debug, Clone)]
 pub struct MarkKindRow {
     pub key: String,
@@ -87,7 +90,7 @@ pub struct MarkKindRow {
     pub figures: Vec<FigureRow>,
 }
 
-/// A figure, as the table keeps it.
+/// A field in a row of the table of mark kinds.
 #[derive(Debug, Clone)]
 pub struct FigureRow {
     pub key: String,
@@ -95,11 +98,12 @@ pub struct FigureRow {
     pub unit: Unit,
 }
 
-/// All kinds.
+/// The table of mark kinds.
 #[derive(Debug, Default)]
 pub struct MarkKinds(Vec<MarkKindRow>);
 
 impl MarkKinds {
+    /// Adds a kind, or finds the one that has its key.
     pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkKind<'_>) -> MarkKindId {
         let known = self.0.iter().position(|known| known.key == kind.key);
         MarkKindId::from_row(known.unwrap_or_else(|| {

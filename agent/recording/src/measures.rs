@@ -1,4 +1,4 @@
-//! The measures: what samples count, one row each.
+//! The measures: the quantities that samples count, one row each.
 //!
 //! CPU time is in a thread's samples. Each other measure is in the thread's amounts. To add a
 //! measure, write its row here and call `Recording::amount` where the event is recorded.
@@ -7,16 +7,16 @@ use std::fmt;
 
 use crate::ids::StackId;
 
-/// What samples count.
+/// A quantity that samples count, such as CPU time.
 pub struct Measure {
     /// The measure's name in files and options: one word.
     pub key: &'static str,
-    /// The measure's name for a person.
+    /// The measure's name for users.
     pub name: &'static str,
     pub unit: MeasureUnit,
-    /// What one event is, in the plural.
+    /// The word for the events that are counted, in the plural.
     pub events: &'static str,
-    /// How to record the measure, for a person who asks for it and has none.
+    /// How to record the measure, for an error that says that a profile does not have it.
     pub remedy: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub enum MeasureUnit {
     Bytes,
 }
 
-/// CPU time, or what the clock of the recording's samples counts.
+/// CPU time, or the time of the other clock that the recording's samples were taken by.
 pub static CPU: Measure = Measure {
     key: "cpu",
     name: "CPU time",
@@ -46,7 +46,7 @@ pub static ALLOCATED: Measure = Measure {
     remedy: "record them with events=alloc, on JDK 11 or newer",
 };
 
-/// All measures, in the order in which a person is offered them.
+/// All measures, in the order in which texts list them.
 pub static MEASURES: [&Measure; 2] = [&CPU, &ALLOCATED];
 
 impl Measure {
@@ -79,12 +79,12 @@ impl fmt::Debug for Measure {
 /// A sample of a measure other than CPU time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amount {
-    /// On CLOCK_MONOTONIC.
+    /// When the event was: CLOCK_MONOTONIC, in nanoseconds.
     pub time_ns: u64,
     pub stack: StackId,
-    /// How much the sample stands for, in the measure's unit.
+    /// The amount that the sample counts for, in the measure's unit.
     pub amount: u64,
-    /// How many events the sample stands for.
+    /// The number of events that the sample counts for.
     pub events: u64,
 }
 
@@ -110,7 +110,7 @@ impl Amounts {
         self.iter().find(|(known, _)| *known == measure).map_or(&[], |(_, amounts)| amounts)
     }
 
-    /// The memory that they take.
+    /// The memory of the amounts, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(_, amounts)| amounts.capacity() * size_of::<Amount>()).sum()
     }

@@ -1,17 +1,17 @@
-//! What a thread does that runs no Java, by its name: the VM names its threads after their work.
+//! The work of threads that run no Java, by their names: the VM names its threads after their work.
 
 use crate::category::{Category, VmPart};
 
-/// What stands in a profile in the place of a stack.
+/// The placeholder for the stack of a sample outside Java.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideJava {
     pub name: &'static str,
     pub category: Category,
-    /// It is a Java thread, which runs Java at other times.
+    /// True for a Java thread, which runs Java at other times.
     pub is_java: bool,
 }
 
-/// How the names of the garbage collectors' threads begin, on JDKs 8 to 27.
+/// The beginnings of the names of garbage collectors' threads, on JDKs 8 to 27.
 const GC: [&str; 13] = [
     "GC ",
     "G1 ",
@@ -27,18 +27,18 @@ const GC: [&str; 13] = [
     "Epsilon",
     "StringDedup",
 ];
-/// And those of the compilers'.
+/// The beginnings of the names of JIT compilers' threads.
 const JIT: [&str; 4] = ["C1 ", "C2 ", "JVMCI", "Sweeper"];
-/// And of the VM's other threads.
+/// The beginnings of the names of the VM's other threads.
 const VM: [&str; 6] =
     ["VM ", "Monitor Deflati", "Service Thread", "Signal Dispatch", "Attach Listener", "Notification"];
 
-/// Where the time of a sample without Java frames goes.
-pub fn outside(java: bool, thread: &str) -> Outside {
+/// Finds the placeholder for a sample without Java frames. `java` is true for a Java thread.
+pub fn outside_java(java: bool, thread: &str) -> OutsideJava {
     let is = |names: &[&str]| names.iter().any(|name| thread.starts_with(name));
-    let vm = |name, part| Outside { name, category: Category::Vm(part), is_java: java };
+    let vm = |name, part| OutsideJava { name, category: Category::Vm(part), is_java: java };
     if java {
-        // Between its start and its first frame, or after its last.
+        // The thread has no Java frame before its `run`, and after it.
         vm("[outside Java]", VmPart::Other)
     } else if is(&JIT) {
         vm("[JIT compiler]", VmPart::Jit)
@@ -47,7 +47,7 @@ pub fn outside(java: bool, thread: &str) -> Outside {
     } else if is(&VM) {
         vm("[VM]", VmPart::Other)
     } else {
-        Outside { name: "[native]", category: Category::Native, is_java: false }
+        OutsideJava { name: "[native]", category: Category::Native, is_java: false }
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
             ("VM Thread", "[VM]"),
             ("my-native-pool", "[native]"),
         ] {
-            assert_eq!(outside(false, thread).name, name, "{thread}");
+            assert_eq!(outside_java(false, thread).name, name, "{thread}");
         }
-        assert_eq!(outside(true, "G1 is my name").name, "[outside Java]");
+        assert_eq!(outside_java(true, "G1 is my name").name, "[outside Java]");
     }
 }

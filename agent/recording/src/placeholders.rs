@@ -1,5 +1,5 @@
-//! What stands in a stack that is no method: in the place of a stack that nobody knows, of frames
-//! that are lacking, at a place that cannot be.
+//! Placeholders in stacks: frames that are no methods. They replace an unknown stack or missing
+//! frames, or show that a part of a stack is refuted.
 
 use crate::category::Category;
 use crate::ids::{FuncId, StackId};
@@ -7,25 +7,25 @@ use crate::recording::Recording;
 use crate::rows::{Func, Leaf};
 
 impl Recording {
-    /// A function that is no method.
-    pub fn special(&mut self, name: &str, category: Category) -> FuncId {
+    /// Adds a function that is no method.
+    pub fn placeholder_func(&mut self, name: &str, category: Category) -> FuncId {
         self.func(Func { name, category, source: None, line: None, resource: None, java: false })
     }
 
-    /// A stack that ends, or begins, with something other than a method.
-    pub fn stand_in(&mut self, caller: Option<StackId>, name: &str, category: Category) -> StackId {
-        let func = self.special(name, category);
+    /// Adds a stack with a placeholder as its leaf. Without `caller` the placeholder is the root.
+    pub fn placeholder_stack(&mut self, caller: Option<StackId>, name: &str, category: Category) -> StackId {
+        let func = self.placeholder_func(name, category);
         let frame = self.frame(func, None);
         self.stack(caller, frame)
     }
 
-    /// A stack with something other than a method on top, whose time counts as that of its caller's
-    /// category.
-    pub fn under(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
+    /// Adds a stack with a placeholder as its leaf, in the category of its caller. So the time of
+    /// its samples counts in that category.
+    pub fn placeholder_on_top(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
         let frame = self.stacks().get(caller).frame;
         let func = self.frames().get(frame).func;
         let category = self.funcs().get(func).category;
-        let func = self.special(name, category);
+        let func = self.placeholder_func(name, category);
         let frame = self.leaf_frame(func, None, leaf);
         self.stack(Some(caller), frame)
     }

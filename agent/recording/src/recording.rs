@@ -1,7 +1,6 @@
-//! All that is recorded of one run: the shared tables, the threads, the samples.
+//! The recording of one run: the shared tables, the threads and their samples.
 //!
-//! It must never lose a sample: what it is given is in the tally of its fate, whatever else becomes
-//! of it.
+//! It must never lose a sample: each one counts in the tally of its fate.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -37,41 +36,43 @@ pub struct Recording {
     threads: Vec<Thread>,
     contexts: Contexts,
     mark_kinds: MarkKinds,
-    /// Of all of the process.
+    /// The marks of the whole process, which belong to no thread.
     marks: Vec<Mark>,
     counters: Counters,
     tally: Tally,
-    /// Threads of which something came since this was last asked for.
+    /// The threads that have changed since the last call of [`Self::take_touched`].
     touched: Vec<ThreadId>,
 }
 
 impl Recording {
+    /// Makes an empty recording.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A source file, as in `com/foo/Bar.java`.
+    /// Adds a source file, such as `com/foo/Bar.java`.
     pub fn source(&mut self, path: &str) -> SourceId {
         let path = self.strings.intern(path);
         self.source_row(path)
     }
 
-    /// The same, where its path is in the table of strings already.
+    /// Adds a source file by a path that is in the table of strings already.
     pub fn source_row(&mut self, path: StringId) -> SourceId {
         self.sources.intern(path)
     }
 
-    /// A jar, module or library, as in `app.jar` or `java.base`.
+    /// Adds a jar, module or library, such as `app.jar` or `java.base`.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         let name = self.strings.intern(name);
         self.resource_row(name)
     }
 
-    /// The same, where its name is in the table of strings already.
+    /// Adds a resource by a name that is in the table of strings already.
     pub fn resource_row(&mut self, name: StringId) -> ResourceId {
         self.resources.intern(name)
     }
 
+    /// Adds a function.
     pub fn func(&mut self, func: Func<'_>) -> FuncId {
         let Func { name, category, source, line, resource, java } = func;
         let name = self.strings.intern(name);
@@ -79,17 +80,18 @@ impl Recording {
         self.func_row(FuncRow { name, category, source, line, resource, java })
     }
 
-    /// The same, where its name is in the table of strings already.
+    /// Adds a function by a name that is in the table of strings already.
     pub fn func_row(&mut self, row: FuncRow) -> FuncId {
         self.funcs.intern(row)
     }
 
-    /// A function at the line that it was executing; lines count from 1, and 0 is none.
+    /// Adds a frame: a function at the line that it was executing. Lines begin at 1, and 0 means
+    /// that the line is unknown.
     pub fn frame(&mut self, func: FuncId, line: Option<u32>) -> FrameId {
         self.intern_frame(func, line, None)
     }
 
-    /// The same as the leaf of a stack.
+    /// Adds a frame that is the leaf of a stack.
     pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, leaf: impl Into<Leaf>) -> FrameId {
         self.intern_frame(func, line, Some(leaf.into()))
     }
@@ -98,28 +100,28 @@ impl Recording {
         self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), leaf })
     }
 
-    /// Something that contradicts a stack. Each is to be told once.
+    /// Adds a refutation. Each must be added once.
     pub fn refutation(&mut self, refutation: Refutation<'_>) -> RefutationId {
         self.refutations.add(&mut self.strings, refutation)
     }
 
-    /// One whose texts are in the table of strings already.
+    /// Adds a refutation by texts that are in the table of strings already.
     pub fn refutation_row(&mut self, row: RefutationRow) -> RefutationId {
         self.refutations.push(row)
     }
 
-    /// A refuted sample's place in the timeline.
+    /// Adds a refuted sample to the timeline of its thread.
     pub fn refuted(&mut self, thread: ThreadId, refuted: Refuted) {
         self.touch(thread).refute(refuted);
     }
 
-    /// A frame called by `parent`, or a root.
+    /// Adds a stack: a frame that `parent` called, or a root.
     pub fn stack(&mut self, parent: Option<StackId>, frame: FrameId) -> StackId {
         debug_assert!(parent.is_none_or(|parent| parent.row() < self.stacks.rows().len()));
         self.stacks.intern(StackRow { parent, frame })
     }
 
-    /// A track: a thread under one name. A thread that is renamed ends here and is added again.
+    /// Adds a thread under one name. A thread that is renamed must be ended and added again.
     pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
         self.threads.push(Thread::new(name, tid, started_ns));
         let thread = ThreadId::from_row(self.threads.len() - 1);
@@ -127,20 +129,22 @@ impl Recording {
         thread
     }
 
+    /// Sets when a thread ended, or changed its name.
     pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
         if self.threads[thread.row()].ended_ns != Some(ended_ns) {
             self.touch(thread).ended_ns = Some(ended_ns);
         }
     }
 
-    /// For a name that was learnt late; it is not for a thread that changed its name.
+    /// Sets a thread's name that was not known before. A thread that changed its name must be added
+    /// again instead.
     pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
         if self.threads[thread.row()].name != name {
             name.clone_into(&mut self.touch(thread).name);
         }
     }
 
-    /// The CPU time that the kernel charged the thread while it had this name.
+    /// Sets the CPU time that the kernel charged the thread while it had this name.
     pub fn set_thread_cpu(&mut self, thread: ThreadId, cpu_ns: u64) {
         if self.threads[thread.row()].cpu_ns != Some(cpu_ns) {
             self.touch(thread).cpu_ns = Some(cpu_ns);
@@ -151,29 +155,31 @@ impl Recording {
         &self.threads[thread.row()].name
     }
 
+    /// Adds a sample to its thread, and counts its fate.
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
         self.tally.add(sample.fate, 1, sample.weight.into());
         self.contexts.weigh(sample.context, sample.fate.is_java(), sample.weight);
         self.touch(thread).push(sample);
     }
 
-    /// A text that is to be used as an id, as in a context's values.
+    /// Adds a text to the table of strings, such as a value of a context.
     pub fn string(&mut self, text: &str) -> StringId {
         self.strings.intern(text)
     }
 
-    /// A class of contexts. Each is to be told once.
+    /// Adds a kind of contexts. Each must be added once.
     pub fn context_kind(&mut self, kind: ContextKind) -> ContextKindId {
-        let is_carried = self.strings.get(kind.class) == VIRTUAL_THREAD && kind.fields.len() == 2;
-        self.contexts.add_kind(kind, is_carried)
+        let is_virtual_thread = self.strings.get(kind.class) == VIRTUAL_THREAD && kind.fields.len() == 2;
+        self.contexts.add_kind(kind, is_virtual_thread)
     }
 
-    /// Adds a context within one that is known, or none. Each is to be added once. A virtual thread
-    /// whose name could not be read has [`UNKNOWN`] for it until another context names the same id.
+    /// Adds a context, which may be nested in one that was added before. Each must be added once.
+    /// If the name of a virtual thread could not be read, it is [`UNKNOWN`] until another context
+    /// has a name for the same id.
     pub fn context(&mut self, row: ContextRow) -> ContextId {
-        if self.contexts.is_of_virtual_threads(row.kind) {
+        if self.contexts.is_virtual_thread_kind(row.kind) {
             let unknown = self.strings.intern(UNKNOWN);
-            self.contexts.add_carried(row, unknown)
+            self.contexts.add_virtual_thread(row, unknown)
         } else {
             self.contexts.add(row)
         }
@@ -183,12 +189,12 @@ impl Recording {
         &self.contexts
     }
 
-    /// A kind of marks; a kind whose key is known is the known one.
+    /// Adds a kind of marks, or finds the one that has its key.
     pub fn mark_kind(&mut self, kind: MarkKind<'_>) -> MarkKindId {
         self.mark_kinds.add(&mut self.strings, kind)
     }
 
-    /// Something that happened to a thread, or to all of the process.
+    /// Adds a mark to a thread, or to the whole process.
     pub fn mark(&mut self, thread: Option<ThreadId>, mark: Mark) {
         match thread {
             Some(thread) => self.touch(thread).mark(mark),
@@ -196,13 +202,13 @@ impl Recording {
         }
     }
 
-    /// A sample of a measure other than CPU time.
+    /// Adds a sample of a measure other than CPU time.
     pub fn amount(&mut self, thread: ThreadId, measure: &'static Measure, amount: Amount) {
         self.touch(thread).add_amount(measure, amount);
     }
 
-    /// The stack with the class of an allocated object as its leaf. Without a stack the class is
-    /// the only frame.
+    /// Adds a stack with the class of an allocated object as its leaf. Without an allocating stack
+    /// the class is the only frame.
     pub fn stack_of_class(&mut self, allocated_by: Option<StackId>, class: &str) -> StackId {
         let func = Func {
             name: class,
@@ -210,7 +216,7 @@ impl Recording {
             source: None,
             line: None,
             resource: None,
-            // The front-end's filter for Java frames must keep it.
+            // The front-end's filter for Java frames must not hide it.
             java: true,
         };
         let func = self.func(func);
@@ -218,7 +224,7 @@ impl Recording {
         self.stack(allocated_by, frame)
     }
 
-    /// Something comes of it.
+    /// Returns a thread to change, and records that it changes.
     fn touch(&mut self, thread: ThreadId) -> &mut Thread {
         let row = &mut self.threads[thread.row()];
         if !std::mem::replace(&mut row.touched, true) {
@@ -227,7 +233,7 @@ impl Recording {
         row
     }
 
-    /// The threads of which something came since this was last asked for.
+    /// Returns the threads that have changed since the last call.
     pub fn take_touched(&mut self) -> Vec<ThreadId> {
         for thread in &self.touched {
             self.threads[thread.row()].touched = false;
@@ -235,12 +241,12 @@ impl Recording {
         std::mem::take(&mut self.touched)
     }
 
-    /// A figure of the process. Each is to be told once.
+    /// Adds a counter of the process. Each must be added once.
     pub fn counter(&mut self, name: &str, description: &str, unit: Unit) -> CounterId {
         self.counters.add(name, description, unit)
     }
 
-    /// What a figure is at a time.
+    /// Adds a reading of a counter.
     pub fn count(&mut self, counter: CounterId, time_ns: u64, value: u64) {
         self.counters.count(counter, time_ns, value);
     }
@@ -253,17 +259,17 @@ impl Recording {
         &self.mark_kinds
     }
 
-    /// What happened to all of the process, as it came.
+    /// The marks of the whole process, in the order in which they were added.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
 
-    /// Counts samples for which there was no room.
+    /// Counts samples that were dropped, since no lane or table had space for them.
     pub fn dropped(&mut self, samples: u64, weight: u64) {
         self.tally.add(Fate::Dropped, samples, weight);
     }
 
-    /// The fate of the samples that have such a frame for a leaf.
+    /// The fate of samples with this frame as their leaf.
     pub fn fate_of(&self, frame: FrameRow) -> Fate {
         frame.leaf.map_or_else(
             || match self.funcs.get(frame.func).category {
@@ -275,8 +281,9 @@ impl Recording {
         )
     }
 
-    /// How the top frames of all samples are known whose stacks are proven or plausible: how many
-    /// samples, and their weight, of each certainty. `None`: not judged.
+    /// Counts the samples with proven or plausible stacks by the certainty of their top frames. The
+    /// values are the number of samples and their weight. The key `None` is for samples without a
+    /// judged top frame.
     pub fn top_frames(&self) -> BTreeMap<Option<Certainty>, (u64, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.threads.iter().flat_map(Thread::samples) {
@@ -290,7 +297,7 @@ impl Recording {
         sums
     }
 
-    /// What became of all samples.
+    /// The fates of all samples, counted.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -299,12 +306,12 @@ impl Recording {
         &self.strings
     }
 
-    /// Source files, by the path that a class file gives: `com/foo/Bar.java`.
+    /// The source files, by their paths: `com/foo/Bar.java`.
     pub fn sources(&self) -> &Table<StringId, SourceId> {
         &self.sources
     }
 
-    /// Jars, modules and libraries, by name.
+    /// The jars, modules and libraries, by name.
     pub fn resources(&self) -> &Table<StringId, ResourceId> {
         &self.resources
     }
@@ -317,7 +324,7 @@ impl Recording {
         &self.frames
     }
 
-    /// Stacks, a caller's always before its callees'.
+    /// The stacks. The stack of a caller is always before those of its callees.
     pub fn stacks(&self) -> &Table<StackRow, StackId> {
         &self.stacks
     }
@@ -326,32 +333,33 @@ impl Recording {
         &self.refutations
     }
 
-    /// In the order in which they were met.
+    /// The threads, in the order in which they were added.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// The same, by id.
+    /// The ids of all threads, in the order of [`Self::threads`].
     pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
         (0..self.threads.len()).map(ThreadId::from_row)
     }
 
-    /// How many marks there are: of all the process, and of each thread.
-    pub fn count_marks(&self) -> Vec<usize> {
+    /// The number of marks of the process, then that of each thread.
+    pub fn marker_counts(&self) -> Vec<usize> {
         let threads = self.threads.iter().map(|thread| thread.marks().len());
         [self.marks.len()].into_iter().chain(threads).collect()
     }
 
-    /// Takes away what marks came since they were counted: they were of that moment.
-    pub fn forget_marks(&mut self, counts: &[usize]) {
+    /// Removes the marks that were added after [`Self::marker_counts`] returned these counts. They
+    /// are marks of waits that had not ended, for one profile only.
+    pub fn truncate_markers(&mut self, counts: &[usize]) {
         let mut counts = counts.iter().copied().chain(std::iter::repeat(0));
         self.marks.truncate(counts.next().unwrap_or(0));
         for (thread, count) in self.threads.iter_mut().zip(counts) {
-            thread.forget_marks(count);
+            thread.truncate_markers(count);
         }
     }
 
-    /// Memory taken, near enough.
+    /// The approximate memory of the recording, in bytes.
     pub fn bytes(&self) -> u64 {
         self.strings.bytes()
             + self.sources.bytes()

@@ -1,31 +1,33 @@
-//! The table of refutations: what was found out against a stack, once for all the samples that
-//! share it.
+//! The table of refutations. A refutation is one contradiction that proof or a witness found in
+//! stacks. All samples with it share one row.
 //!
-//! Its text is made when a refutation is first met, so its number is one to be cited: the same in
-//! the timeline, in the report, and at `vouch explain`.
+//! A refutation gets its number when it is found for the first time. The number is the same in the
+//! timeline, in the report and in `vouch explain`.
 
 use crate::ids::{Id, RefutationId, StringId};
 use crate::strings::StringTable;
 
-/// What contradicts a stack, in words.
+/// A refutation, with its texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Refutation<'a> {
+    /// The name of its kind in the report.
     pub kind: &'a str,
-    /// The kind, in words.
+    /// The description of its kind for users.
     pub words: &'a str,
-    /// The method whose bytecode says otherwise; empty where a stack's end is meant.
+    /// The method with the bytecode that contradicts the stack. It is empty for a wrong root.
     pub caller: &'a str,
     pub bci: i32,
-    /// What its bytecode calls.
+    /// What the caller's bytecode calls at `bci`.
     pub expected: &'a str,
-    /// The method that the walk claimed was called; empty where it claimed no more than the place.
+    /// The method that the caller would have called, by the walk. It is empty if only the caller's
+    /// bci is wrong.
     pub found: &'a str,
 }
 
-/// A refutation, as the table keeps it.
+/// A row of the table of refutations.
 #[derive(Debug, Clone, Copy)]
 pub struct RefutationRow {
-    /// What its markers are called.
+    /// The name of its markers in the timeline.
     pub name: StringId,
     pub kind: StringId,
     pub caller: StringId,
@@ -34,7 +36,7 @@ pub struct RefutationRow {
     pub found: StringId,
 }
 
-/// All refutations, in the order in which they were met.
+/// All refutations, in the order in which they were found.
 #[derive(Debug, Default)]
 pub struct RefutationTable {
     rows: Vec<RefutationRow>,
@@ -58,7 +60,7 @@ impl RefutationTable {
         RefutationId::from_row(self.rows.len() - 1)
     }
 
-    /// By number, from the first on.
+    /// The rows, in the order of their numbers.
     pub fn rows(&self) -> &[RefutationRow] {
         &self.rows
     }
@@ -73,7 +75,7 @@ impl RefutationTable {
 }
 
 impl RefutationId {
-    /// The number by which a person cites it; they count from 1.
+    /// The number that users see. Numbers begin at 1.
     pub fn number(self) -> usize {
         self.row() + 1
     }

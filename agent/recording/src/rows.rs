@@ -1,7 +1,7 @@
 //! The rows of the shared tables: functions, frames, stacks.
 //!
-//! Two rows are one if all of their fields are equal: overloads at different lines stay apart, and
-//! so do equal names from two jars.
+//! A row is stored once if all of its fields are equal. So overloads at different lines have
+//! different rows, and equal names from two jars, too.
 
 use std::num::NonZeroU32;
 
@@ -11,20 +11,20 @@ use crate::category::Category;
 use crate::fate::Fate;
 use crate::ids::{FrameId, FuncId, ResourceId, SourceId, StackId, StringId};
 
-/// A function, as a stack walk names it.
+/// A function, with its name as text.
 #[derive(Debug, Clone, Copy)]
 pub struct Func<'a> {
     pub name: &'a str,
     pub category: Category,
     pub source: Option<SourceId>,
-    /// Where the function begins in its source; lines count from 1, and 0 is none.
+    /// The line at which the function begins in its source. Lines begin at 1, and 0 is unknown.
     pub line: Option<u32>,
     pub resource: Option<ResourceId>,
-    /// Is it a Java method?
+    /// True for a Java method.
     pub java: bool,
 }
 
-/// A function: a Java method, or what stands for something that has none.
+/// A row of the table of functions: a Java method, or a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FuncRow {
     pub name: StringId,
@@ -35,20 +35,20 @@ pub struct FuncRow {
     pub java: bool,
 }
 
-/// A function at the line that it was executing.
+/// A row of the table of frames: a function at the line that it was executing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FrameRow {
     pub func: FuncId,
     pub line: Option<NonZeroU32>,
-    /// What is known of its samples, if it is a leaf.
+    /// The fate and certainty of its samples, if the frame is a leaf.
     pub leaf: Option<Leaf>,
 }
 
-/// What samples with the same leaf have in common.
+/// The properties that all samples with the same leaf have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leaf {
     pub fate: Fate,
-    /// How the top frame is known; `None` if that was not judged.
+    /// The certainty of the top frame, or `None` if it was not judged.
     pub top_frame: Option<Certainty>,
 }
 
@@ -58,7 +58,7 @@ impl From<Fate> for Leaf {
     }
 }
 
-/// A frame and the stack of its callers, which stands in an earlier row.
+/// A row of the table of stacks: a frame, and the stack of its callers, which has an earlier row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StackRow {
     pub parent: Option<StackId>,

@@ -1,7 +1,7 @@
-//! Where a class's source stands.
+//! Paths of source files.
 
-/// The source file of a class, with its package's path: `com/foo/Bar.java`. The class is named as
-/// its own file has it, the file as the class does.
+/// The path of a class's source file below its package: `com/foo/Bar.java`. `class` is the name in
+/// the class file, and `file` is its SourceFile attribute.
 pub fn source_path(class: &str, file: &str) -> String {
     match class.rsplit_once('/') {
         Some((package, _)) if !file.contains('/') => format!("{package}/{file}"),

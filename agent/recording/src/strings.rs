@@ -1,6 +1,6 @@
-//! The one table of strings: names of functions, files and resources.
+//! The table of strings: names of functions, files and resources.
 //!
-//! It must never hold a text twice: the table and its index share it.
+//! It must never store a text twice: the table and its index share it.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl StringTable {
         self.from(0)
     }
 
-    /// Those from a row on.
+    /// The texts from a row on.
     pub fn from(&self, row: usize) -> impl Iterator<Item = &str> {
         self.rows[row..].iter().map(AsRef::as_ref)
     }
@@ -47,7 +47,7 @@ impl StringTable {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        // Two counters and the allocator's own word stand beside each text.
+        // An `Arc` has two counters, and the allocator adds a word.
         let texts = self.text_bytes + self.rows.len() * 3 * size_of::<usize>();
         let rows = self.rows.capacity() * size_of::<Arc<str>>();
         let ids = self.ids.capacity() * 8 / 7 * (size_of::<(Arc<str>, StringId)>() + 1);

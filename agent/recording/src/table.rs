@@ -1,14 +1,13 @@
-//! A table in which each row stands once: asking for a row that is there gives its id.
+//! A table that stores each row once: adding an equal row returns the id of the first.
 //!
-//! It must never move a row or take one out: ids are row numbers, and are out in samples already.
+//! It must never move or remove a row, since samples contain row numbers.
 
 use std::hash::Hash;
 
 use crate::ids::Id;
 use crate::index::Index;
 
-/// The rows, in the order of their ids. Whoever has the table can read them; a recording alone adds
-/// to its own.
+/// A table of rows, in the order of their ids.
 #[derive(Debug)]
 pub struct Table<Row, I> {
     rows: Vec<Row>,
@@ -16,6 +15,7 @@ pub struct Table<Row, I> {
 }
 
 impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
+    /// Adds a row if it is new, and returns its id.
     pub fn intern(&mut self, row: Row) -> I {
         self.find(row).unwrap_or_else(|| {
             let Self { rows, ids } = self;
@@ -26,6 +26,7 @@ impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
         })
     }
 
+    /// The id of a row, if the table has it.
     pub fn find(&self, row: Row) -> Option<I> {
         self.ids.find(&row, |id| self.rows[id.row()] == row)
     }
@@ -38,7 +39,7 @@ impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
         self.rows[id.row()]
     }
 
-    /// Memory taken, near enough.
+    /// The approximate memory of the table, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.rows.capacity() * size_of::<Row>() + self.ids.bytes()) as u64
     }

@@ -1,45 +1,46 @@
 //! A thread under one of its names, and its samples.
 //!
-//! Samples are kept as they come, and may come slightly out of order: what needs them sorted sorts
-//! them when it writes. A stored sample must stay within 32 bytes: there are millions.
+//! Samples are stored in the order in which they are added, which may differ slightly from that of
+//! their times. Writers sort them if they need to. A stored sample must stay within 32 bytes, since
+//! a recording has millions of them.
 
 use crate::fate::{Fate, Tally};
 use crate::ids::{ContextId, RefutationId, StackId};
 use crate::markers::Mark;
 use crate::measures::{Amount, Amounts, CPU, Measure};
 
-/// One sample, with what became of it.
+/// A sample, with its fate.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// CLOCK_MONOTONIC.
+    /// When the sample was taken: CLOCK_MONOTONIC, in nanoseconds.
     pub time_ns: u64,
-    /// The thread's own CPU clock at the sample.
+    /// The thread's CPU clock at the sample, in nanoseconds.
     pub cpu_ns: u64,
     pub stack: StackId,
-    /// How many intervals the sample stands for.
+    /// The number of intervals that the sample counts for.
     pub weight: u32,
     pub fate: Fate,
-    /// Whose work the thread did, if the program has told.
+    /// The context that the program had set for the thread.
     pub context: Option<ContextId>,
 }
 
-/// A sample as it is kept: its fate is counted already.
+/// A sample in the recording. Its fate is in the tally, and its context in [`Change`]s.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored {
+pub struct StoredSample {
     pub time_ns: u64,
     pub cpu_ns: u64,
     pub stack: StackId,
     pub weight: u32,
 }
 
-/// From this sample of a thread's on, its samples have this context.
+/// A change of context: the samples of a thread from index `from` on have this context.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     from: usize,
     context: Option<ContextId>,
 }
 
-/// A sample that was refuted, and how.
+/// A refuted sample in the timeline, and its refutation.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuted {
     pub time_ns: u64,
@@ -48,25 +49,27 @@ pub struct Refuted {
     pub how: RefutationId,
 }
 
-/// A thread under one of its names. Whoever has it can read it; only a recording changes it.
+/// A thread under one of its names. Only its recording can change it.
 #[derive(Debug)]
 pub struct Thread {
     pub(crate) name: String,
     pub(crate) tid: u64,
     pub(crate) started_ns: u64,
     pub(crate) ended_ns: Option<u64>,
-    /// What the kernel charged it.
+    /// The CPU time that the kernel charged the thread, in nanoseconds.
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) tally: Tally,
-    samples: Vec<Stored>,
-    /// Where their contexts change: most programs have none, and must not pay for them.
+    samples: Vec<StoredSample>,
+    /// The changes of context. A list of changes takes no memory in programs without contexts.
     changes: Vec<Change>,
     refuted: Vec<Refuted>,
     marks: Vec<Mark>,
     amounts: Amounts,
     /// The weight of the stored samples.
     weight: u64,
-    /// Something came of it since that was last asked.
+    /// True if the thread has changed since the last call of [`take_touched`].
+    ///
+    /// [`take_touched`]: crate::Recording::take_touched
     pub(crate) touched: bool,
 }
 
@@ -89,7 +92,7 @@ impl Thread {
         }
     }
 
-    /// The same thread without its samples, of which only a part is to be shown.
+    /// Copies the thread without its samples.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             ended_ns: self.ended_ns,
@@ -110,7 +113,7 @@ impl Thread {
             // A quarter more, not twice as much: 24 bytes a sample stay within 30.
             self.samples.reserve_exact((self.samples.len() / 4).max(4));
         }
-        self.samples.push(Stored { time_ns, cpu_ns, stack, weight });
+        self.samples.push(StoredSample { time_ns, cpu_ns, stack, weight });
     }
 
     pub(crate) fn refute(&mut self, refuted: Refuted) {
@@ -137,36 +140,36 @@ impl Thread {
         self.started_ns
     }
 
-    /// None while it lives, or keeps its name.
+    /// When the thread ended or changed its name, or `None` before that.
     pub fn ended_ns(&self) -> Option<u64> {
         self.ended_ns
     }
 
-    /// What the kernel charged it, if that was asked in time.
+    /// The CPU time that the kernel charged the thread, if it was read before the thread ended.
     pub fn cpu_ns(&self) -> Option<u64> {
         self.cpu_ns
     }
 
-    /// What became of its samples.
+    /// The fates of the thread's samples, counted.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Its samples that were refuted.
+    /// The thread's refuted samples.
     pub fn refuted(&self) -> &[Refuted] {
         &self.refuted
     }
 
-    /// What happened to it, as it came.
+    /// The thread's marks, in the order in which they were added.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
 
-    pub(crate) fn forget_marks(&mut self, count: usize) {
+    pub(crate) fn truncate_markers(&mut self, count: usize) {
         self.marks.truncate(count);
     }
 
-    /// The thread's amounts of all measures but CPU time.
+    /// The thread's amounts of all measures except CPU time.
     pub fn amounts(&self) -> &Amounts {
         &self.amounts
     }
@@ -183,18 +186,19 @@ impl Thread {
         samples.chain(self.amounts.get(measure).iter().copied())
     }
 
-    /// As they came: maybe slightly out of order.
-    pub fn samples(&self) -> &[Stored] {
+    /// The samples, in the order in which they were added. Their times may be slightly out of
+    /// order.
+    pub fn samples(&self) -> &[StoredSample] {
         &self.samples
     }
 
-    /// The same, each with its context.
-    pub fn samples_in_contexts(&self) -> impl Iterator<Item = (&Stored, Option<ContextId>)> {
+    /// The samples, each with its context.
+    pub fn samples_in_contexts(&self) -> impl Iterator<Item = (&StoredSample, Option<ContextId>)> {
         self.samples_from(0)
     }
 
-    /// The same from one of them on.
-    pub fn samples_from(&self, first: usize) -> impl Iterator<Item = (&Stored, Option<ContextId>)> {
+    /// The samples from index `first` on, each with its context.
+    pub fn samples_from(&self, first: usize) -> impl Iterator<Item = (&StoredSample, Option<ContextId>)> {
         let (before, after) =
             self.changes.split_at(self.changes.partition_point(|change| change.from < first));
         let mut context = before.last().and_then(|change| change.context);
@@ -207,13 +211,13 @@ impl Thread {
         })
     }
 
-    /// Of the samples that are kept, in intervals.
+    /// The sum of the samples' weights, in intervals.
     pub fn weight(&self) -> u64 {
         self.weight
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        let samples = self.samples.capacity() * size_of::<Stored>();
+        let samples = self.samples.capacity() * size_of::<StoredSample>();
         let changes = self.changes.capacity() * size_of::<Change>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
         let marks = self.marks.capacity() * size_of::<Mark>();

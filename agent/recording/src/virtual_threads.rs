@@ -1,8 +1,8 @@
-//! Virtual threads as threads of their own: the samples that they were carried for, from all of
-//! their carriers.
+//! Virtual threads as separate threads, each with its samples from all of its carriers.
 //!
-//! It is a way to show a recording, which has every sample where it was taken: it must never lose
-//! one, nor CPU time, but for what a virtual thread's only sample ran beyond what it stands for.
+//! A recording has each sample in the carrier that was interrupted. This module is another view of
+//! it, and must never lose a sample or CPU time. The exception is the CPU time of a virtual
+//! thread's only sample beyond that sample's weight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,70 +10,72 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::contexts::{UNKNOWN, UNNAMED};
 use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
-use crate::thread::{Refuted, Sample, Stored, Thread};
+use crate::thread::{Refuted, Sample, StoredSample, Thread};
 
-/// What is in the place of the kernel's number for a thread that the kernel does not know: this
-/// bit, and Java's id.
-pub const VIRTUAL: u64 = 1 << 63;
+/// The bit that marks the `tid` of a virtual thread, which has no number in the kernel. The other
+/// bits are its id in Java.
+pub const VIRTUAL_TID_BIT: u64 = 1 << 63;
 
-/// The threads, and of these the virtual ones.
+/// The threads of a recording, with virtual threads separate from their carriers.
 #[derive(Debug, Default)]
-pub struct Apart {
-    /// By their row in the recording: carriers without what was moved away from them.
+pub struct SplitThreads {
+    /// The carriers without the samples that were moved to virtual threads, by their row in the
+    /// recording.
     carriers: BTreeMap<usize, Thread>,
     virtuals: Vec<Thread>,
 }
 
-impl Apart {
-    /// The busiest virtual threads, so many at most, each with the samples that it was carried for.
-    /// An interval is so long.
-    pub fn of(recording: &Recording, most: usize, interval_ns: u64) -> Self {
-        let mut apart = Self::default();
-        if most == 0 {
-            return apart;
+impl SplitThreads {
+    /// Moves the samples of the `max` busiest virtual threads from their carriers to threads of
+    /// their own.
+    pub fn by_virtual_thread(recording: &Recording, max: usize, interval_ns: u64) -> Self {
+        let mut split = Self::default();
+        if max == 0 {
+            return split;
         }
-        let busiest = Busiest::of(recording, most);
+        let busiest = Busiest::find(recording, max);
         let mut of_virtual: HashMap<StringId, Part> = HashMap::new();
         for (row, thread) in recording.threads().iter().enumerate() {
-            if !thread.samples_in_contexts().any(|(_, context)| busiest.whose(context).is_some()) {
+            if !thread.samples_in_contexts().any(|(_, context)| busiest.virtual_thread_of(context).is_some())
+            {
                 continue;
             }
             let mut samples: Vec<_> = thread.samples_in_contexts().collect();
             samples.sort_by_key(|(sample, _)| sample.time_ns);
             let (mut rest, mut moved, mut clock_ns) = (Part::default(), HashMap::new(), None);
             for (stored, context) in samples {
-                // What it ran since the sample before, whoever that was of; of the first it is
-                // known what it stands for. The clock of a row that threads share may stand a
-                // little askew.
+                // The CPU time since the carrier's sample before, of whichever virtual thread. For
+                // the carrier's first sample only its weight is known. The clocks of threads that
+                // share a row may differ a little.
                 let ran_ns = match clock_ns.replace(stored.cpu_ns.max(clock_ns.unwrap_or(0))) {
                     Some(before) => stored.cpu_ns.saturating_sub(before),
                     None => interval_ns.saturating_mul(stored.weight.into()).min(stored.cpu_ns),
                 };
-                let whose = busiest.whose(context);
-                if let Some(whose) = whose {
-                    moved.insert((stored.time_ns, stored.stack), whose);
+                let owner = busiest.virtual_thread_of(context);
+                if let Some(owner) = owner {
+                    moved.insert((stored.time_ns, stored.stack), owner);
                 }
-                let part = whose.map_or(&mut rest, |whose| of_virtual.entry(whose).or_default());
+                let part = owner.map_or(&mut rest, |owner| of_virtual.entry(owner).or_default());
                 let frame = recording.stacks().get(stored.stack).frame;
                 let fate = recording.fate_of(recording.frames().get(frame));
-                let Stored { time_ns, stack, weight, .. } = *stored;
+                let StoredSample { time_ns, stack, weight, .. } = *stored;
                 part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, fate, context });
             }
             for refuted in thread.refuted() {
-                let whose = moved.get(&(refuted.time_ns, refuted.stack));
-                let part = whose.map_or(&mut rest, |whose| of_virtual.entry(*whose).or_default());
+                let owner = moved.get(&(refuted.time_ns, refuted.stack));
+                let part = owner.map_or(&mut rest, |owner| of_virtual.entry(*owner).or_default());
                 part.refuted.push(*refuted);
             }
-            apart.carriers.insert(row, rest.fill(thread.emptied(), interval_ns));
+            split.carriers.insert(row, rest.fill(thread.emptied(), interval_ns));
         }
         for (number, name) in busiest.names {
             let part = of_virtual.remove(&number);
-            apart.virtuals.extend(part.map(|part| part.thread(recording, number, name, interval_ns)));
+            split.virtuals.extend(part.map(|part| part.thread(recording, number, name, interval_ns)));
         }
-        apart
+        split
     }
 
-    /// All threads: in the order of the recording, and then the virtual ones.
+    /// All threads: those of the recording in their order, then the virtual threads.
     pub fn threads<'r>(&'r self, recording: &'r Recording) -> Vec<&'r Thread> {
         let threads = recording.threads().iter().enumerate();
         let threads = threads.map(|(row, thread)| self.carriers.get(&row).unwrap_or(thread));
@@ -81,16 +83,16 @@ impl Apart {
     }
 }
 
-/// What there is of one thread.
+/// The samples of one thread.
 #[derive(Default)]
 struct Part {
-    /// Each has what was run for it in the place of its thread's clock.
+    /// The samples. Each has the CPU time of its own in `cpu_ns`, instead of a clock's reading.
     samples: Vec<Sample>,
     refuted: Vec<Refuted>,
 }
 
 impl Part {
-    /// As a virtual thread with this number, under this name if it has one.
+    /// Makes a virtual thread of the samples. `number` is its id in Java.
     fn thread(
         mut self,
         recording: &Recording,
@@ -108,13 +110,13 @@ impl Part {
             .samples
             .first()
             .map_or(0, |first| first.time_ns.saturating_sub(interval_ns.saturating_mul(first.weight.into())));
-        let mut thread = Thread::new(&name, VIRTUAL | number.parse().unwrap_or(0), began_ns);
+        let mut thread = Thread::new(&name, VIRTUAL_TID_BIT | number.parse().unwrap_or(0), began_ns);
         thread.ended_ns = self.samples.last().map(|last| last.time_ns + 1);
         self.fill(thread, interval_ns)
     }
 
-    /// Puts all of it into a thread. Nobody knows more of a first sample than what it stands for:
-    /// what it ran beyond that goes to the next.
+    /// Adds the samples to a thread. The CPU time of the first sample is limited to its weight, and
+    /// the rest counts in the next sample.
     fn fill(self, mut thread: Thread, interval_ns: u64) -> Thread {
         let (mut clock_ns, mut over_ns) = (0, 0);
         for (at, sample) in self.samples.into_iter().enumerate() {
@@ -135,44 +137,45 @@ impl Part {
 
 /// The busiest virtual threads.
 struct Busiest {
-    /// The number of each, and the name that it had last.
+    /// The id in Java of each virtual thread, and the last name that it had.
     names: Vec<(StringId, Option<StringId>)>,
-    /// By the row of a context: the number of the one that it is the work of, if it is one of them.
-    whose: Vec<Option<StringId>>,
+    /// The id in Java of the virtual thread that each context belongs to, by the context's row. It
+    /// is `None` for other contexts and for less busy virtual threads.
+    owners: Vec<Option<StringId>>,
 }
 
 impl Busiest {
-    fn of(recording: &Recording, most: usize) -> Self {
+    fn find(recording: &Recording, max: usize) -> Self {
         let contexts = recording.contexts();
         let text = |id: StringId| recording.strings().get(id);
-        // What each weighs, and its name.
-        let mut met: HashMap<StringId, (u64, Option<StringId>)> = HashMap::new();
-        let mut whose = Vec::with_capacity(contexts.rows().len());
+        // The weight and the name of each virtual thread.
+        let mut found: HashMap<StringId, (u64, Option<StringId>)> = HashMap::new();
+        let mut owners = Vec::with_capacity(contexts.rows().len());
         for id in contexts.ids() {
             let carried =
-                contexts.carried(Some(id)).and_then(|id| match contexts.get(id).values.as_slice() {
-                    // What has no number is several.
+                contexts.virtual_thread_of(Some(id)).and_then(|id| match contexts.get(id).values.as_slice() {
+                    // A context without an id stands for several virtual threads.
                     [name, number] if text(*number).parse::<u64>().is_ok() => Some((*name, *number)),
                     _ => None,
                 });
-            whose.push(carried.map(|(_, number)| number));
+            owners.push(carried.map(|(_, number)| number));
             let Some((name, number)) = carried else { continue };
-            let (weight, named) = met.entry(number).or_default();
-            *weight += contexts.weighed(id).weight;
+            let (weight, named) = found.entry(number).or_default();
+            *weight += contexts.weight_of(id).weight;
             *named = Some(name).filter(|name| ![UNNAMED, UNKNOWN].contains(&text(*name))).or(*named);
         }
-        let mut busiest: Vec<_> = met.into_iter().collect();
+        let mut busiest: Vec<_> = found.into_iter().collect();
         busiest.sort_unstable_by_key(|(number, (weight, _))| (Reverse(*weight), number.row()));
-        busiest.truncate(most);
+        busiest.truncate(max);
         let names: Vec<_> = busiest.into_iter().map(|(number, (_, name))| (number, name)).collect();
         let kept: HashSet<StringId> = names.iter().map(|(number, _)| *number).collect();
-        for one in &mut whose {
-            *one = one.filter(|number| kept.contains(number));
+        for owner in &mut owners {
+            *owner = owner.filter(|number| kept.contains(number));
         }
-        Self { names, whose }
+        Self { names, owners }
     }
 
-    fn whose(&self, context: Option<ContextId>) -> Option<StringId> {
-        self.whose[context?.row()]
+    fn virtual_thread_of(&self, context: Option<ContextId>) -> Option<StringId> {
+        self.owners[context?.row()]
     }
 }

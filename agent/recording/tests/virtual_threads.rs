@@ -1,4 +1,4 @@
-//! Virtual threads shown as threads of their own.
+//! Tests of virtual threads that are shown as separate threads.
 
 mod common;
 #[path = "common/contexts.rs"]
@@ -7,13 +7,14 @@ mod contexts;
 use common::{START_NS, sample, stack};
 use contexts::context;
 use vouch_recording::{
-    Apart, Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Refutation, Refuted,
-    Sample, Thread, UNKNOWN, UNNAMED, VIRTUAL, VIRTUAL_THREAD, VmPart,
+    Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Refutation, Refuted, Sample,
+    SplitThreads, Thread, UNKNOWN, UNNAMED, VIRTUAL_THREAD, VIRTUAL_TID_BIT, VmPart,
 };
 
 const MS: u64 = 1_000_000;
 
-/// Two carriers and a thread that carries nobody; of the virtual ones `a` runs on both carriers.
+/// A recording with two carriers and a thread that carries no virtual thread. The virtual thread
+/// `a` runs on both carriers.
 fn recording() -> Recording {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);
@@ -56,10 +57,11 @@ fn recording() -> Recording {
     recording
 }
 
-/// Name, number, and of each sample when it was, the CPU clock, and its weight.
-type Told = (String, u64, Vec<(u64, u64, u32)>);
+/// A thread's name, its tid, and for each sample its time, its CPU clock and its weight. Times are
+/// in milliseconds.
+type ThreadSummary = (String, u64, Vec<(u64, u64, u32)>);
 
-fn told(threads: &[&Thread]) -> Vec<Told> {
+fn summaries(threads: &[&Thread]) -> Vec<ThreadSummary> {
     let ms = |ns: u64, from: u64| (ns - from) / MS;
     threads
         .iter()
@@ -72,19 +74,19 @@ fn told(threads: &[&Thread]) -> Vec<Told> {
 }
 
 #[test]
-fn each_has_its_samples_from_all_its_carriers_and_what_it_ran() {
+fn a_virtual_thread_has_its_samples_and_cpu_time_from_all_carriers() {
     let recording = recording();
-    let apart = Apart::of(&recording, 10, MS);
+    let apart = SplitThreads::by_virtual_thread(&recording, 10, MS);
     let threads = apart.threads(&recording);
     let expected = [
         ("t1".to_owned(), 1, vec![(12, 2, 2)]),
         ("t2".to_owned(), 2, vec![(11, 2, 2)]),
         ("t3".to_owned(), 3, vec![(30, 1, 1)]),
-        ("a".to_owned(), VIRTUAL | 31, vec![(10, 1, 1), (16, 2, 1), (20, 6, 4)]),
-        ("virtual thread 32".to_owned(), VIRTUAL | 32, vec![(15, 3, 3)]),
+        ("a".to_owned(), VIRTUAL_TID_BIT | 31, vec![(10, 1, 1), (16, 2, 1), (20, 6, 4)]),
+        ("virtual thread 32".to_owned(), VIRTUAL_TID_BIT | 32, vec![(15, 3, 3)]),
     ];
-    assert_eq!(told(&threads), expected);
-    // Nothing of it is lost, whatever became of it.
+    assert_eq!(summaries(&threads), expected);
+    // The weight of all fates is kept.
     let sum = |threads: &[&Thread]| threads.iter().map(|thread| thread.tally().weight.sum()).sum::<u64>();
     assert_eq!(sum(&threads), sum(&recording.threads().iter().collect::<Vec<_>>()));
     assert_eq!(threads[0].tally().weight.outside, 2);
@@ -95,20 +97,20 @@ fn each_has_its_samples_from_all_its_carriers_and_what_it_ran() {
 }
 
 #[test]
-fn beyond_a_limit_the_less_busy_stay_with_their_carriers() {
+fn less_busy_virtual_threads_stay_with_their_carriers() {
     let recording = recording();
-    let apart = Apart::of(&recording, 1, MS);
+    let apart = SplitThreads::by_virtual_thread(&recording, 1, MS);
     let names: Vec<_> = apart.threads(&recording).iter().map(|thread| thread.name().to_owned()).collect();
     assert_eq!(names, ["t1", "t2", "t3", "a"]);
-    let first = told(&apart.threads(&recording)).remove(0);
+    let first = summaries(&apart.threads(&recording)).remove(0);
     assert_eq!(first.2, [(12, 2, 2), (15, 5, 3)]);
-    let none = Apart::of(&recording, 0, MS);
+    let none = SplitThreads::by_virtual_thread(&recording, 0, MS);
     let as_recorded: Vec<_> = recording.threads().iter().collect();
-    assert_eq!(told(&none.threads(&recording)), told(&as_recorded));
+    assert_eq!(summaries(&none.threads(&recording)), summaries(&as_recorded));
 }
 
 #[test]
-fn one_that_was_renamed_is_one_thread_and_refuted_samples_go_along() {
+fn a_renamed_virtual_thread_is_one_thread_with_its_refuted_samples() {
     let mut recording = recording();
     let any = recording.threads()[0].samples()[0].stack;
     let kind = recording.contexts().rows()[0].kind;
@@ -123,27 +125,27 @@ fn one_that_was_renamed_is_one_thread_and_refuted_samples_go_along() {
         let how = recording.refutation(refutation);
         recording.refuted(first, Refuted { time_ns: one.time_ns, stack: any, weight: 1, how });
     }
-    let apart = Apart::of(&recording, 10, MS);
+    let apart = SplitThreads::by_virtual_thread(&recording, 10, MS);
     let threads = apart.threads(&recording);
-    let b = threads.iter().find(|thread| thread.tid() == VIRTUAL | 32).unwrap();
+    let b = threads.iter().find(|thread| thread.tid() == VIRTUAL_TID_BIT | 32).unwrap();
     assert_eq!((b.name(), b.samples().len(), b.refuted().len()), ("b", 3, 2));
     assert_eq!((threads.len(), threads[0].refuted().len()), (5, 0));
 }
 
 #[test]
-fn what_a_first_sample_ran_beyond_what_it_stands_for_is_not_lost() {
+fn cpu_time_of_a_first_sample_beyond_its_weight_is_not_lost() {
     let mut recording = recording();
     let any = recording.threads()[0].samples()[0].stack;
     let kind = recording.contexts().rows()[0].kind;
     let late = context(&mut recording, None, kind, &["late", "77"]);
     let first = recording.thread_ids().next().unwrap();
-    // The first of them runs 10 ms and weighs 1: there was no room for others before.
+    // The first sample has 10 ms of CPU time and weight 1, since samples before it were dropped.
     for (at_ms, cpu_ms) in [(50, 24), (51, 25)] {
         let cpu_ns = cpu_ms * MS;
         recording.sample(first, Sample { cpu_ns, context: Some(late), ..sample(at_ms * MS, any) });
     }
-    let apart = Apart::of(&recording, 10, MS);
-    let threads = told(&apart.threads(&recording));
+    let apart = SplitThreads::by_virtual_thread(&recording, 10, MS);
+    let threads = summaries(&apart.threads(&recording));
     let (.., samples) = threads.iter().find(|(name, ..)| name == "late").unwrap();
     assert_eq!(*samples, [(50, 1, 1), (51, 11, 1)]);
 }

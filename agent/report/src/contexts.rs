@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use vouch_recording::{
     ContextField, ContextKind, Id, OTHERS, Recording, StringId, TRACE, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
-    Weighed,
+    WeightSum,
 };
 
 use crate::interval::share;
@@ -77,17 +77,17 @@ pub struct ValueReport {
 impl ContextsReport {
     pub(crate) fn new(recording: &Recording, interval_ns: u64, left_out: u64) -> Self {
         let contexts = recording.contexts();
-        let mut kinds = vec![Weighed::default(); contexts.kinds().len()];
-        let mut values: HashMap<(usize, usize, StringId), Weighed> = HashMap::new();
-        let (mut with, mut without, mut sampled) = (Weighed::default(), contexts.without(), 0);
+        let mut kinds = vec![WeightSum::default(); contexts.kinds().len()];
+        let mut values: HashMap<(usize, usize, StringId), WeightSum> = HashMap::new();
+        let (mut with, mut without, mut sampled) = (WeightSum::default(), contexts.without(), 0);
         for id in contexts.ids() {
-            let weighed = contexts.weighed(id);
+            let weighed = contexts.weight_of(id);
             // The agent made this context, not the program.
-            if contexts.is_carried(id) {
-                without = without.and(weighed);
+            if contexts.is_virtual_thread(id) {
+                without = without.plus(weighed);
             } else {
                 sampled += u64::from(weighed.samples > 0);
-                with = with.and(weighed);
+                with = with.plus(weighed);
             }
             let mut counted = Vec::new();
             for row in contexts.outwards(Some(id)).map(|id| contexts.get(id)) {
@@ -96,14 +96,14 @@ impl ContextsReport {
                     continue;
                 }
                 counted.push(kind);
-                kinds[kind] = kinds[kind].and(weighed);
+                kinds[kind] = kinds[kind].plus(weighed);
                 for (field, value) in row.values.iter().enumerate() {
                     let of_value = values.entry((kind, field, *value)).or_default();
-                    *of_value = of_value.and(weighed);
+                    *of_value = of_value.plus(weighed);
                 }
             }
         }
-        let mut fields: BTreeMap<(usize, usize), Vec<(StringId, Weighed)>> = BTreeMap::new();
+        let mut fields: BTreeMap<(usize, usize), Vec<(StringId, WeightSum)>> = BTreeMap::new();
         for ((kind, field, value), weighed) in values {
             fields.entry((kind, field)).or_default().push((value, weighed));
         }
@@ -190,7 +190,7 @@ struct ReportBuilder<'r> {
     recording: &'r Recording,
     interval_ns: u64,
     /// All samples of threads that ran Java. Intervals are of shares of these.
-    all: Weighed,
+    all: WeightSum,
 }
 
 impl ReportBuilder<'_> {
@@ -201,8 +201,8 @@ impl ReportBuilder<'_> {
     fn kind(
         &self,
         kind: &ContextKind,
-        weighed: Weighed,
-        mut values: impl FnMut(usize) -> Option<Vec<(StringId, Weighed)>>,
+        weighed: WeightSum,
+        mut values: impl FnMut(usize) -> Option<Vec<(StringId, WeightSum)>>,
     ) -> KindReport {
         let fields = kind.fields.iter().enumerate();
         let is_virtual_thread = self.text(kind.class) == VIRTUAL_THREAD;
@@ -220,7 +220,7 @@ impl ReportBuilder<'_> {
     fn field(
         &self,
         field: ContextField,
-        mut values: Vec<(StringId, Weighed)>,
+        mut values: Vec<(StringId, WeightSum)>,
         is_virtual_thread: bool,
     ) -> FieldReport {
         values.retain(|(_, weighed)| weighed.samples > 0);
@@ -241,7 +241,7 @@ impl ReportBuilder<'_> {
         }
     }
 
-    fn value(&self, value: StringId, weighed: Weighed) -> ValueReport {
+    fn value(&self, value: StringId, weighed: WeightSum) -> ValueReport {
         let (_, (least, most)) = share(weighed, self.all);
         let all_ms = intervals_ms(self.all.weight, self.interval_ns);
         ValueReport {

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use vouch_recording::{Recording, Thread, Weighed};
+use vouch_recording::{Recording, Thread, WeightSum};
 
 use crate::text::percent;
 use crate::time::float;
@@ -19,12 +19,12 @@ pub struct Hottest {
     /// Names and weights, by descending weight.
     methods: Vec<(String, u64)>,
     /// All samples that the profile shows. As in `vouch top`, shares are shares of their weight.
-    pub all: Weighed,
+    pub all: WeightSum,
 }
 
 impl Hottest {
     pub(crate) fn from_recording(recording: &Recording) -> Self {
-        let (mut all, mut by_func) = (Weighed::default(), HashMap::<_, u64>::new());
+        let (mut all, mut by_func) = (WeightSum::default(), HashMap::<_, u64>::new());
         for sample in recording.threads().iter().flat_map(Thread::samples) {
             all.add(sample.weight.into());
             let func = recording.frames().get(recording.stacks().get(sample.stack).frame).func;

@@ -1,6 +1,6 @@
 //! Confidence intervals for shares of samples.
 
-use vouch_recording::Weighed;
+use vouch_recording::WeightSum;
 
 use crate::time::float;
 
@@ -19,7 +19,7 @@ pub fn wilson(share: f64, count: f64) -> (f64, f64) {
 
 /// Returns the number of equally weighted samples that would give a share as precisely. (Kish's
 /// effective sample size.)
-pub fn effective(all: Weighed) -> f64 {
+pub fn effective(all: WeightSum) -> f64 {
     let weight = float(all.weight);
     weight * weight / float(all.squares).max(1.0)
 }
@@ -32,7 +32,7 @@ pub fn points_off(count: f64) -> f64 {
 }
 
 /// Returns the share of `part` in `all`, and its 95 % confidence interval.
-pub fn share(part: Weighed, all: Weighed) -> (f64, (f64, f64)) {
+pub fn share(part: WeightSum, all: WeightSum) -> (f64, (f64, f64)) {
     let share = float(part.weight) / float(all.weight).max(1.0);
     (share, wilson(share, effective(all)))
 }
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn heavy_samples_are_worth_fewer() {
-        let mut sums = [Weighed::default(); 3];
+        let mut sums = [WeightSum::default(); 3];
         let [part, even, uneven] = &mut sums;
         for at in 0..100 {
             even.add(4);
@@ -63,12 +63,12 @@ mod tests {
         }
         assert!((effective(*even) - 100.0).abs() < 1e-9 && (effective(*uneven) - 64.0).abs() < 1e-9);
         (0..25).for_each(|_| part.add(4));
-        let width = |all: Weighed| {
+        let width = |all: WeightSum| {
             let (share, (least, most)) = share(*part, all);
             assert!((share - 0.25).abs() < 1e-9, "{share}");
             most - least
         };
         assert!(width(*uneven) > 1.2 * width(*even));
-        assert_eq!(share(Weighed::default(), Weighed::default()), (0.0, (0.0, 1.0)));
+        assert_eq!(share(WeightSum::default(), WeightSum::default()), (0.0, (0.0, 1.0)));
     }
 }

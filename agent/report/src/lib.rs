@@ -55,6 +55,6 @@ pub use text::{
 };
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};
-pub use vouch_recording::Weighed;
+pub use vouch_recording::WeightSum;
 pub use weight_unit::CPU_TIME;
 pub use witness::{GradeReport, WitnessReport};

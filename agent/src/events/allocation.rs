@@ -97,7 +97,7 @@ unsafe extern "C" fn sampled(
         let size = u64::try_from(size).unwrap_or(0);
         ALLOCATION.counts.add(0);
         // None is left out, or the weights would not add up: they get rarer instead.
-        let pace = ALLOCATION.counts.pace(now, kinds::ALLOCATION.most_in_a_second);
+        let pace = ALLOCATION.counts.pace(now, kinds::ALLOCATION.max_per_second);
         if pace != Pace::Same {
             change(pace);
         }

@@ -156,19 +156,20 @@ impl Row {
     pub fn counted(&self, began: u64, ended: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
-        self.kind.is_none_or(|kind| took >= kind.least_ns && self.admits(took, ended, kind.most_in_a_second))
+        self.kind
+            .is_none_or(|kind| took >= kind.min_shown_ns && self.admits(took, ended, kind.max_per_second))
     }
 
     /// The same, where so many are shown in a second, and of long ones more.
-    pub fn counted_within(&self, began: u64, ended: u64, most_in_a_second: u64) -> bool {
+    pub fn counted_within(&self, began: u64, ended: u64, max_per_second: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
-        self.admits(took, ended, most_in_a_second)
+        self.admits(took, ended, max_per_second)
     }
 
-    fn admits(&self, took: u64, ended: u64, most_in_a_second: u64) -> bool {
+    fn admits(&self, took: u64, ended: u64, max_per_second: u64) -> bool {
         let times = if took >= LONG_NS { TIMES } else { 1 };
-        self.counts.admits(ended, most_in_a_second * times, MOST_NS * times)
+        self.counts.admits(ended, max_per_second * times, MOST_NS * times)
     }
 
     /// By which an event says that it is one of these.
@@ -259,8 +260,8 @@ impl Counts {
     }
 
     /// Whether one more is to be shown.
-    fn admits(&self, now: u64, most_in_a_second: u64, most_ns_in_a_second: u64) -> bool {
-        let admitted = self.place(now).0 <= most_in_a_second
+    fn admits(&self, now: u64, max_per_second: u64, most_ns_in_a_second: u64) -> bool {
+        let admitted = self.place(now).0 <= max_per_second
             && self.ns_in_second.load(Relaxed) < most_ns_in_a_second
             && self.admitted.load(Relaxed) < MOST;
         self.admitted.fetch_add(admitted.into(), Relaxed);
@@ -275,12 +276,12 @@ impl Counts {
 
     /// Admits one whatever the budget; and says whether there should be fewer of them from here on,
     /// or more.
-    pub fn pace(&self, now: u64, most_in_a_second: u64) -> Pace {
+    pub fn pace(&self, now: u64, max_per_second: u64) -> Pace {
         const OFTEN: u64 = 50_000;
         let before = self.admitted.fetch_add(1, Relaxed);
         // The more there are already, the fewer are to come: else those of a day would be more than
         // anybody can open.
-        let most = (most_in_a_second / (1 + before / OFTEN)).max(FEWEST);
+        let most = (max_per_second / (1 + before / OFTEN)).max(FEWEST);
         match self.place(now) {
             (place, _) if place.is_multiple_of(most) => Pace::Fewer,
             (_, Some(last)) if last < most / 4 => Pace::More(most / (2 * last.max(1))),

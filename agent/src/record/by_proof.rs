@@ -127,7 +127,7 @@ impl Recorder {
                     jvm,
                 )
             }
-            None => recording.stand_in(None, "[no frames]", Category::NoStack),
+            None => recording.placeholder_stack(None, "[no frames]", Category::NoStack),
         };
         if let Some((_, how)) = refuted {
             let Head { time: time_ns, weight, .. } = *head;

@@ -219,8 +219,9 @@ fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u
                 Brings::Program | Brings::Texts => taken(&mut left, *value),
                 Brings::Stack | Brings::Method | Brings::Constructors => text,
             };
-            *value =
-                Mark::of_text(Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)));
+            *value = Mark::text_to_value(
+                Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)),
+            );
         }
     }
     values

@@ -35,7 +35,7 @@ impl Names {
         }
         let Some(method) = jvm.method(frame.method()) else {
             self.nameless.insert(frame.method());
-            return (recording.special("[unknown method]", Category::Other), None);
+            return (recording.placeholder_func("[unknown method]", Category::Other), None);
         };
         let category = if native { Category::Native } else { method.class.origin.category };
         let func = self.func_of(recording, &method, category);
@@ -53,7 +53,7 @@ impl Names {
         jvm: &mut dyn Jvm,
     ) -> FrameId {
         let Some(method) = jvm.method(frame.method()) else {
-            let func = recording.special("[unknown method]", Category::Refuted);
+            let func = recording.placeholder_func("[unknown method]", Category::Refuted);
             return recording.frame(func, None);
         };
         let func = self.func_of(recording, &method, Category::Refuted);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
 
-use vouch_recording::{LEFT_OUT, Recording, RefutationId, ThreadId};
+use vouch_recording::{FRAMES_LEFT_OUT, Recording, RefutationId, ThreadId};
 use vouch_report::{MAX_LISTED, RefutationReport, WitnessStack, sign};
 use vouch_sample::{Bci, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, describe_call, listing};
@@ -284,7 +284,7 @@ fn around(
     }
     for (place, frame) in frames.iter().enumerate().take(last).skip(first) {
         if stack.cut.is_some_and(|cut| cut.at as usize == place) {
-            lines.push(LEFT_OUT.to_owned());
+            lines.push(FRAMES_LEFT_OUT.to_owned());
         }
         if at == Some(place) {
             shown_at = Some(lines.len());

@@ -4,7 +4,7 @@
 //! whichever end it counts, may mix them with the true ones. Its time is never left out.
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_recording::{Category, LEFT_OUT, Leaf, Recording, StackId, refuted_root};
+use vouch_recording::{Category, FRAMES_LEFT_OUT, Leaf, Recording, StackId, refuted_root};
 use vouch_sample::{Cut, ResolvedFrame, Stack};
 
 use super::names::Names;
@@ -75,10 +75,10 @@ impl Shown {
                     None => node.stack,
                 }
             }
-            As::WithoutLeaf(shown) => recording.under(tree.get(leaf).stack, LOST_LEAF, shown),
+            As::WithoutLeaf(shown) => recording.placeholder_on_top(tree.get(leaf).stack, LOST_LEAF, shown),
             As::Refuted(offence, parts) => {
                 let root = refuted_root(offences.kind(offence).name());
-                let mut stack = recording.stand_in(None, &root, Category::Refuted);
+                let mut stack = recording.placeholder_stack(None, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let places: Vec<Option<ResolvedFrame>> = tree.frames(leaf).collect();
                     let frames: Vec<ResolvedFrame> = places.iter().copied().flatten().collect();
@@ -88,12 +88,12 @@ impl Shown {
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {
                         let Some(frame) = place else {
-                            stack = recording.under(stack, LEFT_OUT, shown);
+                            stack = recording.placeholder_on_top(stack, FRAMES_LEFT_OUT, shown);
                             continue;
                         };
                         left -= 1;
                         if edge.below == left {
-                            stack = recording.under(stack, &edge.text, shown);
+                            stack = recording.placeholder_on_top(stack, &edge.text, shown);
                         }
                         let frame = names.refuted_frame(recording, frame, jvm);
                         stack = recording.stack(Some(stack), frame);

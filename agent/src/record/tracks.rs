@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vouch_recording::{Category, Outside, Recording, ThreadId, outside};
+use vouch_recording::{Category, OutsideJava, Recording, ThreadId, outside_java};
 use vouch_sample::{Event, Head};
 
 use super::shared::{OWN, Shared};
@@ -96,7 +96,7 @@ impl Tracks {
     }
 
     /// The track that a sample belongs to, and what its thread does when it runs no Java.
-    pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, Outside) {
+    pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, OutsideJava) {
         let Self { registry, known, strays, .. } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
@@ -106,14 +106,14 @@ impl Tracks {
         }
         let of_life = registry.life(head.serial, |life| {
             let name = life.name_at(head.time);
-            (known.of(life, name, recording), outside(life.java, &life.name(name)))
+            (known.of(life, name, recording), outside_java(life.java, &life.name(name)))
         });
         of_life.unwrap_or_else(|| {
             let name = format!("thread {}", head.tid);
             let track = strays
                 .entry(head.tid)
                 .or_insert_with(|| known.adding.add(&name, head.tid, head.time, recording));
-            (*track, outside(false, &name))
+            (*track, outside_java(false, &name))
         })
     }
 
@@ -174,7 +174,7 @@ impl Tracks {
 
 /// True if a thread without Java is none of the VM's, as far as its name tells.
 fn is_native(name: &str) -> bool {
-    outside(false, name).category == Category::Native
+    outside_java(false, name).category == Category::Native
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_recording::{Category, Fate, LEFT_OUT, Recording};
+use vouch_recording::{Category, FRAMES_LEFT_OUT, Fate, Recording};
 use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Corruption, FrameWithMethod, KnownFrame, PowerCounts, Verdict, edge, power};
@@ -186,7 +186,8 @@ impl Walks {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(parent).or_insert_with(|| {
             let above = parent.map(|parent| tree.get(parent));
-            let stack = recording.stand_in(above.map(|above| above.stack), LEFT_OUT, Category::Other);
+            let stack =
+                recording.placeholder_stack(above.map(|above| above.stack), FRAMES_LEFT_OUT, Category::Other);
             let standing = match above.map(|above| above.standing) {
                 Some(refuted @ Standing::Refuted(_)) => refuted,
                 Some(Standing::Explained(reasons)) => Standing::Explained(reasons.and(Reasons::CUT)),

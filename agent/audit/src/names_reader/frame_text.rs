@@ -3,7 +3,7 @@
 //! It must never take a native function for a method. A text that is not clearly Java becomes a
 //! frame between its neighbours.
 
-use vouch_recording::{LEFT_OUT, why_no_stack};
+use vouch_recording::{FRAMES_LEFT_OUT, why_no_stack};
 
 use crate::pseudo_frames::{PseudoFrame, classify};
 
@@ -63,7 +63,7 @@ fn parse_pseudo_frame(text: &str) -> Frame<'_> {
 
 /// A text in brackets, which is never a method.
 fn parse_bracketed<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
-    if text == LEFT_OUT {
+    if text == FRAMES_LEFT_OUT {
         return Frame::LeftOut;
     }
     if let Some(why) = why_no_stack(text).or_else(|| inner.strip_prefix(WALK_ENDED)) {

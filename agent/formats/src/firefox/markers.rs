@@ -221,7 +221,7 @@ impl Serialize for MarkData<'_> {
         map.serialize_entry("type", &kind.key)?;
         for (figure, value) in kind.figures.iter().zip(self.mark.values) {
             match figure.unit {
-                Unit::Text => map.serialize_entry(&figure.key, &Mark::text_of(value).map(Row))?,
+                Unit::Text => map.serialize_entry(&figure.key, &Mark::text_from_value(value).map(Row))?,
                 // A program's own may be below nothing.
                 Unit::Count | Unit::Nanoseconds | Unit::Bytes => {
                     map.serialize_entry(&figure.key, &value.cast_signed())?;

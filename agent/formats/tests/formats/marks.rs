@@ -121,7 +121,7 @@ fn a_mark_has_texts_and_the_stack_of_its_thread() {
     let kind = recording.mark_kind(LOCK);
     let class = recording.string("shop.Door");
     for (text, stack) in [(Some(class), Some(stood)), (None, None)] {
-        let values = [Mark::of_text(text), 512, 0, 0, 0, 0, 0, 0];
+        let values = [Mark::text_to_value(text), 512, 0, 0, 0, 0, 0, 0];
         let mark = Mark { kind, began_ns: START_NS, ended_ns: START_NS + 2_000_000, values, stack };
         recording.mark(Some(main), mark);
     }
@@ -255,7 +255,7 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
         kind: Id::from_row(0),
         began_ns: START_NS + began * MS,
         ended_ns: START_NS + ended * MS,
-        values: [Mark::of_text(None); 8],
+        values: [Mark::text_to_value(None); 8],
         stack: None,
     };
     assert_eq!(recording.mark_kind(COLLECTION.mark).row(), 0);

@@ -188,7 +188,7 @@ fn the_columns_are_those_of_version_66() {
 fn why_there_is_no_stack_is_a_part_of_that_category() {
     let mut recording = Recording::new();
     for why in ["in Java, unknown code", "a reason of another profiler's", "outside of Java"] {
-        recording.stand_in(None, &no_stack(why), Category::NoStack);
+        recording.placeholder_stack(None, &no_stack(why), Category::NoStack);
     }
     let profile = written(&recording);
     let frames = &profile["shared"]["frameTable"];

@@ -114,7 +114,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     for kind in kinds::EVENTS {
         let id = recording.mark_kind(kind.mark);
         let text = recording.string("because");
-        let values = [Mark::of_text(Some(text)), number, Mark::of_text(None), 0];
+        let values = [Mark::text_to_value(Some(text)), number, Mark::text_to_value(None), 0];
         let mut mark = Mark {
             kind: id,
             began_ns: START_NS + at,
@@ -127,7 +127,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         }
         for (value, figure) in mark.values.iter_mut().zip(kind.mark.figures) {
             if figure.unit == vouch_recording::Unit::Text {
-                *value = Mark::of_text(Some(text));
+                *value = Mark::text_to_value(Some(text));
             }
         }
         recording.mark((number.is_multiple_of(2)).then_some(thread), mark);

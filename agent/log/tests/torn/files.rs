@@ -94,7 +94,7 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
     assert_eq!(again.tally().samples.sum(), recording.tally().samples.sum(), "each has a fate");
     assert_eq!(again.tally().weight.sum(), recording.tally().weight.sum());
     for (now, then) in again.threads().iter().zip(recording.threads()) {
-        let times = |samples: &[vouch_recording::Stored]| {
+        let times = |samples: &[vouch_recording::StoredSample]| {
             samples.iter().map(|sample| sample.time_ns).collect::<Vec<_>>()
         };
         let later: Vec<_> = times(then.samples()).into_iter().filter(|time| *time >= since).collect();

@@ -1,9 +1,9 @@
-//! Contexts for the tests of all crates that read a recording. It must never assert anything.
+//! Contexts for the tests of all crates that read a recording. These functions must not assert.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 
-/// A kind with these fields, each of which is called as its name in capitals.
+/// Adds a kind of contexts with these fields. The label of each field is its key in capitals.
 pub fn kind(recording: &mut Recording, label: &str, keys: &[&str]) -> ContextKindId {
     let class = recording.string(&format!("shop.{label}"));
     let label = recording.string(label);

@@ -1,12 +1,12 @@
-//! Small recordings for the tests of all crates that read one. It must never assert anything.
+//! Small recordings for the tests of all crates that read one. These functions must not assert.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use vouch_recording::{Category, Fate, Func, Recording, Sample, StackId, ThreadId};
 
-/// When recording begins: a machine that has been up for twelve days.
+/// When the recording begins: CLOCK_MONOTONIC of a machine that has run for 12 days.
 pub const START_NS: u64 = 12 * 86_400 * 1_000_000_000;
 
-/// A stack of functions by name, the root first.
+/// Adds a stack of functions by name, the root first.
 pub fn stack(recording: &mut Recording, names: &[&str]) -> StackId {
     let mut parent = None;
     for name in names {
@@ -24,7 +24,7 @@ pub fn stack(recording: &mut Recording, names: &[&str]) -> StackId {
     parent.unwrap()
 }
 
-/// A plausible sample of weight 1, so many nanoseconds into the recording.
+/// A plausible sample of weight 1, `into_ns` nanoseconds after the beginning of the recording.
 pub fn sample(into_ns: u64, stack: StackId) -> Sample {
     Sample {
         time_ns: START_NS + into_ns,
@@ -36,7 +36,7 @@ pub fn sample(into_ns: u64, stack: StackId) -> Sample {
     }
 }
 
-/// A thread with as many samples of the stack.
+/// Adds a thread with this number of samples of the stack, one each millisecond.
 pub fn busy_thread(recording: &mut Recording, name: &str, stack: StackId, samples: u64) -> ThreadId {
     let thread = recording.add_thread(name, 1, START_NS);
     for n in 1..=samples {

@@ -132,7 +132,7 @@ fn usual_report() -> TrustReport {
     let mut recording = Recording::new();
     let total = stack(&mut recording, &["main", "shop.Cart.total"]);
     let add = stack(&mut recording, &["main", "shop.Cart.add"]);
-    let jit = recording.stand_in(None, "[JIT compiler]", Category::Vm(VmPart::Jit));
+    let jit = recording.placeholder_stack(None, "[JIT compiler]", Category::Vm(VmPart::Jit));
     let main = recording.add_thread("main", 7, START_NS);
     for n in 0..2000 {
         let (stack, fate) = match n % 10 {

@@ -103,7 +103,7 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
-    let text = |value| Mark::text_of(value).map(|text| recording.strings().get(text));
+    let text = |value| Mark::text_from_value(value).map(|text| recording.strings().get(text));
     let texts: Vec<_> = marks.iter().map(|mark| text(mark.values[1])).collect();
     assert_eq!(texts, [Some("of sheep"), None, None]);
     let stacks: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
@@ -139,8 +139,9 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
     let texts = |at: usize| {
-        [0, 2, 3]
-            .map(|value| Mark::text_of(marks[at].values[value]).map(|text| recording.strings().get(text)))
+        [0, 2, 3].map(|value| {
+            Mark::text_from_value(marks[at].values[value]).map(|text| recording.strings().get(text))
+        })
     };
     assert_eq!((texts(0), marks[0].values[1]), ([Some("Zoë"), None, Some("cat")], 512));
     assert_eq!(texts(2), [None; 3]);
@@ -177,7 +178,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     drain(&mut bench);
     let recording = &bench.recorder.recording;
     let marks = recording.threads()[0].marks();
-    let class = |mark: &Mark| Mark::text_of(mark.values[0]).map(|text| recording.strings().get(text));
+    let class = |mark: &Mark| Mark::text_from_value(mark.values[0]).map(|text| recording.strings().get(text));
     assert!(marks.iter().all(|mark| class(mark) == Some("shop.Oops")));
     let shown: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
     assert_eq!(shown[0], ["shop.Main.store", "shop.Main.main"]);
@@ -200,7 +201,7 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     let recording = &bench.recorder.recording;
     let [mark] = recording.marks() else { panic!("one method: {:?}", recording.marks()) };
     assert_eq!(
-        Mark::text_of(mark.values[0]).map(|text| recording.strings().get(text)),
+        Mark::text_from_value(mark.values[0]).map(|text| recording.strings().get(text)),
         Some("shop.Main.store")
     );
     assert_eq!((mark.values[1], mark.stack), (900, None));
@@ -221,7 +222,7 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     let mut still = bench.recorder.still_waiting(waiting, &mut bench.jvm);
     assert_eq!(still.len(), 200, "a program may have thousands");
     still.truncate(1);
-    let before = bench.recorder.recording.count_marks();
+    let before = bench.recorder.recording.marker_counts();
     let told = bench.recorder.take_still(still, 3_000_000, &mut bench.jvm);
     let wanted = WaitingReport {
         thread: "main".to_owned(),
@@ -233,6 +234,6 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     let [mark] = bench.recorder.recording.threads()[0].marks() else { panic!("one mark") };
     assert_eq!((mark.began_ns, mark.ended_ns), (1_000_000, 3_000_000));
     // What was not over at a dump is told when it is.
-    bench.recorder.recording.forget_marks(&before);
+    bench.recorder.recording.truncate_markers(&before);
     assert!(bench.recorder.recording.threads()[0].marks().is_empty());
 }
