@@ -203,7 +203,7 @@ impl AgentOptions {
             values.map(|value| format!("{name}={value}: must end in {must}")).collect()
         };
         let formats = Format::endings();
-        let mut mistakes = wrong("out", formats.clone(), &|value| Format::of(value).is_some());
+        let mut mistakes = wrong("out", formats.clone(), &|value| Format::from_file_name(value).is_some());
         mistakes.extend(wrong("report", ".json".to_owned(), &|value| value.ends_with(".json")));
         mistakes.extend(wrong("jfr", ".jfr".to_owned(), &|value| value.ends_with(".jfr")));
         mistakes

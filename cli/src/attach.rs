@@ -233,7 +233,7 @@ impl Line {
         let place = PatternValues { pid: self.jvm.pid, time: None, variable: &variable, inherited: false };
         for name in ["out", "report"] {
             given.change(name, |wanted| {
-                let ending = Format::of(wanted).map_or("", |format| format.ending);
+                let ending = Format::from_file_name(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
                 let expanded = place
                     .expand(wanted)

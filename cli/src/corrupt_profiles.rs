@@ -82,7 +82,7 @@ fn profile(boot: &str, weight: u32) -> String {
         ..Meta::default()
     };
     let mut text = Vec::new();
-    Format::of(".json").unwrap().write(&recording, &meta, &mut text).unwrap();
+    Format::from_file_name(".json").unwrap().write(&recording, &meta, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 

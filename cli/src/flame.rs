@@ -13,7 +13,7 @@ use clap::Args;
 use indexmap::IndexSet;
 use inferno::differential;
 use inferno::flamegraph::from_lines;
-use vouch_formats::{INNER, OUTER, flame};
+use vouch_formats::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES, flame};
 use vouch_recording::FRAMES_LEFT_OUT;
 use vouch_report::plain;
 
@@ -223,7 +223,7 @@ impl<'p> Stacks<'p> {
             rows.reverse();
             let says = rows.iter().take_while(|row| matches!(row, Row::Says(_))).count();
             let mut names: Vec<String> = Vec::new();
-            let (outer, inner) = (says + OUTER, rows.len().saturating_sub(INNER));
+            let (outer, inner) = (says + MAX_OUTER_FRAMES, rows.len().saturating_sub(MAX_INNER_FRAMES));
             for (at, row) in rows.iter().enumerate() {
                 match () {
                     () if at < outer || at >= inner => names.push(self.name(*row)),

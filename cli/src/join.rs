@@ -63,7 +63,7 @@ fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
         .into_iter()
         .chain(ended(in_use, &recovered.found).map(str::to_owned))
         .collect();
-    let format = Format::of(".json").ok_or("can be made into no profile")?;
+    let format = Format::from_file_name(".json").ok_or("can be made into no profile")?;
     let mut text = Vec::new();
     let written = format.write(&recovered.recording, &recovered.meta, &mut text);
     written.map_err(|error| format!("can be made into no profile: {error}"))?;

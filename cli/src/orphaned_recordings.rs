@@ -130,7 +130,7 @@ fn make_all(
 ) -> Result<(String, Option<String>), String> {
     let inputs = [recording.to_owned()];
     let first = given.all("out").next().unwrap_or(DEFAULT_OUT);
-    let format = Format::of(first);
+    let format = Format::from_file_name(first);
     let name = recording.to_string_lossy();
     let stem = name.strip_suffix(ENDING).unwrap_or(&name);
     let mut profile = PathBuf::from(format!("{stem}{}", format.map_or(".json.gz", |format| format.ending)));

@@ -27,7 +27,7 @@ impl<'a> Outputs<'a> {
         let mut profiles = Vec::new();
         for out in outs {
             let name = out.to_string_lossy();
-            let format = Format::of(&name);
+            let format = Format::from_file_name(&name);
             let format =
                 format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?;
             profiles.push((out.as_path(), format));
@@ -93,7 +93,7 @@ impl<'a> Outputs<'a> {
 
 /// The first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that is not there yet.
 pub fn free(name: &str, is_there: impl Fn(&str) -> bool) -> String {
-    let ending = Format::of(name).map_or("", |format| format.ending);
+    let ending = Format::from_file_name(name).map_or("", |format| format.ending);
     let stem = name.strip_suffix(ending).unwrap_or(name);
     let numbered = (2_u32..).map(|number| format!("{stem}-{number}{ending}"));
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_there(name)).unwrap_or_default()

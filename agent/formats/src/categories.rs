@@ -1,7 +1,7 @@
-//! The categories that colour a stack.
+//! The categories of stacks, with their colours.
 //!
-//! Their order is the order in the file. The first must stay grey and "Other": the front-end takes
-//! the first grey category as its default, and the first subcategory as the category itself.
+//! Their order is that in the file. The first must stay grey and "Other": the front-end uses the
+//! first grey category as its default, and the first subcategory as the category itself.
 
 use serde::Serialize;
 use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, all_no_stack_reasons, why_no_stack};
@@ -13,11 +13,11 @@ pub struct CategoryEntry {
     subcategories: Vec<&'static str>,
 }
 
-/// The part of stacks whose top methods are the best guess.
+/// The subcategory of stacks with top methods that are only the best guess.
 pub const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
 
-/// A stack's category is its leaf's, and how far it can be trusted is that category's part.
-const STANDINGS: [&str; 7] = [
+/// The subcategories of a leaf's category. They say how far the stack can be trusted.
+const TRUST_LEVELS: [&str; 7] = [
     "Other",
     "proven",
     "plausible",
@@ -27,20 +27,22 @@ const STANDINGS: [&str; 7] = [
     TOP_METHOD_UNCERTAIN,
 ];
 
-/// Each with its colour and its parts; those of "No stack" are the reasons.
+/// The categories, each with its colour and subcategories. [`categories`] adds the reasons to those
+/// of "No stack".
 const CATEGORIES: [(&str, &str, &[&str]); 9] = [
     ("Other", "grey", &["Other"]),
-    ("Application", "yellow", &STANDINGS),
-    ("Library", "green", &STANDINGS),
-    ("JDK", "blue", &STANDINGS),
-    ("Native", "lightblue", &STANDINGS),
+    ("Application", "yellow", &TRUST_LEVELS),
+    ("Library", "green", &TRUST_LEVELS),
+    ("JDK", "blue", &TRUST_LEVELS),
+    ("Native", "lightblue", &TRUST_LEVELS),
     ("VM", "orange", &["Other", "GC", "JIT compiler"]),
     ("No stack", "darkgrey", &["Other"]),
     ("Refuted", "red", &["Other"]),
     ("Allocated class", "purple", &["Other"]),
 ];
 
-/// All of them: the same in each profile, so that those of several processes can be put together.
+/// All categories. They are the same in each profile, so that profiles of several processes can be
+/// joined.
 pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     CATEGORIES.iter().enumerate().map(|(at, (name, color, parts))| {
         let reasons =
@@ -49,7 +51,7 @@ pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     })
 }
 
-/// What a reader meets it as.
+/// The name of a category in the file.
 pub fn name(category: Category) -> &'static str {
     CATEGORIES[usize::from(index(category))].0
 }
@@ -68,7 +70,7 @@ pub fn index(category: Category) -> u8 {
     }
 }
 
-/// Tells the part of its category that a frame is of.
+/// Finds the subcategory of a frame. It has the reasons of "No stack", sorted.
 pub struct Parts(Vec<&'static str>);
 
 impl Parts {
@@ -76,7 +78,8 @@ impl Parts {
         Self(all_no_stack_reasons())
     }
 
-    /// The part of a frame, by what is known of samples with this leaf and by the function's name.
+    /// The index of a frame's subcategory. It depends on the fate and certainty of the samples with
+    /// this leaf, and on the function's name.
     pub fn index(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
         match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,

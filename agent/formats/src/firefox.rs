@@ -1,6 +1,7 @@
-//! The profile as the Firefox Profiler reads it: the processed format, version 66.
+//! The Firefox Profiler's processed profile format, version 66.
 //!
-//! It must never build the document: it is written as a stream, one track's samples at a time.
+//! The document must never be in memory as a whole: it is written as a stream, one track's samples
+//! at a time.
 
 mod allocations;
 mod contexts;
@@ -31,8 +32,8 @@ use time::Micros;
 
 /// Writes the whole profile.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
-    let apart = tracks::apart(recording, meta);
-    let tracks = tracks::tracks(&apart.threads(recording));
+    let threads = tracks::split_threads(recording, meta);
+    let tracks = tracks::tracks(&threads.threads(recording));
     let mut out = BufWriter::with_capacity(64 << 10, out);
     serde_json::to_writer(&mut out, &Document { recording, meta, tracks: &tracks })?;
     out.flush()
@@ -81,8 +82,8 @@ struct TrackColumns<'a> {
     paused_ranges: [(); 0],
     pid: String,
     tid: &'a Tid,
-    /// Of the threads that share the track, with their lives: the front-end passes it over,
-    /// `vouch merge` finds a thread's track by it.
+    /// The tid, start and end of each thread that shares the track. The front-end ignores this
+    /// field, and `vouch merge` finds a thread's track by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_tids: Option<Vec<(u64, Micros, Option<Micros>)>>,
     samples: SampleColumns,
@@ -98,7 +99,7 @@ fn life(thread: &Thread) -> (u64, Micros, Option<Micros>) {
 impl<'a> TrackColumns<'a> {
     fn new(recording: &'a Recording, track: &'a Track<'a>, first: bool, meta: &'a Meta) -> Self {
         let interval_ns = meta.report.run.interval_ns;
-        let markers = MarkerColumns::of(recording, &track.threads, first, &meta.report.run);
+        let markers = MarkerColumns::new(recording, &track.threads, first, &meta.report.run);
         Self {
             name: &track.name,
             is_main_thread: track.is_main,
@@ -114,7 +115,7 @@ impl<'a> TrackColumns<'a> {
             tid: &track.tid,
             vouch_tids: (track.threads.len() > 1)
                 .then(|| track.threads.iter().map(|thread| life(thread)).collect()),
-            samples: SampleColumns::of(&track.threads, interval_ns, meta.ended_ns),
+            samples: SampleColumns::new(&track.threads, interval_ns, meta.ended_ns),
             js_allocations: AllocationColumns::new(recording, &track.threads),
             markers,
         }

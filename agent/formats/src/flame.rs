@@ -1,7 +1,7 @@
-//! A flame graph as SVG: a picture that a document or a ticket can hold, and any browser opens.
+//! A flame graph as an SVG file, for documents and tickets.
 //!
-//! It must never take memory by the depth of stacks: what is too narrow to be seen is its caller's,
-//! and what is too deep, too.
+//! Its memory must not grow with the depth of stacks. So the time of frames that are too narrow or
+//! too deep to be seen counts as their callers'.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -14,18 +14,20 @@ use vouch_report::plain;
 use crate::meta::Meta;
 use crate::tree::{Names, Tree};
 
-/// What has a smaller part of the time than one of so many is narrower than a quarter of a pixel.
-const NARROW: u64 = 5_000;
-/// More frames than that are no picture.
-const DEEP: usize = 400;
-/// And more text than so many bytes is no picture that should be held: then there are fewer frames.
-const LONG: usize = 16 << 20;
-/// What there is to see of nothing.
-const NOTHING: &str = "[no samples were taken] 1";
+/// A frame is drawn if its time is more than one part in this number of all time. A narrower one
+/// would be narrower than a quarter of a pixel.
+const MIN_SHARE_DIVISOR: u64 = 5_000;
+/// How many frames a drawn stack has, at most.
+const MAX_DEPTH: usize = 400;
+/// How many bytes the lines that are drawn take, at most. If they took more, stacks are drawn less
+/// deep.
+const MAX_TEXT_BYTES: usize = 16 << 20;
+/// The line that is drawn for a recording without samples.
+const NO_SAMPLES: &str = "[no samples were taken] 1";
 
-/// Writes the picture of a whole recording.
+/// Writes the flame graph of a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
-    let names = Names::of(recording.strings());
+    let names = Names::new(recording.strings());
     let Tree { rows, mut weights } = Tree::new(recording, &names, meta.measure);
     visible(&mut weights, |node| rows[node].parent, |node| names.by_rank[rows[node].rank].len());
     let line = |leaf: usize| {
@@ -44,19 +46,20 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// Gives to the caller what cannot be seen of it, as far up as that is so. A node's caller stands
-/// before it; `long` says how long its name is.
-pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: impl Fn(usize) -> usize) {
+/// Moves the weight of nodes that cannot be seen to their callers. `own` has the own weight of each
+/// node. `caller` returns the index of a node's caller, which is smaller than the node's. `length`
+/// returns the length of a node's name in bytes.
+pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, length: impl Fn(usize) -> usize) {
     let (mut depths, mut lengths) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
     for node in 0..own.len() {
-        let (depth, length) = caller(node).map_or((0, 0), |caller| (depths[caller] + 1, lengths[caller]));
+        let (depth, before) = caller(node).map_or((0, 0), |caller| (depths[caller] + 1, lengths[caller]));
         depths.push(depth);
-        lengths.push(length + 1 + long(node));
+        lengths.push(before + 1 + length(node));
     }
-    let mut deep = DEEP;
+    let mut deep = MAX_DEPTH;
     loop {
         let mut all = own.to_vec();
-        let least = all.iter().sum::<u64>() / NARROW;
+        let least = all.iter().sum::<u64>() / MIN_SHARE_DIVISOR;
         for at in (0..own.len()).rev() {
             let Some(caller) = caller(at) else { continue };
             all[caller] += all[at];
@@ -65,20 +68,20 @@ pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, long: i
             }
         }
         let drawn = own.iter().zip(&lengths).filter(|(own, _)| **own > 0);
-        if drawn.map(|(_, length)| length).sum::<usize>() <= LONG || deep == 1 {
+        if drawn.map(|(_, length)| length).sum::<usize>() <= MAX_TEXT_BYTES || deep == 1 {
             return;
         }
         deep /= 2;
     }
 }
 
-/// How a picture is drawn in which an amount of one is `factor` units.
+/// The options for drawing. An amount of 1 is shown as `factor` units.
 pub fn options(title: String, (unit, factor): (&str, f64)) -> Options<'static> {
     let mut options = Options::default();
     options.title = title;
     unit.clone_into(&mut options.count_name);
     options.factor = factor;
-    // The same run has the same picture.
+    // The same recording always gives the same picture.
     options.deterministic = true;
     options
 }
@@ -86,15 +89,17 @@ pub fn options(title: String, (unit, factor): (&str, f64)) -> Options<'static> {
 /// Draws lines of `root;caller;leaf 42`, in any order.
 pub fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
     if lines.is_empty() {
-        // Nothing at all is refused: what is drawn instead has a time that is shown as none.
+        // inferno refuses an empty input. The line that is drawn instead has a time that is shown
+        // as 0.
         options.factor = 1e-9;
-        return from_lines(options, std::iter::once(NOTHING), out);
+        return from_lines(options, std::iter::once(NO_SAMPLES), out);
     }
     let lines: Vec<Cow<'_, str>> = lines.iter().map(|line| of_one_number(line)).collect();
     from_lines(options, lines.iter().map(Cow::as_ref), out)
 }
 
-/// A name that ends in a number would be taken for the other side of a difference.
+/// Changes the last space of a name that ends in a number. inferno would read the number as the
+/// other weight of a difference.
 fn of_one_number(line: &str) -> Cow<'_, str> {
     let numbered = |(stack, weight): (&str, &str)| {
         let (before, last) = stack.rsplit_once(' ')?;

@@ -1,6 +1,6 @@
-//! Folded stacks, one a line: `root;caller;leaf 42`, the weight last. Flame-graph tools read it.
+//! Folded stacks for flame graph tools: a stack a line, with its weight, `root;caller;leaf 42`.
 //!
-//! It must never hold the lines: they are made one at a time, from a tree of names.
+//! It must never hold all lines in memory. It makes one at a time from a tree of names.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -8,20 +8,20 @@ use std::ops::Range;
 use vouch_recording::Recording;
 
 use crate::meta::Meta;
-use crate::tree::{Names, Node, Place, Tree};
+use crate::tree::{Names, Node, NodeIndex, Tree};
 
 /// Writes the weight of each stack, sorted by the names of its frames from the root.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
-    let names = Names::of(recording.strings());
+    let names = Names::new(recording.strings());
     let tree = Tree::new(recording, &names, meta.measure);
-    let siblings = Siblings::of(&tree.rows);
+    let siblings = Siblings::new(&tree.rows);
     let mut line = String::new();
-    // The way down to where the walk stands: the siblings still to come, and where their names
-    // begin.
+    // The path from the roots to the current node: at each level the siblings that are still to
+    // come, and the column at which their names begin.
     let mut path = vec![(siblings.children(None), 0)];
     while let Some((level, start)) = path.last_mut() {
-        let Some(node) = level.next().map(|place| siblings.sorted[place]) else {
+        let Some(node) = level.next().map(|at| siblings.sorted[at]) else {
             path.pop();
             continue;
         };
@@ -36,34 +36,34 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// The nodes, siblings side by side and in the order of their names.
+/// The nodes of a tree, sorted so that siblings are next to each other in the order of their names.
 struct Siblings {
-    sorted: Vec<Place>,
-    /// Where in `sorted` the roots begin, then the children of each node.
+    sorted: Vec<NodeIndex>,
+    /// The index in `sorted` at which the roots begin, then that of the children of each node.
     starts: Vec<usize>,
 }
 
 impl Siblings {
-    fn of(nodes: &[Node]) -> Self {
-        let mut sorted: Vec<Place> = (0..nodes.len()).collect();
+    fn new(nodes: &[Node]) -> Self {
+        let mut sorted: Vec<NodeIndex> = (0..nodes.len()).collect();
         sorted.sort_unstable_by_key(|node| (nodes[*node].parent, nodes[*node].rank));
         let mut starts = vec![0; nodes.len() + 2];
         for node in nodes {
-            starts[place(node.parent) + 1] += 1;
+            starts[start_index(node.parent) + 1] += 1;
         }
-        for place in 1..starts.len() {
-            starts[place] += starts[place - 1];
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
         }
         Self { sorted, starts }
     }
 
-    fn children(&self, parent: Option<Place>) -> Range<usize> {
-        let parent = place(parent);
+    fn children(&self, parent: Option<NodeIndex>) -> Range<usize> {
+        let parent = start_index(parent);
         self.starts[parent]..self.starts[parent + 1]
     }
 }
 
-/// Where a parent's children are looked up: first those that have none.
-fn place(parent: Option<Place>) -> usize {
+/// The index in `starts` for the children of a parent. The roots have index 0.
+fn start_index(parent: Option<NodeIndex>) -> usize {
     parent.map_or(0, |parent| parent + 1)
 }

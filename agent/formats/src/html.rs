@@ -1,8 +1,7 @@
-//! One page that any browser opens, without a network and without the front-end: how far it holds,
-//! threads in time, a flame graph, and what was refuted.
+//! A page for any browser, which needs no network and no front-end. It has a summary of the trust
+//! report, the threads over time, a flame graph, and the refutations.
 //!
-//! What stands in it must never be taken for markup, whatever a class is called, and it must not
-//! ask anybody for anything.
+//! No name in it may be interpreted as markup, and the page must not load anything.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,27 +18,29 @@ use crate::json::{Column, Row};
 use crate::meta::Meta;
 use crate::tracks::{self, Track};
 
-/// The page, with a place for what it is to show.
+/// The page without its data.
 const PAGE: &str = include_str!("html/page.html");
-const PLACE: &str = "{{DATA}}";
+/// The text in the page that the data replaces.
+const PLACEHOLDER: &str = "{{DATA}}";
 
 /// Writes the page.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
-    let (before, behind) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));
+    let (before, after) = PAGE.split_once(PLACEHOLDER).unwrap_or((PAGE, ""));
     let mut out = BufWriter::with_capacity(64 << 10, out);
     out.write_all(before.as_bytes())?;
-    let apart = tracks::apart(recording, meta);
-    let tracks = tracks::tracks(&apart.threads(recording));
-    let mut within = Within(&mut out);
-    serde_json::to_writer(&mut within, &Data { recording, meta, tracks: &tracks })?;
-    out.write_all(behind.as_bytes())?;
+    let threads = tracks::split_threads(recording, meta);
+    let tracks = tracks::tracks(&threads.threads(recording));
+    let mut script = ScriptJson(&mut out);
+    serde_json::to_writer(&mut script, &Data { recording, meta, tracks: &tracks })?;
+    out.write_all(after.as_bytes())?;
     out.flush()
 }
 
-/// JSON within a page's script: no `<` may stand there as itself, or a name could end the script.
-struct Within<W>(W);
+/// Writes JSON into a script of the page. It escapes each `<`, since a name with `</script>` would
+/// end the script.
+struct ScriptJson<W>(W);
 
-impl<W: Write> Write for Within<W> {
+impl<W: Write> Write for ScriptJson<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for (at, part) in bytes.split(|byte| *byte == b'<').enumerate() {
             if at > 0 {
@@ -72,9 +73,9 @@ struct About<'a> {
 struct ShownMeasure<'a> {
     key: &'a str,
     name: Cow<'a, str>,
-    /// `ms`, `bytes`, or `samples` where they count no time.
+    /// The unit: `ms`, `bytes`, or `samples` if samples count no time.
     unit: &'a str,
-    /// How much of the unit a weight of one is.
+    /// The number of units that a weight of 1 counts for.
     each: f64,
 }
 
@@ -99,12 +100,12 @@ impl Serialize for Data<'_> {
             "threads",
             &Column(|| tracks.iter().map(|track| ShownThread::new(track, meta.started_ns))),
         )?;
-        data.serialize_field("refutations", &Column(|| run.refutations.iter().map(Refuted::of)))?;
+        data.serialize_field("refutations", &Column(|| run.refutations.iter().map(Refuted::from_report)))?;
         data.end()
     }
 }
 
-/// A refutation as a person reads it.
+/// A refutation with the texts that the page shows.
 #[derive(Serialize)]
 struct Refuted<'a> {
     number: usize,
@@ -120,7 +121,7 @@ struct Refuted<'a> {
 }
 
 impl<'a> Refuted<'a> {
-    fn of(report: &'a RefutationReport) -> Self {
+    fn from_report(report: &'a RefutationReport) -> Self {
         let RefutationReport { number, count, kind, caller, bci, expected, found, stack, at, code, .. } =
             report;
         Self {
@@ -150,7 +151,7 @@ impl Serialize for Functions<'_> {
     }
 }
 
-/// The lines are left out: the page has no room for them.
+/// The table of stacks. It has no line numbers, since the page does not show them.
 struct Stacks<'a>(&'a Recording);
 
 impl Serialize for Stacks<'_> {
@@ -170,7 +171,7 @@ impl Serialize for Stacks<'_> {
                 _ => frame(stack),
             }
         };
-        let fates = || rows.iter().map(|stack| place(self.0.fate_of(judged(stack))));
+        let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(judged(stack))));
         table.serialize_field("fate", &Column(fates))?;
         let uncertain = |stack: &StackRow| {
             let is_guess =
@@ -182,8 +183,8 @@ impl Serialize for Stacks<'_> {
     }
 }
 
-/// A fate's place in the page's list.
-fn place(fate: Fate) -> u8 {
+/// The index of a fate in the page's list of fates.
+fn fate_index(fate: Fate) -> u8 {
     match fate {
         Fate::Proven => 0,
         Fate::Plausible => 1,
@@ -198,10 +199,10 @@ fn place(fate: Fate) -> u8 {
 #[derive(Serialize)]
 struct ShownThread<'a> {
     name: &'a str,
-    /// Of CPU time.
+    /// The samples of CPU time.
     #[serde(flatten)]
     samples: Samples,
-    /// Of other measures, by key.
+    /// The samples of other measures, by the measure's key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     amounts: BTreeMap<&'static str, Samples>,
 }

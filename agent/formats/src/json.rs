@@ -1,13 +1,13 @@
-//! Columns of JSON, made while they are written.
+//! Columns of JSON that are made while they are written.
 //!
-//! It must never collect a column: a table's columns are read off its rows, one cell at a time.
+//! A column must never be collected in memory: its cells are read from the rows one at a time.
 
 use std::iter::repeat_n;
 
 use serde::{Serialize, Serializer};
 use vouch_recording::Id;
 
-/// The array of what an iterator gives; the closure makes a new iterator for each writing.
+/// Serialises the items of an iterator as an array. The closure makes the iterator.
 pub struct Column<F>(pub F);
 
 impl<F, I> Serialize for Column<F>
@@ -21,7 +21,7 @@ where
     }
 }
 
-/// One value, so many times. `()` is null.
+/// Serialises one value a number of times, as an array. `()` is null.
 pub struct Repeat<T>(pub T, pub usize);
 
 impl<T: Serialize> Serialize for Repeat<T> {
@@ -30,7 +30,7 @@ impl<T: Serialize> Serialize for Repeat<T> {
     }
 }
 
-/// An id, as the number of its row.
+/// Serialises an id as the number of its row.
 pub struct Row<I>(pub I);
 
 impl<I: Id> Serialize for Row<I> {

@@ -1,8 +1,7 @@
-//! The files that a recording is written to. A format is a file of this crate and a row of
-//! [`FORMATS`].
+//! The file formats of a recording. Each format is a file of this crate and a row of [`FORMATS`].
 //!
-//! What this crate never does: know a JVM, read a clock, open a file, or hold a written document in
-//! memory. It gets a recording, and a `Write`.
+//! This crate must never depend on a JVM, read a clock, open a file, or hold a whole document in
+//! memory. It writes a recording to a `Write`.
 #![forbid(unsafe_code)]
 
 mod categories;
@@ -21,21 +20,21 @@ use vouch_recording::Recording;
 
 pub use categories::TOP_METHOD_UNCERTAIN;
 pub use meta::{Identity, Meta, VirtualThreads};
-pub use tree::{INNER, OUTER};
+pub use tree::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 
-/// A format, as a user meets it.
+/// A file format.
 #[derive(Debug)]
 pub struct Format {
-    /// The ending of a file's name that asks for it.
+    /// The ending of the names of files with this format.
     pub ending: &'static str,
-    /// It is compressed on its way to the file.
+    /// True if the file is compressed with gzip.
     pub gzip: bool,
-    /// The front-end opens it.
+    /// True if the Firefox Profiler opens the file.
     pub opens: bool,
     write: fn(&Recording, &Meta, &mut dyn Write) -> io::Result<()>,
 }
 
-/// All formats, in the order in which they are offered.
+/// All formats, in the order in which texts list them.
 pub static FORMATS: [Format; 5] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
@@ -53,12 +52,12 @@ impl PartialEq for Format {
 impl Eq for Format {}
 
 impl Format {
-    /// The format that a file of this name has.
-    pub fn of(name: &str) -> Option<&'static Self> {
+    /// Finds the format of a file by its name.
+    pub fn from_file_name(name: &str) -> Option<&'static Self> {
         FORMATS.iter().find(|format| name.ends_with(format.ending))
     }
 
-    /// All endings, as a sentence has them: `.json, .json.gz or .folded`.
+    /// All endings as words of a sentence: `.json, .json.gz or .folded`.
     pub fn endings() -> String {
         let endings = FORMATS.each_ref().map(|format| format.ending);
         match endings.split_last() {
@@ -67,7 +66,7 @@ impl Format {
         }
     }
 
-    /// Writes the whole of it.
+    /// Writes a recording in this format.
     pub fn write(&self, recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
         (self.write)(recording, meta, out)
     }

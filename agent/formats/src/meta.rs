@@ -1,4 +1,4 @@
-//! What there is to say of a run as a whole, whatever the format.
+//! The properties of a run that each format can write.
 
 use std::borrow::Cow;
 
@@ -7,56 +7,54 @@ use vouch_recording::measures::CPU;
 use vouch_recording::{Measure, MeasureUnit};
 use vouch_report::TrustReport;
 
-/// Which process it was: its number alone tells that neither in another container, nor on another
-/// machine, nor later.
+/// Identifies a process. A pid alone is not unique across containers, machines and time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// The kernel's name for the time since this machine was started: CLOCK_MONOTONIC is the same
-    /// clock in all of it.
+    /// The kernel's `boot_id`. Until the next boot CLOCK_MONOTONIC is one clock.
     pub boot: String,
-    /// The namespace that the number is one of.
+    /// The pid namespace of `pid`.
     pub namespace: u64,
     pub pid: u32,
-    /// When the kernel started it, in its own ticks.
+    /// When the kernel started the process, in the kernel's clock ticks.
     pub started_ticks: u64,
 }
 
-/// Where the samples of virtual threads stand.
+/// The tracks that have the samples of virtual threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VirtualThreads {
-    /// On the tracks of their carriers.
+    /// The samples are on the tracks of the carriers.
     #[default]
     Carrier,
-    /// The busiest have tracks of their own.
+    /// The busiest virtual threads have their own tracks.
     Own,
 }
 
-/// The run: what the caller knows about it.
+/// The properties of a run that are not in its recording.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta {
-    /// What the profile is of, in the window's title.
+    /// The name of the program, for the title of the window.
     pub product: String,
-    /// Nanoseconds since the Unix epoch, at the moment `started_ns`.
+    /// The time of `started_ns` in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// When recording began, on CLOCK_MONOTONIC.
     pub started_ns: u64,
     /// When recording ended, or the profile was asked for.
     pub ended_ns: u64,
-    /// Moments of which Flight Recorder tells, too, if it records: from when to when on
-    /// CLOCK_MONOTONIC, and in which thread.
+    /// Intervals that Flight Recorder records, too, if it is on: their beginning and end on
+    /// CLOCK_MONOTONIC. `vouch merge` relates the two clocks by them. `agent_tid` is their thread.
     pub anchors: Vec<[u64; 2]>,
     pub agent_tid: u32,
     pub pid: u32,
-    /// None where the system does not tell.
+    /// The identity of the process, or `None` if the system does not report it.
     #[serde(default)]
     pub identity: Option<Identity>,
     pub process_name: String,
     /// The command line.
     pub arguments: String,
     pub os: String,
-    /// Logical processors.
+    /// The number of logical processors.
     pub cpu_count: u32,
     pub cpu_name: String,
     #[serde(default)]

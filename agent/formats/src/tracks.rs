@@ -1,14 +1,14 @@
-//! Which tracks the timeline gets, and in which order.
+//! The tracks of the timeline, and their order.
 //!
-//! A thread gets a track of its own, until there are more than [`LIMIT`]: with 10,000 tracks the
-//! front-end's client took 2.7 GB and 23 s to list them, with 1,000 0.4 GB and 1.3 s. Then threads
-//! whose names differ in digits alone become one track, the largest such family first; and if that
-//! is not enough, the least busy tracks become one. A fold must never lose a sample.
+//! Each thread has its own track, up to [`MAX_TRACKS`]. With 10,000 tracks the front-end's client
+//! took 2.7 GB and 23 s to list them, with 1,000 it took 0.4 GB and 1.3 s. If there are more
+//! threads, those with names that differ only in digits share one track, the largest such family
+//! first. If that is not enough, the least busy tracks become one. No sample may be lost by that.
 //!
-//! The main thread comes first, then the families that ran Java, then the JVM's own, each by how
-//! busy they are, and a family's threads as they began: a pool stays together, and the busiest
-//! stands at the top. What took less than a hundredth of the time is hidden at first, unless most
-//! of the time is in such.
+//! The main thread comes first, then the families that ran Java, then threads of the JVM. Each
+//! group is ordered by weight. The threads of a family are in the order in which they began, so a
+//! pool stays together. Tracks with less than 1 % of the time are hidden at first, unless most of
+//! the time is in such tracks.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,20 +20,21 @@ use vouch_report::grouped;
 
 use crate::meta::{Meta, VirtualThreads};
 
-/// So many virtual threads get a track of their own, if any does.
-const VIRTUALS: usize = 500;
+/// How many virtual threads have their own tracks, if the option asks for these.
+const MAX_VIRTUAL_TRACKS: usize = 500;
 
-/// The most tracks that a profile gets.
-const LIMIT: usize = 1000;
+/// How many tracks a profile has, at most.
+const MAX_TRACKS: usize = 1000;
 
-/// The most tracks that are shown at first, beside that of the main thread,
-const SHOWN: usize = 20;
-/// and the least that one of these must have of the time: a hundredth. But where the work is spread
-/// over many threads that have less, the busiest of them are shown, too, until so many tenths of
-/// the time can be seen.
-const SHARE: u64 = 100;
-const TENTHS: u64 = 9;
+/// How many tracks are shown at first, at most, besides that of the main thread.
+const MAX_SHOWN_TRACKS: usize = 20;
+/// A track is shown at first if its time is at least one part in this number of all time.
+const MIN_SHOWN_SHARE: u64 = 100;
+/// Less busy tracks are also shown, the busiest first, until this many tenths of all time are
+/// shown.
+const SHOWN_TENTHS: u64 = 9;
 
+/// A track of the timeline: one thread, or several that share it.
 pub struct Track<'r> {
     pub name: Cow<'r, str>,
     pub tid: Tid,
@@ -41,8 +42,8 @@ pub struct Track<'r> {
     pub threads: Vec<&'r Thread>,
 }
 
-/// A thread id that stands once in the file. A thread that was renamed has two tracks: `1234` and
-/// `1234.2`.
+/// The id of a track, which no other track of the file has. A thread that was renamed has two
+/// tracks: `1234` and `1234.2`.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Tid {
@@ -51,14 +52,14 @@ pub enum Tid {
 }
 
 impl<'r> Track<'r> {
-    fn of_one(thread: &'r Thread) -> Self {
+    fn from_thread(thread: &'r Thread) -> Self {
         let name = Cow::Borrowed(thread.name());
-        Self { name, tid: Tid::of(thread), is_main: false, threads: vec![thread] }
+        Self { name, tid: Tid::from_thread(thread), is_main: false, threads: vec![thread] }
     }
 
-    fn of_many(name: &str, threads: Vec<&'r Thread>) -> Self {
+    fn from_threads(name: &str, threads: Vec<&'r Thread>) -> Self {
         let name = Cow::Owned(format!("{name} ({} threads)", grouped(threads.len() as u64)));
-        Self { name, tid: Tid::of(threads[0]), is_main: false, threads }
+        Self { name, tid: Tid::from_thread(threads[0]), is_main: false, threads }
     }
 
     pub fn weight(&self) -> u64 {
@@ -69,7 +70,7 @@ impl<'r> Track<'r> {
         self.threads.iter().map(|thread| thread.started_ns()).min().unwrap_or(0)
     }
 
-    /// None while one of its threads lives.
+    /// When the last of its threads ended, or `None` if one of them had not ended.
     pub fn ended_ns(&self) -> Option<u64> {
         let ends = self.threads.iter().map(|thread| thread.ended_ns());
         ends.reduce(|last, end| Some(last?.max(end?))).flatten()
@@ -77,7 +78,7 @@ impl<'r> Track<'r> {
 }
 
 impl Tid {
-    fn of(thread: &Thread) -> Self {
+    fn from_thread(thread: &Thread) -> Self {
         match thread.tid() {
             tid if tid & VIRTUAL_TID_BIT == 0 => Self::First(tid),
             tid => Self::Again(format!("virtual-{}", tid & !VIRTUAL_TID_BIT)),
@@ -85,19 +86,20 @@ impl Tid {
     }
 }
 
-/// The virtual threads that are to have tracks of their own.
-pub fn apart(recording: &Recording, meta: &Meta) -> SplitThreads {
-    let most = match meta.virtual_threads {
+/// The threads of a recording. Virtual threads are separate if the option asks for their tracks.
+pub fn split_threads(recording: &Recording, meta: &Meta) -> SplitThreads {
+    let max = match meta.virtual_threads {
         VirtualThreads::Carrier => 0,
-        VirtualThreads::Own => VIRTUALS,
+        VirtualThreads::Own => MAX_VIRTUAL_TRACKS,
     };
-    SplitThreads::by_virtual_thread(recording, most, meta.report.run.interval_ns)
+    SplitThreads::by_virtual_thread(recording, max, meta.report.run.interval_ns)
 }
 
-/// The tracks for these threads, in the order of the file. There is always one: without it, the
-/// front-end refuses the file.
+/// Makes the tracks for these threads, in the order of the file. It makes at least one track, since
+/// the front-end refuses a file without tracks.
 pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
-    // The JVM's own: a program may call other threads "main" too.
+    // The first thread of this name is the launcher's. A program may name other threads "main",
+    // too.
     let main = threads.iter().position(|thread| thread.name() == "main");
     let mut families: HashMap<String, Vec<&Thread>> = HashMap::new();
     for (row, thread) in threads.iter().copied().enumerate() {
@@ -112,27 +114,27 @@ pub fn tracks<'r>(threads: &[&'r Thread]) -> Vec<Track<'r>> {
     let smallest_folded = smallest_folded(families.iter().map(|(_, threads)| threads.len()), threads.len());
     let mut tracks = Vec::new();
     if let Some(row) = main {
-        tracks.push(Track { is_main: true, ..Track::of_one(threads[row]) });
+        tracks.push(Track { is_main: true, ..Track::from_thread(threads[row]) });
     }
     for (name, threads) in families {
         if threads.len() >= smallest_folded {
-            tracks.push(Track::of_many(&name, threads));
+            tracks.push(Track::from_threads(&name, threads));
         } else {
-            tracks.extend(threads.into_iter().map(Track::of_one));
+            tracks.extend(threads.into_iter().map(Track::from_thread));
         }
     }
-    if tracks.len() > LIMIT {
-        // Every family is one track by now, and they stand in the order of how busy they are with
-        // Java, and else.
-        let rest = tracks.split_off(LIMIT - 1);
+    if tracks.len() > MAX_TRACKS {
+        // Each family is one track by now. The tracks are ordered by whether they ran Java, then by
+        // weight, so the least busy ones are at the end.
+        let rest = tracks.split_off(MAX_TRACKS - 1);
         let threads = rest.into_iter().flat_map(|track| track.threads).collect();
-        tracks.push(Track::of_many("other threads", threads));
+        tracks.push(Track::from_threads("other threads", threads));
     }
     if tracks.is_empty() {
         let name = Cow::Borrowed("no thread was recorded");
         tracks.push(Track { name, tid: Tid::First(0), is_main: false, threads: Vec::new() });
     }
-    tell_apart(&mut tracks);
+    number_repeated_tids(&mut tracks);
     tracks
 }
 
@@ -140,19 +142,19 @@ fn weight(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.weight()).sum()
 }
 
-/// What they spent in Java.
+/// The weight of the threads' samples in Java.
 fn java(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.tally().weight.java()).sum()
 }
 
-/// The size from which on families are folded, so that the tracks stay within the limit if they
-/// can.
+/// Finds the size from which on a family gets one track, so that there are at most [`MAX_TRACKS`]
+/// tracks if possible.
 fn smallest_folded(sizes: impl Iterator<Item = usize>, mut tracks: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.filter(|&size| size > 1).collect();
     sizes.sort_unstable_by_key(|&size| Reverse(size));
     let mut smallest = usize::MAX;
     for size in sizes {
-        if tracks <= LIMIT {
+        if tracks <= MAX_TRACKS {
             break;
         }
         tracks -= size - 1;
@@ -161,7 +163,7 @@ fn smallest_folded(sizes: impl Iterator<Item = usize>, mut tracks: usize) -> usi
     smallest
 }
 
-fn tell_apart(tracks: &mut [Track<'_>]) {
+fn number_repeated_tids(tracks: &mut [Track<'_>]) {
     let mut seen: HashMap<u64, u32> = HashMap::new();
     for track in tracks {
         if let Tid::First(tid) = track.tid {
@@ -174,20 +176,20 @@ fn tell_apart(tracks: &mut [Track<'_>]) {
     }
 }
 
-/// The tracks to show at first: the busiest, that which is selected, and the first, if it is the
-/// main thread's, which heads the process, or has the marks that are of all the process.
+/// The tracks to show at first: the busiest ones, the selected one, and sometimes the first. The
+/// first is shown if it is the main thread's, or if it has the markers of the whole process.
 pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     let all: u64 = tracks.iter().map(Track::weight).sum();
     let mut seen = 0_u64;
     shown.retain(|&track| {
         let weight = tracks[track].weight();
-        let is_shown =
-            weight.saturating_mul(SHARE) >= all || seen.saturating_mul(10) < all.saturating_mul(TENTHS);
+        let is_shown = weight.saturating_mul(MIN_SHOWN_SHARE) >= all
+            || seen.saturating_mul(10) < all.saturating_mul(SHOWN_TENTHS);
         seen += weight;
         is_shown
     });
-    shown.truncate(SHOWN);
+    shown.truncate(MAX_SHOWN_TRACKS);
     shown.push(selected(tracks));
     if tracks[0].is_main || first_has_marks {
         shown.push(0);
@@ -197,12 +199,12 @@ pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     shown
 }
 
-/// The track to select at first: that which was busiest with Java, if there is one.
+/// The track to select at first: the one with the most time in Java.
 pub fn selected(tracks: &[Track<'_>]) -> usize {
     by_weight(tracks).into_iter().min_by_key(|&track| Reverse(java(&tracks[track].threads))).unwrap_or(0)
 }
 
-/// Those with samples, the busiest first.
+/// The indexes of the tracks with samples, the busiest first.
 fn by_weight(tracks: &[Track<'_>]) -> Vec<usize> {
     let mut busy: Vec<_> = (0..tracks.len()).filter(|&track| tracks[track].weight() > 0).collect();
     busy.sort_by_cached_key(|&track| Reverse(tracks[track].weight()));

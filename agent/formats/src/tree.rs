@@ -1,25 +1,25 @@
-//! The stacks of a recording as one tree of names, for what shows no threads and no lines.
+//! The stacks of a recording as one tree of names, for formats without threads and lines.
 //!
-//! Threads are merged, and so are stacks that differ in lines alone. A deep stack must never be
-//! there whole: what shows it may have all of its frames in each line, and a recursion would fill
-//! the disk. So it is cut in its middle.
+//! Threads are merged, and also stacks that differ only in lines. A deep stack is always cut in the
+//! middle: a format may write all frames in each line, so a recursion would fill the disk.
 
 use std::collections::HashMap;
 use std::iter;
 
-use vouch_recording::{Id, FRAMES_LEFT_OUT, Measure, Recording, StackRow, StringId, StringTable};
+use vouch_recording::{FRAMES_LEFT_OUT, Id, Measure, Recording, StackRow, StringId, StringTable};
 
-/// Of a stack of more frames than both together so many are there: from the root, and up to the
-/// leaf.
-pub const OUTER: usize = 256;
-pub const INNER: usize = 256;
-/// So many once the stacks that are cut have so many nodes of their own: no two of them need have
-/// their innermost frames in common.
-const FEW: usize = 16;
-const MOST: usize = 2 << 20;
+/// How many outermost frames of a cut stack are kept. A stack is cut if it has more frames than
+/// this and [`MAX_INNER_FRAMES`] together.
+pub const MAX_OUTER_FRAMES: usize = 256;
+/// How many innermost frames of a cut stack are kept.
+pub const MAX_INNER_FRAMES: usize = 256;
+/// How many innermost frames of a cut stack are kept once the tree has [`MAX_CUT_NODES`] nodes more
+/// than the recording has stacks. Cut stacks may share no nodes for their innermost frames.
+const FEW_INNER_FRAMES: usize = 16;
+const MAX_CUT_NODES: usize = 2 << 20;
 
-/// The names without what separates frames and lines, and their places in the order of the
-/// alphabet.
+/// The names of a recording without the characters that separate frames and lines, in alphabetical
+/// order. The rank of a name is its index in that order.
 pub struct Names {
     rank_of: Vec<usize>,
     left_out: usize,
@@ -27,7 +27,7 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn of(strings: &StringTable) -> Self {
+    pub fn new(strings: &StringTable) -> Self {
         let clean: Vec<String> = strings.iter().map(clean).collect();
         let mut by_rank = clean.clone();
         by_rank.push(FRAMES_LEFT_OUT.to_owned());
@@ -56,33 +56,34 @@ fn clean(name: &str) -> String {
     if name.trim().is_empty() { "[no name]".to_owned() } else { name }
 }
 
-/// A node's place in the tree.
-pub type Place = usize;
+/// The index of a node in the tree.
+pub type NodeIndex = usize;
 
-/// A stack of names.
+/// A node of the tree: a name, and the node of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node {
-    pub parent: Option<Place>,
-    /// Its name's place in the order of the alphabet.
+    pub parent: Option<NodeIndex>,
+    /// The rank of the node's name in [`Names`].
     pub rank: usize,
 }
 
+/// The tree of names, with the weight of the samples that end in each node.
 pub struct Tree {
-    /// Callers before their callees.
+    /// The nodes. Callers come before their callees.
     pub rows: Vec<Node>,
     pub weights: Vec<u64>,
 }
 
-/// The nodes as they are found.
+/// The nodes of a tree that is being made, and an index of them.
 #[derive(Default)]
 struct Nodes {
     rows: Vec<Node>,
-    places: HashMap<Node, Place>,
+    indexes: HashMap<Node, NodeIndex>,
 }
 
 impl Nodes {
-    fn place(&mut self, node: Node) -> Place {
-        *self.places.entry(node).or_insert_with(|| {
+    fn index(&mut self, node: Node) -> NodeIndex {
+        *self.indexes.entry(node).or_insert_with(|| {
             self.rows.push(node);
             self.rows.len() - 1
         })
@@ -98,14 +99,14 @@ impl Tree {
             names.rank(recording.funcs().get(func).name)
         };
         let mut nodes = Nodes::default();
-        // By stack: the node of its outermost frames, and how many it has.
-        let mut outer: Vec<(Place, usize)> = Vec::with_capacity(stacks.rows().len());
+        // For each stack the node of its outermost frames, and its number of frames.
+        let mut outer: Vec<(NodeIndex, usize)> = Vec::with_capacity(stacks.rows().len());
         for stack in stacks.rows() {
             let above = stack.parent.map(|parent| outer[parent.row()]);
             let depth = above.map_or(0, |(_, depth)| depth) + 1;
             let node = match above {
-                Some((node, OUTER..)) => node,
-                _ => nodes.place(Node { parent: above.map(|(node, _)| node), rank: rank(*stack) }),
+                Some((node, MAX_OUTER_FRAMES..)) => node,
+                _ => nodes.index(Node { parent: above.map(|(node, _)| node), rank: rank(*stack) }),
             };
             outer.push((node, depth));
         }
@@ -119,16 +120,20 @@ impl Tree {
         for (leaf, weight) in weighted {
             let (mut node, depth) = outer[leaf];
             inner.clear();
-            let most = if nodes.rows.len() < stacks.rows().len() + MOST { INNER } else { FEW };
+            let most = if nodes.rows.len() < stacks.rows().len() + MAX_CUT_NODES {
+                MAX_INNER_FRAMES
+            } else {
+                FEW_INNER_FRAMES
+            };
             let below = iter::successors(Some(stacks.rows()[leaf]), |stack| {
                 stack.parent.map(|parent| stacks.get(parent))
             });
-            inner.extend(below.take(most.min(depth.saturating_sub(OUTER))).map(rank));
-            if depth > OUTER + most {
-                node = nodes.place(Node { parent: Some(node), rank: names.left_out });
+            inner.extend(below.take(most.min(depth.saturating_sub(MAX_OUTER_FRAMES))).map(rank));
+            if depth > MAX_OUTER_FRAMES + most {
+                node = nodes.index(Node { parent: Some(node), rank: names.left_out });
             }
             for rank in inner.iter().rev() {
-                node = nodes.place(Node { parent: Some(node), rank: *rank });
+                node = nodes.index(Node { parent: Some(node), rank: *rank });
             }
             *weights.entry(node).or_insert(0) += weight;
         }

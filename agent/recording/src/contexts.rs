@@ -105,7 +105,7 @@ impl Contexts {
         ContextId::from_row(self.rows.len() - 1)
     }
 
-    /// Adds a virtual thread, whose name may be unknown. An earlier row of the same id with an
+    /// Adds a virtual thread. Its name may be unknown. An earlier row of the same id with an
     /// unknown name gets the name of this one, so earlier samples have it, too.
     pub(crate) fn add_virtual_thread(&mut self, row: ContextRow, unknown: StringId) -> ContextId {
         let (name, id) = (row.values[0], row.values[1]);

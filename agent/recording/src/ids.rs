@@ -49,7 +49,7 @@ ids! {
     ThreadId;
     /// A refutation.
     RefutationId;
-    /// A kind of marks.
+    /// A kind of markers.
     MarkKindId;
     /// A kind of contexts.
     ContextKindId;

@@ -1,7 +1,7 @@
-//! Marks: events in the timeline other than samples, at a time or over a time.
+//! Markers: events in the timeline other than samples, at a time or over a time.
 //!
-//! Each kind of marks describes its fields once. So a reader can show kinds that it does not have a
-//! case for.
+//! Each kind of markers describes its fields once. So a reader can show kinds that it does not have
+//! a case for.
 
 use vouch_sample::MAX_VALUES;
 
@@ -23,7 +23,7 @@ pub enum Unit {
     Text,
 }
 
-/// A field of a kind of marks.
+/// A field of a kind of markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Figure<'a> {
     /// The name of the field in files: one word.
@@ -40,7 +40,7 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// A kind of marks.
+/// A kind of markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkKind<'a> {
     /// The name of the kind in files: one word, which no other kind has.
@@ -50,7 +50,7 @@ pub struct MarkKind<'a> {
     /// A sentence for users that says what happened.
     pub description: &'a str,
     pub category: Category,
-    /// The fields of each mark, in the order of its values.
+    /// The fields of each marker, in the order of its values.
     pub figures: &'a [Figure<'a>],
 }
 
@@ -80,7 +80,7 @@ impl Mark {
     }
 }
 
-/// A row of the table of mark kinds.
+/// A row of the table of marker kinds.
 #[derive(Debug, Clone)]
 pub struct MarkKindRow {
     pub key: String,
@@ -90,7 +90,7 @@ pub struct MarkKindRow {
     pub figures: Vec<FigureRow>,
 }
 
-/// A field in a row of the table of mark kinds.
+/// A field in a row of the table of marker kinds.
 #[derive(Debug, Clone)]
 pub struct FigureRow {
     pub key: String,
@@ -98,7 +98,7 @@ pub struct FigureRow {
     pub unit: Unit,
 }
 
-/// The table of mark kinds.
+/// The table of marker kinds.
 #[derive(Debug, Default)]
 pub struct MarkKinds(Vec<MarkKindRow>);
 

@@ -36,7 +36,7 @@ pub struct Recording {
     threads: Vec<Thread>,
     contexts: Contexts,
     mark_kinds: MarkKinds,
-    /// The marks of the whole process, which belong to no thread.
+    /// The markers of the whole process, which belong to no thread.
     marks: Vec<Mark>,
     counters: Counters,
     tally: Tally,
@@ -189,12 +189,12 @@ impl Recording {
         &self.contexts
     }
 
-    /// Adds a kind of marks, or finds the one that has its key.
+    /// Adds a kind of markers, or finds the one that has its key.
     pub fn mark_kind(&mut self, kind: MarkKind<'_>) -> MarkKindId {
         self.mark_kinds.add(&mut self.strings, kind)
     }
 
-    /// Adds a mark to a thread, or to the whole process.
+    /// Adds a marker to a thread, or to the whole process.
     pub fn mark(&mut self, thread: Option<ThreadId>, mark: Mark) {
         match thread {
             Some(thread) => self.touch(thread).mark(mark),
@@ -259,7 +259,7 @@ impl Recording {
         &self.mark_kinds
     }
 
-    /// The marks of the whole process, in the order in which they were added.
+    /// The markers of the whole process, in the order in which they were added.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
@@ -343,14 +343,14 @@ impl Recording {
         (0..self.threads.len()).map(ThreadId::from_row)
     }
 
-    /// The number of marks of the process, then that of each thread.
+    /// The number of markers of the process, then that of each thread.
     pub fn marker_counts(&self) -> Vec<usize> {
         let threads = self.threads.iter().map(|thread| thread.marks().len());
         [self.marks.len()].into_iter().chain(threads).collect()
     }
 
-    /// Removes the marks that were added after [`Self::marker_counts`] returned these counts. They
-    /// are marks of waits that had not ended, for one profile only.
+    /// Removes the markers that were added after [`Self::marker_counts`] returned these counts.
+    /// They are markers of waits that had not ended, for one profile only.
     pub fn truncate_markers(&mut self, counts: &[usize]) {
         let mut counts = counts.iter().copied().chain(std::iter::repeat(0));
         self.marks.truncate(counts.next().unwrap_or(0));

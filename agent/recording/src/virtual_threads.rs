@@ -26,8 +26,8 @@ pub struct SplitThreads {
 }
 
 impl SplitThreads {
-    /// Moves the samples of the `max` busiest virtual threads from their carriers to threads of
-    /// their own.
+    /// Moves the samples of the `max` busiest virtual threads from their carriers to separate
+    /// threads.
     pub fn by_virtual_thread(recording: &Recording, max: usize, interval_ns: u64) -> Self {
         let mut split = Self::default();
         if max == 0 {
@@ -86,7 +86,7 @@ impl SplitThreads {
 /// The samples of one thread.
 #[derive(Default)]
 struct Part {
-    /// The samples. Each has the CPU time of its own in `cpu_ns`, instead of a clock's reading.
+    /// The samples. Each has its CPU time in `cpu_ns`, instead of the reading of a clock.
     samples: Vec<Sample>,
     refuted: Vec<Refuted>,
 }
@@ -152,12 +152,13 @@ impl Busiest {
         let mut found: HashMap<StringId, (u64, Option<StringId>)> = HashMap::new();
         let mut owners = Vec::with_capacity(contexts.rows().len());
         for id in contexts.ids() {
-            let carried =
-                contexts.virtual_thread_of(Some(id)).and_then(|id| match contexts.get(id).values.as_slice() {
+            let carried = contexts.virtual_thread_of(Some(id)).and_then(|id| {
+                match contexts.get(id).values.as_slice() {
                     // A context without an id stands for several virtual threads.
                     [name, number] if text(*number).parse::<u64>().is_ok() => Some((*name, *number)),
                     _ => None,
-                });
+                }
+            });
             owners.push(carried.map(|(_, number)| number));
             let Some((name, number)) = carried else { continue };
             let (weight, named) = found.entry(number).or_default();

@@ -107,7 +107,7 @@ impl ContextsReport {
         for ((kind, field, value), weighed) in values {
             fields.entry((kind, field)).or_default().push((value, weighed));
         }
-        let all = with.and(without);
+        let all = with.plus(without);
         let builder = ReportBuilder { recording, interval_ns, all };
         let mut kinds: Vec<KindReport> = contexts
             .kinds()

@@ -204,7 +204,7 @@ fn measure(value: &str) -> Result<&'static Measure, String> {
 
 fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), String> {
     let path = place.expand_own(value)?;
-    let format = Format::of(&path)
+    let format = Format::from_file_name(&path)
         .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
     Ok((PathBuf::from(path), format))
 }

@@ -22,7 +22,7 @@ fn profile() -> Vec<u8> {
     let report = TrustReport::from_recording(&recording, run);
     let meta = Meta { started_ns: 0, ended_ns: 50 * MS, report, ..Meta::default() };
     let mut bytes = Vec::new();
-    Format::of(".json").unwrap().write(&recording, &meta, &mut bytes).unwrap();
+    Format::from_file_name(".json").unwrap().write(&recording, &meta, &mut bytes).unwrap();
     bytes
 }
 

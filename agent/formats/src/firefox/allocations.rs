@@ -12,7 +12,7 @@ use vouch_recording::{Amount, Recording, Thread};
 use super::time::Micros;
 use crate::json::{Column, Repeat, Row};
 
-/// The table of a track.
+/// The table of allocations of a track.
 pub struct AllocationColumns<'a> {
     recording: &'a Recording,
     amounts: Vec<&'a Amount>,

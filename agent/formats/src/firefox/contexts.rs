@@ -1,10 +1,9 @@
-//! Contexts in the timeline: a marker from the first to the last sample of a thread in a row that
-//! was taken in one, without its having rested in between.
+//! Contexts in the timeline. A marker covers consecutive samples of a thread in the same context,
+//! without idle time between them.
 //!
-//! The front-end can keep the samples inside of markers that match a search, and no others: so a
-//! marker must hold all of its own samples' times, and nobody else's on its track. Which context
-//! each sample has also stands beside it, exactly, in a column of our own, which the front-end
-//! passes over.
+//! The front-end can drop all samples that are not inside markers that match a search. So a marker
+//! must cover the times of all of its samples, and of no other sample on its track. The context of
+//! each sample is also in a separate column, which the front-end ignores.
 
 use std::mem::replace;
 
@@ -15,7 +14,7 @@ use vouch_recording::{ContextId, ContextKind, ContextRow, Contexts, Id, Recordin
 use super::time::{began_ns, ended_ns};
 use crate::json::{Column, Row};
 
-/// A context on a track, from a time to a time.
+/// A context on a track, over a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub context: ContextId,
@@ -23,8 +22,8 @@ pub struct Span {
     pub ended_ns: u64,
 }
 
-/// Those of a thread. A sample stands for its intervals before it, as far as the sample before
-/// leaves them.
+/// The spans of a thread. A sample covers its intervals before it, but not the time of the sample
+/// before.
 pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span> {
     if contexts.rows().is_empty() {
         return Vec::new();
@@ -34,7 +33,7 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     let (mut ended, mut open) = (Vec::new(), Vec::<Span>::new());
     let (mut free_ns, mut rested_from) = (0, (0, 0));
     for (sample, context) in samples {
-        // As long as it was idle nobody knows what it was in.
+        // The context of an idle thread is unknown, so its spans end.
         let furthest_ns = sample.cpu_ns.max(rested_from.1);
         let (time_ns, cpu_ns) = replace(&mut rested_from, (sample.time_ns, furthest_ns));
         let ran_ns = sample.cpu_ns.saturating_sub(cpu_ns);
@@ -56,18 +55,18 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     ended
 }
 
-/// What a marker of this kind is called by in the file; the front-end must not take it for one of
-/// its own.
+/// The type of the markers of a kind of contexts in the file. The front-end has no type of this
+/// name.
 pub fn marker_type(row: usize) -> String {
     format!("context-{}", row + 1)
 }
 
-/// What a field is called by there: some names are the front-end's own.
+/// The key of a field in the file. The field's own name might be one that the front-end uses.
 pub fn field_key(row: usize) -> String {
     format!("field{}", row + 1)
 }
 
-/// A marker's fields.
+/// The fields of a context's marker.
 pub struct SpanData<'a>(pub &'a ContextRow);
 
 impl Serialize for SpanData<'_> {
@@ -81,7 +80,7 @@ impl Serialize for SpanData<'_> {
     }
 }
 
-/// The table that the samples' column has its numbers of, for `vouch top`.
+/// The table of contexts, for `vouch top`. The samples' column of contexts has its row numbers.
 pub struct ContextTable<'a>(pub &'a Recording);
 
 impl Serialize for ContextTable<'_> {

@@ -1,7 +1,6 @@
-//! Figures of the process beside the threads: each a graph of its own.
+//! Counters of the process. Each has its own graph above the threads.
 //!
-//! The front-end wants what a figure has grown by since it was looked at last: the first of these
-//! is what it was.
+//! The front-end reads the differences between readings. The first difference is the first value.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -38,13 +37,14 @@ impl Serialize for CounterColumns<'_> {
 struct Readings<'a>(&'a Counter);
 
 impl Readings<'_> {
-    /// How much it has grown by at a reading, as the front-end counts it.
+    /// The difference between a reading and the one before.
     fn grown(&self, at: usize) -> Grown {
         let readings = self.0.readings();
         let (now, before) = (readings[at].1, at.checked_sub(1).map_or(0, |before| readings[before].1));
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         match self.0.unit {
-            // Rounded before they are subtracted: so all together are what it was at last.
+            // The values are rounded before they are subtracted, so the sum of all differences is
+            // the last value.
             Unit::Nanoseconds => Grown::Millis(Micros(micros(now).saturating_sub(micros(before)))),
             _ => Grown::Bytes(signed(now) - signed(before)),
         }
@@ -72,7 +72,7 @@ impl Serialize for Readings<'_> {
     }
 }
 
-/// How the front-end draws it.
+/// How the front-end draws a counter.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Display<'a> {
@@ -98,7 +98,7 @@ struct Format {
     unit: &'static str,
 }
 
-/// What is used at a time: how much of it there is.
+/// Draws the value at each time, such as bytes in use.
 const USED: Display<'_> = Display {
     graph_type: "line-accumulated",
     unit: "bytes",
@@ -112,8 +112,8 @@ const USED: Display<'_> = Display {
     ],
 };
 
-/// What has been spent up to a time: how fast. A millisecond of CPU time in one of the clock's is a
-/// whole processor.
+/// Draws how fast a value grows, such as CPU time. A millisecond of CPU time in a millisecond is
+/// one processor.
 const SPENT: Display<'_> = Display {
     graph_type: "line-rate",
     unit: "",

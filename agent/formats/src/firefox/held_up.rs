@@ -1,28 +1,28 @@
-//! How long a collection held up a thread that would have run: a marker in the thread's own track,
-//! as long as the pause.
+//! Markers for threads that a garbage collection held up. They are in the thread's track, and as
+//! long as the pause.
 //!
-//! Of two samples around a pause the thread's own clock says how long it did not run in between.
-//! Where that is the pause and hardly more, it ran until it was stopped, and on when it was let go.
-//! Of whoever waited for something else, too, or for a processor, or ran in native code, or had two
-//! pauses between two samples it is not known. It must never be said of a thread that slept all the
-//! time.
+//! The thread's CPU clock at two samples around a pause gives the time in which it did not run. If
+//! that is the pause and hardly more, the thread ran until it was stopped, and ran on afterwards.
+//! There is no marker if the thread also waited for something else or for a processor, ran native
+//! code, or had two pauses between two samples. A thread that slept must never get a marker.
 
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::{Id, Mark, MarkKindId, Recording, Thread};
 
-/// What is shorter nobody feels.
-const LEAST_NS: u64 = 10_000_000;
-/// What else it may not have run for: until it stood, and until it had a processor again,
-const MORE_NS: u64 = 2_000_000;
-/// and such a part of the pause, by which it may as well have run: a thread in native code does
-/// until it wants back.
-const PART: u64 = 10;
-/// So many intervals before the pause, and after it, it was seen to run.
-const NEAR: u64 = 3;
+/// The shortest pause that gets markers.
+const MIN_PAUSE_NS: u64 = 10_000_000;
+/// How much longer than the pause a thread may not have run: until it stopped, and until it had a
+/// processor again.
+const MAX_DELAY_NS: u64 = 2_000_000;
+/// The time may also differ from the pause by one part in this number of the pause. A thread in
+/// native code runs on until it returns to Java.
+const MAX_DIFFERENCE_DIVISOR: u64 = 10;
+/// How many intervals the samples before and after a pause may be away from it.
+const MAX_DISTANCE_INTERVALS: u64 = 3;
 
-/// The pauses that held this thread up, whose samples are so far apart.
+/// The markers for the pauses that held a thread up. `sampled_ns` is the time between its samples.
 pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mark> {
-    // A row that threads share has no clock, and what never ran Java is not stopped.
+    // Several threads that share a row have no common clock. A thread without Java is not stopped.
     if thread.tid() == 0 || thread.tally().weight.java() == 0 {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mar
         return Vec::new();
     };
     let is_long =
-        |mark: &&Mark| mark.kind == collection && mark.ended_ns.saturating_sub(mark.began_ns) >= LEAST_NS;
+        |mark: &&Mark| mark.kind == collection && mark.ended_ns.saturating_sub(mark.began_ns) >= MIN_PAUSE_NS;
     let mut pauses = recording.marks().iter().filter(is_long).peekable();
     if pauses.peek().is_none() {
         return Vec::new();
@@ -40,18 +40,18 @@ pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mar
     let mut samples: Vec<(u64, u64)> =
         thread.samples().iter().map(|sample| (sample.time_ns, sample.cpu_ns)).collect();
     samples.sort_unstable();
-    let near_ns = sampled_ns.saturating_mul(NEAR).saturating_add(MORE_NS);
+    let near_ns = sampled_ns.saturating_mul(MAX_DISTANCE_INTERVALS).saturating_add(MAX_DELAY_NS);
     let held = |pause: &&Mark| {
         let after = samples.partition_point(|(time, _)| *time < pause.ended_ns);
         let around = after.checked_sub(1).and_then(|before| samples.get(before).zip(samples.get(after)));
         around.is_some_and(|((before, ran_before), (after, ran_after))| {
             let rested = (after - before).saturating_sub(ran_after.saturating_sub(*ran_before));
             let pause_ns = pause.ended_ns - pause.began_ns;
-            let part = pause_ns / PART;
+            let part = pause_ns / MAX_DIFFERENCE_DIVISOR;
             *before <= pause.began_ns
                 && before.saturating_add(near_ns) >= pause.began_ns
                 && *after <= pause.ended_ns.saturating_add(near_ns)
-                && (pause_ns - part..=pause_ns + part + MORE_NS).contains(&rested)
+                && (pause_ns - part..=pause_ns + part + MAX_DELAY_NS).contains(&rested)
         })
     };
     pauses.filter(held).map(|pause| Mark { kind: held_up, ..*pause }).collect()

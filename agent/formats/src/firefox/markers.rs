@@ -1,8 +1,7 @@
-//! Marks in the timeline: at each refuted sample what contradicts it, what happened beside the
-//! samples, and whose work it was.
+//! Markers in the timeline: for refuted samples, for events, and for contexts.
 //!
-//! No field of a schema may be called `cause` or `type`: the front-end takes these for its own, and
-//! shows an error page. A value called `cause` is a stack, to be shown in the tooltip.
+//! No field of a schema may be called `cause` or `type`: the front-end uses these itself, and would
+//! show an error page. A value called `cause` is a stack that is shown in the tooltip.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,10 +21,10 @@ use super::time::{Micros, began_ns, ended_ns};
 use crate::categories::index;
 use crate::json::{Column, Row};
 
-/// The kinds of the markers of refuted samples, by which the front-end finds how to show them.
+/// The type of the markers for samples with a call that bytecode refutes.
 const REFUTED: &str = "refuted";
-/// Of those where no method's bytecode is against it: a root that is no thread's beginning, a frame
-/// that the JVM has not.
+/// The type of the markers for samples that are refuted without bytecode: by a root that no thread
+/// begins in, or by a frame that the JVM does not have.
 const REFUTED_FRAME: &str = "refuted-frame";
 
 /// The markers of one track, in the order of their times.
@@ -34,9 +33,10 @@ pub struct MarkerColumns<'a> {
     markers: Vec<Marker>,
 }
 
+/// A marker of a track.
 #[derive(Clone, Copy)]
 enum Marker {
-    /// With when what the sample stands for began.
+    /// A refuted sample, and when the time that it covers began.
     Refuted(Refuted, u64),
     Mark(Mark),
     Context(Span),
@@ -51,7 +51,7 @@ impl Marker {
         }
     }
 
-    /// None: it is an instant.
+    /// When the marker ends, or `None` for an instant.
     fn ended_ns(self) -> Option<u64> {
         match self {
             Self::Refuted(refuted, _) => Some(ended_ns(refuted.time_ns)),
@@ -62,11 +62,12 @@ impl Marker {
 }
 
 impl<'a> MarkerColumns<'a> {
-    /// Those of these threads; what happened to all of the process stands in the first track.
-    pub fn of(recording: &'a Recording, threads: &[&'a Thread], first: bool, run: &Run) -> Self {
+    /// Makes the markers of a track with these threads. The first track also has the markers of the
+    /// whole process.
+    pub fn new(recording: &'a Recording, threads: &[&'a Thread], first: bool, run: &Run) -> Self {
         let (interval_ns, sampled_ns) = (run.interval_ns, run.sampled_ns());
         let of_all = if first { recording.marks() } else { &[] };
-        // Where threads share a track a marker of one would hold samples of the others.
+        // If threads share a track, a marker of one of them would cover samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
         let held_up = alone.into_iter().flat_map(|thread| held_up::marks(recording, thread, sampled_ns));
         let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).copied();
@@ -82,7 +83,7 @@ impl<'a> MarkerColumns<'a> {
         };
         let mut markers: Vec<Marker> =
             refuted.into_iter().chain(marks).chain(spans.map(Marker::Context)).collect();
-        // Of those that begin together the one around the others first.
+        // If markers begin at the same time, the longest comes first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
         Self { recording, markers }
     }
@@ -110,11 +111,11 @@ impl<'a> MarkerColumns<'a> {
                 let of_frame = self.recording.strings().get(caller).is_empty();
                 let [kind, caller, expected, found] = [kind, caller, expected, found].map(Row);
                 let number = refuted.how.number();
-                let (r#type, place) =
-                    if of_frame { (REFUTED_FRAME, None) } else { (REFUTED, Some(Place { caller, bci })) };
+                let (r#type, call) =
+                    if of_frame { (REFUTED_FRAME, None) } else { (REFUTED, Some(WrongCall { caller, bci })) };
                 let time = Micros::from_nanos(refuted.time_ns);
                 let cause = Cause { time, stack: Row(refuted.stack) };
-                Data::Refuted(RefutedData { r#type, number, kind, place, expected, found, color: RED, cause })
+                Data::Refuted(RefutedData { r#type, number, kind, call, expected, found, color: RED, cause })
             }
             Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(&mark), mark }),
             Marker::Context(span) => Data::Context(SpanData(self.recording.contexts().get(span.context))),
@@ -134,8 +135,8 @@ impl<'a> MarkerColumns<'a> {
     }
 }
 
-/// A refuted sample stands for what its thread did before it; but where the front-end keeps the
-/// samples within a marker, it must keep this one and no other.
+/// The markers for refuted samples of a thread with its own track. Each covers the intervals of its
+/// sample, and no other sample: the front-end can drop all samples outside of markers.
 fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker> {
     if thread.refuted().is_empty() {
         return Vec::new();
@@ -185,28 +186,28 @@ struct RefutedData {
     number: usize,
     kind: Row<StringId>,
     #[serde(flatten)]
-    place: Option<Place>,
+    call: Option<WrongCall>,
     expected: Row<StringId>,
     found: Row<StringId>,
     color: &'static str,
     cause: Cause,
 }
 
-/// The call that cannot be.
+/// The caller and the bci of a refuted call.
 #[derive(Serialize)]
-struct Place {
+struct WrongCall {
     caller: Row<StringId>,
     bci: i32,
 }
 
-/// A stack, as the front-end shows it beside a marker.
+/// The stack of a marker.
 #[derive(Serialize)]
 struct Cause {
     time: Micros,
     stack: Row<StackId>,
 }
 
-/// As the front-end calls it.
+/// The front-end's name for the colour.
 const RED: &str = "red";
 
 struct MarkData<'a> {
@@ -222,7 +223,7 @@ impl Serialize for MarkData<'_> {
         for (figure, value) in kind.figures.iter().zip(self.mark.values) {
             match figure.unit {
                 Unit::Text => map.serialize_entry(&figure.key, &Mark::text_from_value(value).map(Row))?,
-                // A program's own may be below nothing.
+                // A program's value may be negative.
                 Unit::Count | Unit::Nanoseconds | Unit::Bytes => {
                     map.serialize_entry(&figure.key, &value.cast_signed())?;
                 }
@@ -239,7 +240,7 @@ impl Serialize for MarkData<'_> {
     }
 }
 
-/// How the front-end is to show a kind of markers.
+/// Describes to the front-end how to show a kind of markers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schema<'a> {
@@ -250,7 +251,7 @@ pub struct Schema<'a> {
     chart_label: Cow<'a, str>,
     tooltip_label: Cow<'a, str>,
     description: &'a str,
-    /// The field that has a marker's colour.
+    /// The key of the field that has the marker's colour.
     #[serde(skip_serializing_if = "Option::is_none")]
     color_field: Option<&'static str>,
     fields: Vec<Field<'a>>,
@@ -285,7 +286,7 @@ impl<'a> From<&'a FigureRow> for Field<'a> {
     }
 }
 
-/// Those of all markers that the recording can have.
+/// The schemas of all kinds of markers that a recording can have.
 pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     let marks = recording.mark_kinds().rows().iter().map(|row| Schema {
         name: row.key.as_str().into(),
@@ -305,12 +306,13 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     refuted().into_iter().chain(marks).chain(contexts)
 }
 
-/// In a label, what a figure is.
+/// A template for the value of a field in a label.
 fn label<'a>(figure: &FigureRow) -> Cow<'a, str> {
     format!("{{marker.data.{}}}", figure.key).into()
 }
 
-/// All that it says stands in its label: the marker chart is read like a table.
+/// The schema of a kind of contexts. Its label has all values, since users read the marker chart
+/// like a table.
 fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Schema<'a> {
     let text = |id| recording.strings().get(id);
     let values: Vec<String> =
@@ -332,9 +334,9 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
 
 const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"];
 
-/// One for calls, one for frames that stand where none can.
+/// The schemas for refuted samples: one for refuted calls, one for refuted frames and roots.
 fn refuted() -> [Schema<'static>; 2] {
-    let schema = |name: &'static str, table_label: &'static str, place: Vec<Field<'static>>| Schema {
+    let schema = |name: &'static str, table_label: &'static str, call: Vec<Field<'static>>| Schema {
         name: name.into(),
         display: DISPLAY,
         table_label: Some(table_label.into()),
@@ -344,7 +346,7 @@ fn refuted() -> [Schema<'static>; 2] {
         color_field: Some("color"),
         fields: [Field::new("number", "Number", "integer"), Field::new("kind", "How", "unique-string")]
             .into_iter()
-            .chain(place)
+            .chain(call)
             .chain([
                 Field::new("expected", "There is", "unique-string"),
                 Field::new("found", "The walk claimed", "unique-string"),

@@ -1,6 +1,6 @@
-//! What a profile says about the run as a whole, and how the front-end is to show it.
+//! The properties of the run in a profile, and settings for the front-end.
 //!
-//! It must never leave the front-end to guess: what only a browser has is switched off here.
+//! Everything that only a browser's profile has must be switched off here.
 
 use serde::Serialize;
 use vouch_recording::Recording;
@@ -13,12 +13,12 @@ use crate::categories::{CategoryEntry, categories};
 use crate::meta::{Identity, Meta};
 use crate::tracks::{self, Track};
 
-/// The version of the processed-profile format: the lowest with all that a Java profile wants. What
-/// came since, up to 70, is for the network and for native libraries, and a front-end that is older
-/// than a file refuses it.
+/// The version of the processed profile format: the lowest that has all fields of a Java profile.
+/// Later versions, up to 70, add fields for the network and for native libraries. A front-end
+/// refuses files with a version that it does not support.
 const VERSION: u32 = 66;
 
-/// The version of the browser's own format that the front-end's importers give.
+/// The version of the browser's own format. Importers of the front-end write the same.
 const GECKO_VERSION: u32 = 24;
 
 #[derive(Serialize)]
@@ -29,9 +29,9 @@ pub struct MetaColumns<'a> {
     version: u32,
     product: &'a str,
     imported_from: &'static str,
-    /// In milliseconds.
+    /// The interval in milliseconds.
     interval: f64,
-    /// The epoch time at which CLOCK_MONOTONIC was 0: every time in the file counts from there.
+    /// The epoch time at which CLOCK_MONOTONIC was 0. All times in the file are relative to it.
     start_time: Micros,
     start_time_as_clock_monotonic_nanoseconds_since_boot: u8,
     profiling_start_time: Micros,
@@ -55,15 +55,15 @@ pub struct MetaColumns<'a> {
     marker_schema: Vec<Schema<'a>>,
     sample_units: SampleUnits,
     extra: [Section; 1],
-    /// The front-end passes it over; `vouch explain` reads it.
+    /// The trust report. The front-end ignores it, and `vouch explain` reads it.
     vouch: &'a TrustReport,
-    /// By which `vouch merge` knows a process, and a clock, again.
+    /// The identity by which `vouch merge` recognises the process and its clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_process: Option<&'a Identity>,
-    /// What the samples' own column of contexts has its numbers of.
+    /// The table of contexts. The samples' column of contexts has its row numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_contexts: Option<ContextTable<'a>>,
-    /// By which `vouch merge` relates Flight Recorder's clock to this one.
+    /// The intervals by which `vouch merge` relates Flight Recorder's clock to CLOCK_MONOTONIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_anchors: Option<Anchors<'a>>,
 }
@@ -99,8 +99,8 @@ struct Entry {
 
 impl<'a> MetaColumns<'a> {
     pub fn new(recording: &'a Recording, meta: &'a Meta, tracks: &[Track<'_>]) -> Self {
-        // The front-end cuts off what lies outside of the recorded range: a sample that was under
-        // way when recording ended widens it.
+        // The front-end hides everything outside of the recorded range. A sample that was taken
+        // just after the recording ended extends the range.
         let times = || tracks.iter().flat_map(|track| &track.threads).flat_map(|thread| thread.samples());
         let first = times().map(|sample| sample.time_ns).fold(meta.started_ns, u64::min);
         let last = times().map(|sample| sample.time_ns).fold(meta.ended_ns, u64::max);

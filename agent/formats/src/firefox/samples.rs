@@ -1,15 +1,14 @@
-//! The samples of one track, in the columns that the front-end reads.
+//! The samples of one track, as columns.
 //!
-//! It must never copy more than one track's samples, and those only while they are written. CPU
-//! time is taken between two samples of the same thread, also where a track holds many.
+//! Only one track's samples may be copied at a time, while they are written. CPU time is the
+//! difference between two samples of the same thread, also if a track has several threads.
 //!
-//! The front-end draws a stack from its sample to the next one. A thread that slept in between
-//! would seem to work, so its idle time gets rows without a stack, which weigh nothing; but not
-//! where it soon went on. Where more threads want to run than there are processors each waits for
-//! its turn all the time, and where it stands does not change by that: a stack chart of such
-//! stripes has room for no label. That it did not run meanwhile the CPU time between the two
-//! samples says. (A thread that sleeps for so short a while is drawn so, too: nothing tells the two
-//! apart.)
+//! The front-end draws a stack from its sample to the next one, so a thread that slept in between
+//! would seem to work. Therefore idle time gets rows without a stack, which have weight 0. Short
+//! idle times get no rows: with more runnable threads than processors each thread waits for its
+//! turn all the time, and the stack chart would have no space for labels. A thread that sleeps for
+//! such a short time looks the same. The CPU time between the two samples still shows that it did
+//! not run.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -18,16 +17,16 @@ use vouch_recording::{ContextId, StackId, Thread};
 use super::time::Micros;
 use crate::json::{Column, Row as Numbered};
 
-/// A thread that has no processor for less than that is drawn where it was, in microseconds: a few
-/// turns of other threads.
-const TURNS_US: u64 = 10_000;
+/// The shortest idle time that gets rows without a stack, in microseconds. Shorter ones may be a
+/// few time slices of other threads.
+const MIN_IDLE_US: u64 = 10_000;
 
 /// A sample on its track.
 struct Row {
     time: Micros,
     /// CPU time since the thread's last sample, in microseconds.
     cpu_us: u64,
-    /// None: idle from here to the next row.
+    /// The stack, or `None` if the thread is idle from here to the next row.
     stack: Option<StackId>,
     weight: u32,
     context: Option<ContextId>,
@@ -39,30 +38,30 @@ impl Row {
     }
 }
 
+/// The table of samples of a track.
 pub struct SampleColumns {
     rows: Vec<Row>,
-    /// What a weight counts: where an interval is a millisecond the front-end can tell running
-    /// time.
+    /// The unit of weights. If an interval is a millisecond, the front-end can show running time.
     unit: &'static str,
-    /// It is known what CPU time there was: another profiler's samples may not say, and nobody must
-    /// take that for none.
+    /// True if the CPU time of samples is known. Another profiler may not record it, and that must
+    /// not be shown as a CPU time of 0.
     timed: bool,
 }
 
 impl SampleColumns {
-    /// `until_ns`: when the recording ended.
-    pub fn of(threads: &[&Thread], interval_ns: u64, until_ns: u64) -> Self {
+    /// Makes the table for the threads of a track. `until_ns` is when the recording ended.
+    pub fn new(threads: &[&Thread], interval_ns: u64, until_ns: u64) -> Self {
         let mut rows = Vec::with_capacity(threads.iter().map(|thread| thread.samples().len()).sum());
         for thread in threads {
             push_thread(&mut rows, thread, interval_ns);
         }
         let timed = rows.is_empty() || rows.iter().any(|row| row.cpu_us > 0);
-        // Where threads share a track, one works while another sleeps.
+        // If threads share a track, one may work while another sleeps, so no time is idle.
         if let [thread] = threads {
             let life = [thread.started_ns(), thread.ended_ns().unwrap_or(until_ns)];
             rows = with_idle_rows(rows, life.map(|ns| Micros::from_nanos(ns).0), interval_ns, timed);
         }
-        // Stable, and linear where the rows are in order already.
+        // This sort is stable, and takes linear time if the rows are in order already.
         rows.sort_by_key(|row| row.time);
         let unit = if interval_ns == 1_000_000 { "tracing-ms" } else { "samples" };
         Self { rows, unit, timed }
@@ -73,7 +72,7 @@ impl SampleColumns {
     }
 }
 
-/// Adds one thread's samples, in the order of time.
+/// Adds the samples of one thread, in the order of time.
 fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
     let first = rows.len();
     rows.extend(thread.samples_in_contexts().map(|(sample, context)| Row {
@@ -85,7 +84,7 @@ fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
     }));
     let rows = &mut rows[first..];
     rows.sort_by_key(|row| (row.time, row.cpu_us));
-    // Nothing is known before the first sample but what it stands for.
+    // The CPU time before the first sample is unknown, except for the sample's weight.
     let mut clock_us = rows.first().map_or(0, |row| {
         let stands_for = Micros::from_nanos(interval_ns.saturating_mul(row.weight.into())).0;
         row.cpu_us.saturating_sub(stands_for)
@@ -97,15 +96,15 @@ fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
     }
 }
 
-/// The rows of one thread that lived from one time to another, with its idle times between them.
-/// Where they are not `timed` each sample had the time that it stands for.
+/// Adds idle rows to the rows of a thread that ran from `start_us` to `end_us`. If the samples are
+/// not `timed`, the CPU time of each is its weight in intervals.
 fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64, timed: bool) -> Vec<Row> {
     let step_us = Micros::from_nanos(interval_ns).0.max(1);
     let mut filled = Vec::with_capacity(rows.len());
-    // Until when the last row's stack is to be drawn; before the first sample there is none.
+    // The end of the last row's stack. Before the first sample it is the thread's start.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
-        if to_us > from_us.saturating_add(step_us.max(TURNS_US)) {
+        if to_us > from_us.saturating_add(step_us.max(MIN_IDLE_US)) {
             filled.push(Row::idle(from_us));
             filled.push(Row::idle(to_us));
         }
@@ -131,14 +130,14 @@ impl Serialize for SampleColumns {
         table.serialize_field("length", &self.rows.len())?;
         table.serialize_field("stack", &Column(|| self.rows.iter().map(|row| row.stack.map(Numbered))))?;
         table.serialize_field("timeDeltas", &Column(|| self.time_deltas()))?;
-        // Without the column, every sample weighs 1.
+        // Without this column every sample has weight 1.
         table.serialize_field("weight", &self.rows.iter().any(|row| row.weight != 1).then_some(weights))?;
         table.serialize_field("weightType", self.unit)?;
         if self.timed {
             table.serialize_field("threadCPUDelta", &Column(|| self.rows.iter().map(|row| row.cpu_us)))?;
         }
         if in_contexts {
-            // No column of the front-end's: see `meta.vouchContexts`.
+            // This column is not the front-end's: its numbers are rows of `meta.vouchContexts`.
             table.serialize_field(
                 "vouchContext",
                 &Column(|| self.rows.iter().map(|row| row.context.map(Numbered))),

@@ -1,9 +1,11 @@
 //! The shared tables, column by column.
 //!
-//! Four things that they must never do: carry an address in a frame (the front-end would look for
-//! the code of a native library there), point at a row of `libs` (those have debug ids, which code
-//! that a JVM compiles has not), mark a function as JavaScript (it would ask a browser for the
-//! source), or hold a source's text (it asks its user for that).
+//! These tables must never have:
+//!
+//! * an address in a frame, since the front-end would look for the code of a native library;
+//! * a reference to a row of `libs`, since libraries have debug ids and code of a JIT has none;
+//! * a function marked as JavaScript, since the front-end would request its source from a browser;
+//! * the text of a source file. The front-end asks its user for that.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -12,8 +14,8 @@ use vouch_recording::{Category, FrameRow, FuncRow, Id, Recording, ResourceId, St
 use crate::categories::{Parts, index};
 use crate::json::{Column, Repeat, Row};
 
-/// The front-end's number for "library": it names such a resource in the tooltip and in the
-/// client's function lists, and leaves it out where a source file is shown already.
+/// The front-end's number for a library. It shows the name of such a resource in the tooltip and in
+/// the client's function lists, unless it shows a source file.
 const LIBRARY: u8 = 1;
 
 pub struct Shared<'a>(pub &'a Recording);
@@ -70,7 +72,7 @@ impl Serialize for Resources<'_> {
 
 struct Funcs<'a>(&'a [FuncRow]);
 
-/// A resource's row, or the -1 that stands for none in this one column.
+/// The row of a resource, or -1 for no resource. Only this column has -1 instead of null.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResourceCell {
@@ -89,7 +91,7 @@ impl Serialize for Funcs<'_> {
         table.serialize_field("length", &length)?;
         table.serialize_field("name", &Column(|| rows.iter().map(|func| Row(func.name))))?;
         table.serialize_field("isJS", &Repeat(false, length))?;
-        // The front-end's filter `implementation=js` keeps these, and so shows Java alone.
+        // The front-end's filter `implementation=js` keeps these functions, so it shows only Java.
         table.serialize_field("relevantForJS", &Column(|| rows.iter().map(|func| func.java)))?;
         table.serialize_field("resource", &Column(|| rows.iter().map(resource)))?;
         table.serialize_field("source", &Column(|| rows.iter().map(|func| func.source.map(Row))))?;
@@ -107,7 +109,7 @@ impl Frames<'_> {
         self.0.frames().rows()
     }
 
-    /// A frame's category is that of its function.
+    /// The category of each frame, which is that of its function.
     fn categories(&self) -> impl Iterator<Item = Category> {
         self.rows().iter().map(|frame| self.0.funcs().get(frame.func).category)
     }
@@ -155,7 +157,7 @@ impl Serialize for Stacks<'_> {
     }
 }
 
-/// Java code has no native symbols; the front-end wants the table all the same.
+/// The table of native symbols. It is empty for Java code, but the front-end requires it.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NativeSymbols {
@@ -166,7 +168,7 @@ struct NativeSymbols {
     function_size: [(); 0],
 }
 
-/// For source maps, which are JavaScript's.
+/// The table for JavaScript's source maps, which is empty.
 #[derive(Default, Serialize)]
 struct SourceLocations {
     length: u8,

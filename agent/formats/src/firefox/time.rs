@@ -1,10 +1,10 @@
-//! Times as the front-end reads them: milliseconds, exact to the microsecond. And when a marker of
-//! samples begins and ends.
+//! Times in the file, in milliseconds with a precision of a microsecond, and the beginning and end
+//! of markers that cover samples.
 
 use serde::{Serialize, Serializer};
 use vouch_report::{float, micros};
 
-/// A time or a duration, in whole microseconds, written in milliseconds.
+/// A time or a duration in whole microseconds. It is written in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Micros(pub u64);
 
@@ -24,14 +24,14 @@ impl Serialize for Micros {
     }
 }
 
-/// When a marker begins that is to hold a sample: with what the sample stands for, but not before a
-/// time that is free. It must not reach to the sample before, nor stop short of its own.
+/// The beginning of a marker that covers a sample: that of the sample's intervals, but not before
+/// `free_ns`. The marker must not reach the sample before, and must reach its own.
 pub fn began_ns(time_ns: u64, weight: u32, interval_ns: u64, free_ns: u64) -> u64 {
     time_ns.saturating_sub(interval_ns.saturating_mul(weight.into())).max(free_ns).min(time_ns)
 }
 
-/// When a marker ends whose last sample was at this time, and the next one may begin: the front-end
-/// has only what lies before an end, and times are told in microseconds.
+/// The end of a marker with its last sample at this time, and the earliest beginning of the next
+/// marker. It is a microsecond later, since the front-end counts a marker's end as outside of it.
 pub fn ended_ns(time_ns: u64) -> u64 {
     time_ns.saturating_add(1_000)
 }

@@ -1,4 +1,4 @@
-//! A written profile read back as JSON. It must never assert anything.
+//! Helpers that write a profile and read it as JSON. They must not assert.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 pub mod contexts;
@@ -30,9 +30,9 @@ pub fn meta() -> Meta {
     }
 }
 
-/// Writes what a file of this ending has.
+/// Writes a recording in the format of this ending.
 pub fn write(recording: &Recording, ending: &str, out: &mut dyn Write) -> io::Result<()> {
-    Format::of(ending).unwrap().write(recording, &meta(), out)
+    Format::from_file_name(ending).unwrap().write(recording, &meta(), out)
 }
 
 pub fn written(recording: &Recording) -> Value {

@@ -1,5 +1,5 @@
-//! Contexts in the timeline: markers that hold their own samples and nobody else's, and a column
-//! that says it exactly.
+//! Tests of contexts in the timeline: a marker covers its own samples and no others, and a column
+//! has the context of each sample.
 
 use serde_json::{Value, json};
 use vouch_recording::{ContextId, Recording, Sample};
@@ -14,7 +14,7 @@ fn text(profile: &Value, index: &Value) -> String {
     profile["shared"]["stringArray"][index].as_str().unwrap().to_owned()
 }
 
-/// Milliseconds into the recording.
+/// A time in milliseconds after the beginning of the recording.
 fn into(time: &Value) -> f64 {
     let start = f64::from(u32::try_from(START_NS / MS).unwrap());
     ((time.as_f64().unwrap() - start) * 1000.0).round() / 1000.0
@@ -65,7 +65,7 @@ fn a_marker_holds_its_samples_and_no_others() {
 }
 
 #[test]
-fn each_sample_says_its_context_and_each_context_what_it_is() {
+fn each_sample_has_its_context_and_each_context_its_fields() {
     let mut recording = Recording::new();
     let request = kind(&mut recording, "Request", &["user"]);
     let step = kind(&mut recording, "Step", &["name"]);
@@ -106,14 +106,14 @@ fn a_profile_without_contexts_has_no_trace_of_them() {
 }
 
 #[test]
-fn a_marker_covers_no_rest_and_a_shared_track_has_none() {
+fn a_marker_covers_no_idle_time_and_a_shared_track_has_no_markers() {
     let mut recording = Recording::new();
     let step = kind(&mut recording, "Step", &["name"]);
     let read = context(&mut recording, None, step, &["read"]);
     let any = stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 1, START_NS);
-    // It rests for a hundred milliseconds after its second sample, and for no time after its third,
-    // which is late.
+    // The thread is idle for 100 ms after its second sample, and not after its third one, which is
+    // late.
     for (at, cpu) in [(1, 1), (2, 2), (103, 3), (106, 6)] {
         recording.sample(main, Sample { context: Some(read), cpu_ns: cpu * MS, ..sample(at * MS, any) });
     }

@@ -1,5 +1,5 @@
-//! The picture: a frame for what can be seen, as wide as its time, and nothing that a name could
-//! break.
+//! Tests of the flame graph: each visible frame is as wide as its time, and no name breaks the
+//! file.
 
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, CPU};
@@ -8,7 +8,7 @@ use vouch_report::Clock;
 
 use crate::common::{START_NS, busy_thread, meta, stack, write};
 
-/// What it tells of each frame, as in `main (80 ms, 100%)`.
+/// The title of each frame, such as `main (80 ms, 100%)`.
 fn titles(recording: &Recording) -> Vec<String> {
     let mut text = Vec::new();
     write(recording, ".svg", &mut text).unwrap();
@@ -31,7 +31,7 @@ fn frames_are_as_wide_as_their_time() {
 }
 
 #[test]
-fn what_nobody_could_see_is_its_callers() {
+fn time_of_invisible_frames_is_their_callers() {
     let mut recording = Recording::new();
     let narrow = stack(&mut recording, &["main", "narrow"]);
     busy_thread(&mut recording, "main", narrow, 2);
@@ -39,14 +39,14 @@ fn what_nobody_could_see_is_its_callers() {
     let deep = stack(&mut recording, &deep.iter().map(String::as_str).collect::<Vec<_>>());
     busy_thread(&mut recording, "main", deep, 9_998);
     let titles = titles(&recording);
-    // The root that stands for all, what can be seen of the deep stack, and main.
+    // The common root, the visible frames of the deep stack, and main.
     assert_eq!(titles.len(), 1 + 400 + 1);
     assert!(titles.iter().any(|title| title.starts_with("[frames left out] (9,998 ms")));
     assert!(titles.iter().any(|title| title.starts_with("main (2 ms")));
 }
 
 #[test]
-fn a_run_without_a_sample_is_a_picture_that_says_so() {
+fn a_run_without_samples_has_a_picture_that_says_so() {
     let titles = titles(&Recording::new());
     assert!(titles.iter().any(|title| title.starts_with("[no samples were taken] (0 ms")), "{titles:?}");
 }
@@ -61,11 +61,11 @@ fn a_name_that_ends_in_a_number_is_a_name() {
 }
 
 #[test]
-fn its_title_says_of_what_time_it_is() {
+fn the_title_names_the_clock() {
     let drawn = |clock| {
         let (mut meta, mut text) = (meta(), Vec::new());
         meta.report.clock = clock;
-        Format::of(".svg").unwrap().write(&Recording::new(), &meta, &mut text).unwrap();
+        Format::from_file_name(".svg").unwrap().write(&Recording::new(), &meta, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     };
     assert!(drawn(None).contains("CPU time of shop.Main"));
@@ -74,20 +74,20 @@ fn its_title_says_of_what_time_it_is() {
 }
 
 #[test]
-fn what_counts_no_time_has_no_milliseconds() {
+fn samples_without_a_time_unit_have_no_milliseconds() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     busy_thread(&mut recording, "main", stack, 8);
     let (mut meta, mut text) = (meta(), Vec::new());
     meta.report = meta.report.taken_by(None, Some("cache-misses".to_owned()));
-    Format::of(".svg").unwrap().write(&recording, &meta, &mut text).unwrap();
+    Format::from_file_name(".svg").unwrap().write(&recording, &meta, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("samples of cache-misses of shop.Main"), "{text}");
     assert!(text.contains("<title>main (8 samples, 100"), "{text}");
 }
 
 #[test]
-fn more_text_than_a_picture_should_have_is_fewer_frames() {
+fn too_much_text_is_drawn_with_fewer_frames() {
     let mut recording = Recording::new();
     for number in 0..600 {
         let frames: Vec<String> = (0..390).map(|depth| format!("{number:0>70}-{depth}-")).collect();
@@ -109,7 +109,10 @@ fn pictures_count_the_chosen_measure() {
     recording.amount(thread, &ALLOCATED, amount);
     let written = |ending: &str, measure| {
         let mut text = Vec::new();
-        Format::of(ending).unwrap().write(&recording, &Meta { measure, ..meta() }, &mut text).unwrap();
+        Format::from_file_name(ending)
+            .unwrap()
+            .write(&recording, &Meta { measure, ..meta() }, &mut text)
+            .unwrap();
         String::from_utf8(text).unwrap()
     };
     assert_eq!(written(".folded", &CPU), "main;make 5\n");

@@ -1,4 +1,5 @@
-//! Folded stacks: merged over threads and lines, sorted, one to a line whatever the names hold.
+//! Tests of folded stacks: they are merged over threads and lines, sorted, and one a line for any
+//! names.
 
 use std::ops::Range;
 

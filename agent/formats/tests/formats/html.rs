@@ -1,5 +1,5 @@
-//! The page: what stands in it is data, whatever a name holds, and a browser needs nothing else.
-//! (What it shows and does, scripts/lib/check-page asks in a browser.)
+//! Tests of the page: names are data, not markup, and the page loads nothing.
+//! `scripts/lib/check-page` tests in a browser what it shows.
 
 use serde_json::{Value, json};
 use vouch_recording::measures::ALLOCATED;
@@ -15,10 +15,10 @@ fn page(recording: &Recording) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What stands in the page as data, as a browser finds it: up to the first end of a script.
+/// The data of a page as a browser reads it: up to the first end of a script.
 fn data(page: &str) -> Value {
-    let (_, behind) = page.split_once(BEGIN).unwrap();
-    let (data, _) = behind.split_once("</script").unwrap();
+    let (_, after) = page.split_once(BEGIN).unwrap();
+    let (data, _) = after.split_once("</script").unwrap();
     serde_json::from_str(data).unwrap()
 }
 
@@ -35,12 +35,12 @@ fn no_name_ends_the_data() {
     }
     assert_eq!(data["threads"][0]["name"], "<b>main</b>");
     assert!(!page.contains("<b>") && !page.contains("alert(1)</script>"));
-    // Nothing of it is fetched, and nothing may be.
+    // The page loads nothing, and its policy forbids it.
     assert!(page.contains("default-src 'none'") && !page.contains("http:") && !page.contains("https:"));
 }
 
 #[test]
-fn a_stack_whose_top_method_is_a_guess_is_marked() {
+fn a_stack_with_an_approximate_top_method_is_flagged() {
     let mut recording = Recording::new();
     let plain = stack(&mut recording, &["main"]);
     let func = recording.frames().get(recording.stacks().get(plain).frame).func;

@@ -1,12 +1,12 @@
-//! The files that a recording is written to, from outside: all in one program, since each of its
-//! own would be linked anew.
+//! Tests of the files that a recording is written to. They are one program, since each program
+//! takes time to link.
 
 mod common;
 mod contexts;
 mod flame;
 mod folded;
 mod html;
-mod marks;
+mod markers;
 mod refuted;
 mod samples;
 mod tables;

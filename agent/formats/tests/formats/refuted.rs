@@ -1,5 +1,4 @@
-//! Refuted stacks stand apart: a category, markers with what is against them, and fates as parts of
-//! categories.
+//! Tests of refuted stacks: they have their own category and markers, and fates are subcategories.
 
 use serde_json::{Value, json};
 use vouch_recording::{
@@ -72,7 +71,7 @@ fn the_subcategory_of_a_leaf_says_how_its_top_frame_is_known() {
     let expected = [
         "proven",
         "proven, line uncertain",
-        // A stack whose top method is a guess is never proven.
+        // A stack with an approximate top method is never proven.
         "proven",
         "plausible",
         "plausible, line uncertain",
@@ -106,13 +105,13 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     assert_eq!(text(&markers["name"][0]), "Refuted: so it is");
     let times = [&markers["startTime"][0], &markers["startTime"][1]].map(|time| time.as_f64().unwrap());
     assert!(times[0] < times[1], "in the order of time: {times:?}");
-    // As long as the sample stands for, and with its stack.
+    // The marker covers the sample's intervals, and has its stack.
     let ends = [&markers["endTime"][0], &markers["endTime"][1]].map(|time| time.as_f64().unwrap());
     assert!((ends[0] - times[0] - 2.001).abs() < 1e-6, "{ends:?}");
     let cause = &markers["data"][0]["cause"];
     let time = cause["time"].as_f64().unwrap();
     assert_eq!(cause["stack"], 0);
-    // It holds its own sample, and the next one does not hold it.
+    // The marker covers its own sample, and the next marker does not.
     assert!(times[0] <= time && time < ends[0] && time < times[1], "{time} in {times:?} to {ends:?}");
     assert_eq!(profile["threads"][0]["showMarkersInTimeline"], true);
     let data = &markers["data"][0];
@@ -120,8 +119,7 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     assert_eq!(text(&data["kind"]), "other_callee");
     assert_eq!(text(&data["expected"]), "invokevirtual a.B.d()");
     assert_eq!(text(&data["found"]), "a.B.e()");
-    // Each has a schema, with a label of what it has; and the front-end takes some names for its
-    // own.
+    // Each type has a schema, and a label made of its fields. Some names are the front-end's own.
     let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
     for row in 0..2 {
         let data = &markers["data"][row];
@@ -136,7 +134,7 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
 }
 
 #[test]
-fn the_profile_carries_its_report() {
+fn the_profile_contains_its_trust_report() {
     let mut recording = Recording::new();
     stack(&mut recording, &["main"]);
     let profile = written(&recording);

@@ -1,4 +1,5 @@
-//! The samples' columns: sorted, without drift, with the thread's own CPU time between two samples.
+//! Tests of the columns of samples: they are sorted, without drift, and have the thread's CPU time
+//! between two samples.
 
 use serde_json::Value;
 use vouch_recording::{Recording, Sample};
@@ -40,7 +41,7 @@ fn times_do_not_drift() {
     assert_eq!(times[0], rounded(START_NS + at(0)));
     assert_eq!(times[50_000], rounded(START_NS + at(50_000)));
     assert_eq!(times[99_999], rounded(START_NS + at(99_999)));
-    // The CPU clock has no drift either; the first sample stands for an interval at the most.
+    // The CPU clock has no drift either. The first sample counts for at most one interval.
     let cpu: i64 = numbers(&columns["threadCPUDelta"]).iter().sum();
     assert_eq!(u64::try_from(cpu).unwrap(), rounded(at(99_999)));
 }
@@ -65,14 +66,14 @@ fn samples_are_sorted_by_time() {
 }
 
 #[test]
-fn the_first_sample_brings_no_more_cpu_time_than_it_stands_for() {
+fn the_first_sample_has_no_more_cpu_time_than_its_weight() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("attached late", 1, START_NS);
     let first = Sample { cpu_ns: 9_000_000_000, weight: 3, ..sample(1_000_000, stack) };
     recording.sample(thread, first);
     recording.sample(thread, Sample { cpu_ns: first.cpu_ns + 500_000, ..sample(2_000_000, stack) });
-    // A clock that seems to run back counts as one that stood still.
+    // A clock that goes back counts as one that did not move.
     recording.sample(thread, Sample { cpu_ns: first.cpu_ns, ..sample(3_000_000, stack) });
     recording.end_thread(thread, START_NS + 3_000_000);
     let profile = written(&recording);
@@ -80,7 +81,7 @@ fn the_first_sample_brings_no_more_cpu_time_than_it_stands_for() {
 }
 
 #[test]
-fn there_is_no_weight_column_where_all_weights_are_1() {
+fn weights_of_1_need_no_column() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     busy_thread(&mut recording, "main", stack, 3);
@@ -99,7 +100,7 @@ fn times_are_those_of_the_monotonic_clock() {
     let stack = stack(&mut recording, &["main"]);
     let thread = busy_thread(&mut recording, "main", stack, 1);
     recording.end_thread(thread, START_NS + 5_000_000);
-    // One sample was under way when recording ended: the range takes it in.
+    // One sample was taken just after the recording ended: the range includes it.
     recording.sample(thread, sample(1_500_000_000, stack));
     let profile = written(&recording);
     let (meta, track) = (&profile["meta"], &profile["threads"][0]);
@@ -123,14 +124,14 @@ fn a_stored_sample_takes_32_bytes_at_the_most() {
     }
 }
 
-/// A thread that sleeps between two samples does not work all the while.
+/// A thread that sleeps between two samples must not seem to work.
 #[test]
 fn idle_time_has_no_stack_and_no_weight() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("main", 1, START_NS);
     recording.sample(thread, sample(1_000_000, stack));
-    // Twenty milliseconds later, with one more of CPU time.
+    // The second sample is 20 ms later, with 1 ms more of CPU time.
     recording.sample(thread, Sample { cpu_ns: 2_000_000, ..sample(21_000_000, stack) });
     recording.end_thread(thread, START_NS + 21_000_000);
     let profile = written(&recording);
@@ -144,9 +145,9 @@ fn idle_time_has_no_stack_and_no_weight() {
     assert_eq!(micros(&columns["timeDeltas"]), [START_NS / 1000 + 1000, 1000, 18_000, 1000]);
 }
 
-/// It has waited for a processor, and is where it was.
+/// A thread that waited for a processor is drawn with the stack that it had.
 #[test]
-fn a_thread_that_waits_for_its_turn_keeps_its_place() {
+fn a_thread_that_waits_for_a_processor_keeps_its_stack() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     let thread = recording.add_thread("main", 1, START_NS);

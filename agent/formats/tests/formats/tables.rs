@@ -1,5 +1,5 @@
-//! The shared tables: nothing stands twice, parents come first, and the columns are those of
-//! version 66.
+//! Tests of the shared tables: no row is stored twice, parents come first, and the columns are
+//! those of version 66.
 
 use serde_json::Value;
 use vouch_recording::{Category, Func, Recording, VmPart, no_stack};
@@ -12,7 +12,7 @@ fn lengths(profile: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_asked_for_twice_stands_once() {
+fn a_row_that_is_added_twice_is_stored_once() {
     let mut recording = Recording::new();
     let mut make = || {
         let source = recording.source("shop/Cart.java");
@@ -185,7 +185,7 @@ fn the_columns_are_those_of_version_66() {
 }
 
 #[test]
-fn why_there_is_no_stack_is_a_part_of_that_category() {
+fn the_reason_for_an_unknown_stack_is_a_subcategory() {
     let mut recording = Recording::new();
     for why in ["in Java, unknown code", "a reason of another profiler's", "outside of Java"] {
         recording.placeholder_stack(None, &no_stack(why), Category::NoStack);

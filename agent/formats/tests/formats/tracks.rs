@@ -1,5 +1,4 @@
-//! Tracks: which threads get one, in which order, and that none of their samples is lost when there
-//! are many.
+//! Tests of tracks: their threads, their order, and that no sample is lost if there are many.
 
 use serde_json::Value;
 use vouch_recording::{Fate, Recording, Sample};
@@ -65,7 +64,7 @@ fn the_busiest_twenty_and_main_are_shown() {
 }
 
 #[test]
-fn what_takes_less_than_a_hundredth_is_hidden_at_first() {
+fn tracks_with_less_than_one_percent_are_hidden_at_first() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["run"]);
     for (name, samples) in [("server", 990), ("worker", 20), ("ticker", 5)] {
@@ -77,7 +76,7 @@ fn what_takes_less_than_a_hundredth_is_hidden_at_first() {
 }
 
 #[test]
-fn who_all_take_less_than_a_hundredth_are_not_all_hidden() {
+fn not_all_tracks_are_hidden_if_all_have_less_than_one_percent() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["run"]);
     busy_thread(&mut recording, "main", stack, 1);
@@ -121,7 +120,7 @@ fn ten_thousand_threads_of_a_pool_share_a_track() {
     for n in 0..10_000 {
         let thread = recording.add_thread(&format!("pool-1-thread-{n}"), n, START_NS + n);
         recording.end_thread(thread, START_NS + 9_000_000);
-        // They run side by side; each burns a millisecond between its two samples.
+        // The threads run at the same time. Each uses 1 ms of CPU time between its two samples.
         recording.sample(thread, sample(1_000_000, stack));
         recording.sample(thread, sample(2_000_000, stack));
     }
@@ -144,7 +143,7 @@ fn the_least_busy_of_many_different_threads_share_the_last_track() {
     for n in 0..1500 {
         busy_thread(&mut recording, &word(n), stack, 3 * u64::from(n % 3));
     }
-    // A family of two, busier than the idle and less than the rest.
+    // A family of two threads, which is busier than the idle threads and less busy than the others.
     busy_thread(&mut recording, "pair-1", stack, 1);
     busy_thread(&mut recording, "pair-2", stack, 1);
     recording.add_thread("main", 1, START_NS);

@@ -1,4 +1,5 @@
-//! Writing: a failure of the writer comes back as it was, and no big piece is ever held back.
+//! Tests of writing: an error of the writer is returned unchanged, and only small parts are
+//! buffered.
 
 use std::io::{self, Write};
 
@@ -7,18 +8,18 @@ use vouch_report::{Run, TrustReport};
 
 use crate::common::{busy_thread, stack, write};
 
-/// A disk with room for so many bytes, that remembers the largest piece.
+/// A disk with `free` bytes left, which records the largest piece that was written.
 struct Disk {
-    room: usize,
+    free: usize,
     largest: usize,
 }
 
 impl Write for Disk {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if piece.len() > self.room {
+        if piece.len() > self.free {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.room -= piece.len();
+        self.free -= piece.len();
         self.largest = self.largest.max(piece.len());
         Ok(piece.len())
     }
@@ -37,8 +38,8 @@ fn recording(samples: u64) -> Recording {
 
 #[test]
 fn a_full_disk_is_reported_as_such() {
-    let full = || Disk { room: 3, largest: 0 };
-    // With one sample all fits in a buffer, and the disk is met at its last flush.
+    let full = || Disk { free: 3, largest: 0 };
+    // With one sample everything fits into the buffer, and the error comes at the last flush.
     for recording in [recording(1), recording(100_000)] {
         let report = TrustReport::from_recording(&recording, Run::default());
         let results = [
@@ -55,9 +56,9 @@ fn a_full_disk_is_reported_as_such() {
 
 #[test]
 fn a_profile_is_written_as_a_stream() {
-    let mut disk = Disk { room: usize::MAX, largest: 0 };
+    let mut disk = Disk { free: usize::MAX, largest: 0 };
     write(&recording(100_000), ".json", &mut disk).unwrap();
-    let written = usize::MAX - disk.room;
+    let written = usize::MAX - disk.free;
     assert!(written > 500_000 && disk.largest <= 64 << 10, "{written} bytes, {} at once", disk.largest);
 }
 

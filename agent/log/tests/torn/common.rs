@@ -174,7 +174,7 @@ pub fn recorded(name: &str, rounds: u64, ended: bool) -> (Vec<u8>, Recording) {
 
 pub fn profile(recording: &Recording, meta: &Meta) -> String {
     let mut bytes = Vec::new();
-    Format::of("a.json").unwrap().write(recording, meta, &mut bytes).unwrap();
+    Format::from_file_name("a.json").unwrap().write(recording, meta, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     // What the tables take in memory, which depends on how they have grown.
     let (before, after) = text.split_once("\"bytes_recorded\":").unwrap();

@@ -151,7 +151,7 @@ proptest! {
         if let Ok(Recovered { recording, meta, .. }) = reread(&file) {
             profile(&recording, &meta);
             for ending in ["a.folded", "a.html"] {
-                Format::of(ending).unwrap().write(&recording, &meta, &mut std::io::sink()).unwrap();
+                Format::from_file_name(ending).unwrap().write(&recording, &meta, &mut std::io::sink()).unwrap();
             }
             meta.report.summary(vouch_report::Files::default(), vouch_report::Detail::Verbose);
         }

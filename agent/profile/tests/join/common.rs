@@ -92,7 +92,7 @@ impl Process {
             ..Meta::default()
         };
         let mut text = Vec::new();
-        Format::of(".json").unwrap().write(&self.recording, &meta, &mut text).unwrap();
+        Format::from_file_name(".json").unwrap().write(&self.recording, &meta, &mut text).unwrap();
         Source { file: self.file.to_owned(), document: serde_json::from_slice(&text).unwrap() }
     }
 }

@@ -35,7 +35,7 @@ fn told_with_ids(bench: &Bench) -> Vec<(String, String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
     let id_of = |id| {
-        let carried = contexts.carried(Some(id)).map(|carried| contexts.get(carried).values[1]);
+        let carried = contexts.virtual_thread_of(Some(id)).map(|carried| contexts.get(carried).values[1]);
         carried.map_or(String::new(), |id| recording.strings().get(id).to_owned())
     };
     contexts.ids().map(id_of).zip(told(bench)).map(|(id, (path, samples))| (path, id, samples)).collect()

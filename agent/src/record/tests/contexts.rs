@@ -22,7 +22,7 @@ pub fn told(bench: &Bench) -> Vec<(String, u64)> {
                 contexts.outwards(Some(id)).map(|id| recording.strings().get(contexts.get(id).values[0]));
             let mut values: Vec<&str> = values.collect();
             values.reverse();
-            (values.join("/"), contexts.weighed(id).samples)
+            (values.join("/"), contexts.weight_of(id).samples)
         })
         .collect()
 }

@@ -1,5 +1,4 @@
-//! What happened beside the samples: markers with their figures, which say themselves what they
-//! mean.
+//! Tests of markers for events: their values, and the schemas that describe them.
 
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
@@ -37,7 +36,7 @@ const LOCK: MarkKind = MarkKind {
 };
 
 #[test]
-fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
+fn a_marker_is_in_its_threads_track_and_one_of_the_process_in_the_first() {
     let mut recording = Recording::new();
     stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 1, START_NS);
@@ -73,11 +72,11 @@ fn a_mark_stands_in_its_threads_track_and_one_of_all_in_the_first() {
 }
 
 #[test]
-fn the_track_that_has_the_marks_of_all_is_shown_at_first() {
+fn the_track_with_the_markers_of_the_process_is_shown_at_first() {
     let profile = |marked: bool| {
         let mut recording = Recording::new();
         let any = stack(&mut recording, &["run"]);
-        // One of a family: the first track, and idle.
+        // A thread of a family, which has the first track and is idle.
         recording.add_thread("worker-1", 1, START_NS);
         let busy = recording.add_thread("worker-2", 2, START_NS);
         recording.sample(busy, sample(1, any));
@@ -94,7 +93,7 @@ fn the_track_that_has_the_marks_of_all_is_shown_at_first() {
 }
 
 #[test]
-fn each_kind_says_how_it_is_read_and_takes_no_name_of_the_front_ends() {
+fn each_kind_has_a_schema_without_the_front_ends_own_names() {
     let mut recording = Recording::new();
     recording.mark_kind(PAUSE);
     let profile = written(&recording);
@@ -114,7 +113,7 @@ fn each_kind_says_how_it_is_read_and_takes_no_name_of_the_front_ends() {
 }
 
 #[test]
-fn a_mark_has_texts_and_the_stack_of_its_thread() {
+fn a_marker_has_texts_and_the_stack_of_its_thread() {
     let mut recording = Recording::new();
     let stood = stack(&mut recording, &["main", "lock"]);
     let main = recording.add_thread("main", 1, START_NS);
@@ -143,7 +142,7 @@ fn a_mark_has_texts_and_the_stack_of_its_thread() {
 }
 
 #[test]
-fn what_a_program_tells_may_be_a_fraction_or_less_than_nothing() {
+fn a_programs_value_may_be_a_fraction_or_negative() {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 1, START_NS);
     let figure = |key, unit| Figure { key, label: key, unit };
@@ -167,7 +166,7 @@ fn what_a_program_tells_may_be_a_fraction_or_less_than_nothing() {
 }
 
 #[test]
-fn what_a_thread_allocated_is_weighed_in_bytes_in_the_order_of_time() {
+fn allocations_are_weighed_in_bytes_in_the_order_of_time() {
     let mut recording = Recording::new();
     let stood = stack(&mut recording, &["main", "make"]);
     let main = recording.add_thread("main", 1, START_NS);
@@ -192,7 +191,7 @@ fn what_a_thread_allocated_is_weighed_in_bytes_in_the_order_of_time() {
 }
 
 #[test]
-fn a_counter_tells_by_how_much_it_has_changed() {
+fn a_counter_has_the_differences_of_its_readings() {
     let mut recording = Recording::new();
     recording.add_thread("main", 1, START_NS);
     recording.counter("Nothing", "never looked at", Unit::Bytes);
@@ -209,7 +208,7 @@ fn a_counter_tells_by_how_much_it_has_changed() {
 }
 
 #[test]
-fn what_has_been_spent_is_drawn_as_it_is_spent() {
+fn a_counter_of_spent_time_is_drawn_as_a_rate() {
     let mut recording = Recording::new();
     recording.add_thread("main", 1, START_NS);
     let orders = recording.counter("Group orders", "CPU time", Unit::Nanoseconds);
@@ -229,11 +228,11 @@ fn what_has_been_spent_is_drawn_as_it_is_spent() {
 }
 
 #[test]
-fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
+fn a_pause_is_in_the_tracks_of_the_threads_that_it_held_up() {
     const MS: u64 = 1_000_000;
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["run"]);
-    // At these times, in milliseconds, each with what the thread had run until then.
+    // The times of the samples, and the thread's CPU time up to each, in milliseconds.
     let mut track_of = |fate, name: &str, tid, samples: &[(u64, u64)]| {
         let thread = recording.add_thread(name, tid, START_NS);
         for (time, cpu) in samples {
@@ -244,7 +243,7 @@ fn a_pause_stands_in_the_tracks_of_the_threads_that_it_held_up() {
     track_of(Fate::Outside, "no Java", 8, &[(99, 90), (152, 92)]);
     let mut track = |name, tid, samples| track_of(Fate::Proven, name, tid, samples);
     track("main", 1, &[(5, 1)]);
-    // The pauses are from 100 to 150, and from 200 to 205.
+    // The pauses are from 100 to 150 ms, and from 200 to 205 ms.
     track("ran", 2, &[(98, 90), (99, 91), (153, 95), (199, 140), (206, 141)]);
     track("waited before", 3, &[(80, 10), (99, 11), (170, 12)]);
     track("in native code", 4, &[(99, 90), (151, 140)]);
