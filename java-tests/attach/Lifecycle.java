@@ -70,7 +70,7 @@ public class Lifecycle {
         child.awaitErr("[vouch] unknown key intervall: did you mean interval?");
         child.awaitErr("[vouch] engine=prof: must be one of auto, perf, timer, itimer");
         attach.mustNot("start,stop");
-        child.awaitErr("[vouch] more than one of start, stop, dump, status, groups, check and lab");
+        child.awaitErr("[vouch] more than one of start, stop, dump, status, groups and check");
         attach.mustNot("out=/nowhere/at/all.json");
         child.awaitErr("[vouch] /nowhere/at/all.json: the folder");
         attach.must("help");
