@@ -126,9 +126,11 @@ fn text(out: &str, merged: &Merged) -> String {
         let _ = writeln!(text, "{count:>10}  {shown:>10}  {} ({})", plain(&kind.label), plain(&kind.name));
     }
     if let Some(rest) = kinds.get(LINES..).filter(|rest| !rest.is_empty()) {
-        let [count, shown] =
-            [|kind: &vouch_profile::merge::Kind| kind.count, |kind: &vouch_profile::merge::Kind| kind.shown]
-                .map(|of| grouped(rest.iter().map(of).sum()));
+        let [count, shown] = [
+            |kind: &vouch_profile::merge::KindSummary| kind.count,
+            |kind: &vouch_profile::merge::KindSummary| kind.shown,
+        ]
+        .map(|of| grouped(rest.iter().map(of).sum()));
         let _ = writeln!(text, "{count:>10}  {shown:>10}  {} more kinds", rest.len());
     }
     if *outside > 0 {

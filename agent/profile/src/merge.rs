@@ -1,8 +1,7 @@
-//! What a Flight Recorder file adds to a profile: its events become markers, on the profile's
+//! Adds the events of a Flight Recorder file to a profile. They become markers on the profile's
 //! clock, in the tracks of their threads.
 //!
-//! It must never change what the profile says itself: no sample, no stack, no figure of the trust
-//! report.
+//! The profile's own samples, stacks and trust report must not change.
 //!
 //! # Invariants
 //!
@@ -28,7 +27,7 @@ mod threads;
 
 pub use choice::{Choice, MAX_SHOWN_PER_KIND};
 pub use events::merge;
-pub use merged::{Clock, Kind, Merged};
+pub use merged::{Clock, KindSummary, Merged};
 pub use profile::OF_SEVERAL;
 pub use show::field_key;
 pub use vouch_jfr::is_recording;

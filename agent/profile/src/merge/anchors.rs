@@ -1,46 +1,49 @@
-//! The moments that both saw: the pauses for the collector, and the waits of the agent's own
-//! thread.
+//! Relates the two clocks by moments that both recorded: collector pauses, and waits of the agent's
+//! own thread.
 //!
-//! JVMTI is told before JFR's clock of a pause begins and after it has ended, and the agent looks
-//! at its clock before and after it waits: so each moment is a bound on both sides. Two that may
-//! not be one must never bound anything.
+//! JVMTI reports a pause before JFR's start of it and after JFR's end. The agent reads its clock
+//! before and after it waits. So each moment bounds the difference of the clocks on both sides. Two
+//! moments that may be different must not be used.
 
 use crate::merge::clock::{Bound, Relation, span};
 
-/// From when to when, in nanoseconds.
+/// The start and end of a pause or wait, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     pub began: f64,
     pub ended: f64,
 }
 
-/// Moments of one kind, as each of both saw them.
+/// The moments of one kind.
 #[derive(Debug, Default)]
 pub struct Moments {
+    /// The moments that Vouch recorded, by the profile's clock.
     pub seen: Vec<Moment>,
+    /// The moments of the recording, by its own clock.
     pub recorded: Vec<Moment>,
 }
 
-/// Times may be rounded to microseconds.
+/// The rounding error of a time, in nanoseconds. Times may be rounded to microseconds.
 const ROUNDED: f64 = 1_000.0;
-/// How far the one time of day can be from the other: a thread may lose its processor between two
-/// readings, and the JVM's was in whole milliseconds once.
+/// The greatest error of a time of day, in nanoseconds. A thread may lose its processor between two
+/// readings, and older JVMs have whole milliseconds.
 const TIME_OF_DAY: f64 = 1_500_000.0;
-/// In nanoseconds: no clock of a machine that runs is set by more.
+/// A day in nanoseconds. A running machine's clock is never set by more.
 pub const A_DAY: f64 = 86_400e9;
-/// The agent's waits are further from each other than that, before and after.
+/// The least time between two waits of the agent, in nanoseconds.
 const APART: f64 = 40e6;
-/// They are looked for from there on, and always twice as far: where the drift is not known, soon
-/// any would do.
+/// The first distance in which moments are searched, in nanoseconds. It is then doubled again and
+/// again. While the drift is unknown, farther moments could match by chance.
 const FIRST_LOOK: f64 = 2e9;
-/// Of more waits than that the agent keeps every second one.
+/// If there are more waits than this, the agent keeps every second one.
 const ALL_KEPT: usize = 1_000;
-/// So few pauses may be chance.
+/// Fewer pauses than this may match by chance.
 const FEW: usize = 3;
 
-/// How the clocks relate, and by how many pauses and waits it is known. What is recorded is by the
-/// recording's clock, and so is `by_day`: at such a time so much is to be added, says the time of
-/// day. The profile's begin and end are by its own. None: there is not even a time of day.
+/// Relates the clocks. The second part is the number of pauses and waits that were used.
+///
+/// `by_day` has times of the recording's clock and the difference by the time of day. `range` is
+/// the start and end of the profile, by its own clock. `None` if `by_day` is empty.
 pub fn relate(
     by_day: &[(f64, f64)],
     mut pauses: Moments,
@@ -52,19 +55,19 @@ pub fn relate(
         by_day.iter().map(day).collect()
     };
     let days = within(TIME_OF_DAY);
-    let by_day = Relation::of(&days)?;
+    let by_day = Relation::new(&days)?;
     // From where the profile begins.
     let distance = |moment: &Moment| (by_day.profile_ns(moment.began) - range[0]).abs();
     let mut farthest = 0.0_f64;
     for Moments { seen, recorded } in [&mut pauses, &mut waits] {
         seen.sort_by(|one, other| one.began.total_cmp(&other.began));
         recorded.sort_by(|one, other| one.began.total_cmp(&other.began));
-        // What a chunk tells that was read a second time, when it had grown.
+        // A chunk that was read twice, once incomplete, has the same moments again.
         recorded.dedup_by(|one, other| one.began.total_cmp(&other.began).is_eq());
         farthest = recorded.iter().map(distance).fold(farthest, f64::max);
     }
     if is_astray(&waits, &by_day, range) {
-        return Some((Relation::of(&within(A_DAY))?, [0, 0]));
+        return Some((Relation::new(&within(A_DAY))?, [0, 0]));
     }
     let (mut found, mut far) = (None, FIRST_LOOK);
     loop {
@@ -78,15 +81,15 @@ pub fn relate(
             bounds.clear();
         }
         let counts = [bounds.len(), waits.len()];
-        // The agent's own are known by their thread, and none is there by chance.
+        // The agent's waits are found by their thread, so they cannot match by chance.
         bounds.extend(waits);
         if !bounds.is_empty() {
-            // Where there are moments the time of day has nothing to add, and may have been set;
-            // further out it is all that there is.
+            // Between the moments the time of day adds nothing, and it may have been adjusted.
+            // Before and after them it is the only relation.
             let [first, last] = span(&bounds);
             bounds.extend(days.iter().filter(|day| day.at < first || day.at > last));
         }
-        if let Some(relation) = Relation::of(&bounds) {
+        if let Some(relation) = Relation::new(&bounds) {
             found = Some((relation, counts));
         }
         if far > farthest {
@@ -96,30 +99,31 @@ pub fn relate(
     }
 }
 
-/// True if the time of day has been set meanwhile, or stood still for as long as the machine slept:
-/// then the agent's waits are not where it says that they are.
+/// True if the time of day was adjusted during the run, or stopped while the machine slept. Then
+/// the agent's waits do not match it.
 fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     let Moments { seen, recorded } = waits;
     if seen.len() > ALL_KEPT {
         return false;
     }
-    let (mut within, mut met) = (0, 0);
+    let (mut within, mut matched) = (0, 0);
     for wait in recorded {
         let about = by_day.profile_ns(wait.began);
-        // Far from where the recording told the time of day, it is known less well.
+        // Far from the recording's times of day the relation is less certain.
         let off = APART + by_day.uncertainty_ns(wait.began, wait.began);
         if about - off < range[0] || about + off > range[1] {
             continue;
         }
         within += 1;
-        met += usize::from(seen.iter().any(|seen| (seen.began - about).abs() <= off));
+        matched += usize::from(seen.iter().any(|seen| (seen.began - about).abs() <= off));
     }
-    within >= FEW && met * 2 < within
+    within >= FEW && matched * 2 < within
 }
 
-/// That of a moment with the only one that it can be; where there are more, it is none, and where
-/// it may have been before the profile began or after it ended, when nobody looked. The agent's
-/// waits are far from each other, so one that a clock was slewed away from is known all the same.
+/// Returns the bound from a recorded moment and the only one of Vouch's that it can be.
+///
+/// `None` if there are several candidates, or if the moment may be before or after the profile. The
+/// agent's waits are far apart, so they match even if a clock was slewed.
 fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2], sure: bool) -> Option<Bound> {
     let about = known.profile_ns(moment.began);
     let off = known.uncertainty_ns(moment.began, moment.began) + ROUNDED;
@@ -132,8 +136,7 @@ fn bound(seen: &[Moment], moment: &Moment, known: &Relation, range: [f64; 2], su
         .iter()
         .take_while(|seen| seen.began <= about + off);
     let only = candidates.next().filter(|_| candidates.next().is_none())?;
-    // Of some pauses JVMTI tells a part: these bound nothing, and must not be taken for another one
-    // either.
+    // JVMTI reports only a part of some pauses. These bound nothing, and must match no other pause.
     if only.ended - only.began + 2.0 * ROUNDED < lasts {
         return None;
     }
@@ -196,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_time_of_day_that_was_set_is_not_believed() {
-        // Waits further and further apart, as the agent's are; set by so much one of them lies
-        // where another one was.
+        // The waits are ever farther apart, like the agent's. Adjusted by 0.225 s, one of them is
+        // at the time of another.
         let begins = [0.1, 0.325, 0.75, 1.575, 3.2, 6.425, 12.85, 22.9].map(|at| at * 1e9);
         let wait = |began: f64| Moment { began, ended: began + 25e6 };
         for (set_by, astray) in [(0.0, false), (0.225e9, true), (1e6, false), (5e9, true)] {

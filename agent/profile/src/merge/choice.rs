@@ -3,7 +3,7 @@
 /// How many events of each kind are shown by default.
 pub const MAX_SHOWN_PER_KIND: usize = 10_000;
 
-/// What the user asks for.
+/// The user's choice of events.
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// The name of the recording.
@@ -14,7 +14,7 @@ pub struct Choice {
     pub most: usize,
 }
 
-/// True if the name has this pattern, in which `*` matches any text.
+/// True if the name matches the pattern, in which `*` matches any text.
 pub fn is_like(name: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(first) else { return false };

@@ -1,38 +1,37 @@
-//! When was it, by the profile's clock? The recording's ticks and CLOCK_MONOTONIC are related by
-//! what both saw.
+//! Converts times of the recording's ticks to CLOCK_MONOTONIC, with an uncertainty.
 //!
-//! A moment that both saw gives two bounds: what JVMTI was told of a pause lies around what JFR
-//! says of it. All bounds together leave room for few straight lines; the one in their midst is
-//! taken. How far the truth can be from it at a time is what the bounds around that time leave, if
-//! the clocks' relation bends by no more than so much between them: that is the uncertainty. It
-//! must never be less.
+//! A moment that both clocks recorded gives a lower and an upper bound of their difference. All
+//! bounds allow a set of straight lines, and the middle one is taken. The uncertainty at a time is
+//! the greatest distance from that line that the neighbouring bounds allow. It depends on how fast
+//! the clocks' rates can change. The true time must never be outside of it.
 
-/// By how much a clock can be too fast or too slow: the JVM measures the frequency of its ticks
-/// when it starts, in some milliseconds, and the kernel slews its own clock by as much.
+/// The greatest relative error of a clock's rate. The JVM measures the frequency of its ticks in
+/// some milliseconds, and the kernel slews its clock by as much.
 const FASTEST: f64 = 500e-6;
-/// By how much faster or slower one may become meanwhile. Where the bounds say that it was more, it
-/// may be anything: as much as both clocks can do, or, if that is not enough either, all.
+/// The greatest changes of the relative rate, tried in this order. If the bounds contradict the
+/// first, the second is what both clocks can do, and the third has no limit.
 const BENDS: [f64; 3] = [2e-6, 2.0 * FASTEST, 1.0];
-/// By which bounds that contradict each other are widened, again and again, in nanoseconds.
+/// The first step by which contradicting bounds are widened, in nanoseconds.
 const WIDENED: f64 = 1_000.0;
-/// So many bounds of eight may be wrong, and so many in all: two moments may be taken for one.
+/// One bound in this many may be wrong, and at most this many in all. Two different moments may
+/// have been taken for one.
 const WRONG: [usize; 2] = [8, 4];
 
-/// So many points bound the lines on each side; those of real recordings are a dozen.
-const TRIED: usize = 64;
+/// How many points on each side are tried. Real recordings have about a dozen.
+const MAX_TRIED: usize = 64;
 
-/// At an event's time by the ticks, in nanoseconds from the recording's begin: how much must be
-/// added at least, and at most, to have the profile's.
+/// The least and the greatest difference of the clocks at one time, in nanoseconds. `at` is by the
+/// ticks, from the start of the recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     pub at: f64,
     pub least: f64,
     pub most: f64,
-    /// It is known to be of one moment.
+    /// True if it is certainly of one moment.
     pub sure: bool,
 }
 
-/// What is to be added, as a straight line: at the begin, and for each nanosecond.
+/// The difference of the clocks as a straight line: at the start, and its change per nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
     begin: f64,
@@ -45,20 +44,20 @@ impl Line {
     }
 }
 
-/// The line in the midst of those that the bounds allow.
+/// The middle one of the lines that the bounds allow.
 #[derive(Debug)]
 struct Fit {
     line: Line,
-    /// How much steeper, or less steep, one of the others is.
+    /// The greatest difference in slope to another allowed line.
     steeper: f64,
-    /// By which the bounds had to be widened: the clocks' relation is no straight line, or a bound
-    /// is wrong.
+    /// How far the bounds had to be widened. It is above 0 if the relation is no straight line, or
+    /// a bound is wrong.
     widened: f64,
 }
 
 impl Fit {
-    fn of(bounds: &[Bound]) -> Option<Self> {
-        // Near zero, where a number has more digits to spare.
+    fn new(bounds: &[Bound]) -> Option<Self> {
+        // Values near zero have a higher precision.
         let zero = bounds.first()?.least;
         let least = thinned(hull(bounds.iter().map(|bound| (bound.at, bound.least - zero)).collect()));
         let most = thinned(hull(bounds.iter().map(|bound| (bound.at, zero - bound.most)).collect()));
@@ -72,10 +71,10 @@ impl Fit {
             too_little = widened;
             widened = if widened == 0.0 { WIDENED } else { widened * 2.0 };
         };
-        // As little as will do: so the line lies where the worst bounds leave it.
+        // The bounds are widened as little as possible, so that the worst ones determine the line.
         while widened - too_little > WIDENED {
             let middle = f64::midpoint(too_little, widened);
-            // Of numbers that large there is none in between.
+            // No number is between two such neighbours.
             if middle <= too_little || middle >= widened {
                 break;
             }
@@ -91,8 +90,8 @@ impl Fit {
         Some(Self { line, steeper, widened })
     }
 
-    /// Which bounds the line is the furthest outside of, on each side. Of the first and the last
-    /// nobody knows that they are wrong: what the clocks did there no other bound says.
+    /// Returns the bound on each side that the line violates most. The first and the last bound do
+    /// not count, because no other bound limits the clocks there.
     fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
         let [first, last] = span(bounds);
         let may_be_wrong = |bound: &Bound| !bound.sure && bound.at > first && bound.at < last;
@@ -108,22 +107,21 @@ impl Fit {
     }
 }
 
-/// How the clocks relate.
+/// The relation of the clocks.
 #[derive(Debug)]
 pub struct Relation {
     line: Line,
-    /// At the time of each bound, in order: how much more than the line says must be added at
-    /// least, and at most.
+    /// The bounds in the order of time, relative to the line.
     room: Vec<Bound>,
-    /// By how much both may change in a nanosecond.
+    /// How fast the difference may change, per nanosecond.
     bends: f64,
 }
 
 impl Relation {
-    /// None: there is no bound. A few that are wrong are left out, if all others are of one
-    /// straight line then.
-    pub fn of(bounds: &[Bound]) -> Option<Self> {
-        let all = Fit::of(bounds)?;
+    /// Relates the clocks by these bounds. `None` if `bounds` is empty. A few wrong ones are
+    /// removed, if all others then allow one straight line.
+    pub fn new(bounds: &[Bound]) -> Option<Self> {
+        let all = Fit::new(bounds)?;
         let [each, most] = WRONG;
         let mut better: Option<(Fit, Vec<Bound>)> = None;
         for _ in 0..most.min(bounds.len() / each) {
@@ -131,11 +129,11 @@ impl Relation {
             if fit.widened == 0.0 {
                 break;
             }
-            // The line lies amidst the worst: one of these is the wrong one.
+            // The worst bounds on both sides determine the line, so one of them is wrong.
             let without = fit.worst(some).into_iter().flatten().filter_map(|wrong| {
                 let mut others = some.to_vec();
                 others.swap_remove(wrong);
-                Some((Fit::of(&others)?, others))
+                Some((Fit::new(&others)?, others))
             });
             let best = without.min_by(|(one, _), (other, _)| one.widened.total_cmp(&other.widened));
             if best.is_none() {
@@ -166,18 +164,17 @@ impl Relation {
         tried.unwrap_or_else(|| spread(all))
     }
 
-    /// The profile's time, in nanoseconds, of a time by the ticks.
+    /// Converts a time by the ticks to the profile's clock, in nanoseconds.
     pub fn profile_ns(&self, at: f64) -> f64 {
         at + self.line.at(at)
     }
 
-    /// How far the time of an event can be from the truth, in nanoseconds, if it is one of those
-    /// between these.
+    /// Returns the greatest error of a converted time between these two, in nanoseconds.
     pub fn uncertainty_ns(&self, first: f64, last: f64) -> f64 {
         let from = self.room.partition_point(|bound| bound.at < first);
         let to = self.room.partition_point(|bound| bound.at <= last).max(from);
         let between = &self.room[from.saturating_sub(1)..(to + 1).min(self.room.len())];
-        // The farthest is at one end, or between two bounds.
+        // The greatest error is at one end, or between two bounds.
         let peaks = between.windows(2).flat_map(|two| {
             let middle = f64::midpoint(two[0].at, two[1].at);
             let off = |one: f64, other: f64| (other - one) / (2.0 * self.bends);
@@ -198,20 +195,20 @@ impl Relation {
         least.abs().max(most.abs())
     }
 
-    /// How many nanoseconds the recording's clock loses in one of the profile's minutes.
+    /// Returns the nanoseconds that the recording's clock loses in a minute of the profile's clock.
     pub fn drift_ns_a_minute(&self) -> f64 {
         self.line.slope * 60e9
     }
 }
 
-/// From the first of them to the last.
+/// Returns the times of the first and the last bound.
 pub fn span(bounds: &[Bound]) -> [f64; 2] {
     let at = bounds.iter().map(|bound| bound.at);
     at.fold([f64::INFINITY, f64::NEG_INFINITY], |[first, last], at| [first.min(at), last.max(at)])
 }
 
-/// Each bound with what its neighbours say, if from one to the next so much may change in a
-/// nanosecond. They are in order.
+/// Narrows each bound by its neighbours, if the difference may change this much per nanosecond. The
+/// bounds must be in the order of time.
 fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
     let narrow = |bounds: &mut [Bound], row: usize, by: usize| {
         let (by, bound) = (bounds[by], &mut bounds[row]);
@@ -232,7 +229,7 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// The highest of the points, as a rope over all of them would touch them.
+/// Returns the upper convex hull of the points.
 fn hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
     points.dedup_by_key(|point| point.0);
@@ -248,17 +245,17 @@ fn hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     rope
 }
 
-/// So many of the points that all others lie under, from everywhere: each pair of them is tried.
-/// With fewer bounds more lines are allowed.
+/// Reduces a hull to at most [`MAX_TRIED`] points from all parts, because each pair is tried. Fewer
+/// points allow more lines.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let each = points.len().div_ceil(TRIED).max(1);
+    let each = points.len().div_ceil(MAX_TRIED).max(1);
     points.into_iter().step_by(each).collect()
 }
 
-/// The corners of all lines above the one points and, upside down, above the others; each point
-/// lowered by so much.
+/// Returns the extreme lines above all points of `least` and below those of `most`, which has the
+/// opposite sign. Each point is lowered by `lowered`.
 fn corners(least: &[(f64, f64)], most: &[(f64, f64)], lowered: f64) -> Vec<Line> {
-    // Allowed is a line by these: sign * line(at) >= value.
+    // A line is allowed if sign * line(at) >= value for all points.
     let sides: Vec<(f64, f64, f64)> = least
         .iter()
         .map(|(at, value)| (1.0, *at, value - lowered))
@@ -266,7 +263,7 @@ fn corners(least: &[(f64, f64)], most: &[(f64, f64)], lowered: f64) -> Vec<Line>
         .collect();
     let allowed = |line: &Line| {
         line.slope.abs() <= FASTEST * (1.0 + 1e-9)
-            // Of two lines through one point each is a little off.
+            // A line through two points misses each by a rounding error.
             && sides.iter().all(|(sign, at, value)| sign * line.at(*at) >= value - 0.01)
     };
     let through =
@@ -296,16 +293,17 @@ mod tests {
 
     #[test]
     fn one_bound_says_where_and_not_how_fast() {
-        let relation = Relation::of(&[Bound { at: 0.0, least: 900.0, most: 1_100.0, sure: true }]).unwrap();
+        let relation = Relation::new(&[Bound { at: 0.0, least: 900.0, most: 1_100.0, sure: true }]).unwrap();
         near(relation.profile_ns(0.0), 1_000.0, 1.0);
         near(relation.uncertainty_ns(0.0, 0.0), 100.0, 1.0);
         near(relation.uncertainty_ns(0.0, 1e9), 502_100.0, 1.0);
-        assert!(Relation::of(&[]).is_none());
+        assert!(Relation::new(&[]).is_none());
     }
 
     #[test]
     fn many_bounds_find_the_drift() {
-        // The truth: 5 s and 20 millionths; each bound is wide, but for one side of some.
+        // The true difference is 5 s and 20 millionths. Each bound is wide, except on one side of
+        // some.
         let truth = |at: f64| 5e9 + 20e-6 * at;
         let bounds = (0..600_u32).map(|row| {
             let at = f64::from(row) * 1e9;
@@ -313,7 +311,7 @@ mod tests {
                 [(30_000.0, 2_000.0), (2_000.0, 30_000.0), (50_000.0, 50_000.0)][row as usize % 3];
             Bound { at, least: truth(at) - down, most: truth(at) + up, sure: true }
         });
-        let relation = Relation::of(&bounds.collect::<Vec<_>>()).unwrap();
+        let relation = Relation::new(&bounds.collect::<Vec<_>>()).unwrap();
         near(relation.drift_ns_a_minute(), 20e-6 * 60e9, 1_000.0);
         let uncertainty = relation.uncertainty_ns(0.0, 600e9);
         assert!(uncertainty < 12_000.0, "{uncertainty}");
@@ -322,12 +320,12 @@ mod tests {
         }
     }
 
-    /// Bounds so wide on both sides of the truth, from each second of ten minutes, or each of so
-    /// many.
+    /// Returns bounds of this width around the true difference, one each `each` seconds of ten
+    /// minutes.
     fn around(truth: impl Fn(f64) -> f64, each: u32, wide: f64) -> Vec<Bound> {
         let bound = |row| {
             let at = f64::from(row) * 1e9;
-            // By chance one side or the other is nearer.
+            // Which side is nearer varies pseudo-randomly.
             let [below, above] =
                 [row * 7_919 % 13, row * 104_729 % 11].map(|part| wide * (1.0 - f64::from(part) / 40.0));
             Bound { at, least: truth(at) - below, most: truth(at) + above, sure: false }
@@ -349,11 +347,11 @@ mod tests {
     #[test]
     fn a_clock_that_was_moved_makes_it_uncertain_and_no_lie() {
         for (wide, jump) in [(1_000.0, 1e6), (50_000.0, 110_000.0), (50_000.0, 400_000.0)] {
-            // As fast as a kernel does it.
+            // The kernel slews its clock at most this fast.
             let truth = |at: f64| ((at - 299.3e9).max(0.0) * FASTEST).min(jump);
-            let relation = Relation::of(&around(truth, 1, wide)).unwrap();
+            let relation = Relation::new(&around(truth, 1, wide)).unwrap();
             let uncertainty = is_within(&relation, truth);
-            // Half of a second in which both clocks may have done whatever they can.
+            // Both clocks may have changed at their greatest rates for half a second.
             assert!(uncertainty < 500_000.0 + jump + 4.0 * wide, "{uncertainty}");
         }
     }
@@ -361,10 +359,10 @@ mod tests {
     #[test]
     fn a_clock_that_bends_a_little_makes_it_uncertain_and_no_lie() {
         for wide in [10_000.0, 80_000.0, 200_000.0] {
-            // It is slewed by a millionth from the middle on.
+            // From the middle on the clock is slewed by a millionth.
             let truth = |at: f64| (at - 300e9).max(0.0) * 1e-6;
             for each in [1, 20, 150] {
-                let relation = Relation::of(&around(truth, each, wide)).unwrap();
+                let relation = Relation::new(&around(truth, each, wide)).unwrap();
                 let uncertainty = is_within(&relation, truth);
                 assert!(uncertainty < 1_000_000.0, "{uncertainty}");
             }
@@ -377,7 +375,7 @@ mod tests {
         let mut bounds = around(truth, 20, 30_000.0);
         bounds[3].least += 250e6;
         bounds[3].most += 250e6;
-        let uncertainty = is_within(&Relation::of(&bounds).unwrap(), truth);
+        let uncertainty = is_within(&Relation::new(&bounds).unwrap(), truth);
         assert!(uncertainty < 100_000.0, "{uncertainty}");
     }
 }

@@ -1,5 +1,5 @@
-//! The way of a recording into a profile: what it has, which clock, its events, and then what is
-//! written.
+//! Adds a recording to a profile. It surveys the file, relates the clocks, reads the events, and
+//! writes the markers.
 
 mod reading;
 mod write;
@@ -15,7 +15,7 @@ use crate::merge::profile::{OF_SEVERAL, Profile};
 use crate::merge::survey::{Survey, unreadable};
 use reading::Reading;
 
-/// Puts a recording into a profile. A mistake is a sentence.
+/// Adds a recording to a profile.
 pub fn merge<F: Read + Seek>(
     profile: Part,
     mut recording: F,
@@ -28,14 +28,14 @@ pub fn merge<F: Read + Seek>(
         return Err(OF_SEVERAL.to_owned());
     }
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
-    let survey = Survey::of(&mut reader, &profile, choice)?;
+    let survey = Survey::new(&mut reader, &profile, choice)?;
     let mut reading = Reading::new(survey, &profile, choice)?;
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
-    let mut place = 0;
+    let mut index = 0;
     while let Some(chunk) = reader.next_chunk().map_err(wrong)? {
         if let Ok(chunk) = chunk {
-            reading.chunk(&chunk, place);
-            place += 1;
+            reading.chunk(&chunk, index);
+            index += 1;
         }
     }
     let merged = reading.write(&mut profile)?;

@@ -1,43 +1,44 @@
-//! The events that are to become markers, of each kind so many: the longest, and of those that take
-//! no time some from everywhere.
+//! Selects the events that become markers: the longest of each kind. Of events without a length it
+//! selects some from all parts of the recording.
 //!
-//! It must never hold more than twice as many, however long the recording is.
+//! It must never hold more than twice the limit, however long the recording is.
 
 use std::cmp::Reverse;
 
 use crate::merge::show::Data;
 
-/// An event, as it will be shown.
+/// An event that may become a marker.
 #[derive(Debug)]
 pub struct Kept {
-    /// By the recording's ticks, in nanoseconds from its begin.
+    /// The start, in nanoseconds of the recording's ticks from the start of the recording.
     pub at: f64,
+    /// The length in nanoseconds. `None` for an event without one.
     pub took: Option<f64>,
-    pub whose: Whose,
-    /// Among JFR's stacks.
+    pub owner: EventOwner,
+    /// The row in the table of JFR's stacks.
     pub stack: Option<usize>,
     pub data: Data,
     rank: (u64, u64),
 }
 
-/// Whose doing an event is.
+/// The thread or process that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum EventOwner {
     Process,
-    /// Among the recording's threads.
+    /// A row in the recording's threads.
     Thread(usize),
-    /// Of a thread that the file does not name.
-    Somebody,
+    /// A thread that the file does not name.
+    UnknownThread,
 }
 
-/// Those of one kind.
+/// The selected events of one kind.
 #[derive(Debug, Default)]
 pub struct Keep {
     rows: Vec<Kept>,
     most: usize,
-    /// What is less will not be kept.
+    /// Events with a lower rank are not kept.
     least: (u64, u64),
-    /// How many there were.
+    /// The number of all events.
     pub seen: u64,
 }
 
@@ -46,10 +47,10 @@ impl Keep {
         Self { most, ..Self::default() }
     }
 
-    /// Counts one, and says what it is to be kept as, if it may be kept.
+    /// Counts an event. Returns its rank, if it may be kept.
     pub fn rank(&mut self, took_ns: u64) -> Option<(u64, u64)> {
         self.seen += 1;
-        // By chance, but by the same each time.
+        // The second part is pseudo-random, and the same in each run.
         let rank = (took_ns, self.seen.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32));
         (rank >= self.least).then_some(rank)
     }
@@ -58,11 +59,11 @@ impl Keep {
         &mut self,
         rank: (u64, u64),
         (at, took): (f64, Option<f64>),
-        whose: Whose,
+        owner: EventOwner,
         stack: Option<usize>,
         data: Data,
     ) {
-        self.rows.push(Kept { at, took, whose, stack, data, rank });
+        self.rows.push(Kept { at, took, owner, stack, data, rank });
         if self.rows.len() >= self.most.saturating_mul(2) {
             self.cut();
         }
@@ -90,7 +91,7 @@ mod tests {
         let mut keep = Keep::new(100);
         for (at, took) in (0_u32..).zip(events) {
             if let Some(rank) = keep.rank(took) {
-                keep.add(rank, (f64::from(at), None), Whose::Process, None, Data::new());
+                keep.add(rank, (f64::from(at), None), EventOwner::Process, None, Data::new());
             }
             assert!(keep.rows.len() < 200);
         }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn of_instants_some_from_everywhere_are_kept() {
+    fn instants_are_kept_from_all_parts_of_the_recording() {
         let kept = kept((0..10_000).map(|_| 0));
         assert_eq!(kept.len(), 100);
         for part in 0..10 {

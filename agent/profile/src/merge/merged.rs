@@ -1,52 +1,52 @@
-//! What became of a recording that was put into a profile.
+//! Describes a Flight Recorder file that was added to a profile.
 
 use serde::Serialize;
 use vouch_report::grouped;
 
 use crate::merge::anchors::A_DAY;
 
-/// What became of a recording: the profile has it under `meta.vouchMerged`, and a person gets it in
-/// words.
+/// The result of adding a recording. The profile has it under `meta.vouchMerged`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Merged {
     pub recording: String,
-    /// When its chunks began, and how long they were: by that they are known again.
+    /// The start and length of each chunk, by which a chunk is recognised if it is added again.
     pub(crate) chunks: Vec<(i64, u64)>,
-    /// The process that made it, if it says so and is another than the profile's.
+    /// The pid of the recording's process, if it is another one than the profile's.
     pub stranger: Option<String>,
-    pub kinds: Vec<Kind>,
-    /// Events that lie before or after the profile.
+    pub kinds: Vec<KindSummary>,
+    /// The number of events before or after the profile.
     pub outside: u64,
-    /// Events whose own bytes cannot be read.
+    /// The number of events that cannot be read.
     pub unreadable: u64,
-    /// Kinds that tell what was and not what happened, which nobody asked for.
+    /// Kinds that describe a state and no event, which the user did not request.
     pub left_out: Vec<String>,
     pub clock: Clock,
-    /// What is wrong with the file.
+    /// Descriptions of damage in the file.
     pub damage: Vec<String>,
 }
 
-/// What became of the events of a kind.
+/// The number of events of one kind.
 #[derive(Debug, Serialize)]
-pub struct Kind {
+pub struct KindSummary {
     pub name: String,
     pub label: String,
     pub count: u64,
     pub shown: u64,
 }
 
-/// How the recording's clock and the profile's relate.
+/// The relation of the recording's clock and the profile's.
 #[derive(Debug, Serialize)]
 pub struct Clock {
-    /// Pauses for the collector that both saw, and waits of the agent's own thread; 0 of both: the
-    /// time of day alone relates them.
+    /// Collector pauses that both recorded. If this and `waits` are 0, the clocks were aligned by
+    /// the time of day.
     pub pauses: usize,
+    /// Waits of the agent's own thread that both recorded.
     pub waits: usize,
     pub uncertainty_ns: f64,
-    /// How much the recording's clock loses.
+    /// The nanoseconds that the recording's clock loses in a minute.
     pub drift_ns_a_minute: f64,
-    /// How far the time of day in the recording was off.
+    /// The error of the time of day in the recording.
     pub offset_ns: f64,
 }
 
@@ -55,7 +55,7 @@ impl Merged {
         self.kinds.iter().map(|kind| kind.shown).sum()
     }
 
-    /// In a line, as the front-end's panel has it.
+    /// Returns the line for the front-end's panel.
     pub fn line(&self) -> String {
         let Self { recording, clock, .. } = self;
         format!(
@@ -68,12 +68,15 @@ impl Merged {
 }
 
 impl Clock {
-    /// `by 33 pauses for the collector and 4 waits of the agent's that both saw`
+    /// Describes how the clocks were aligned, such as `by 33 pauses for the collector that both
+    /// saw`.
     pub fn by(&self) -> String {
-        let told =
+        let counted =
             |count: usize, what: &str| (count > 0).then(|| format!("{} {what}", grouped(count as u64)));
-        let moments =
-            [told(self.pauses, "pauses for the collector"), told(self.waits, "waits of Vouch's own thread")];
+        let moments = [
+            counted(self.pauses, "pauses for the collector"),
+            counted(self.waits, "waits of Vouch's own thread"),
+        ];
         let moments: Vec<String> = moments.into_iter().flatten().collect();
         if self.is_astray() {
             "by the time of day alone, which jumped or stopped during the run: waits of Vouch's own thread disagree with it".to_owned()
@@ -88,7 +91,7 @@ impl Clock {
         self.uncertainty_ns >= A_DAY
     }
 
-    /// `± 12 µs`
+    /// Returns the uncertainty as text, such as `± 12 µs`.
     pub fn within(&self) -> String {
         let micros = self.uncertainty_ns / 1e3;
         if self.is_astray() {

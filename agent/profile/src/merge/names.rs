@@ -1,5 +1,5 @@
-//! What the JDK's own types of values are called: threads, classes, methods, modules. Whatever else
-//! has a name has it in a field.
+//! Formats values of a recording as text: threads, classes, methods and modules. All other named
+//! values have their name in a field.
 
 use vouch_jfr::{Chunk, Type, Value};
 
@@ -15,38 +15,40 @@ const NAMED: [&str; 5] = [
 ];
 /// How many items of a list are shown.
 const LISTED: usize = 20;
-/// For one text so many values are looked at, so deep in each other: they may be in a circle.
-const VALUES: u32 = 2_000;
-const NESTED: u32 = 16;
-/// And so many that are read for it count for one.
-const LARGE: usize = 1 << 10;
+/// A text is made from at most this many values. Values may refer to each other in a circle.
+const MAX_VALUES: u32 = 2_000;
+/// A text is made from values that are nested at most this deep.
+const MAX_DEPTH: u32 = 16;
+/// This many values that are read for a text count as one of [`MAX_VALUES`].
+const VALUES_PER_COUNT: usize = 1 << 10;
 
-/// Puts values into words, for one text.
+/// Formats values as one text.
 #[derive(Debug)]
 pub struct Words<'c> {
     pub chunk: &'c Chunk,
-    /// So many values more may be looked at.
+    /// How many further values may be read.
     left: u32,
     depth: u32,
 }
 
 impl<'c> Words<'c> {
     pub fn new(chunk: &'c Chunk) -> Self {
-        Self { chunk, left: VALUES, depth: 0 }
+        Self { chunk, left: MAX_VALUES, depth: 0 }
     }
 
-    /// A value in words; None if it says nothing.
+    /// Formats a value. `None` if it has no text.
     pub fn text(&mut self, value: &Value) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
-        if self.depth == NESTED {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.depth += 1;
         let is_read = matches!(value, Value::Constant(..));
         let value = self.chunk.resolve(value);
         if is_read {
-            // What is read for it counts, too, once it is a lot.
-            self.left = self.left.saturating_sub(u32::try_from(value.size() / LARGE).unwrap_or(u32::MAX));
+            // Large values count more than once.
+            let count = u32::try_from(value.size() / VALUES_PER_COUNT).unwrap_or(u32::MAX);
+            self.left = self.left.saturating_sub(count);
         }
         let text = self.text_of(value);
         self.depth -= 1;
@@ -74,12 +76,12 @@ impl<'c> Words<'c> {
     }
 }
 
-/// True if values of the type have a text of their own, and are not shown field by field.
+/// True if values of the type are shown as one text, and not field by field.
 pub fn has_text(name: &str) -> bool {
     [THREAD, CLASS, METHOD].contains(&name) || NAMED.contains(&name)
 }
 
-/// The name of such a value; of others that of the first field that has one.
+/// Returns the name of a value. A value without a name has the text of its first text field.
 pub fn text(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String> {
     match of.name.as_str() {
         THREAD => Some(thread(words, of, values).name),
@@ -92,17 +94,17 @@ pub fn text(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String
     }
 }
 
-/// A thread, as a recording has it.
+/// A thread of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// The kernel's number; 0: it has none, as a virtual one.
+    /// The kernel's thread id. 0 for a virtual thread.
     pub tid: u64,
     pub name: String,
     pub is_virtual: bool,
 }
 
 impl Thread {
-    /// That of an event, of which this is the field; None if the file does not have it.
+    /// Reads a thread from an event's field. `None` if the file does not contain the thread.
     pub fn new(chunk: &Chunk, value: &Value) -> Option<Self> {
         let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
         Some(thread(&mut Words::new(chunk), chunk.type_of(type_id)?, &values))
@@ -122,7 +124,7 @@ fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
     Thread { tid, name, is_virtual }
 }
 
-/// `package.Class.method`, as Vouch names it, too.
+/// Formats a method as `package.Class.method`, as Vouch does.
 fn method(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String> {
     let holder = field(words, of, values, "type")?;
     Some(format!("{holder}.{}", field(words, of, values, "name")?))
@@ -132,12 +134,12 @@ fn plain(words: &Words<'_>, value: &Value) -> Option<String> {
     if let Value::Text(text) = words.chunk.resolve(value) { Some(text) } else { None }
 }
 
-/// The text of a field, by its name.
+/// Returns the text of the field with this name.
 pub fn field(words: &mut Words<'_>, of: &Type, values: &[Value], name: &str) -> Option<String> {
     words.text(values.get(of.field(name)?)?)
 }
 
-/// The index and value of a field that is a constant.
+/// Returns the value and index of a field that refers to a constant.
 pub fn constant(kind: &Type, values: &[Value], name: &str) -> Option<(Value, i64)> {
     match values.get(kind.field(name)?)? {
         value @ Value::Constant(_, index) => Some((value.clone(), *index)),
@@ -145,7 +147,7 @@ pub fn constant(kind: &Type, values: &[Value], name: &str) -> Option<(Value, i64
     }
 }
 
-/// `java/lang/String` or `[[Ljava/lang/String;`, as Java writes it.
+/// Rewrites a class name such as `[[Ljava/lang/String;` as in Java source.
 fn class(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();

@@ -1,6 +1,6 @@
-//! The profile that a recording's events go into.
+//! The profile to which a recording's events are added.
 //!
-//! It must never be changed but by what is added: strings, rows at the end of tables, markers.
+//! Only strings, rows at the end of tables, and markers may be added. Nothing else may change.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-/// Whose a recording's threads are is only known among those of one process.
+/// The error for a profile of several processes. Threads are found by their ids, which are unique
+/// only within a process.
 pub const OF_SEVERAL: &str = "a Flight Recorder file belongs to the profile of one process: add the file to that profile first, then merge the profiles";
 
-/// A marker to be added.
+/// A marker that is to be added.
 #[derive(Debug)]
 pub struct Marker {
     pub name: usize,
@@ -22,7 +23,7 @@ pub struct Marker {
     pub data: Box<RawValue>,
 }
 
-/// A profile of Vouch's.
+/// A profile by Vouch.
 #[derive(Debug)]
 pub struct Profile {
     pub meta: Part,
@@ -48,8 +49,8 @@ impl Profile {
         Ok(Self { meta, threads, shared, rest: document, strings, texts, old_strings })
     }
 
-    /// True if more than one process was profiled. (What a recording has brought has tracks of its
-    /// own, and no time that was profiled.)
+    /// True if more than one process was profiled. A process that only a Flight Recorder file has
+    /// does not count.
     pub fn is_of_several(&self) -> Result<bool, Wrong> {
         let processes: Vec<Value> = self.meta.find("vouchProcesses")?.unwrap_or_default();
         let is_profiled =
@@ -57,7 +58,7 @@ impl Profile {
         Ok(processes.iter().filter(is_profiled).count() > 1)
     }
 
-    /// The row of a text.
+    /// Returns the row of a text, which is added if it is new.
     pub fn string(&mut self, text: &str) -> usize {
         if let Some(row) = self.strings.get(text) {
             return *row;
@@ -68,7 +69,7 @@ impl Profile {
         row
     }
 
-    /// How many rows a shared table has.
+    /// Returns the number of rows of a shared table.
     pub fn rows(&self, table: &str) -> Result<usize, Wrong> {
         self.shared.get::<Part>(table)?.get("length")
     }
@@ -80,7 +81,7 @@ impl Profile {
         self.shared.set(table, &rows)
     }
 
-    /// Has the front-end show these tracks from the beginning.
+    /// Makes these tracks visible when the profile is opened.
     pub fn show(&mut self, tracks: impl Iterator<Item = usize>) -> Result<(), Wrong> {
         let mut shown: Vec<usize> = self.meta.find("initialVisibleThreads")?.unwrap_or_default();
         shown.extend(tracks);
@@ -88,21 +89,21 @@ impl Profile {
         self.meta.set("initialVisibleThreads", &shown)
     }
 
-    /// Adds markers to a thread's, where they belong by their times.
+    /// Adds markers to a thread, sorted by time.
     pub fn add_markers(&mut self, thread: usize, markers: Vec<Marker>) -> Result<(), Wrong> {
         let table: Part = self.threads[thread].get("markers")?;
         let old = Markers::read(&table)?;
         let mut rows: Vec<_> = old.into_rows().chain(markers).collect();
-        // Of those that begin together the one around the others first.
+        // If several begin together, the longest comes first.
         rows.sort_by(|one, other| {
             let end = |marker: &Marker| marker.end_ms.unwrap_or(marker.start_ms);
             one.start_ms.total_cmp(&other.start_ms).then(end(other).total_cmp(&end(one)))
         });
-        self.threads[thread].set("markers", &Markers::of(rows))?;
+        self.threads[thread].set("markers", &Markers::from_rows(rows))?;
         self.threads[thread].set("showMarkersInTimeline", &true)
     }
 
-    /// All of it, as it is to be written.
+    /// Returns the whole document.
     pub fn into_document(mut self) -> Result<Part, Wrong> {
         let strings: Result<Vec<_>, _> = self.texts[self.old_strings..].iter().map(to_raw_value).collect();
         self.shared.extend("stringArray", &strings.map_err(|error| error.to_string())?)?;
@@ -145,7 +146,7 @@ impl Markers {
             markers.category.len(),
         ];
         let whole = lengths.iter().all(|length| *length == markers.length);
-        // Vouch writes instants and intervals, and no marker whose ends stand in two rows.
+        // Vouch writes instants and intervals, and no markers with two rows.
         let known = markers.phase.iter().all(|phase| *phase <= 1);
         if whole && known { Ok(markers) } else { Err("its markers are of another shape".to_owned()) }
     }
@@ -162,7 +163,7 @@ impl Markers {
         })
     }
 
-    fn of(rows: Vec<Marker>) -> Self {
+    fn from_rows(rows: Vec<Marker>) -> Self {
         let mut markers = Self { length: rows.len(), ..Self::default() };
         for Marker { name, start_ms, end_ms, category, data } in rows {
             markers.data.push(data);
@@ -176,7 +177,7 @@ impl Markers {
     }
 }
 
-/// A table without rows, as a track that is new has them.
+/// Returns an empty table of markers, for a new track.
 pub fn no_markers() -> Value {
     json!({
         "length": 0, "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [],

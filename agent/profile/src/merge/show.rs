@@ -1,7 +1,7 @@
-//! How what stands in an event's fields is shown: as the fields of a marker, with labels and units
-//! out of the recording's own metadata.
+//! Converts the fields of events to fields of markers. Labels and units come from the recording's
+//! metadata.
 //!
-//! It must never know a kind of event: any program declares its own.
+//! The code must not depend on particular kinds of events, because any program may declare some.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,22 +14,24 @@ use vouch_report::in_template;
 use crate::merge::names::{self, Words};
 use crate::merge::profile::Profile;
 
-/// A text of a marker is this long at most, in letters: the dump of all threads is one.
-const LONGEST: usize = 1_000;
-/// Fields of fields are shown, so deep.
+/// A marker's text has at most this many characters. A dump of all threads is longer.
+const MAX_TEXT_CHARS: usize = 1_000;
+/// Nested fields are shown up to this depth.
 const DEEPEST: usize = 3;
-/// A kind's markers have so many fields at most, and so many are looked at for them.
+/// A kind's markers have at most this many fields.
 const FIELDS: usize = 100;
+/// At most this many fields of a kind are checked.
 const LOOKED_AT: usize = 2_000;
 
-/// So many values of constants are kept, and so many are read in all for the fields of markers.
+/// The cache has at most this many values of constants.
 const KEPT: usize = 1 << 20;
+/// At most this many values are read for the fields of all markers.
 const READ: usize = 1 << 27;
 
-/// What the front-end takes for its own.
+/// The keys that the front-end reserves.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
 
-/// By which name a field that a program calls so stands in a marker.
+/// Returns the key of a field in a marker, which differs from the name if that is reserved.
 pub fn field_key(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
@@ -41,7 +43,7 @@ pub struct Shown {
     label: String,
     shape: Shape,
     unsigned: bool,
-    /// Which field, of that which, …
+    /// The path of field indices from the event to the value.
     path: Vec<usize>,
 }
 
@@ -52,10 +54,10 @@ enum Shape {
     Decimal,
 }
 
-/// The fields of a kind's markers.
+/// Returns the fields of a kind's markers.
 pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     let mut shown = Fields { shown: Vec::new(), left: LOOKED_AT };
-    // What every event has a marker says in its own way.
+    // A marker has the fields of every event in another form.
     for (row, field) in kind.own_fields() {
         let key = field_key(&field.name);
         shown.add(chunk, field, key, field.title(), vec![row]);
@@ -63,7 +65,7 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     shown.shown
 }
 
-/// A kind's fields while they are looked for.
+/// Collects the fields of a kind.
 struct Fields {
     shown: Vec<Shown>,
     left: usize,
@@ -84,12 +86,12 @@ impl Fields {
             // Their texts.
             "boolean" | "char" => Some(Shape::Text),
             name if names::has_text(name) || of.fields.is_empty() => Some(Shape::Text),
-            // A type may hold itself.
+            // A type may contain itself.
             _ if path.len() >= DEEPEST => return,
             _ => None,
         };
         if let Some(shape) = shape {
-            // The front-end has no such units.
+            // The front-end lacks these units.
             let unit = match shape {
                 Shape::Unit(Unit::Hertz) => " (Hz)",
                 Shape::Unit(Unit::Bits) if field.rate => " (bits per second)",
@@ -118,27 +120,26 @@ impl Fields {
 }
 
 impl Shown {
-    /// As it stands in a marker's label: a text speaks for itself, of a number it is said what it
-    /// is.
+    /// Returns the field's part of a marker's label. A number is preceded by the field's name.
     pub fn labelled(&self) -> String {
         let value = format!("{{marker.data.{}}}", self.key);
         if self.shape == Shape::Text { value } else { format!("{} {value}", in_template(&self.label)) }
     }
 
-    /// True if its numbers may have more digits than the front-end can read.
+    /// True if its numbers may be too long for the front-end.
     pub fn may_be_long(&self) -> bool {
         matches!(self.shape, Shape::Unit(Unit::Plain | Unit::Bits | Unit::Bytes))
     }
 
-    /// The same, with its numbers as texts.
+    /// Returns the field with its numbers as texts.
     pub fn as_text(&self) -> Self {
         Self { shape: Shape::Text, ..self.clone() }
     }
 
-    /// How the front-end shows it.
+    /// Returns the front-end's format.
     pub fn format(&self) -> &'static str {
         match self.shape {
-            // What the front-end calls a time is one from the profile's begin, which a date is not.
+            // The front-end's times count from the start of the profile, so they are not for dates.
             Shape::Text | Shape::Unit(Unit::Address | Unit::Time(_) | Unit::TimeTicks) => "unique-string",
             Shape::Decimal | Shape::Unit(Unit::Hertz) => "decimal",
             Shape::Unit(Unit::Plain | Unit::Bits) => "integer",
@@ -148,7 +149,7 @@ impl Shown {
         }
     }
 
-    /// As the schema of the markers has it.
+    /// Returns the field for the marker schema.
     pub fn schema(&self) -> Json {
         json!({ "key": &*self.key, "label": self.label, "format": self.format() })
     }
@@ -159,29 +160,29 @@ impl Shown {
 pub struct Ticks(pub Header);
 
 impl Ticks {
-    /// In nanoseconds from the chunk's begin.
+    /// Converts ticks to nanoseconds from the start of the chunk.
     pub fn at(self, ticks: i64) -> f64 {
         self.lasting(ticks.wrapping_sub(self.0.start_ticks))
     }
 
-    /// How many nanoseconds so many ticks are.
+    /// Converts a number of ticks to nanoseconds.
     pub fn lasting(self, ticks: i64) -> f64 {
         number(ticks) * (1e9 / number(self.0.ticks_per_second))
     }
 
-    /// As the chunk's header has it: exact enough to be read, and not to be compared.
+    /// Converts ticks to the time of day by the chunk's header. It is exact enough for people only.
     fn unix_ms(self, ticks: i64) -> f64 {
         (number(self.0.start_unix_ns) + self.at(ticks)) / 1e6
     }
 }
 
-/// A date, from milliseconds since 1970; None: no calendar has it.
+/// Formats a date from milliseconds since 1970. `None` if it is out of range.
 fn date(unix_ms: f64) -> Option<Cell> {
     const LAST_MS: f64 = 253_402_300_799_000.0;
     if !(0.0..LAST_MS).contains(&unix_ms) {
         return None;
     }
-    // In the midst of its millisecond, of which the rest is cut off.
+    // The fraction is cut off later, so half a millisecond is added against rounding errors.
     let since = Duration::try_from_secs_f64((unix_ms.round() + 0.5) / 1e3).ok()?;
     Some(Cell::Text(humantime::format_rfc3339_millis(UNIX_EPOCH + since).to_string().into()))
 }
@@ -191,15 +192,15 @@ pub fn number(whole: i64) -> f64 {
     whole as f64
 }
 
-/// What a chunk's constants were found to be.
+/// A cache of a chunk's constants.
 #[derive(Debug)]
 pub struct Constants {
     words: HashMap<(i64, i64), Option<Rc<str>>>,
-    /// Of those with fields of their own, as many as there is room for.
+    /// Constants with fields, as many as the limit allows.
     objects: HashMap<(i64, i64), Rc<Value>>,
     room: usize,
-    /// So many values more may be read for it: each event may be of another one, which may be as
-    /// large as its chunk.
+    /// How many further values may be read. Each event may have another constant, as large as the
+    /// chunk.
     left: usize,
 }
 
@@ -210,7 +211,7 @@ impl Default for Constants {
 }
 
 impl Constants {
-    /// What a constant stands for; nothing where it cannot be looked at any more.
+    /// Returns the value of a constant. It is `Nothing` if the limit is reached.
     fn object(&mut self, chunk: &Chunk, type_id: i64, index: i64) -> Rc<Value> {
         if let Some(known) = self.objects.get(&(type_id, index)) {
             return Rc::clone(known);
@@ -233,35 +234,35 @@ impl Constants {
     }
 }
 
-/// What stands in a field of a marker.
+/// The value of a marker's field.
 #[derive(Debug, Clone)]
 pub enum Cell {
     Plain(Json),
-    /// The profile has it once it is known that the marker is shown: what nobody asked for must not
-    /// be in it.
+    /// A text. It is added to the profile only when its marker is, because texts of other events
+    /// must not be in it.
     Text(Rc<str>),
 }
 
-/// What a marker says.
+/// The fields of a marker.
 pub type Data = Vec<(Rc<str>, Cell)>;
 
-/// A field for each that has a value.
+/// Returns the fields that have a value.
 pub fn data(chunk: &Chunk, fields: &[Shown], values: &[Value], constants: &mut Constants) -> Data {
     let cell = |field: &Shown| Some((field.key.clone(), cell(chunk, field, &field.path, values, constants)?));
     fields.iter().filter_map(cell).collect()
 }
 
-/// What JavaScript reads as it stands.
+/// The greatest whole number that JavaScript represents exactly.
 const EXACT: u64 = 1 << 53;
 
 impl Cell {
-    /// True for a number of more digits than the front-end can read.
+    /// True for a number that is too long for the front-end.
     pub fn is_long(&self) -> bool {
         let Self::Plain(Json::Number(number)) = self else { return false };
         number.as_i64().map(i64::unsigned_abs).or(number.as_u64()).is_some_and(|number| number > EXACT)
     }
 
-    /// The same as a text.
+    /// Converts the value to a text.
     pub fn into_text(self) -> Self {
         match self {
             Self::Plain(json) => Self::Text(json.to_string().into()),
@@ -269,7 +270,7 @@ impl Cell {
         }
     }
 
-    /// As it is written.
+    /// Converts the value to JSON.
     pub fn into_json(self, profile: &mut Profile) -> Json {
         match self {
             Self::Plain(json) => json,
@@ -278,7 +279,7 @@ impl Cell {
     }
 }
 
-/// What a field has at the end of a path from these values on.
+/// Returns the value at the end of a path of fields.
 fn cell(
     chunk: &Chunk,
     field: &Shown,
@@ -299,7 +300,7 @@ fn cell(
         };
     }
     if field.shape == Shape::Text {
-        // Most are of a constant that other events have as well.
+        // Most events share their constants with others.
         let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
         if let Some(known) = key.and_then(|key| constants.words.get(&key)) {
             return known.clone().map(Cell::Text);
@@ -325,11 +326,11 @@ fn cell(
         Value::Float(number) => return converted(*number, unit, ticks),
         _ => return None,
     };
-    // What JFR does not know it gives as the least number that there is.
+    // JFR writes the least number for an unknown value.
     if whole == i64::MIN && !field.unsigned {
         return None;
     }
-    // And for ever as the greatest.
+    // JFR writes the greatest number for "forever".
     if whole == i64::MAX && matches!(unit, Unit::Span(_) | Unit::SpanTicks | Unit::Time(_) | Unit::TimeTicks)
     {
         return None;
@@ -338,14 +339,14 @@ fn cell(
         Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
-        // Exact for as long as it is whole.
+        // Whole numbers stay exact.
         Unit::TimeTicks => return date(ticks.unix_ms(whole)),
         _ => return converted(number(whole), unit, ticks),
     }))
 }
 
-/// A number in the unit that it is shown in; it need not be whole, since a program may give any
-/// unit to one that is not.
+/// Converts a number to the unit of its format. It may have a fraction, since programs may declare
+/// any unit.
 fn converted(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
     let plain = |value: f64| value.is_finite().then(|| Cell::Plain(json!(value)));
     match unit {
@@ -359,7 +360,7 @@ fn converted(value: f64, unit: Unit, ticks: Ticks) -> Option<Cell> {
 }
 
 fn cut(text: &str) -> std::borrow::Cow<'_, str> {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
     }

@@ -1,7 +1,6 @@
-//! JFR's stacks, beside those that Vouch vouches for.
+//! Adds JFR's stacks to the profile's tables.
 //!
-//! They must never be taken for one that was checked: each has a frame outside of all others that
-//! says whose it is.
+//! They must not look like checked stacks. So the outermost frame of each says that it is JFR's.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,19 +13,19 @@ use crate::merge::names::{self, Words};
 use crate::merge::profile::Profile;
 use vouch_report::is_of_jdk;
 
-const WHOSE: &str = "[JFR's stack, not checked]";
-/// JFR has no deeper ones.
+const UNCHECKED: &str = "[JFR's stack, not checked]";
+/// The greatest depth of JFR's stacks.
 const DEEPEST: usize = 2_048;
 const CUT: &str = "[JFR's stack, not checked: its outer frames are cut off]";
 
-/// Functions, frames and stacks of all events.
+/// The functions, frames and stacks of all events.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// The name, and whether it is a Java method.
+    /// Each function's name, and true for a Java method.
     functions: Rows<(Rc<str>, bool)>,
-    /// The function, and the line.
+    /// Each frame's function and line.
     frames: Rows<(usize, Option<i64>)>,
-    /// A frame, and the row of its callers.
+    /// Each stack's frame, and the row of its callers.
     calls: Rows<(usize, Option<usize>)>,
 }
 
@@ -52,17 +51,17 @@ impl<K: Clone + Eq + std::hash::Hash> Rows<K> {
 }
 
 impl Stacks {
-    /// The number of an event's stack, among these.
+    /// Adds an event's stack. Returns its row.
     pub fn add(&mut self, chunk: &Chunk, stack: &Value) -> Option<usize> {
         let Value::Object(type_id, values) = chunk.resolve(stack) else { return None };
         let of = chunk.type_of(type_id)?;
         let frames = values.get(of.field("frames")?)?;
         let Value::List(frames) = chunk.resolve(frames) else { return None };
         let cut = of.field("truncated").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true)));
-        let function = self.functions.add((if cut { CUT } else { WHOSE }.into(), false));
+        let function = self.functions.add((if cut { CUT } else { UNCHECKED }.into(), false));
         let frame = self.frames.add((function, None));
         let mut stack = self.calls.add((frame, None));
-        // JFR begins with the innermost.
+        // JFR's first frame is the innermost one.
         for frame in frames.iter().take(DEEPEST).rev() {
             let Value::Object(type_id, values) = chunk.resolve(frame) else { continue };
             let of = chunk.type_of(type_id)?;
@@ -75,7 +74,7 @@ impl Stacks {
         Some(stack)
     }
 
-    /// Those of these numbers, with what they need and nothing else, by numbers of their own.
+    /// Returns tables with only these stacks, and the new row of each.
     fn only(&self, wanted: impl Iterator<Item = usize>) -> (Self, HashMap<usize, usize>) {
         let mut needed = vec![false; self.calls.order.len()];
         for stack in wanted {
@@ -85,7 +84,7 @@ impl Stacks {
             }
         }
         let (mut only, mut rows) = (Self::default(), HashMap::new());
-        // Whoever calls stands before what is called.
+        // A caller's row is always before its callee's row.
         for (row, (frame, outer)) in self.calls.order.iter().enumerate().filter(|(row, _)| needed[*row]) {
             let (function, line) = self.frames.order[*frame];
             let function = only.functions.add(self.functions.order[function].clone());
@@ -95,7 +94,7 @@ impl Stacks {
         (only, rows)
     }
 
-    /// Adds those of these numbers to the profile, and says which number each has there.
+    /// Adds these stacks to the profile. Returns the new row of each.
     pub fn write(
         &self,
         wanted: impl Iterator<Item = usize>,
@@ -155,7 +154,7 @@ impl Stacks {
     }
 }
 
-/// The profile's categories that an event, or its stack, can have.
+/// The profile's categories for events and their frames.
 #[derive(Debug)]
 pub struct Categories {
     other: usize,
@@ -165,7 +164,7 @@ pub struct Categories {
 }
 
 impl Categories {
-    pub fn of(profile: &Profile) -> Result<Self, Wrong> {
+    pub fn new(profile: &Profile) -> Result<Self, Wrong> {
         #[derive(serde::Deserialize)]
         struct Category {
             name: String,
@@ -179,7 +178,7 @@ impl Categories {
         if is_of_jdk(name) { self.jdk } else { self.application }
     }
 
-    /// By a kind's name, and by where the recording puts it.
+    /// Returns the category for a kind of events, by its name and its category in the recording.
     pub fn of_event(&self, name: &str, category: &[String]) -> usize {
         match category.first().map(String::as_str) {
             Some("Java Virtual Machine") => self.vm,

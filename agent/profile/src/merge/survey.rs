@@ -1,8 +1,7 @@
-//! What has to be known of a recording before any of its events can be placed: which chunks there
-//! are, how its clock and the profile's relate, whose it is, and which kinds tell how things are.
+//! Surveys a recording before its events are read: its chunks, its clock, its process, and the
+//! kinds that describe a state.
 //!
-//! It reads the whole file, and of most events no more than what kind they are. It must never keep
-//! an event.
+//! It reads the whole file, but only the kind of most events. It must not keep events.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek};
@@ -19,51 +18,52 @@ use crate::merge::names::{self, Thread, Words, constant};
 use crate::merge::profile::Profile;
 use crate::merge::show::{Ticks, number};
 
-/// What may hold passwords is shown to nobody who has not asked for it, whatever the recording's
-/// settings are.
+/// Kinds that may contain passwords. They are added only if the user names them.
 const PRIVATE: [&str; 4] = [
     "jdk.InitialEnvironmentVariable",
     "jdk.InitialSystemProperty",
     "jdk.InitialSecurityProperty",
     "jdk.SystemProcess",
 ];
-/// The agent's own thread.
+/// The name of the agent's own thread.
 const AGENT: &str = "Vouch";
-/// So many kinds are told to somebody who asked for one that there is not.
-const TOLD: usize = 12;
+/// How many event kinds an "unknown kind" error lists.
+const MAX_SUGGESTIONS: usize = 12;
 
-/// A chunk, by its place among those of the file that can be read.
+/// A chunk of the recording.
 #[derive(Debug)]
 pub struct Seen {
-    place: usize,
+    /// The index among the readable chunks of the file.
+    index: usize,
     pub bytes: u64,
-    /// Kinds of which the profile has its events.
+    /// The kinds that the profile has from this chunk already.
     pub merged: HashSet<String>,
 }
 
-/// What was found.
+/// The result of the survey.
 #[derive(Debug)]
 pub struct Survey {
-    /// That of the first chunk.
+    /// The tick clock of the first chunk.
     pub ticks: Ticks,
-    /// At such a time by the recording's clock so much is to be added, says the time of day.
+    /// The nanoseconds to add to a time of the recording's clock, by the time of day. Each pair is
+    /// a time and that difference.
     pub by_day: Vec<(f64, f64)>,
-    /// Kinds that are told once a chunk, whatever happens.
+    /// Kinds that describe a state once in each chunk.
     pub states: BTreeSet<String>,
-    /// By when they began.
+    /// All chunks by their start.
     pub chunks: BTreeMap<i64, Seen>,
     pub damage: Vec<String>,
     pauses: Vec<Moment>,
     waits: Vec<Moment>,
-    /// What the profile says of the agent's own waits.
+    /// The agent's own waits, from the profile.
     anchors: Anchors,
     pids: BTreeSet<i64>,
-    /// All kinds that there are events of.
+    /// All kinds with events.
     names: BTreeSet<String>,
 }
 
 impl Survey {
-    pub fn of<F: Read + Seek>(
+    pub fn new<F: Read + Seek>(
         reader: &mut Reader<F>,
         profile: &Profile,
         choice: &Choice,
@@ -71,7 +71,7 @@ impl Survey {
         let name = &choice.recording;
         let zero_unix_ms: f64 = profile.meta.get("startTime")?;
         let before = merged_before(profile)?;
-        let (mut survey, mut damage, mut place) = (None::<Self>, Vec::new(), 0);
+        let (mut survey, mut damage, mut index) = (None::<Self>, Vec::new(), 0);
         while let Some(chunk) = reader.next_chunk().map_err(|error| unreadable(name, &error))? {
             let chunk = match chunk {
                 Ok(chunk) => chunk,
@@ -84,8 +84,8 @@ impl Survey {
                 Some(survey) => survey,
                 None => survey.insert(Self::begin(chunk.header, profile)?),
             };
-            survey.chunk(&chunk, place, zero_unix_ms, choice)?;
-            place += 1;
+            survey.chunk(&chunk, index, zero_unix_ms, choice)?;
+            index += 1;
         }
         let Some(mut survey) = survey else {
             let why = damage.pop().unwrap_or_else(|| "it is empty".to_owned());
@@ -95,7 +95,7 @@ impl Survey {
         if survey.pids.len() > 1 {
             return Err(more_than_one_run(name));
         }
-        survey.know_again(&before, name)?;
+        survey.mark_merged(&before, name)?;
         survey.refuse_unknown(choice)?;
         Ok(survey)
     }
@@ -118,7 +118,7 @@ impl Survey {
     fn chunk(
         &mut self,
         chunk: &Chunk,
-        place: usize,
+        index: usize,
         zero_unix_ms: f64,
         choice: &Choice,
     ) -> Result<(), Wrong> {
@@ -127,8 +127,8 @@ impl Survey {
             return Err(more_than_one_run(&choice.recording));
         }
         let (unix_ns, bytes) = (header.start_unix_ns, chunk.bytes());
-        // Files may be joined that have chunks in common, one of them as far as it had come.
-        match self.chunks.insert(unix_ns, Seen { place, bytes, merged: HashSet::new() }) {
+        // Concatenated files may contain a chunk twice, once incomplete.
+        match self.chunks.insert(unix_ns, Seen { index, bytes, merged: HashSet::new() }) {
             Some(seen) if seen.bytes >= bytes => {
                 self.chunks.insert(unix_ns, seen);
                 return Ok(());
@@ -145,9 +145,9 @@ impl Survey {
             }
         }
         let names: HashMap<i64, &str> = chunk.types().map(|kind| (kind.id, kind.name.as_str())).collect();
-        let (mut met, mut is_agents) = (HashSet::new(), HashMap::new());
+        let (mut seen, mut is_agents) = (HashSet::new(), HashMap::new());
         for event in chunk.events().flatten() {
-            if met.insert(event.kind.id) {
+            if seen.insert(event.kind.id) {
                 self.names.insert(event.kind.name.clone());
             }
             self.event(chunk, &event, &names, &mut is_agents);
@@ -163,8 +163,8 @@ impl Survey {
         is_agents: &mut HashMap<i64, bool>,
     ) {
         let kind = event.kind;
-        let told = ["jdk.GCPhasePause", "jdk.JavaMonitorWait", "jdk.JVMInformation", "jdk.ActiveSetting"];
-        let Some(what) = told.iter().position(|name| *name == kind.name) else { return };
+        let read = ["jdk.GCPhasePause", "jdk.JavaMonitorWait", "jdk.JVMInformation", "jdk.ActiveSetting"];
+        let Some(what) = read.iter().position(|name| *name == kind.name) else { return };
         let Ok(values) = event.values() else { return };
         let whole = |name| kind.whole(&values, name);
         let ticks = self.ticks;
@@ -176,7 +176,7 @@ impl Survey {
             0 => self.pauses.extend(moment()),
             1 => {
                 let Some((value, index)) = constant(kind, &values, "eventThread") else { return };
-                // Asked once for each thread of a chunk.
+                // The result is cached for each thread of a chunk.
                 let is_agents = is_agents.entry(index).or_insert_with(|| {
                     Thread::new(chunk, &value).is_some_and(|thread| self.anchors.are_of(&thread))
                 });
@@ -189,7 +189,7 @@ impl Survey {
         }
     }
 
-    /// A kind whose period is a chunk tells how things are, and nothing that happened.
+    /// Reads a setting. A kind that is recorded once in each chunk describes a state and no event.
     fn setting(&mut self, chunk: &Chunk, setting: &Type, values: &[Value], of: Option<&&str>) {
         let text = |name| names::field(&mut Words::new(chunk), setting, values, name).unwrap_or_default();
         if text("name") == "period"
@@ -199,8 +199,12 @@ impl Survey {
         }
     }
 
-    /// Chunks that are in the profile: what it has of them is not told again.
-    fn know_again(&mut self, before: &HashMap<i64, (u64, HashSet<String>)>, name: &str) -> Result<(), Wrong> {
+    /// Marks the kinds that the profile has already, so that they are not added again.
+    fn mark_merged(
+        &mut self,
+        before: &HashMap<i64, (u64, HashSet<String>)>,
+        name: &str,
+    ) -> Result<(), Wrong> {
         for (unix_ns, seen) in &mut self.chunks {
             let Some((bytes, kinds)) = before.get(unix_ns) else { continue };
             if seen.bytes > *bytes {
@@ -214,36 +218,37 @@ impl Survey {
         Ok(())
     }
 
-    /// A kind that was asked for and is not there is a slip of the pen.
+    /// Returns an error for a requested kind without events, since it is probably misspelt.
     fn refuse_unknown(&self, choice: &Choice) -> Result<(), Wrong> {
         let is_met = |pattern: &&String| self.names.iter().any(|name| is_like(name, pattern));
         let Some(unknown) = choice.events.iter().find(|pattern| !is_met(pattern)) else { return Ok(()) };
-        // The program's own first: those of the JDK are in every recording.
+        // The program's kinds come first. Those of the JDK are in every recording.
         let (jdk, mut names): (Vec<&str>, Vec<&str>) =
             self.names.iter().map(String::as_str).partition(|name| name.starts_with("jdk."));
         names.extend(jdk);
-        let more = names.len().saturating_sub(TOLD);
-        names.truncate(TOLD);
+        let more = names.len().saturating_sub(MAX_SUGGESTIONS);
+        names.truncate(MAX_SUGGESTIONS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Err(format!("{} has no event {unknown}: it has {}{more}", choice.recording, names.join(", ")))
     }
 
-    /// Kinds that there are, and that tell how things are.
+    /// Returns the kinds with events that describe a state.
     pub fn left_out(&self) -> Vec<String> {
         self.states.intersection(&self.names).cloned().collect()
     }
 
-    /// The chunk that began then and has this place, if its events are to be read.
-    pub fn seen(&self, unix_ns: i64, place: usize) -> Option<&Seen> {
-        self.chunks.get(&unix_ns).filter(|seen| seen.place == place)
+    /// Returns the chunk with this start and index, if its events are to be read.
+    pub fn seen(&self, unix_ns: i64, index: usize) -> Option<&Seen> {
+        self.chunks.get(&unix_ns).filter(|seen| seen.index == index)
     }
 
-    /// The process that made it, if it says so and is another one.
+    /// Returns the pid of the recording's process, if it is not `own_pid`.
     pub fn stranger(&self, own_pid: &str) -> Option<String> {
         self.pids.first().map(ToString::to_string).filter(|pid| pid != own_pid)
     }
 
-    /// How its clock and the profile's relate, and by how many pauses and waits it is known.
+    /// Relates the recording's clock to the profile's. The second part is the number of pauses and
+    /// waits by which the relation is known.
     pub fn relate(
         &mut self,
         profile: &Profile,
@@ -253,7 +258,7 @@ impl Survey {
         let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
         let mut waits = Moments::default();
         if !is_strange {
-            // Another process may have a thread of the same number and name.
+            // A thread of another process may have the same id and name.
             waits.recorded = take(&mut self.waits);
             pauses.seen = seen_pauses(profile)?;
             let moment = |[began, ended]: [f64; 2]| Moment { began, ended };
@@ -263,7 +268,7 @@ impl Survey {
             .ok_or_else(|| "the recording has no clock".to_owned())
     }
 
-    /// True for what the agent's own thread did: it is no event of the program's.
+    /// True for the agent's own thread. Its events are not the program's.
     pub fn is_agents(&self, thread: &Thread) -> bool {
         self.anchors.are_of(thread)
     }
@@ -282,8 +287,8 @@ fn more_than_one_run(name: &str) -> Wrong {
     format!("{name} has chunks of more than one run: take them apart (jfr disassemble), and merge one")
 }
 
-/// The chunks that are in the profile already, by when they began: how long they were, and which
-/// kinds of them are there.
+/// Returns the chunks that the profile has already, by their start, with their length and their
+/// kinds.
 fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>)>, Wrong> {
     let merged: Vec<Json> = profile.meta.find("vouchMerged")?.unwrap_or_default();
     let mut known: HashMap<i64, (u64, HashSet<String>)> = HashMap::new();
@@ -301,7 +306,7 @@ fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>
     Ok(known)
 }
 
-/// When the agent's thread waited for JFR to tell of it. There is none where it never did.
+/// The waits of the agent's own thread, which JFR records, too. Empty if there were none.
 #[derive(Debug, Default, serde::Deserialize)]
 struct Anchors {
     tid: u64,
@@ -314,7 +319,7 @@ impl Anchors {
     }
 }
 
-/// The pauses that JVMTI told of.
+/// Returns the collector pauses that JVMTI reported.
 fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Wrong> {
     #[derive(serde::Deserialize)]
     struct Data {

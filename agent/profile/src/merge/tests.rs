@@ -1,8 +1,8 @@
 //! A profile of a few threads, and recordings made by hand, put together.
 
-mod again;
 mod common;
 mod markers;
+mod repeated;
 mod shown;
 mod total;
 mod tracks;

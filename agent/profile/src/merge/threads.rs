@@ -1,8 +1,8 @@
-//! Which track is an event's thread? By the kernel's number and the name; a thread that the profile
-//! has not gets a track.
+//! Finds the track of an event's thread, by the kernel's thread id and the name. A thread that the
+//! profile lacks gets a new track.
 //!
-//! An event must never stand in another thread's track: numbers are given again, so that a number
-//! alone is believed only of a thread that lived then.
+//! An event must never be in another thread's track. The kernel reuses ids, so an id alone decides
+//! only for a thread that lived at that time.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,17 +13,17 @@ use crate::document::{Part, Wrong};
 use crate::merge::names::Thread;
 use crate::merge::profile::{Profile, no_markers};
 
-/// Tracks of threads that the profile has not, at most; the rest shares one.
-const NEW: usize = 100;
-/// How the number of such a track begins.
-const OWN_TID: &str = "jfr-";
-/// Behind it stands the kernel's number, by which its thread is known again.
-const OF_KERNEL: char = '/';
+/// The limit for new tracks. All further threads share one track.
+const MAX_NEW_TRACKS: usize = 100;
+/// The beginning of a new track's id.
+const NEW_TID_PREFIX: &str = "jfr-";
+/// The character before the kernel's thread id in a new track's id.
+const BEFORE_KERNEL_TID: char = '/';
 const VIRTUAL: &str = "virtual threads (JFR)";
 const PROCESS: &str = "process (JFR)";
 const OTHERS: &str = "other threads (JFR)";
 
-/// A thread's life and names in the profile.
+/// A thread of the profile under one name, and when it lived.
 struct Track {
     row: usize,
     name: Rc<str>,
@@ -35,31 +35,33 @@ struct Track {
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     pub row: usize,
-    /// It has the events of many threads.
+    /// True if the track has the events of several threads.
     pub shared: bool,
 }
 
-/// Finds tracks, and adds those that there are not.
+/// Finds tracks, and adds the missing ones.
 pub struct Tracks {
     by_tid: HashMap<u64, Vec<Track>>,
-    /// By the kernel's number, or 0, and the name.
+    /// The new tracks by the kernel's thread id, or 0, and the name.
     new: HashMap<(u64, String), usize>,
-    /// The recording's process is not the profile's.
+    /// The pid of the recording's process, if it is not the profile's.
     stranger: Option<String>,
 }
 
 impl Tracks {
-    /// `stranger` is the process of the recording, if it is another one.
-    pub fn of(profile: &Profile, stranger: Option<String>) -> Result<Self, Wrong> {
+    /// Reads the profile's tracks. `stranger` is the pid of the recording's process, if it is
+    /// another one.
+    pub fn new(profile: &Profile, stranger: Option<String>) -> Result<Self, Wrong> {
         let mut tracks = Self { by_tid: HashMap::new(), new: HashMap::new(), stranger };
         let stranger = tracks.stranger.as_ref().map(|pid| stranger_pid(pid));
         for (row, thread) in profile.threads.iter().enumerate() {
-            // Of a recording that was merged before.
+            // A track of a recording that was added before.
             let own_tid: Option<String> = thread.find("tid").ok().flatten();
-            if let Some(tid) = own_tid.as_deref().and_then(|tid| tid.strip_prefix(OWN_TID)) {
+            if let Some(tid) = own_tid.as_deref().and_then(|tid| tid.strip_prefix(NEW_TID_PREFIX)) {
                 let pid: String = thread.get("pid")?;
                 if stranger.as_ref().is_none_or(|stranger| *stranger == pid) {
-                    let tid = tid.split_once(OF_KERNEL).and_then(|(_, tid)| tid.parse().ok()).unwrap_or(0);
+                    let tid =
+                        tid.split_once(BEFORE_KERNEL_TID).and_then(|(_, tid)| tid.parse().ok()).unwrap_or(0);
                     tracks.new.insert((tid, thread.get("name")?), row);
                 }
                 continue;
@@ -68,8 +70,8 @@ impl Tracks {
                 continue;
             }
             let name: Rc<str> = thread.get::<String>("name")?.into();
-            // 0 is no thread's: rows have it that threads share, and JFR gives it to those that the
-            // kernel does not know.
+            // The id 0 is of no thread. Shared tracks have it, and JFR's threads without a kernel
+            // thread.
             for (tid, began_ms, ended_ms) in lives(thread)?.into_iter().filter(|(tid, ..)| *tid != 0) {
                 let (name, ended_ms) = (name.clone(), ended_ms.unwrap_or(f64::INFINITY));
                 tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
@@ -81,15 +83,15 @@ impl Tracks {
         Ok(tracks)
     }
 
-    /// The row of the track of a thread at a time.
+    /// Returns the track of a thread at a time.
     pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<Found, Wrong> {
         let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], |tracks| around(tracks, at_ms));
         let far = |track: &Track| (track.began_ms - at_ms).max(at_ms - track.ended_ms).max(0.0);
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.min_by(|one, other| far(one).total_cmp(&far(other))).map(|track| track.row)
         };
-        // JFR may tell of a thread before it is there. One may have got another name, or share its
-        // track with others.
+        // JFR may have events of a thread before Vouch has seen it. A thread may have been renamed,
+        // or share its track with others.
         let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
         match found {
@@ -99,35 +101,35 @@ impl Tracks {
         }
     }
 
-    /// The row of the track for what is of all the process.
+    /// Returns the track for events of the whole process.
     pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
         if self.stranger.is_some() { Ok(self.add(profile, 0, PROCESS)?.row) } else { Ok(0) }
     }
 
-    /// The row of the track for threads that the recording does not name.
+    /// Returns the track for threads that the recording does not name.
     pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
         Ok(self.add(profile, 0, OTHERS)?.row)
     }
 
-    /// Of one name there may be many threads: each has a track of its own, as long as there is
-    /// room.
+    /// Adds a track. Threads with the same name have separate tracks, up to [`MAX_NEW_TRACKS`].
     fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
         let own = (tid, name.to_owned());
         let shared = [VIRTUAL, OTHERS].contains(&name);
         if let Some(row) = self.new.get(&own) {
             return Ok(Found { row: *row, shared });
         }
-        if self.new.len() >= NEW && ![VIRTUAL, PROCESS, OTHERS].contains(&name) {
+        if self.new.len() >= MAX_NEW_TRACKS && ![VIRTUAL, PROCESS, OTHERS].contains(&name) {
             return self.add(profile, 0, OTHERS);
         }
         let row = profile.threads.len();
-        let track = self.track(&profile.threads[0], name, &format!("{OWN_TID}{row}{OF_KERNEL}{tid}"))?;
+        let track =
+            self.track(&profile.threads[0], name, &format!("{NEW_TID_PREFIX}{row}{BEFORE_KERNEL_TID}{tid}"))?;
         profile.threads.push(track);
         self.new.insert(own, row);
         Ok(Found { row, shared })
     }
 
-    /// As the first thread's is, and without what is that thread's own.
+    /// Returns an empty track with the first track's process.
     fn track(&self, first: &Part, name: &str, tid: &str) -> Result<Part, Wrong> {
         let mut track: Map<String, Json> = Map::new();
         for key in ["processType", "processName", "processStartupTime", "processShutdownTime", "pid"] {
@@ -162,8 +164,8 @@ impl Tracks {
     }
 }
 
-/// The tracks that began shortly before or after a time: a number is given again and again, and a
-/// thread renamed as often.
+/// Returns the tracks that began shortly before or after a time. One id may have many tracks,
+/// because ids are reused and threads renamed.
 fn around(tracks: &[Track], at_ms: f64) -> &[Track] {
     const BEFORE: usize = 16;
     const AFTER: usize = 2;
@@ -171,15 +173,16 @@ fn around(tracks: &[Track], at_ms: f64) -> &[Track] {
     &tracks[next.saturating_sub(BEFORE)..(next + AFTER).min(tracks.len())]
 }
 
-/// The front-end tells processes by it.
+/// Returns the pid under which the front-end shows the recording's process.
 fn stranger_pid(pid: &str) -> String {
     format!("{pid} (JFR)")
 }
 
-/// The threads of a track: their numbers, when they began, and when they ended.
+/// A thread's id, its start, and its end.
 type Life = (u64, f64, Option<f64>);
 
-/// `1234`, or `"1234.2"` of one that was renamed, or all of many.
+/// Returns the threads of a track. Its id is a number, or a text such as `1234.2` after renaming. A
+/// shared track has a list.
 fn lives(track: &Part) -> Result<Vec<Life>, Wrong> {
     if let Some(many) = track.find("vouchTids")? {
         return Ok(many);

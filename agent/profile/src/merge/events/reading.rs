@@ -1,5 +1,5 @@
-//! Reads the events of a recording, chunk by chunk, by a clock that is known. What happened outside
-//! of the profile's time is counted, and nothing else of it is kept.
+//! Reads the events of a recording, chunk by chunk. Events outside of the profile's time are only
+//! counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,44 +9,43 @@ use vouch_jfr::{Chunk, Event, Type, Value};
 
 use crate::merge::choice::{Choice, is_like};
 use crate::merge::clock::Relation;
-use crate::merge::kept::{Keep, Whose};
+use crate::merge::kept::{EventOwner, Keep};
 use crate::merge::names::{Thread, constant};
 use crate::merge::profile::Profile;
 use crate::merge::show::{self, Constants, Shown};
 use crate::merge::stacks::Stacks;
 use crate::merge::survey::Survey;
 
-/// Samples are the profile's own matter, and JFR's about itself nobody's.
+/// Kinds that are not added by default: samples, which the profile has, and JFR's own settings.
 const SAMPLES: [&str; 3] = ["jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"];
 const ABOUT_ITSELF: [&str; 2] = ["jdk.ActiveSetting", "jdk.ActiveRecording"];
-/// The number of no constant.
+/// The index of the null constant.
 const NO_THREAD: i64 = 0;
 
-/// How many fields are kept of a kind that several chunks declare.
+/// A kind that several chunks declare has at most this many fields.
 const MAX_FIELDS: usize = 300;
 
-/// A kind of events, as it was met.
-pub(super) struct Met {
+/// A kind of events of the recording.
+pub(super) struct KnownKind {
     pub(super) label: String,
     pub(super) description: String,
     pub(super) category: Vec<String>,
     pub(super) fields: Vec<Shown>,
-    /// How each of them is shown, by its key; also those of a recording that was merged before.
+    /// The format of each field by its key, including fields of recordings that were added before.
     pub(super) formats: HashMap<String, String>,
-    /// Those that the profile's markers have already.
+    /// The fields that the profile's markers have already.
     pub(super) merged: HashSet<String>,
     pub(super) keep: Keep,
 }
 
-impl Met {
-    /// Takes in the fields of a kind that is met once more: declared anew in a later chunk, or
-    /// twice, by two programs in one JVM. What has the key of another one and is shown in another
-    /// way gets another key.
+impl KnownKind {
+    /// Adds the fields of another declaration of the kind, from a later chunk or another program in
+    /// the JVM. A field with a known key and another format gets another key.
     fn join(&mut self, mut fields: Vec<Shown>) -> Vec<Shown> {
         for field in &mut fields {
             let name = field.key.clone();
             let mut number = 1;
-            // Its numbers were too long once.
+            // An earlier number was too long, so all are texts.
             if field.may_be_long() && self.formats.get(&*name).is_some_and(|known| known == "unique-string") {
                 *field = field.as_text();
             }
@@ -63,29 +62,31 @@ impl Met {
     }
 }
 
+/// The events that were read, and what is needed to write them.
 pub(super) struct Reading<'c> {
     pub(super) choice: &'c Choice,
     pub(super) survey: Survey,
     pub(super) relation: Relation,
-    /// By how many pauses and waits it is known.
+    /// The number of pauses and waits that relate the clocks.
     pub(super) moments: [usize; 2],
+    /// The pid of the recording's process, if it is another one.
     pub(super) stranger: Option<String>,
-    /// The profile's begin and end.
+    /// The start and end of the profile.
     pub(super) range_ms: [f64; 2],
-    pub(super) kinds: BTreeMap<String, Met>,
+    pub(super) kinds: BTreeMap<String, KnownKind>,
     pub(super) threads: Threads,
     pub(super) stacks: Stacks,
-    /// How the profile shows the kinds that it has from a recording that was merged before.
+    /// The formats of fields, by kind, from recordings that were added before.
     pub(super) known_formats: HashMap<String, HashMap<String, String>>,
     pub(super) outside: u64,
     pub(super) unreadable: u64,
     pub(super) damage: Vec<String>,
 }
 
-/// What is known of a chunk, and need not be found for each event.
+/// A chunk, with caches for its events.
 struct ThisChunk<'c> {
     chunk: &'c Chunk,
-    /// Kinds of which the profile has its events.
+    /// The kinds that the profile has from this chunk already.
     merged: &'c HashSet<String>,
     constants: Constants,
     fields: HashMap<i64, Vec<Shown>>,
@@ -93,7 +94,7 @@ struct ThisChunk<'c> {
     stacks: HashMap<i64, Option<usize>>,
 }
 
-/// The threads of all events, once each.
+/// The distinct threads of all events.
 #[derive(Default)]
 pub(super) struct Threads {
     pub(super) list: Vec<Thread>,
@@ -101,11 +102,11 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Whose an event is, by the thread's place in the list.
-    fn whose(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> Whose {
-        let Some((value, index)) = constant(kind, values, "eventThread") else { return Whose::Process };
+    /// Returns the thread or process of an event.
+    fn owner(&mut self, this: &mut ThisChunk<'_>, kind: &Type, values: &[Value]) -> EventOwner {
+        let Some((value, index)) = constant(kind, values, "eventThread") else { return EventOwner::Process };
         if index == NO_THREAD {
-            return Whose::Process;
+            return EventOwner::Process;
         }
         let row = *this.threads.entry(index).or_insert_with(|| {
             let thread = Thread::new(this.chunk, &value)?;
@@ -114,7 +115,7 @@ impl Threads {
                 self.list.len() - 1
             }))
         });
-        row.map_or(Whose::Somebody, Whose::Thread)
+        row.map_or(EventOwner::UnknownThread, EventOwner::Thread)
     }
 }
 
@@ -143,8 +144,8 @@ impl<'c> Reading<'c> {
         })
     }
 
-    pub(super) fn chunk(&mut self, chunk: &Chunk, place: usize) {
-        let Some(seen) = self.survey.seen(chunk.header.start_unix_ns, place) else { return };
+    pub(super) fn chunk(&mut self, chunk: &Chunk, index: usize) {
+        let Some(seen) = self.survey.seen(chunk.header.start_unix_ns, index) else { return };
         let merged = seen.merged.clone();
         self.damage
             .extend(chunk.damage.map(|damage| format!("some of its constants cannot be read: {damage}")));
@@ -191,15 +192,15 @@ impl<'c> Reading<'c> {
             self.outside += 1;
             return;
         }
-        let whose = self.threads.whose(this, kind, &values);
-        if let (Whose::Thread(row), "jdk.JavaMonitorWait") = (whose, kind.name.as_str())
+        let owner = self.threads.owner(this, kind, &values);
+        if let (EventOwner::Thread(row), "jdk.JavaMonitorWait") = (owner, kind.name.as_str())
             && self.survey.is_agents(&self.threads.list[row])
         {
             return;
         }
-        let met = self.kinds.entry(kind.name.clone()).or_insert_with(|| {
+        let known_kind = self.kinds.entry(kind.name.clone()).or_insert_with(|| {
             let formats = self.known_formats.remove(&kind.name).unwrap_or_default();
-            Met {
+            KnownKind {
                 label: kind.title().to_owned(),
                 description: kind.description.clone(),
                 category: kind.category.clone(),
@@ -209,14 +210,15 @@ impl<'c> Reading<'c> {
                 keep: Keep::new(self.choice.most),
             }
         });
-        let fields = this.fields.entry(kind.id).or_insert_with(|| met.join(show::fields(this.chunk, kind)));
+        let fields =
+            this.fields.entry(kind.id).or_insert_with(|| known_kind.join(show::fields(this.chunk, kind)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration, above zero")]
-        let Some(rank) = met.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
+        let Some(rank) = known_kind.keep.rank(took_ns.unwrap_or(0.0) as u64) else { return };
         let data = show::data(this.chunk, fields, &values, &mut this.constants);
         let stack = constant(kind, &values, "stackTrace").and_then(|(value, index)| {
             *this.stacks.entry(index).or_insert_with(|| self.stacks.add(this.chunk, &value))
         });
-        met.keep.add(rank, (at, took_ns), whose, stack, data);
+        known_kind.keep.add(rank, (at, took_ns), owner, stack, data);
     }
 
     fn is_wanted(&self, name: &str) -> bool {
@@ -229,7 +231,7 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// Of the kinds that the profile has from recordings: how each field is shown, by its key.
+/// Returns the formats of fields by kind, from recordings that were added before.
 fn known_formats(profile: &Profile) -> Result<HashMap<String, HashMap<String, String>>, Wrong> {
     let schemas: Vec<Json> = profile.meta.get("markerSchema")?;
     let formats = |schema: &Json| {

@@ -1,7 +1,7 @@
-//! What was read of a recording, put into the profile by one clock.
+//! Writes the events that were read to the profile, on its clock.
 //!
-//! A text, a function or a stack that no marker of the profile's needs must not get into it: what
-//! is left out may be what nobody is to see.
+//! Texts, functions and stacks that no marker needs must not be written: an omitted event may
+//! contain secrets.
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
@@ -10,44 +10,44 @@ use std::rc::Rc;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value as Json, json};
 
-use super::reading::{Met, Reading};
+use super::reading::{KnownKind, Reading};
 use crate::document::Wrong;
 use crate::merge::clock::Relation;
-use crate::merge::kept::{Kept, Whose};
-use crate::merge::merged::{Clock, Kind, Merged};
+use crate::merge::kept::{EventOwner, Kept};
+use crate::merge::merged::{Clock, KindSummary, Merged};
 use crate::merge::profile::{Marker, Profile};
 use crate::merge::show::{Cell, Shown};
 use crate::merge::stacks::Categories;
 use crate::merge::threads::Tracks;
 use vouch_report::in_template;
 
-/// The field that says whose an event is in a track of many.
+/// The field with an event's thread, in a track of several threads.
 const THREAD: &str = "vouchThread";
-/// So many fields of a marker stand in its label.
+/// A marker's label has at most this many of its fields.
 const LABELLED: usize = 3;
-/// So many new tracks are seen at once: those with the most events.
+/// How many new tracks are visible at first: those with the most events.
 const SEEN_TRACKS: usize = 20;
 
 /// A kind with the events that are shown.
-struct Told {
-    kind: Kind,
-    met: Met,
+struct ShownKind {
+    kind: KindSummary,
+    known_kind: KnownKind,
     rows: Vec<Kept>,
 }
 
 impl Reading<'_> {
     pub(super) fn write(mut self, profile: &mut Profile) -> Result<Merged, Wrong> {
-        let told = self.told();
-        if told.is_empty() && self.survey.chunks.values().all(|chunk| !chunk.merged.is_empty()) {
+        let shown = self.shown_kinds();
+        if shown.is_empty() && self.survey.chunks.values().all(|chunk| !chunk.merged.is_empty()) {
             return Err(format!("{} is in the profile already", self.choice.recording));
         }
         let ends = |row: &Kept| [row.at, row.at + row.took.unwrap_or(0.0)];
-        let span = told.iter().flat_map(|told| &told.rows).map(ends);
+        let span = shown.iter().flat_map(|shown| &shown.rows).map(ends);
         let span = span.reduce(|one, other| [one[0].min(other[0]), one[1].max(other[1])]);
         let day = self.survey.by_day.first().copied();
         let clock = clock(&self.relation, self.moments, span.unwrap_or_default(), day);
         let mut schemas = Vec::new();
-        let mut kinds = self.mark(told, &mut schemas, profile)?;
+        let mut kinds = self.mark(shown, &mut schemas, profile)?;
         kinds.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
         let merged = Merged {
             recording: self.choice.recording.clone(),
@@ -60,47 +60,47 @@ impl Reading<'_> {
             clock,
             damage: self.damage,
         };
-        tell(profile, schemas, &merged)?;
+        add_to_meta(profile, schemas, &merged)?;
         Ok(merged)
     }
 
-    /// The events that are shown.
-    fn told(&mut self) -> Vec<Told> {
-        let told = |(name, mut met): (String, Met)| {
-            let (label, count) = (met.label.clone(), met.keep.seen);
-            let rows = take(&mut met.keep).into_rows();
-            let kind = Kind { name, label, count, shown: rows.len() as u64 };
-            (kind.shown > 0).then_some(Told { kind, met, rows })
+    /// Returns the kinds with shown events.
+    fn shown_kinds(&mut self) -> Vec<ShownKind> {
+        let shown = |(name, mut known_kind): (String, KnownKind)| {
+            let (label, count) = (known_kind.label.clone(), known_kind.keep.seen);
+            let rows = take(&mut known_kind.keep).into_rows();
+            let kind = KindSummary { name, label, count, shown: rows.len() as u64 };
+            (kind.shown > 0).then_some(ShownKind { kind, known_kind, rows })
         };
-        take(&mut self.kinds).into_iter().filter_map(told).collect()
+        take(&mut self.kinds).into_iter().filter_map(shown).collect()
     }
 
-    /// Makes markers of them, in the tracks of their threads.
+    /// Adds the events as markers to the tracks of their threads.
     fn mark(
         &self,
-        all: Vec<Told>,
+        all: Vec<ShownKind>,
         schemas: &mut Vec<Json>,
         profile: &mut Profile,
-    ) -> Result<Vec<Kind>, Wrong> {
+    ) -> Result<Vec<KindSummary>, Wrong> {
         let relation = &self.relation;
-        let categories = Categories::of(profile)?;
-        let stacks = all.iter().flat_map(|told| &told.rows).filter_map(|row| row.stack);
+        let categories = Categories::new(profile)?;
+        let stacks = all.iter().flat_map(|shown| &shown.rows).filter_map(|row| row.stack);
         let stacks = self.stacks.write(stacks, profile, &categories)?;
         let old_tracks = profile.threads.len();
-        let mut tracks = Tracks::of(profile, self.stranger.clone())?;
+        let mut tracks = Tracks::new(profile, self.stranger.clone())?;
         let mut markers: BTreeMap<usize, Vec<Marker>> = BTreeMap::new();
         let mut kinds = Vec::new();
-        for Told { kind, mut met, rows } in all {
+        for ShownKind { kind, mut known_kind, rows } in all {
             let r#type = format!("jfr.{}", kind.name);
-            let name = profile.string(&met.label);
-            let category = categories.of_event(&kind.name, &met.category);
+            let name = profile.string(&known_kind.label);
+            let category = categories.of_event(&kind.name, &known_kind.category);
             let mut has_threads = false;
-            for row in with_long_numbers_as_texts(rows, &mut met) {
+            for row in with_long_numbers_as_texts(rows, &mut known_kind) {
                 let start_ms = millis(relation.profile_ns(row.at));
                 let end_ms = row.took.map(|took| millis(relation.profile_ns(row.at + took)));
                 let mut data: Map<String, Json> = Map::new();
-                let track = match row.whose {
-                    Whose::Thread(thread) => {
+                let track = match row.owner {
+                    EventOwner::Thread(thread) => {
                         let thread = &self.threads.list[thread];
                         let found = tracks.find(profile, thread, start_ms)?;
                         if found.shared {
@@ -109,8 +109,8 @@ impl Reading<'_> {
                         }
                         found.row
                     }
-                    Whose::Somebody => tracks.of_somebody(profile)?,
-                    Whose::Process => tracks.of_all(profile)?,
+                    EventOwner::UnknownThread => tracks.of_somebody(profile)?,
+                    EventOwner::Process => tracks.of_all(profile)?,
                 };
                 for (key, cell) in row.data {
                     data.insert(key.to_string(), cell.into_json(profile));
@@ -122,7 +122,7 @@ impl Reading<'_> {
                 let data = to_raw_value(&data).map_err(|error| error.to_string())?;
                 markers.entry(track).or_default().push(Marker { name, start_ms, end_ms, category, data });
             }
-            schemas.push(schema(&r#type, &kind, &met, has_threads));
+            schemas.push(schema(&r#type, &kind, &known_kind, has_threads));
             kinds.push(kind);
         }
         let new = markers.range(old_tracks..).map(|(track, markers)| (markers.len(), *track));
@@ -136,7 +136,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whole microseconds, as all of the profile.
+/// Rounds to whole microseconds, like all times of the profile.
 fn millis(ns: f64) -> f64 {
     (ns / 1e3).round() / 1e3
 }
@@ -157,18 +157,17 @@ fn clock(
     }
 }
 
-/// The events, where a number of one has more digits than the front-end can read, all of that field
-/// as texts.
-fn with_long_numbers_as_texts(mut rows: Vec<Kept>, met: &mut Met) -> Vec<Kept> {
-    for field in met.fields.iter_mut().filter(|field| field.may_be_long()) {
+/// Converts all numbers of a field to texts, if one of them is too long for the front-end.
+fn with_long_numbers_as_texts(mut rows: Vec<Kept>, known_kind: &mut KnownKind) -> Vec<Kept> {
+    for field in known_kind.fields.iter_mut().filter(|field| field.may_be_long()) {
         let is_long = |(key, cell): &(Rc<str>, Cell)| *key == field.key && cell.is_long();
         if !rows.iter().any(|row| row.data.iter().any(is_long)) {
             continue;
         }
         let old = field.key.clone();
         *field = field.as_text();
-        // The markers of another recording have numbers under that key.
-        while met.merged.contains(&*field.key) {
+        // Markers of another recording have numbers with that key.
+        while known_kind.merged.contains(&*field.key) {
             field.key = format!("{}_", field.key).into();
         }
         for (key, cell) in rows.iter_mut().flat_map(|row| &mut row.data).filter(|(key, _)| *key == old) {
@@ -178,10 +177,10 @@ fn with_long_numbers_as_texts(mut rows: Vec<Kept>, met: &mut Met) -> Vec<Kept> {
     rows
 }
 
-/// How the front-end is to show a kind.
-fn schema(r#type: &str, kind: &Kind, met: &Met, has_threads: bool) -> Json {
-    let mut labelled: Vec<String> = met.fields.iter().take(LABELLED).map(Shown::labelled).collect();
-    let mut fields: Vec<Json> = met.fields.iter().map(Shown::schema).collect();
+/// Returns the marker schema of a kind.
+fn schema(r#type: &str, kind: &KindSummary, known_kind: &KnownKind, has_threads: bool) -> Json {
+    let mut labelled: Vec<String> = known_kind.fields.iter().take(LABELLED).map(Shown::labelled).collect();
+    let mut fields: Vec<Json> = known_kind.fields.iter().map(Shown::schema).collect();
     if has_threads {
         labelled.insert(0, format!("{{marker.data.{THREAD}}}"));
         fields.insert(0, json!({ "key": THREAD, "label": "Thread", "format": "unique-string" }));
@@ -193,20 +192,20 @@ fn schema(r#type: &str, kind: &Kind, met: &Met, has_threads: bool) -> Json {
         "tableLabel": label,
         "chartLabel": label,
         "tooltipLabel": format!("{} ({}, by JFR)", in_template(&kind.label), in_template(&kind.name)),
-        "description": met.description,
+        "description": known_kind.description,
         "fields": fields,
     })
 }
 
-/// Puts into the profile's head what became of the recording.
-fn tell(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Wrong> {
+/// Adds the schemas and the result to the profile's `meta`.
+fn add_to_meta(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Wrong> {
     let meta = &mut profile.meta;
     let mut all: Vec<Json> = meta.find("vouchMerged")?.unwrap_or_default();
     all.push(serde_json::to_value(merged).map_err(|error| error.to_string())?);
     meta.set("vouchMerged", &all)?;
     let mut known: Vec<Json> = meta.get("markerSchema")?;
     for mut schema in schemas {
-        // Of a recording that was merged before: its markers may have fields that these have not.
+        // Markers of a recording that was added before may have other fields.
         if let Some(row) = known.iter().position(|known| known["name"] == schema["name"]) {
             let old = known.remove(row);
             let mut fields: Vec<Json> = schema["fields"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! In whose track an event stands.
+//! Tests of the track that an event is added to.
 
 use serde_json::json;
 use vouch_jfr::testing::{event, long};
@@ -95,7 +95,7 @@ fn new_tracks_are_seen_at_once() {
 }
 
 #[test]
-fn whose_an_event_is_in_a_track_of_many_stands_beside_it() {
+fn an_event_in_a_shared_track_has_its_thread_as_a_field() {
     let (profile, _) = merged(&[order(500_000, 0, 3, "moe"), order(500_000, 0, 1, "larry")], 0);
     let found = markers(&profile, "jfr.shop.Order");
     let of_many = found.iter().find(|(track, ..)| track.starts_with("virtual")).unwrap();
