@@ -11,16 +11,16 @@
 
 mod allocation;
 pub mod blocker;
+pub mod calling_thread;
 pub mod chosen;
 mod code;
 mod collection;
+pub mod event_type;
 pub mod exception;
 pub mod heap;
 pub mod life;
 pub mod monitor;
 pub mod park;
-pub mod place;
-pub mod row;
 pub mod totals;
 
 use std::collections::BTreeMap;
@@ -36,12 +36,12 @@ use crate::governor::acts;
 use crate::groups::task;
 
 pub use allocation::born;
+pub use calling_thread::{DEEPEST, class_of_object, is_of_this_recording};
 pub use chosen::{Chosen, are_chosen};
 pub use code::{compiled, prepared};
+pub use event_type::{Brings, Row};
 pub use monitor::STILL_ENTERS;
 pub use park::STILL_PARKS;
-pub use place::{DEEPEST, class_of_object, is_of_this_recording};
-pub use row::{Brings, Row};
 
 /// All of them.
 pub type Rows = &'static [&'static Row];
@@ -98,7 +98,7 @@ pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
 /// A recording begins that has these, and so many frames of a stack. What cannot be told is taken
 /// out of them, and said.
 pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> {
-    place::start(jvmti, depth);
+    calling_thread::start(jvmti, depth);
     ask_for(jvmti, *chosen);
     allocation::begin(jvmti);
     collection::begin();

@@ -4,10 +4,10 @@
 //! The stages know a [`Jvm`] and nothing of JNI or JVMTI; what asks in earnest is [`live::Live`].
 //! Nothing here may run code of the program's, or ask about a class that may be gone.
 
+#[cfg(test)]
+pub mod fake;
 pub mod live;
 mod mounted;
-#[cfg(test)]
-pub mod pretend;
 mod relations;
 mod stacks;
 mod top;

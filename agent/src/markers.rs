@@ -18,8 +18,8 @@ use vouch_report::EventReport;
 use vouch_sample::MAX_VALUES;
 
 use crate::clock;
-use crate::events::place;
-use crate::events::row::Row;
+use crate::events::calling_thread;
+use crate::events::event_type::Row;
 use crate::library::wanted;
 
 /// So many kinds are told apart.
@@ -127,7 +127,7 @@ impl Markers {
     /// The times between which one is shown that went on between these, if it is: not before the
     /// recording began, and it has ended.
     fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
-        let (since, now) = (place::started(), clock::monotonic());
+        let (since, now) = (calling_thread::started(), clock::monotonic());
         let ended = ended.min(now);
         if !self.wanted.load(Relaxed) || ended < since {
             return None;

@@ -12,8 +12,8 @@ use jvmti_sys::{jthread, jvmtiEnv};
 use parking_lot::Mutex;
 use vouch_recording::kinds;
 
-use super::place;
-use super::row::{Pace, Row};
+use super::calling_thread;
+use super::event_type::{Pace, Row};
 use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, Jvmti, Need};
 use crate::fault::guard;
@@ -103,7 +103,7 @@ unsafe extern "C" fn sampled(
         }
         let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
         let values = [0, size, stands_for];
-        if !ALLOCATION.happened_here(now, now, values, &place::class_name(class)) {
+        if !ALLOCATION.happened_here(now, now, values, &calling_thread::class_name(class)) {
             OWED.set(stands_for);
         }
     });

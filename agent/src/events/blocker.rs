@@ -9,7 +9,7 @@ use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
 use jni::signature::ReturnType;
 use once_cell::sync::OnceCell;
 
-use super::place::class_of_object;
+use super::calling_thread::class_of_object;
 use crate::facade::Jvmti;
 use crate::java;
 

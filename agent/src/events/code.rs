@@ -7,8 +7,8 @@ use jni_sys::jclass;
 use vouch_recording::kinds;
 use vouch_sample::MethodId;
 
-use super::row::Row;
-use super::{life, place};
+use super::event_type::Row;
+use super::{calling_thread, life};
 use crate::clock;
 use crate::own_thread;
 
@@ -23,7 +23,7 @@ pub fn prepared(class: jclass) {
     }
     let now = clock::monotonic();
     if CLASS.counted(now, now) {
-        CLASS.happened_here(now, now, [], &place::class_name(class));
+        CLASS.happened_here(now, now, [], &calling_thread::class_name(class));
     }
 }
 

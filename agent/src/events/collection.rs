@@ -9,7 +9,7 @@ use once_cell::sync::OnceCell;
 use vouch_hotspot::perf_data::{GcCause, PerfData};
 use vouch_recording::kinds;
 
-use super::row::Row;
+use super::event_type::Row;
 use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, Need};
 use crate::fault::guard;

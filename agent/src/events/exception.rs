@@ -12,8 +12,8 @@ use once_cell::sync::OnceCell;
 use vouch_hotspot::{FillInStackTrace, fill_in_stack_trace};
 use vouch_recording::kinds;
 
-use super::place;
-use super::row::{Brings, Row};
+use super::calling_thread;
+use super::event_type::{Brings, Row};
 use crate::clock;
 use crate::fault::guard;
 use crate::own_thread;
@@ -58,7 +58,7 @@ unsafe fn made(env: *mut jni_sys::JNIEnv, throwable: jobject) {
     let now = clock::monotonic();
     if EXCEPTION.counted(now, now) {
         // SAFETY: by the caller's promise.
-        let class = unsafe { place::class_of(env, throwable) };
+        let class = unsafe { calling_thread::class_of(env, throwable) };
         EXCEPTION.happened_here(now, now, [], &class);
     }
 }

@@ -14,7 +14,7 @@ use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
 use vouch_walk::memory::Memory;
 
-use super::row::Row;
+use super::event_type::Row;
 use crate::clock;
 use crate::compiled::{self, Change};
 

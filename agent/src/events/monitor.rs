@@ -12,8 +12,8 @@ use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
 use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_signal::slots::Wait;
 
-use super::place;
-use super::row::{Brings, Row};
+use super::calling_thread;
+use super::event_type::{Brings, Row};
 use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Need};
 use crate::fault::guard;
@@ -167,18 +167,18 @@ unsafe fn over(
     tell: impl FnOnce(Wait, u64, &str) -> bool,
 ) {
     // SAFETY: by the caller's promise.
-    let Some(wait) = (unsafe { place::end(env, thread) }) else { return };
+    let Some(wait) = (unsafe { calling_thread::end(env, thread) }) else { return };
     let ended = clock::monotonic();
     if row.counted(wait.since, ended) {
         // SAFETY: as above.
-        let class = unsafe { place::class_of(env, object) };
+        let class = unsafe { calling_thread::class_of(env, object) };
         tell(wait, ended, &class);
     }
 }
 
 unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     // SAFETY: the JVM passes the calling thread's JNIEnv, and references that are valid there.
-    guard((), || unsafe { place::begin(env, thread, STILL_ENTERS.number(), || owner(env, object)) });
+    guard((), || unsafe { calling_thread::begin(env, thread, STILL_ENTERS.number(), || owner(env, object)) });
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
@@ -199,7 +199,7 @@ unsafe extern "C" fn wait(
     // SAFETY: as above.
     let timeout_ms = u64::try_from(timeout_ms).unwrap_or(0);
     // SAFETY: as above.
-    guard((), || unsafe { place::begin(env, thread, STILL_WAITS.number(), || timeout_ms) });
+    guard((), || unsafe { calling_thread::begin(env, thread, STILL_WAITS.number(), || timeout_ms) });
 }
 
 unsafe extern "C" fn waited(

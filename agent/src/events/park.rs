@@ -15,8 +15,8 @@ use vouch_recording::{Category, Figure, MarkKind, kinds};
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
-use super::place;
-use super::row::{Brings, Row};
+use super::calling_thread;
+use super::event_type::{Brings, Row};
 use crate::clock;
 use crate::facade::Jvmti;
 use crate::fault::guard;
@@ -85,12 +85,12 @@ unsafe fn begin<'e>(
     let blocker = Blocker::of(&thread, &mut env);
     // A virtual thread that comes here is pinned: it does not leave its carrier before it has been
     // woken.
-    place::begin_here(STILL_PARKS.number(), || timeout(until, time));
+    calling_thread::begin_here(STILL_PARKS.number(), || timeout(until, time));
     Some((env, blocker))
 }
 
 fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
-    let Some(Wait { since, note: timeout, .. }) = place::end_here() else { return };
+    let Some(Wait { since, note: timeout, .. }) = calling_thread::end_here() else { return };
     let ended = clock::monotonic();
     if PARK.counted(since, ended) {
         let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.told(jvmti, env));

@@ -3,7 +3,7 @@
 
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 
-use crate::events::row::Row;
+use crate::events::event_type::Row;
 
 /// The engine paused, to see whose a storm is.
 pub static PAUSED: Row = Row::own(&MarkKind {

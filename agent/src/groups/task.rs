@@ -2,7 +2,7 @@
 
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 
-use crate::events::row::Row;
+use crate::events::event_type::Row;
 
 /// A task is shown in the timeline if it took at least this time.
 pub const SHOWN_NS: u64 = 10_000_000;

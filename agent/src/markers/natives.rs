@@ -9,7 +9,7 @@ use vouch_recording::Unit;
 use vouch_sample::MAX_VALUES;
 
 use super::{Kind, markers};
-use crate::events::row::Row;
+use crate::events::event_type::Row;
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::method;

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
-use crate::jvm::pretend::{BEGINS, STEP};
+use crate::jvm::fake::{BEGINS, STEP};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::{Debt, Unsignalled};
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};

@@ -67,7 +67,7 @@ pub fn correct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::pretend::Pretend;
+    use crate::jvm::fake::Pretend;
     use crate::jvm::{Top, TopFrame};
     use vouch_sample::MethodId;
 

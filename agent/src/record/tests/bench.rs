@@ -17,7 +17,7 @@ use crate::contexts::Contexts;
 use crate::engine::Engine;
 use crate::events::Rows;
 use crate::jvm::Jvm;
-use crate::jvm::pretend::Pretend;
+use crate::jvm::fake::Pretend;
 use crate::options::choices::{Refuted, Showing, Witnessing};
 use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};

@@ -12,7 +12,7 @@ use vouch_walk::recover::ALL;
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;
 use super::{WHOLE, WRONG};
-use crate::jvm::pretend::STEP;
+use crate::jvm::fake::STEP;
 use crate::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
 use crate::options::choices::{Refuted, Witnessing};
 

@@ -6,7 +6,7 @@ use vouch_sample::{Frame, Head, MethodId, NATIVE};
 
 use super::WHOLE;
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
-use crate::jvm::pretend::STEP;
+use crate::jvm::fake::STEP;
 use crate::jvm::{Top, TopFrame, Witnessed};
 use crate::options::choices::{Refuted, Witnessing};
 

@@ -11,7 +11,7 @@ use vouch_report::EventReport;
 use vouch_sample::{Event, Frame, MAX_VALUES, MethodId, pad_values};
 use vouch_signal::event::{EventDetails, publish};
 
-use super::place;
+use super::calling_thread;
 use crate::clock;
 use crate::facade::EventSubscription;
 
@@ -133,14 +133,14 @@ impl Row {
         text: &str,
         with_stack: bool,
     ) -> bool {
-        let (tid, serial) = place::own();
+        let (tid, serial) = calling_thread::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
         let publish = |frames: &[Frame]| publish(&event, EventDetails { frames, text });
         if !with_stack {
             return publish(&[]);
         }
         let before = clock::own_cpu();
-        let has_room = place::with_stack(publish);
+        let has_room = calling_thread::with_stack(publish);
         self.counts.pay(clock::own_cpu().saturating_sub(before));
         has_room
     }
