@@ -152,7 +152,7 @@ impl Agent {
 
     /// A class is prepared, by the calling thread.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
-        if let Some(signature) = self.resolver.prepared(env, class) {
+        if let Some(signature) = self.resolver.on_prepare(env, class) {
             self.met(env, class, &signature, false);
         }
         if let Some(own) = self.own() {
@@ -190,7 +190,7 @@ impl Agent {
         // SAFETY: it is the calling thread's.
         self.layouts.get_or_init(|| unsafe { JvmLayouts::find(&self.hotspot, thread) });
         if let Some(own) = self.own() {
-            self.resolver.learn(own.methods());
+            self.resolver.set_layout(own.methods());
         }
         // Before that the JVM does not write by number whom a carrier carries.
         if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)
@@ -204,7 +204,7 @@ impl Agent {
         if let Some(nmethods) = code.and_then(|code| NmethodLayout::find(&self.hotspot, code)) {
             events::life::told_by(nmethods);
         }
-        compiled::learn(|| {
+        compiled::add_existing(|| {
             // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
             // compiled code has less.
             let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);

@@ -170,14 +170,14 @@ unsafe extern "C" fn compiled_method_load(
     guard((), || {
         let size = usize::try_from(size).unwrap_or(0);
         // SAFETY: the JVM passes its records, which live until the event ends.
-        if compiled::loaded(MethodId(method as usize), code as usize, size, unsafe { frame_counts(info) }) {
+        if compiled::on_load(MethodId(method as usize), code as usize, size, unsafe { frame_counts(info) }) {
             events::compiled(MethodId(method as usize), code as usize, size);
         }
     });
 }
 
 unsafe extern "C" fn compiled_method_unload(_: *mut jvmtiEnv, method: jmethodID, code: *const c_void) {
-    guard((), || compiled::unloaded(MethodId(method as usize), code as usize));
+    guard((), || compiled::on_unload(MethodId(method as usize), code as usize));
 }
 
 /// A Java thread begins, on itself.

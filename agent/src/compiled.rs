@@ -1,10 +1,11 @@
-//! The compiled methods there are: where each one's code lies, and how many frames are one at each
-//! place of it.
+//! A table of all compiled methods: the addresses of each one's code, and the number of frames that
+//! are inlined at each address.
 //!
-//! What was inlined has no frame of its own on the thread's stack: all that one compiled frame
-//! stands for comes and goes at once. The JVM tells of each method that it compiles or throws away,
-//! if late: other code may have its place by then. So there is never more than its code cache
-//! holds. It must never hold up the JVM's compilers.
+//! Inlined methods have no separate frames on the thread's stack: a compiled frame and all that is
+//! inlined in it come and go at once. JVMTI reports each method that is compiled or unloaded, but
+//! late: other code may be at its address by then. So new code replaces what the table has there,
+//! and the table never has more than the code cache. It must never block the JVM's compilers for
+//! long.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,154 +15,157 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use vouch_sample::MethodId;
 
-/// All of them, by where their code begins.
-static COMPILED: Mutex<Compiled> = Mutex::new(Compiled { newest: 0, code: BTreeMap::new(), changes: None });
+static TABLE: Mutex<CodeTable> = Mutex::new(CodeTable { newest: 0, code: BTreeMap::new(), changes: None });
 
-/// What was compiled before the agent came is known, or there was nothing.
+/// True once the table has the code that was compiled before the agent was loaded.
 static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    static LEARNS: Cell<bool> = const { Cell::new(false) };
+    /// True while the calling thread generates events for code that exists already.
+    static GENERATES: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The code of all compiled methods.
 #[derive(Debug, Default)]
-struct Compiled {
+struct CodeTable {
     /// The serial number of the newest code.
     newest: u64,
+    /// The code by its first address.
     code: BTreeMap<usize, Code>,
-    /// What has come and gone since somebody who watches has last asked.
+    /// The changes since the last [`take_changes`]; `None` if they are not collected.
     changes: Option<Vec<Change>>,
 }
 
-/// Code has come, or gone.
+/// A change of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Loaded { method: MethodId, begin: usize, size: usize },
     Unloaded { begin: usize },
 }
 
-/// The code of one.
+/// The code of one compiled method.
 #[derive(Debug)]
 struct Code {
-    /// No other code has it, wherever it lies.
+    /// The number of this code. It is never used again for other code.
     serial: u64,
     end: usize,
     method: MethodId,
-    /// Runs of places with as many frames: the last place of each, from the code's beginning, and
-    /// the number. Nobody tells them of code that is older than the agent.
+    /// Runs of debug points with the same number of frames: the offset of the last point of each
+    /// run, and the number. `None` for code that is older than the agent, since the JVM does not
+    /// report it.
     runs: Option<Box<[(u32, u32)]>>,
 }
 
-/// Where in compiled code a place lies.
+/// A compiled frame at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The method that was compiled, into which the others were inlined.
+pub struct CompiledFrame {
+    /// The compiled method, which the others are inlined in.
     pub method: MethodId,
-    /// The frames that are one there.
+    /// The number of Java frames: this method's, and those of the inlined methods.
     pub frames: usize,
 }
 
-/// The agent came with the JVM: it is told of all code there will be.
-pub fn is_complete() {
+/// Says that the agent was loaded at the JVM's start, so the JVM reports all code.
+pub fn set_complete() {
     IS_COMPLETE.store(true, Ordering::Relaxed);
 }
 
-/// `tell` has the JVM tell, on the calling thread, of the code there is: once, where the agent came
-/// later than that.
-pub fn learn(tell: impl FnOnce()) {
+/// Adds the code that exists already, once, if the agent was loaded later. `generate` makes the JVM
+/// report it on the calling thread.
+pub fn add_existing(generate: impl FnOnce()) {
     if !IS_COMPLETE.swap(true, Ordering::Relaxed) {
-        LEARNS.set(true);
-        tell();
-        LEARNS.set(false);
+        GENERATES.set(true);
+        generate();
+        GENERATES.set(false);
     }
 }
 
-/// A method was compiled: its code lies here, and at these places has so many frames. False if that
-/// was before the agent came.
-pub fn loaded(
+/// Adds the code of a compiled method. `frame_counts` has the address of each debug point and its
+/// number of frames. Returns false if the code existed before the agent was loaded.
+pub fn on_load(
     method: MethodId,
     begin: usize,
     size: usize,
-    places: impl Iterator<Item = (usize, usize)>,
+    frame_counts: impl Iterator<Item = (usize, usize)>,
 ) -> bool {
-    let is_new = !LEARNS.get();
+    let is_new = !GENERATES.get();
     let code = Code {
         serial: 0,
         end: begin.saturating_add(size),
         method,
-        runs: is_new.then(|| runs(begin, places)),
+        runs: is_new.then(|| runs(begin, frame_counts)),
     };
-    let mut compiled = COMPILED.lock();
-    if is_new || !compiled.knows(begin, &code) {
-        compiled.add(begin, code);
+    let mut table = TABLE.lock();
+    if is_new || !table.has(begin, &code) {
+        table.add(begin, code);
     }
     is_new
 }
 
-/// The code that began here was thrown away.
-pub fn unloaded(method: MethodId, begin: usize) {
-    let mut compiled = COMPILED.lock();
-    // Other code may lie there by now.
-    if compiled.code.get(&begin).is_some_and(|code| code.method == method) {
-        compiled.remove(begin);
+/// Removes the code of a method that the JVM has unloaded.
+pub fn on_unload(method: MethodId, begin: usize) {
+    let mut table = TABLE.lock();
+    // Other code may be at the address by now.
+    if table.code.get(&begin).is_some_and(|code| code.method == method) {
+        table.remove(begin);
     }
 }
 
-/// From here on changes are kept for whoever asks; the first are of all that is there.
+/// Begins to collect changes for [`take_changes`]. The first changes are of all code in the table.
 pub fn watch() {
-    let mut compiled = COMPILED.lock();
-    let all = compiled.code.iter().map(|(begin, code)| code.coming(*begin)).collect();
-    compiled.changes = Some(all);
+    let mut table = TABLE.lock();
+    let all = table.code.iter().map(|(begin, code)| code.loaded(*begin)).collect();
+    table.changes = Some(all);
 }
 
-/// The changes since this was last asked.
-pub fn changes() -> Vec<Change> {
-    COMPILED.lock().changes.as_mut().map(take).unwrap_or_default()
+/// Returns the changes since the last call.
+pub fn take_changes() -> Vec<Change> {
+    TABLE.lock().changes.as_mut().map(take).unwrap_or_default()
 }
 
-/// Nobody asks for them any more.
+/// Stops collecting changes.
 pub fn unwatch() {
-    COMPILED.lock().changes = None;
+    TABLE.lock().changes = None;
 }
 
-/// The compiled method that an address lies in.
+/// The code of a compiled method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownCode {
-    /// No other code has this number, wherever it lies.
+    /// The number of this code. It is never used again for other code.
     pub serial: u64,
     pub method: MethodId,
-    /// It was compiled before the agent was loaded.
+    /// True if it was compiled before the agent was loaded.
     pub is_older: bool,
 }
 
-/// How a thread has come to stand at a place.
+/// What a pc is to its frame. A debug point describes the instructions that end at its address, so
+/// the two are looked up differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stands {
-    /// It was interrupted there, about to go on with the instruction: what the JVM tells of a place
-    /// is of what ends there.
+pub enum PcKind {
+    /// The address of the next instruction of an interrupted frame.
     Interrupted,
-    /// It has called from there, and will return to it.
-    Calling,
+    /// The address to which a called method will return.
+    ReturnAddress,
 }
 
-/// Where an address lies; `None` if in no code that is known.
-pub fn place(pc: usize, stands: Stands) -> Option<Place> {
-    COMPILED.lock().place(pc, stands)
+/// Finds the compiled frame at an address. `None` if no known code is there.
+pub fn frame_at(pc: usize, kind: PcKind) -> Option<CompiledFrame> {
+    TABLE.lock().frame_at(pc, kind)
 }
 
-/// The code that an address lies in.
-pub fn code(pc: usize) -> Option<KnownCode> {
-    COMPILED.lock().known(pc)
+/// Returns the code that contains an address.
+pub fn code_at(pc: usize) -> Option<KnownCode> {
+    TABLE.lock().known(pc)
 }
 
-/// The method in whose code an address lies.
-pub fn method(pc: usize) -> Option<MethodId> {
-    code(pc).map(|code| code.method)
+/// Returns the compiled method that has its code at an address.
+pub fn method_at(pc: usize) -> Option<MethodId> {
+    code_at(pc).map(|code| code.method)
 }
 
-fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
+fn runs(begin: usize, frame_counts: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
-    for (pc, frames) in places {
+    for (pc, frames) in frame_counts {
         let at = pc.checked_sub(begin).and_then(|at| u32::try_from(at).ok());
         let (Some(at), Ok(frames)) = (at, u32::try_from(frames)) else { continue };
         match runs.last_mut() {
@@ -173,65 +177,68 @@ fn runs(begin: usize, places: impl Iterator<Item = (usize, usize)>) -> Box<[(u32
 }
 
 impl Code {
-    fn coming(&self, begin: usize) -> Change {
+    /// Returns the change that adds this code.
+    fn loaded(&self, begin: usize) -> Change {
         Change::Loaded { method: self.method, begin, size: self.end.saturating_sub(begin) }
     }
 }
 
-impl Compiled {
-    fn knows(&self, begin: usize, code: &Code) -> bool {
+impl CodeTable {
+    /// Returns true if the same method has its code at the same addresses.
+    fn has(&self, begin: usize, code: &Code) -> bool {
         self.code.get(&begin).is_some_and(|known| (known.method, known.end) == (code.method, code.end))
     }
 
     fn add(&mut self, begin: usize, code: Code) {
-        // Where code lies now no other does any more.
+        // The new code replaces all code that it overlaps.
         let before = self.code.range(..begin).next_back().filter(|(_, code)| code.end > begin);
-        let gone: Vec<usize> =
+        let replaced: Vec<usize> =
             before.into_iter().chain(self.code.range(begin..code.end)).map(|(begin, _)| *begin).collect();
-        for begin in gone {
+        for begin in replaced {
             self.remove(begin);
         }
-        self.tell(code.coming(begin));
+        self.push_change(code.loaded(begin));
         self.newest += 1;
         self.code.insert(begin, Code { serial: self.newest, ..code });
     }
 
     fn remove(&mut self, begin: usize) {
         self.code.remove(&begin);
-        self.tell(Change::Unloaded { begin });
+        self.push_change(Change::Unloaded { begin });
     }
 
-    fn tell(&mut self, change: Change) {
-        /// Nobody has asked for so long that nobody will.
-        const MOST: usize = 1 << 20;
+    fn push_change(&mut self, change: Change) {
+        /// With more changes than this, no caller takes them any more, and collecting stops.
+        const MAX_CHANGES: usize = 1 << 20;
         match &mut self.changes {
-            Some(changes) if changes.len() < MOST => changes.push(change),
+            Some(changes) if changes.len() < MAX_CHANGES => changes.push(change),
             _ => self.changes = None,
         }
     }
 
+    /// Returns the code that contains an address.
     fn known(&self, pc: usize) -> Option<KnownCode> {
-        let (_, Code { serial, method, runs, .. }) = self.around(pc)?;
+        let (_, Code { serial, method, runs, .. }) = self.containing(pc)?;
         Some(KnownCode { serial: *serial, method: *method, is_older: runs.is_none() })
     }
 
-    fn around(&self, pc: usize) -> Option<(&usize, &Code)> {
+    fn containing(&self, pc: usize) -> Option<(&usize, &Code)> {
         self.code.range(..=pc).next_back().filter(|(_, code)| pc < code.end)
     }
 
-    fn place(&self, pc: usize, stands: Stands) -> Option<Place> {
-        let (begin, code) = self.around(pc)?;
-        // As AsyncGetCallTrace looks for what it tells of a frame.
-        let at = u32::try_from(pc - begin).ok()? + u32::from(stands == Stands::Interrupted);
+    fn frame_at(&self, pc: usize, kind: PcKind) -> Option<CompiledFrame> {
+        let (begin, code) = self.containing(pc)?;
+        // AsyncGetCallTrace looks debug points up in the same way.
+        let at = u32::try_from(pc - begin).ok()? + u32::from(kind == PcKind::Interrupted);
         let runs = code.runs.as_ref()?;
         let run = runs.partition_point(|(last, _)| *last < at);
         let frames = match runs.get(run) {
             Some((_, frames)) => usize::try_from(*frames).ok()?,
-            // A native method's wrapper has nothing inlined, and no places.
+            // The wrapper of a native method has no debug points, and nothing inlined.
             None if runs.is_empty() => 1,
             None => return None,
         };
-        Some(Place { method: code.method, frames })
+        Some(CompiledFrame { method: code.method, frames })
     }
 }
 
@@ -239,52 +246,53 @@ impl Compiled {
 mod tests {
     use super::*;
 
-    fn code(method: usize, begin: usize, size: usize, places: &[(usize, usize)]) -> (usize, Code) {
-        let runs = Some(runs(begin, places.iter().copied()));
+    fn code(method: usize, begin: usize, size: usize, frame_counts: &[(usize, usize)]) -> (usize, Code) {
+        let runs = Some(runs(begin, frame_counts.iter().copied()));
         (begin, Code { serial: 0, end: begin + size, method: MethodId(method), runs })
     }
 
-    fn of(all: impl IntoIterator<Item = (usize, Code)>) -> Compiled {
-        let mut compiled = Compiled::default();
+    fn table(all: impl IntoIterator<Item = (usize, Code)>) -> CodeTable {
+        let mut table = CodeTable::default();
         for (begin, code) in all {
-            compiled.add(begin, code);
+            table.add(begin, code);
         }
-        compiled
+        table
     }
 
     #[test]
-    fn a_place_has_the_frames_of_the_next_one_that_is_told() {
-        let compiled = of([code(7, 100, 50, &[(110, 1), (112, 1), (120, 3), (130, 1)])]);
-        let frames = |pc, stands| compiled.place(pc, stands).map(|place| place.frames);
-        let called = [99, 100, 110, 111, 112, 113, 120, 121, 130, 131].map(|pc| frames(pc, Stands::Calling));
+    fn an_address_has_the_frames_of_the_next_debug_point() {
+        let compiled = table([code(7, 100, 50, &[(110, 1), (112, 1), (120, 3), (130, 1)])]);
+        let frames = |pc, kind| compiled.frame_at(pc, kind).map(|frame| frame.frames);
+        let called =
+            [99, 100, 110, 111, 112, 113, 120, 121, 130, 131].map(|pc| frames(pc, PcKind::ReturnAddress));
         let expected = [0, 1, 1, 1, 1, 3, 3, 1, 1, 0].map(|frames| Some(frames).filter(|frames| *frames > 0));
         assert_eq!(called, expected);
-        let interrupted = [99, 100, 111, 112, 119, 120, 129, 130].map(|pc| frames(pc, Stands::Interrupted));
+        let interrupted = [99, 100, 111, 112, 119, 120, 129, 130].map(|pc| frames(pc, PcKind::Interrupted));
         let expected = [0, 1, 1, 3, 3, 1, 1, 0].map(|frames| Some(frames).filter(|frames| *frames > 0));
         assert_eq!(interrupted, expected);
-        assert_eq!(compiled.place(100, Stands::Calling).unwrap().method, MethodId(7));
+        assert_eq!(compiled.frame_at(100, PcKind::ReturnAddress).unwrap().method, MethodId(7));
     }
 
     #[test]
     fn a_wrapper_is_one_frame() {
         assert_eq!(
-            of([code(7, 100, 50, &[])]).place(149, Stands::Interrupted),
-            Some(Place { method: MethodId(7), frames: 1 })
+            table([code(7, 100, 50, &[])]).frame_at(149, PcKind::Interrupted),
+            Some(CompiledFrame { method: MethodId(7), frames: 1 })
         );
     }
 
     #[test]
-    fn of_code_that_is_older_than_the_agent_the_method_is_known_and_no_place() {
+    fn code_older_than_the_agent_has_a_method_and_no_frame_counts() {
         let (begin, old) = code(7, 100, 50, &[]);
-        let compiled = of([(begin, Code { runs: None, ..old })]);
-        assert_eq!(compiled.place(120, Stands::Calling), None);
+        let compiled = table([(begin, Code { runs: None, ..old })]);
+        assert_eq!(compiled.frame_at(120, PcKind::ReturnAddress), None);
         let known = compiled.known(120).map(|code| (code.method, code.is_older));
         assert_eq!(known, Some((MethodId(7), true)));
     }
 
     #[test]
-    fn code_takes_the_place_of_what_lay_there() {
-        let compiled = of([
+    fn new_code_replaces_the_code_that_it_overlaps() {
+        let compiled = table([
             code(1, 100, 50, &[]),
             code(2, 150, 10, &[]),
             code(3, 160, 50, &[]),
@@ -292,13 +300,13 @@ mod tests {
             code(5, 140, 30, &[]),
         ]);
         let methods = [120, 145, 155, 165, 200, 305]
-            .map(|pc| compiled.place(pc, Stands::Calling).map(|place| place.method.0));
+            .map(|pc| compiled.frame_at(pc, PcKind::ReturnAddress).map(|frame| frame.method.0));
         assert_eq!(methods, [None, Some(5), Some(5), Some(5), None, Some(4)]);
     }
 
     #[test]
-    fn whoever_watches_is_told_what_comes_and_goes() {
-        let mut compiled = of([code(1, 100, 50, &[])]);
+    fn changes_are_collected_while_the_table_is_watched() {
+        let mut compiled = table([code(1, 100, 50, &[])]);
         compiled.changes = Some(Vec::new());
         let (begin, other) = code(2, 140, 20, &[]);
         compiled.add(begin, other);

@@ -1,8 +1,8 @@
-//! What the stages between lane and recording ask the JVM: all of it, and in words that a test can
-//! answer, too.
+//! The trait through which the stages between lane and recording call the JVM, so that tests can
+//! run them without one.
 //!
-//! The stages know a [`Jvm`] and nothing of JNI or JVMTI; what asks in earnest is [`live::Live`].
-//! Nothing here may run code of the program's, or ask about a class that may be gone.
+//! The stages use a [`Jvm`] and no JNI or JVMTI. [`live::Live`] calls the real JVM. Nothing here
+//! may run code of the program, or pass the JVM a class that may be unloaded.
 
 #[cfg(test)]
 pub mod fake;
@@ -20,186 +20,196 @@ use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::resolve::Method;
 
-/// The JVM, as far as a sample's stages ask it.
+/// What the stages of a sample ask the JVM.
 pub trait Jvm {
-    /// What an id meant at a time. That never comes to mean anything else: what is concluded from
-    /// it holds.
-    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod;
+    /// Resolves the method that an id had at a time. The JVM may use an id again for another
+    /// method; a resolved method never becomes another one.
+    fn resolve(&mut self, id: MethodId, time: u64) -> ResolvedMethod;
 
-    /// Adds to `meant` what these frames' ids meant at a time.
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>);
+    /// Resolves frames by their time, and appends them to `resolved`.
+    fn resolve_frames(&mut self, frames: &[Frame], time: u64, resolved: &mut Vec<ResolvedFrame>);
 
-    /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method>;
+    /// Returns the names of a resolved method. `None` for no id, or if the class was unloaded
+    /// before the names were read.
+    fn method(&mut self, resolved: ResolvedMethod) -> Option<Method>;
 
-    /// True if a method of a class was met that has been redefined since.
-    fn met_obsolete(&self) -> bool;
+    /// Returns true if an id was of a method of an old version of a redefined class.
+    fn has_seen_obsolete(&self) -> bool;
 
-    /// Whether a method is static, and its body.
+    /// Returns true if the method is static, and its body.
     fn body(&mut self, method: &Method) -> (bool, Body);
 
-    /// The constants of a method's class, in its present version; `None` if they cannot be had.
+    /// Returns the constant pool of the present version of a method's class. `None` if the JVM does
+    /// not return it.
     fn constants(&mut self, method: &Method) -> Option<Pool>;
 
-    /// True if the class of a method has been redefined in this run.
+    /// Returns true if the class of a method has been redefined in this run.
     fn was_redefined(&mut self, method: &Method) -> bool;
 
-    /// How the callee's class stands to the one that the caller means by a name. The candidates are
-    /// a method of each known class of that name.
+    /// Returns how the callee's class is related to the class that the caller names. `candidates`
+    /// has one method of each known class of that name.
     fn relation(&mut self, caller: &Method, candidates: &[Method], callee: &Method) -> Relation;
 
-    /// True if a method's class is a `java.lang.Thread`.
+    /// Returns true if a method's class is a subclass of `java.lang.Thread`.
     fn is_of_thread(&mut self, method: &Method) -> bool;
 
-    /// True if the JVM itself begins its threads with this routine.
-    fn begins_with(&self, routine: usize) -> bool;
+    /// Returns true if the JVM starts its own threads with this routine.
+    fn is_thread_entry(&self, routine: usize) -> bool;
 
-    /// True if the JDK's own launcher made the JVM, and no program of somebody's.
+    /// Returns true if the JDK's launcher created the JVM, and no program that embeds it.
     fn is_launched(&self) -> bool;
 
-    /// GetStackTrace's account of a thread; `None` if the thread has none any more. When everything
-    /// is there to ask with, `asking` is told.
+    /// Calls GetStackTrace for a thread. `None` if the thread has no stack any more. It calls
+    /// `asking` just before GetStackTrace, when all that may fail earlier has succeeded.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
-    /// The id and the name of the virtual thread that a thread, which has been sampled in Java,
-    /// runs now; `None` if that cannot be asked, or it runs as itself.
+    /// Returns the id and the name of the virtual thread that is mounted on a thread now. The
+    /// thread must have been sampled in Java. `None` if none is mounted, or this JVM cannot be
+    /// asked.
     fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)>;
 
-    /// Has the JVM make the ids of methods of which it may not have said that their classes were
-    /// prepared.
+    /// Creates method ids for classes that may have been prepared without a ClassPrepare event.
     fn make_ids(&mut self);
 
-    /// What each of these threads, by its number and serial, wants to enter or waits on, and, of so
-    /// many from the first on, who has it; `None` for one that wants nothing. Of those after the
-    /// first `locks` newer JVMs do not tell what they wait on: they want something as long as they
-    /// wait.
-    fn wanted(&mut self, threads: &[(u32, u32)], locks: usize, owners: usize) -> Vec<Option<Wanted>>;
+    /// Returns for each thread, by its tid and serial, the object that it wants to lock or waits
+    /// on. `None` for a thread that does not wait. The first `owners` also get the object's owner.
+    ///
+    /// The first `locks` threads are about to lock a monitor. Newer JVMs do not report the object
+    /// of the others, so for them a default value is returned while they wait.
+    fn wait_targets(
+        &mut self,
+        threads: &[(u32, u32)],
+        locks: usize,
+        owners: usize,
+    ) -> Vec<Option<WaitTarget>>;
 
-    /// Whose code lies at an address.
+    /// Finds the kind of code at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;
 
-    /// What of a stack is one with the frame that calls from an address; the address is within the
-    /// call.
+    /// Returns the top frame of a stack that has a caller on top. `pc` is within the call
+    /// instruction.
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
-    /// The inlined frames at a place in compiled code, of a walk that has these frames from there
-    /// on; `None` where nothing can be decided.
+    /// Finds the inlined frames at an address in compiled code. `walked` are the frames that a walk
+    /// has from there on. `None` if nothing can be decided.
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
-    /// How many decided places have a neighbour in the code with other methods, and at how many of
-    /// them the neighbour's methods would be noticed if a walker took them.
+    /// Counts the decided sites with other methods in the next run of instructions (tried), and
+    /// those at which it would be noticed if a walker took the next run's methods (noticed).
     fn neighbouring_runs(&self) -> Power;
 
-    /// What stands on top of the stack of a thread that stays in its handler.
+    /// Finds the top frame of a thread that waits in its signal handler.
     fn top(&mut self, post: &PostedThread) -> Top;
 }
 
-/// Where in compiled code the innermost frames of a walk were found.
+/// The address in compiled code at which a walk found its innermost frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Site {
-    /// The instruction that was interrupted, or an address within the call.
+    /// The address of the interrupted instruction, or an address within the call instruction.
     pub pc: usize,
-    pub calls: bool,
+    /// True if `pc` is within a call instruction.
+    pub is_call: bool,
 }
 
 impl Site {
-    /// Where the instruction ends that the sample's time is charged to: the one before the
-    /// interrupted one, since an interrupt waits for a slow instruction; or the call, which ends
-    /// behind the address within it.
+    /// Returns the end of the instruction that the sample's time is charged to.
+    ///
+    /// For an interrupted frame it is the instruction before the pc, because an interrupt waits for
+    /// a slow instruction to end. For a caller it is the call, which ends after `pc`.
     pub fn charged_end(self) -> usize {
-        self.pc.wrapping_add(usize::from(self.calls))
+        self.pc.wrapping_add(usize::from(self.is_call))
     }
 }
 
-/// The inlined frames at a place in compiled code.
+/// The inlined frames at an address in compiled code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlinedFrames {
-    /// How many frames of the walk they are.
+    /// The number of the walk's frames that are inlined there, with the compiled method's.
     pub found: usize,
-    /// What the machine code has there, if it is something else.
+    /// The frames by the machine code, if they differ from the walk's.
     pub right: Option<Box<[Frame]>>,
-    /// How well that is known.
+    /// How certain the frames are.
     pub certainty: Certainty,
     /// False if the code was compiled before the agent was loaded, and has debug information only
     /// at safepoints.
     pub is_described: bool,
 }
 
-/// Whose code it is.
+/// The kind of code at an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CodeAt {
-    /// The interpreter's.
+    /// Code of the interpreter.
     Interpreter,
-    /// A compiled method's.
+    /// Code of a compiled method.
     Method(MethodId),
-    /// A compiled method's, and nobody knows whose: it was compiled before the agent was there, or
-    /// the JVM has not told yet; or it is what the JVM does not tell, such as a method's way to its
-    /// handlers of exceptions.
+    /// Code of an unknown compiled method. It was compiled before the agent was loaded, the JVM has
+    /// not reported it yet, or it is a part that JVMTI does not report, such as exception handlers.
     Unknown,
-    /// The JVM's own: there is no method in it.
+    /// Other code of the JVM, which belongs to no method.
     #[default]
     Other,
 }
 
-/// What may have gone when a thread comes to its next safepoint poll.
+/// The frames of a thread that may have returned when it comes to its next safepoint poll.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Top {
-    /// Its innermost frame, with all that is one with it; `None` if that is not known.
+    /// The innermost frame with all that is inlined in it; `None` if it is not known.
     pub frame: Option<TopFrame>,
-    /// It has left Java, and polls before it is back.
+    /// True if the thread has left Java, so that it polls before it runs Java code again.
     pub away: bool,
 }
 
-/// A compiled frame, or what an interpreter may leave without a poll.
+/// A compiled frame with all that is inlined in it, or the frames that the interpreter may leave
+/// without a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopFrame {
-    /// How many frames of a stack it stands for.
+    /// The number of Java frames.
     pub frames: usize,
-    /// The outermost of them, where it is compiled code's own.
+    /// The method of the outermost frame, if that is compiled.
     pub outermost: Option<MethodId>,
 }
 
 impl Top {
-    /// The same with another id for its method.
-    pub fn with(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
+    /// Replaces the id of the outermost method by `id` of it.
+    pub fn map_method(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
         let frame =
             self.frame.map(|frame| TopFrame { outermost: frame.outermost.map(id), frames: frame.frames });
         Self { frame, ..self }
     }
 
-    /// How many frames of this walk may have gone, or why that cannot be told.
-    pub fn of(self, walk: &[Frame]) -> Result<usize, Unknown> {
+    /// Returns how many frames of a walk may have returned, or why that is unknown.
+    pub fn frames_in(self, walk: &[Frame]) -> Result<usize, UnknownTop> {
         if let Some(Frame::Native { .. }) = walk.first() {
-            // Behind its poll a native method returns, and its caller goes on to a poll of its own.
-            return if self.away { Ok(0) } else { Err(Unknown::Unplaced) };
+            // After its poll, a native method returns, and its caller runs to the next poll.
+            return if self.away { Ok(0) } else { Err(UnknownTop::Unplaced) };
         }
-        let TopFrame { frames, outermost } = self.frame.ok_or(Unknown::Unplaced)?;
-        let found = frames.checked_sub(1).and_then(|last| walk.get(last)).ok_or(Unknown::Elsewhere)?;
+        let TopFrame { frames, outermost } = self.frame.ok_or(UnknownTop::Unplaced)?;
+        let found = frames.checked_sub(1).and_then(|last| walk.get(last)).ok_or(UnknownTop::Elsewhere)?;
         match outermost {
-            Some(method) if method != found.method() => Err(Unknown::Elsewhere),
-            _ if frames == walk.len() => Err(Unknown::TopAlone),
+            Some(method) if method != found.method() => Err(UnknownTop::Elsewhere),
+            _ if frames == walk.len() => Err(UnknownTop::TopAlone),
             _ => Ok(frames),
         }
     }
 }
 
-/// Why nobody can tell which frames may have gone.
+/// The reason why it is unknown which frames may have returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
-    /// It was not seen that the thread would be stopped.
+pub enum UnknownTop {
+    /// The handler did not see that its thread would be stopped.
     Late,
-    /// It is not known what stood on top.
+    /// The code at the top is not known.
     Unplaced,
-    /// The walk has something else there.
+    /// The walk has another method there.
     Elsewhere,
-    /// There is nothing but the top.
+    /// The stack has no frame below the top frame.
     TopAlone,
     /// A virtual thread was mounted.
     Carrier,
 }
 
-impl Unknown {
-    /// Its name in the report.
+impl UnknownTop {
+    /// Returns the reason's name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Late => "late",
@@ -211,19 +221,19 @@ impl Unknown {
     }
 }
 
-/// What a thread waits for.
+/// The object that a thread waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// As in source; empty where the JVM does not tell.
+pub struct WaitTarget {
+    /// The name of the object's class, as in source; empty if the JVM does not report it.
     pub class: String,
-    /// The name of the thread that has it.
+    /// The name of the thread that owns the object.
     pub owner: Option<String>,
 }
 
-/// What GetStackTrace says of a sample's thread, leaf first.
+/// A stack from GetStackTrace, leaf first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witnessed {
     pub frames: Vec<Frame>,
-    /// The thread provably did not run between the walk and this.
+    /// True if the thread provably did not run between the walk and GetStackTrace.
     pub exact: bool,
 }

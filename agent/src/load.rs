@@ -75,7 +75,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
-            compiled::is_complete();
+            compiled::set_complete();
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
                 None if checks => agent.wait_to_check(&options),

@@ -190,7 +190,7 @@ fn unnamed(id: ResolvedMethod, jvm: &dyn Jvm) -> Verdict {
     match id {
         ResolvedMethod::NONE => Verdict::Refuted(Refutation::NullMethod),
         ResolvedMethod::UNNUMBERED => Verdict::Explained(Explanation::NoId),
-        _ if jvm.met_obsolete() => void(),
+        _ if jvm.has_seen_obsolete() => void(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }
 }

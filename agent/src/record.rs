@@ -410,7 +410,7 @@ impl Recorder {
             if is_leaf_call { Certainty::Approximate.into() } else { corrected.known }
         });
         self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
+        jvm.resolve_frames(frames, head.time, &mut self.meant);
         let judged = self.judge(head, (began, known), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
         self.add(head, track, stack, fate);

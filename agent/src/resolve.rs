@@ -1,17 +1,19 @@
-//! From method ids to names and lines, in normal context.
+//! Resolves method ids to names and lines, in normal context.
 //!
-//! Names must outlive their classes. A class of the boot loader's, or of the system loader and its
-//! parents, is never unloaded: its methods are named when a sample first needs it. Any other class
-//! may be gone by then, so it is named soon after it was prepared, and held by a reference until
-//! that has been done. A method id is never asked about unless its class is of the first kind, or
-//! held. A walk may also give for an id what is none, and up to JDK 25 the JVM would follow that
-//! wherever it leads: so of one that nobody has named its memory is asked first.
+//! Names must outlive their classes. A class of the boot loader, or of the system loader and its
+//! parents, is never unloaded. Its methods are named when a sample first needs one. Any other class
+//! may be unloaded by then, so it is named soon after it was prepared. A reference keeps it loaded
+//! until then.
+//!
+//! A method id is passed to the JVM only if its class is never unloaded, or a reference keeps it. A
+//! walk may also return a wrong id, which a JVM up to JDK 25 would dereference. So the memory of an
+//! id that has no name is checked first.
 //!
 //! # Invariants
 //!
 //! **Invariant 13.** A JVM is never asked what it may crash on. That is constants of classes that
-//! may have been patched. Up to JDK 25 it is also an id from a walk that is not a method id, as far
-//! as it is known how methods are laid out in the JVM's memory, and that memory may be read.
+//! may have been patched. Up to JDK 25 it is also an id from a walk that is not a method id, if the
+//! layout of methods in the JVM's memory is known, and that memory may be read.
 //! (`jvm/live.rs`, `resolve.rs`.) Held by: `java-tests/guard/ForeignIds.java`.
 
 mod class;
@@ -36,81 +38,81 @@ use crate::clock;
 use crate::facade::{Jvmti, MethodName};
 use crate::java;
 use class::Origins;
-use loaders::Loaders;
-use table::{Table, id_of};
+use loaders::PermanentLoaders;
+use table::{Table, jvm_id};
 
 #[cfg(test)]
 pub use class::Origin;
 pub use class::{Class, Handle, Method};
 
-/// Class by class and id by id, what is known of the program's methods.
+/// The names of the program's methods, and the classes that are not named yet.
 #[derive(Debug)]
 pub struct Resolver {
     jvmti: Jvmti,
+    /// True to name no class before a sample needs it. Then the walker misses ids; for tests.
     late_ids: bool,
-    loaders: OnceCell<Loaders>,
+    loaders: OnceCell<PermanentLoaders>,
     origins: Origins,
     pending: Mutex<Vec<Pending>>,
     table: Mutex<Table>,
-    met_obsolete: AtomicBool,
-    /// How ids are known; empty where that cannot be told.
+    has_seen_obsolete: AtomicBool,
+    /// The layout by which an id is checked; empty if it is unknown.
     layout: OnceCell<(MethodLayout, PeekedMemory)>,
 }
 
-/// A class that waits to be named, kept alive until then.
+/// A class that is not named yet. The reference keeps it loaded until then.
 #[derive(Debug)]
 struct Pending {
     class: GlobalRef,
+    /// The time at which the class was prepared.
     since: u64,
 }
 
 impl Resolver {
-    /// With `late_ids` no class is taken in before a sample needs it, so that the walker finds ids
-    /// lacking.
+    /// Makes a resolver without names.
     pub fn new(jvmti: Jvmti, late_ids: bool) -> Self {
         Self {
             jvmti,
             late_ids,
             loaders: OnceCell::new(),
-            origins: Origins::of(jvmti),
+            origins: Origins::new(jvmti),
             pending: Mutex::default(),
             table: Mutex::default(),
-            met_obsolete: AtomicBool::new(false),
+            has_seen_obsolete: AtomicBool::new(false),
             layout: OnceCell::new(),
         }
     }
 
-    /// From here on it is known how this JVM's methods lie in its memory, if that may be read at
-    /// any address.
-    pub fn learn(&self, layout: MethodLayout) {
+    /// Sets the layout by which ids are checked, if this process may read memory at any address
+    /// through the kernel.
+    pub fn set_layout(&self, layout: MethodLayout) {
         if let Some(memory) = PeekedMemory::allowed() {
             let _ = self.layout.set((layout, memory));
         }
     }
 
-    /// True if the JVM may be asked about what a walk gave for an id.
-    fn may_ask(&self, id: MethodId) -> bool {
-        // Twice: the ids of its class may be moved to another place meanwhile.
+    /// Returns true if it is safe to pass the JVM an id that a walk returned.
+    fn is_safe(&self, id: MethodId) -> bool {
+        // Tries twice, because HotSpot may move the ids of the class meanwhile.
         self.layout.get().is_none_or(|(layout, memory)| (0..2).any(|_| is_id(memory, layout, id.0)))
     }
 
-    /// The JVM is up: learns which loaders live for ever, and takes in what is loaded already; each
-    /// class is shown with its signature.
-    pub fn begin(&self, env: &mut JNIEnv<'_>, show: impl Fn(&mut JNIEnv<'_>, jclass, &str)) {
-        self.loaders.get_or_init(|| Loaders::of(env));
+    /// Finds the permanent loaders and the classes that are loaded already, after VM
+    /// initialization. It calls `on_class` with each class and its signature.
+    pub fn begin(&self, env: &mut JNIEnv<'_>, on_class: impl Fn(&mut JNIEnv<'_>, jclass, &str)) {
+        self.loaders.get_or_init(|| PermanentLoaders::find(env));
         self.each_loaded(env, |env, class| {
-            if let Some(signature) = self.prepared(env, class) {
-                show(env, class, &signature);
+            if let Some(signature) = self.on_prepare(env, class) {
+                on_class(env, class, &signature);
             }
         });
     }
 
-    /// Makes the ids of all methods of those classes that are never unloaded: nothing has to be
-    /// held for what they mean.
+    /// Creates the ids of all methods of classes that are never unloaded. They need no reference.
     pub fn make_ids(&self, env: &mut JNIEnv<'_>) {
         self.each_loaded(env, |env, class| {
-            if self.stays(env, class) {
-                // One that is not prepared has none, and needs none.
+            if self.is_permanent(env, class) {
+                // The call fails for a class that is not prepared, which needs no ids.
                 let _ = self.jvmti.class_methods(class);
             }
         });
@@ -121,23 +123,24 @@ impl Resolver {
         let Ok(classes) = self.jvmti.loaded_classes() else { return };
         for class in classes.iter() {
             act(env, *class);
-            // SAFETY: JVMTI gave this local reference to the calling thread; it is not used again.
+            // SAFETY: JVMTI returned this local reference to the calling thread. It is not used
+            // again.
             let _ = env.delete_local_ref(unsafe { java::object(env, *class) });
         }
     }
 
-    /// A class has been prepared, and none of its methods has run yet: their ids must come to be
-    /// now, for a walk finds none otherwise. Gives the class's signature.
-    pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) -> Option<String> {
-        // A class that is loaded and not yet prepared is refused here, and comes again when it is.
+    /// Creates the ids of a class that has just been prepared, and returns its signature. No method
+    /// of it has run yet. Without ids, a walk could not return its methods.
+    pub fn on_prepare(&self, env: &mut JNIEnv<'_>, class: jclass) -> Option<String> {
+        // JVMTI refuses a class that is not prepared yet. It is passed again once it is.
         if self.late_ids || self.jvmti.class_methods(class).is_err() {
             return None;
         }
         let signature = self.jvmti.class_signature(class).unwrap_or_default();
-        let stays = self.stays(env, class);
-        let main = self.origins.is_main(&signature);
-        if main || !stays || readable::is_hidden(&signature) {
-            // SAFETY: the reference is the callback's, valid for as long as `env`'s frame.
+        let is_permanent = self.is_permanent(env, class);
+        let is_main = self.origins.is_main(&signature);
+        if is_main || !is_permanent || readable::is_hidden(&signature) {
+            // SAFETY: the caller's reference is valid as long as the local frame of `env`.
             let class = unsafe { java::object(env, class) };
             if let Ok(class) = env.new_global_ref(&class) {
                 self.pending.lock().push(Pending { class, since: clock::monotonic() });
@@ -146,7 +149,7 @@ impl Resolver {
         Some(signature)
     }
 
-    /// Names the classes that wait, and lets them go.
+    /// Names the pending classes, and releases the references to them.
     pub fn name_pending(&self, env: &mut JNIEnv<'_>) {
         let pending = std::mem::take(&mut *self.pending.lock());
         for Pending { class, since } in pending {
@@ -157,59 +160,67 @@ impl Resolver {
         }
     }
 
-    /// What an id meant at a time.
-    pub fn meaning(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> ResolvedMethod {
-        self.table_of_now(env).meaning(id, time)
+    /// Resolves the method that an id had at a time.
+    pub fn resolve(&self, env: &mut JNIEnv<'_>, id: MethodId, time: u64) -> ResolvedMethod {
+        self.current_table(env).resolve(id, time)
     }
 
-    /// Adds to `meant` what these frames' ids meant at a time.
-    pub fn meant(&self, env: &mut JNIEnv<'_>, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
-        let table = self.table_of_now(env);
-        meant.extend(
-            frames.iter().map(|frame| ResolvedFrame::new(table.meaning(frame.method(), time), frame.bci())),
+    /// Resolves frames by their time, and appends them to `resolved`.
+    pub fn resolve_frames(
+        &self,
+        env: &mut JNIEnv<'_>,
+        frames: &[Frame],
+        time: u64,
+        resolved: &mut Vec<ResolvedFrame>,
+    ) {
+        let table = self.current_table(env);
+        resolved.extend(
+            frames.iter().map(|frame| ResolvedFrame::new(table.resolve(frame.method(), time), frame.bci())),
         );
     }
 
-    /// The table with what has been prepared since the last look: it may have the id of something
-    /// that is gone.
-    fn table_of_now(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, Table> {
+    /// Returns the table after pending classes were named. A new class may have got the id of a
+    /// method that was unloaded.
+    fn current_table(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, Table> {
         self.name_pending(env);
         self.table.lock()
     }
 
-    /// The method of a meaning; `None` for no id, and if nobody knows its name any more.
-    pub fn method(&self, env: &mut JNIEnv<'_>, meaning: ResolvedMethod) -> Option<Method> {
-        if let Some(found) = self.table.lock().find(meaning) {
+    /// Returns the names of a resolved method. `None` for no id, or if the class was unloaded
+    /// before the names were read.
+    pub fn method(&self, env: &mut JNIEnv<'_>, resolved: ResolvedMethod) -> Option<Method> {
+        if let Some(found) = self.table.lock().find(resolved) {
             return Some(found);
         }
-        let id = id_of(meaning).filter(|id| self.may_ask(*id))?;
+        let id = jvm_id(resolved).filter(|id| self.is_safe(*id))?;
         let named = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             if let Ok(class) = self.jvmti.declaring_class(id.0 as jmethodID) {
-                // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
+                // SAFETY: JVMTI returned this local reference to the calling thread, in this local
+                // frame.
                 let class = unsafe { java::object(env, class) };
-                // A class that may be unloaded was named when it was prepared: this id is an older
-                // version's. (Not in the lab, where nothing is.)
-                if self.late_ids || self.stays(env, class.as_raw()) {
+                // A class that may be unloaded was named when it was prepared, so this id is of an
+                // older version of it. (With `late_ids`, no class was named.)
+                if self.late_ids || self.is_permanent(env, class.as_raw()) {
                     self.name_class(env, &class, 0);
                 }
-                if self.table.lock().find(meaning).is_none() {
+                if self.table.lock().find(resolved).is_none() {
                     self.name_obsolete(env, &class, id);
                 }
             }
             Ok(())
         });
-        named.ok().and_then(|()| self.table.lock().find(meaning))
+        named.ok().and_then(|()| self.table.lock().find(resolved))
     }
 
-    /// True if a method of a class was met that has been redefined since.
-    pub fn met_obsolete(&self) -> bool {
-        self.met_obsolete.load(Ordering::Relaxed)
+    /// Returns true if an id was of a method of an old version of a redefined class.
+    pub fn has_seen_obsolete(&self) -> bool {
+        self.has_seen_obsolete.load(Ordering::Relaxed)
     }
 
-    /// Puts a method into the table that its class no longer lists: it was redefined, and goes on
-    /// where it runs.
+    /// Adds an obsolete method to the table. JVMTI does not list it with its class any more, which
+    /// was redefined, but threads may still run it.
     fn name_obsolete(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, id: MethodId) {
-        self.met_obsolete.store(true, Ordering::Relaxed);
+        self.has_seen_obsolete.store(true, Ordering::Relaxed);
         let class: jclass = object.as_raw();
         let (Ok(signature), Ok(name)) =
             (self.jvmti.class_signature(class), self.jvmti.method_name(id.0 as jmethodID))
@@ -221,33 +232,32 @@ impl Resolver {
     }
 
     fn class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Class {
-        let origin = self.origins.ask(env, object, signature);
+        let origin = self.origins.find(env, object, signature);
         let source =
             self.jvmti.source_file(object.as_raw()).map(|file| readable::source_path(signature, &file));
         Class::new(signature, source, origin, self.handle(env, object, signature))
     }
 
     fn handle(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, signature: &str) -> Handle {
-        if self.stays(env, object.as_raw()) && !readable::is_hidden(signature) {
-            return Handle::Stays;
+        if self.is_permanent(env, object.as_raw()) && !readable::is_hidden(signature) {
+            return Handle::Permanent;
         }
         match env.new_weak_ref(object) {
-            Ok(Some(weak)) => Handle::May(weak),
-            _ => Handle::Gone,
+            Ok(Some(weak)) => Handle::Weak(weak),
+            _ => Handle::None,
         }
     }
 
-    /// True if the class's loader is never collected.
-    fn stays(&self, env: &mut JNIEnv<'_>, class: jclass) -> bool {
-        self.loaders.get().is_none_or(|loaders| loaders.keep(self.jvmti, env, class))
+    /// Returns true if the class's loader is never collected.
+    fn is_permanent(&self, env: &mut JNIEnv<'_>, class: jclass) -> bool {
+        self.loaders.get().is_none_or(|loaders| loaders.loaded(self.jvmti, env, class))
     }
 
-    /// True if a class has a method of the same name and descriptor as this one, declared by
-    /// itself.
+    /// Returns true if a class itself declares a method with the name and descriptor of `method`.
     pub fn declares(&self, class: &JObject<'_>, method: &Method) -> bool {
         let Ok(ids) = self.jvmti.class_methods(class.as_raw()) else { return false };
         ids.iter().any(|id| {
-            let known = self.table.lock().present(MethodId(*id as usize));
+            let known = self.table.lock().current(MethodId(*id as usize));
             match known {
                 Some(known) => known.name == method.name && known.descriptor == method.descriptor,
                 None => self
@@ -258,21 +268,21 @@ impl Resolver {
         })
     }
 
-    /// A reference to the class of a method that was sampled, in the frame of `env`; `None` if it
-    /// is gone.
+    /// Returns a local reference to the class of a method. `None` if the class is unloaded.
     pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, method: &Method) -> Option<JObject<'e>> {
         match &method.class.handle {
-            Handle::Stays => {
+            Handle::Permanent => {
                 let class = self.jvmti.declaring_class(method.id.0 as jmethodID).ok()?;
-                // SAFETY: JVMTI gave this local reference to the calling thread, in this frame.
+                // SAFETY: JVMTI returned this local reference to the calling thread, in this local
+                // frame.
                 Some(unsafe { java::object(env, class) })
             }
-            Handle::May(weak) => weak.upgrade_local(env).ok()?.filter(|class| !class.is_null()),
-            Handle::Gone => None,
+            Handle::Weak(weak) => weak.upgrade_local(env).ok()?.filter(|class| !class.is_null()),
+            Handle::None => None,
         }
     }
 
-    /// Puts all methods of a class into the table, as of the time `since`.
+    /// Adds all methods of a class to the table, as of the time `since`.
     fn name_class(&self, env: &mut JNIEnv<'_>, object: &JObject<'_>, since: u64) {
         let class: jclass = object.as_raw();
         let (Ok(signature), Ok(ids)) = (self.jvmti.class_signature(class), self.jvmti.class_methods(class))

@@ -34,7 +34,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::guard;
-use crate::jvm::live::Questions;
+use crate::jvm::live::JvmState;
 use crate::markers::markers;
 use crate::plan::Plan;
 use crate::record::{Powers, Recorder, Still};
@@ -90,7 +90,7 @@ impl Session {
         );
         recorder.is_asgct_alone = walkers.own.is_none();
         let anchors = Anchors::of(&hotspot);
-        let questions = Questions::new(jvmti, hotspot, registry(), layouts);
+        let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, &plan);

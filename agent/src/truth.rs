@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
-use crate::jvm::live::Questions;
+use crate::jvm::live::JvmState;
 use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};
@@ -42,7 +42,7 @@ impl Truth {
     pub fn round(
         &mut self,
         recorder: &mut Recorder,
-        questions: &mut Questions,
+        questions: &mut JvmState,
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
     ) -> u64 {

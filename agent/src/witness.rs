@@ -33,7 +33,7 @@ use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
 use vouch_verify::witness::{Difference, agrees_outside_top, compare, compare_outside_top, root_side, rules};
 
 use crate::clock;
-use crate::jvm::{Jvm, Top, Unknown, Witnessed};
+use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};
 use crate::options::choices::Witnessing;
 use crate::record::recovered::Began;
 
@@ -81,7 +81,7 @@ impl Account {
         match self.top {
             None => walk != self.frames,
             // A walk that does not fit what stood on top is not compared.
-            Some(top) => top.of(&walk).is_ok_and(|top| !agrees_outside_top(&walk, top, &self.frames)),
+            Some(top) => top.frames_in(&walk).is_ok_and(|top| !agrees_outside_top(&walk, top, &self.frames)),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Carriers {
     fn any_in(&mut self, walk: &[Frame], time: u64, jvm: &mut dyn Jvm) -> bool {
         let mut is_one = |method: MethodId| {
             *self.0.entry(method).or_insert_with(|| {
-                let meaning = jvm.meaning(method, time);
+                let meaning = jvm.resolve(method, time);
                 jvm.method(meaning).is_some_and(|method| Self::METHODS.contains(&method.full_name().as_str()))
             })
         };
@@ -134,7 +134,7 @@ fn own_stack() -> Range<usize> {
 /// The frames with an id for each name and descriptor. What has no name keeps its own.
 fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
     let name = |frame: &Frame| {
-        let meaning = jvm.meaning(frame.method(), time);
+        let meaning = jvm.resolve(frame.method(), time);
         let id = jvm.method(meaning).map_or(frame.method(), |method| {
             let mut hasher = DefaultHasher::new();
             (&method.class.name, &method.name, &method.descriptor).hash(&mut hasher);
@@ -146,7 +146,7 @@ fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
 }
 
 /// Counts where only the roots can be compared.
-fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why: Unknown) {
+fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why: UnknownTop) {
     *counts.root_only_because.entry(why.name().to_owned()).or_default() += 1;
     let kind = root_side(walk, witness).kind();
     counts.root_only.count(kind.iter().count(), walk.len(), walk.len().saturating_sub(1));
@@ -281,11 +281,11 @@ impl Witness {
         let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
         let exact = exact && began == Began::Here;
         let left_out = if self.carriers.any_in(&walk, head.time, jvm) {
-            Err(Unknown::Carrier)
+            Err(UnknownTop::Carrier)
         } else if exact {
             Ok(0)
         } else {
-            top.ok_or(Unknown::Late).and_then(|top| top.of(&walk))
+            top.ok_or(UnknownTop::Late).and_then(|top| top.frames_in(&walk))
         };
         let counts = &mut self.counts;
         let left_out = match left_out {
@@ -338,7 +338,7 @@ impl Witness {
         // The next witness pays for it.
         self.spent += cost(begun);
         let root = witnessed?.frames.pop()?;
-        Some(jvm.meaning(root.method(), u64::MAX))
+        Some(jvm.resolve(root.method(), u64::MAX))
     }
 
     /// A walk of this thread's has a frame whose method has no id: it was redefined while it ran,

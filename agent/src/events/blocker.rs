@@ -56,8 +56,11 @@ impl<'e> Blocker<'e> {
     }
 
     /// Its class as in source, and the name of the thread that has it.
-    pub fn told(&self, jvmti: Jvmti, env: &JNIEnv<'_>) -> (String, Option<String>) {
-        (class_of_object(&self.object, env), self.owner.as_ref().and_then(|owner| called(jvmti, owner, env)))
+    pub fn describe(&self, jvmti: Jvmti, env: &JNIEnv<'_>) -> (String, Option<String>) {
+        (
+            class_of_object(&self.object, env),
+            self.owner.as_ref().and_then(|owner| display_name(jvmti, owner, env)),
+        )
     }
 }
 
@@ -68,7 +71,7 @@ fn field<'e>(of: &JObject<'_>, field: JFieldID, env: &mut JNIEnv<'e>) -> Option<
 }
 
 /// What a thread is called, for a person; `None` where the JVM does not tell.
-pub fn called(jvmti: Jvmti, thread: &JObject<'_>, env: &JNIEnv<'_>) -> Option<String> {
+pub fn display_name(jvmti: Jvmti, thread: &JObject<'_>, env: &JNIEnv<'_>) -> Option<String> {
     let name = jvmti.thread_name(thread.as_raw()).ok()?;
     if !name.is_empty() {
         return Some(name);

@@ -100,7 +100,7 @@ impl Life {
         // Nobody asks by whom it was made whose bytes are counted alone: it takes some
         // microseconds.
         let made = if GIVEN_UP.counts.wanted() { made } else { |_| Compilation::default() };
-        self.lives.take(compiled::changes(), made, given_up);
+        self.lives.take(compiled::take_changes(), made, given_up);
     }
 }
 

@@ -93,7 +93,7 @@ fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
     let Some(Wait { since, note: timeout, .. }) = calling_thread::end_here() else { return };
     let ended = clock::monotonic();
     if PARK.counted(since, ended) {
-        let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.told(jvmti, env));
+        let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.describe(jvmti, env));
         let (class, owner) = told.unwrap_or_default();
         let owner = owner.unwrap_or_default();
         PARK.said_here(since, ended, [&class, &owner], [timeout]);

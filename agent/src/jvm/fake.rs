@@ -1,5 +1,5 @@
-//! A JVM that answers what a test has told it: a program of a few methods, and what GetStackTrace
-//! would say.
+//! A fake JVM for tests. A test adds the methods of a small program, and sets the results of
+//! GetStackTrace and of other calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,51 +10,51 @@ use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::testing::PoolBuilder;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
-use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed};
+use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed};
 use crate::facade::LineEntry;
 use crate::resolve::{Class, Handle, Method, Origin};
 
-/// What is told of a program.
+/// A fake JVM with a program.
 #[derive(Debug, Default)]
-pub struct Pretend {
-    methods: HashMap<ResolvedMethod, Told>,
-    /// Ids that were told again: since when, and under which id the new meaning is known.
+pub struct FakeJvm {
+    methods: HashMap<ResolvedMethod, FakeMethod>,
+    /// The ids that were used again, each with the time since when, and the newer method.
     later: HashMap<MethodId, (u64, ResolvedMethod)>,
-    /// What GetStackTrace says of whatever thread.
+    /// The stack that GetStackTrace returns for every thread.
     pub stack: Option<Witnessed>,
-    /// What whatever thread waits for.
-    pub wanted: Option<Wanted>,
-    /// The virtual thread that whatever thread runs.
+    /// The object that every thread waits for.
+    pub wait_target: Option<WaitTarget>,
+    /// The virtual thread that is mounted on every thread.
     pub mounted: Option<(u64, String)>,
-    /// What stands on top of a thread that stays.
+    /// The top frame of every thread that waits in its handler.
     pub top: Top,
-    /// Whose code lies where.
+    /// The kind of code at an address.
     pub code: HashMap<usize, CodeAt>,
-    /// The inlined frames at places in compiled code.
+    /// The inlined frames at sites in compiled code.
     pub inlined: HashMap<Site, InlinedFrames>,
     pub neighbouring_runs: Power,
-    /// How often it was asked.
+    /// The number of calls of GetStackTrace.
     pub asked: u32,
-    /// All classes have been redefined, as often as nobody knows.
+    /// True if all classes have been redefined.
     pub redefined: bool,
-    /// A program of somebody's has made it.
+    /// True if a native program created the JVM, and not the JDK's launcher.
     pub hosted: bool,
 }
 
 #[derive(Debug)]
-struct Told {
+struct FakeMethod {
     method: Method,
     body: Body,
     pool: Option<(Vec<u8>, u16)>,
 }
 
-/// Bytes from one call of a method's to the next: an `invokestatic`, and a `nop`.
+/// The number of bytes from one call to the next: an `invokestatic` and a `nop`.
 pub const STEP: i32 = 4;
 
-impl Pretend {
-    /// From `since` on the id means this static method, which calls these methods of its own class
-    /// one after the other. Line 10 is its first, and each call has the next one.
-    pub fn tell(&mut self, id: usize, since: u64, class: &str, name: &str, calls: &[&str]) {
+impl FakeJvm {
+    /// Adds a static method, which has the id from `since` on. It calls these methods of the same
+    /// class one after the other. The first call is on line 10, and each other one on the next.
+    pub fn add_method(&mut self, id: usize, since: u64, class: &str, name: &str, calls: &[&str]) {
         let mut builder = PoolBuilder::default();
         let (mut code, mut lines) = (Vec::new(), Vec::new());
         for (line, call) in (10..).zip(calls) {
@@ -67,13 +67,13 @@ impl Pretend {
         self.add(id, since, (class, name), Body::Code(Code::new(code)), Some(builder.parts()), lines);
     }
 
-    /// A native method.
-    pub fn tell_native(&mut self, id: usize, class: &str, name: &str) {
+    /// Adds a native method.
+    pub fn add_native(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Native, None, Vec::new());
     }
 
-    /// A method whose class is gone.
-    pub fn tell_gone(&mut self, id: usize, class: &str, name: &str) {
+    /// Adds a method of an unloaded class.
+    pub fn add_unloaded(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Gone(Gone::Unloaded), None, Vec::new());
     }
 
@@ -86,7 +86,7 @@ impl Pretend {
         pool: Option<(Vec<u8>, u16)>,
         lines: Vec<LineEntry>,
     ) {
-        let class = Class::new(&format!("L{class};"), None, Origin::default(), Handle::Gone);
+        let class = Class::new(&format!("L{class};"), None, Origin::default(), Handle::None);
         let method = Method {
             id: MethodId(id),
             class: Arc::new(class),
@@ -94,16 +94,16 @@ impl Pretend {
             descriptor: descriptor(name).into(),
             lines: lines.into(),
         };
-        let mut meaning = ResolvedMethod(id);
-        if self.methods.contains_key(&meaning) {
-            meaning = ResolvedMethod(id + 1_000);
-            self.later.insert(method.id, (since, meaning));
+        let mut resolved = ResolvedMethod(id);
+        if self.methods.contains_key(&resolved) {
+            resolved = ResolvedMethod(id + 1_000);
+            self.later.insert(method.id, (since, resolved));
         }
-        self.methods.insert(meaning, Told { method, body, pool });
+        self.methods.insert(resolved, FakeMethod { method, body, pool });
     }
 
-    fn told(&self, method: &Method) -> Option<&Told> {
-        self.methods.values().find(|told| Arc::ptr_eq(&told.method.class, &method.class))
+    fn find(&self, method: &Method) -> Option<&FakeMethod> {
+        self.methods.values().find(|known| Arc::ptr_eq(&known.method.class, &method.class))
     }
 }
 
@@ -111,32 +111,32 @@ fn descriptor(name: &str) -> &'static str {
     if name == "main" { "([Ljava/lang/String;)V" } else { "()V" }
 }
 
-impl Jvm for Pretend {
-    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
+impl Jvm for FakeJvm {
+    fn resolve(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
         let later = self.later.get(&id).filter(|(since, _)| *since <= time);
-        later.map_or(ResolvedMethod(id.0), |(_, meaning)| *meaning)
+        later.map_or(ResolvedMethod(id.0), |(_, resolved)| *resolved)
     }
 
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
-        meant.extend(
-            frames.iter().map(|frame| ResolvedFrame::new(self.meaning(frame.method(), time), frame.bci())),
+    fn resolve_frames(&mut self, frames: &[Frame], time: u64, resolved: &mut Vec<ResolvedFrame>) {
+        resolved.extend(
+            frames.iter().map(|frame| ResolvedFrame::new(self.resolve(frame.method(), time), frame.bci())),
         );
     }
 
-    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method> {
-        Some(self.methods.get(&meaning)?.method.clone())
+    fn method(&mut self, resolved: ResolvedMethod) -> Option<Method> {
+        Some(self.methods.get(&resolved)?.method.clone())
     }
 
-    fn met_obsolete(&self) -> bool {
+    fn has_seen_obsolete(&self) -> bool {
         false
     }
 
     fn body(&mut self, method: &Method) -> (bool, Body) {
-        (true, self.told(method).map_or(Body::Gone(Gone::Unloaded), |told| told.body.clone()))
+        (true, self.find(method).map_or(Body::Gone(Gone::Unloaded), |known| known.body.clone()))
     }
 
     fn constants(&mut self, method: &Method) -> Option<Pool> {
-        let (bytes, count) = self.told(method)?.pool.clone()?;
+        let (bytes, count) = self.find(method)?.pool.clone()?;
         Some(Pool::new(bytes, count))
     }
 
@@ -152,8 +152,8 @@ impl Jvm for Pretend {
         false
     }
 
-    fn begins_with(&self, routine: usize) -> bool {
-        routine == BEGINS
+    fn is_thread_entry(&self, routine: usize) -> bool {
+        routine == THREAD_ENTRY
     }
 
     fn is_launched(&self) -> bool {
@@ -172,8 +172,8 @@ impl Jvm for Pretend {
 
     fn make_ids(&mut self) {}
 
-    fn wanted(&mut self, threads: &[(u32, u32)], _: usize, _: usize) -> Vec<Option<Wanted>> {
-        vec![self.wanted.clone(); threads.len()]
+    fn wait_targets(&mut self, threads: &[(u32, u32)], _: usize, _: usize) -> Vec<Option<WaitTarget>> {
+        vec![self.wait_target.clone(); threads.len()]
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {
@@ -197,5 +197,5 @@ impl Jvm for Pretend {
     }
 }
 
-/// With this routine the JVM begins its threads.
-pub const BEGINS: usize = 0x1000;
+/// The routine with which the JVM starts its threads.
+pub const THREAD_ENTRY: usize = 0x1000;

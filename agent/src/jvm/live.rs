@@ -1,7 +1,7 @@
-//! The JVM itself, asked by JVMTI and JNI, on the agent's thread.
+//! Calls the real JVM by JVMTI and JNI, on the agent's thread.
 //!
-//! A method is asked about only while a reference to its class is held: the class is of a loader
-//! that is never collected, or taken from a weak reference first.
+//! A method id is passed to the JVM only while its class cannot be unloaded. Either its loader is
+//! never collected, or a local reference is made from a weak one first.
 
 use std::mem::take;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,41 +22,41 @@ use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::hotspot::HotspotWalker;
 
 use super::mounted::Mounted;
-use super::stacks::{Stacks, Wants};
+use super::stacks::{Stacks, WaitQuery};
 use super::top_frames::{Notes, TopFrames};
-use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, Wanted, Witnessed, relations, top};
+use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed, relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
 use crate::threads::Registry;
 use crate::virtual_threads;
 
-/// What is kept from one question to the next.
+/// The state that is kept from one call to the next.
 #[derive(Debug)]
-pub struct Questions {
+pub struct JvmState {
     jvmti: Jvmti,
     hotspot: HotSpot,
-    /// Before JDK 17 a class without a name of its own may have had its constants patched with
-    /// objects, and a JVM that is asked for them crashes.
-    patches: bool,
+    /// True before JDK 17, in which the constant pool of an anonymous class may have been patched
+    /// with objects. GetConstantPool crashes on such a class.
+    patches_constants: bool,
     launched: bool,
     stacks: Stacks,
     registry: &'static Registry,
-    /// `None`: this JVM's VMStructs are not as expected.
+    /// `None` if this JVM's VMStructs lack a name.
     code: Option<CodeLayout>,
-    /// It can read debug information; `None` if this JVM's is not as expected.
-    own: Option<&'static HotspotWalker>,
+    /// Reads debug information; `None` if this JVM's VMStructs lack a name.
+    walker: Option<&'static HotspotWalker>,
     top_frames: TopFrames,
-    /// Tried once a virtual thread's name is missing.
+    /// Initialized when the name of a virtual thread is missing for the first time.
     mounted: OnceCell<Option<Mounted>>,
 }
 
-impl Questions {
+impl JvmState {
     pub fn new(jvmti: Jvmti, hotspot: HotSpot, registry: &'static Registry, layouts: &JvmLayouts) -> Self {
-        let patches = jvmti.jdk().is_none_or(|jdk| jdk < 17);
-        // That, the JDK's own launcher says of itself, and no other program does.
+        let patches_constants = jvmti.jdk().is_none_or(|jdk| jdk < 17);
+        // Only the JDK's launcher sets this property.
         let launched = jvmti.system_property(c"sun.java.launcher").is_some_and(|who| who == "SUN_STANDARD");
-        // Another compiler in C2's stead has other debug information.
+        // A JVMCI compiler instead of C2 writes other debug information.
         let is_jvmci = jvmti.system_property(c"java.vm.version").is_none_or(|vm| vm.contains("jvmci"));
         let notes = Notes {
             are_reliable: jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci,
@@ -65,32 +65,33 @@ impl Questions {
         Self {
             jvmti,
             hotspot,
-            patches,
+            patches_constants,
             launched,
             stacks: Stacks::new(jvmti, registry),
             registry,
             code: layouts.code,
-            own: layouts.walker.as_ref().ok().copied(),
+            walker: layouts.walker.as_ref().ok().copied(),
             top_frames: TopFrames::new(notes),
             mounted: OnceCell::new(),
         }
     }
 
-    /// On the calling thread.
+    /// Returns a [`Live`] for the calling thread.
     pub fn on<'a, 'e>(&'a mut self, resolver: &'a Resolver, env: &'a mut JNIEnv<'e>) -> Live<'a, 'e> {
-        Live { questions: self, resolver, env }
+        Live { state: self, resolver, env }
     }
 }
 
-/// A JVM that can be asked, on one thread.
+/// The real JVM, for calls on one thread.
 pub struct Live<'a, 'e> {
-    questions: &'a mut Questions,
+    state: &'a mut JvmState,
     resolver: &'a Resolver,
     env: &'a mut JNIEnv<'e>,
 }
 
 impl Live<'_, '_> {
-    /// Asks with a reference to the method's class held; `None` if the class is gone.
+    /// Calls `ask` while it holds a reference to the method's class. `None` if the class is
+    /// unloaded.
     fn with_class<T>(
         &mut self,
         method: &Method,
@@ -107,24 +108,24 @@ impl Live<'_, '_> {
 }
 
 impl Jvm for Live<'_, '_> {
-    fn meaning(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
-        self.resolver.meaning(self.env, id, time)
+    fn resolve(&mut self, id: MethodId, time: u64) -> ResolvedMethod {
+        self.resolver.resolve(self.env, id, time)
     }
 
-    fn meant(&mut self, frames: &[Frame], time: u64, meant: &mut Vec<ResolvedFrame>) {
-        self.resolver.meant(self.env, frames, time, meant);
+    fn resolve_frames(&mut self, frames: &[Frame], time: u64, resolved: &mut Vec<ResolvedFrame>) {
+        self.resolver.resolve_frames(self.env, frames, time, resolved);
     }
 
-    fn method(&mut self, meaning: ResolvedMethod) -> Option<Method> {
-        self.resolver.method(self.env, meaning)
+    fn method(&mut self, resolved: ResolvedMethod) -> Option<Method> {
+        self.resolver.method(self.env, resolved)
     }
 
-    fn met_obsolete(&self) -> bool {
-        self.resolver.met_obsolete()
+    fn has_seen_obsolete(&self) -> bool {
+        self.resolver.has_seen_obsolete()
     }
 
     fn body(&mut self, method: &Method) -> (bool, Body) {
-        let (jvmti, raw) = (self.questions.jvmti, method.id.0 as jmethodID);
+        let (jvmti, raw) = (self.state.jvmti, method.id.0 as jmethodID);
         let ask = || {
             let modifiers = jvmti.modifiers(raw).ok()?;
             let has = |modifier: Modifier| modifiers & modifier as i32 != 0;
@@ -139,15 +140,15 @@ impl Jvm for Live<'_, '_> {
             Some((has(Modifier::Static), body))
         };
         let found = match method.class.handle {
-            Handle::Stays => ask(),
-            Handle::May(_) | Handle::Gone => self.with_class(method, |_, _| ask()),
+            Handle::Permanent => ask(),
+            Handle::Weak(_) | Handle::None => self.with_class(method, |_, _| ask()),
         };
         found.unwrap_or((false, Body::Gone(Gone::Unloaded)))
     }
 
     fn constants(&mut self, method: &Method) -> Option<Pool> {
-        let jvmti = self.questions.jvmti;
-        if self.questions.patches && method.class.hidden {
+        let jvmti = self.state.jvmti;
+        if self.state.patches_constants && method.class.hidden {
             return None;
         }
         self.with_class(method, |_, class| {
@@ -158,7 +159,7 @@ impl Jvm for Live<'_, '_> {
 
     fn was_redefined(&mut self, method: &Method) -> bool {
         self.with_class(method, |env, class| {
-            // The VM counts in a field of the class object's.
+            // HotSpot counts redefinitions in this field of `java.lang.Class`.
             let count = env.get_field(class, "classRedefinedCount", "I").and_then(JValueOwned::i);
             java::cleared(env, count)
         })
@@ -166,15 +167,15 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn relation(&mut self, caller: &Method, candidates: &[Method], callee: &Method) -> Relation {
-        relations::relation(self.questions.jvmti, self.resolver, self.env, caller, candidates, callee)
+        relations::relation(self.state.jvmti, self.resolver, self.env, caller, candidates, callee)
     }
 
     fn is_of_thread(&mut self, method: &Method) -> bool {
-        let Self { questions, resolver, env } = self;
+        let Self { state, resolver, env } = self;
         let found = env.with_local_frame(64, |env| -> jni::errors::Result<bool> {
             let mut next = resolver.class_of(env, method);
             while let Some(class) = next.take() {
-                if questions.jvmti.class_signature(class.as_raw()).as_deref() == Ok("Ljava/lang/Thread;") {
+                if state.jvmti.class_signature(class.as_raw()).as_deref() == Ok("Ljava/lang/Thread;") {
                     return Ok(true);
                 }
                 let superclass = env.get_superclass(JClass::from(class))?;
@@ -185,22 +186,22 @@ impl Jvm for Live<'_, '_> {
         java::cleared(env, found).unwrap_or(false)
     }
 
-    fn begins_with(&self, routine: usize) -> bool {
-        self.questions.hotspot.contains(routine)
+    fn is_thread_entry(&self, routine: usize) -> bool {
+        self.state.hotspot.contains(routine)
     }
 
     fn is_launched(&self) -> bool {
-        self.questions.launched
+        self.state.launched
     }
 
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed> {
-        self.questions.stacks.ask(tid, serial, asking, self.env)
+        self.state.stacks.ask(tid, serial, asking, self.env)
     }
 
     fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)> {
-        let Self { questions: Questions { mounted, hotspot, jvmti, registry, .. }, env, .. } = self;
+        let Self { state: JvmState { mounted, hotspot, jvmti, registry, .. }, env, .. } = self;
         let mounted = mounted.get_or_init(|| Mounted::new(hotspot, *jvmti, env));
-        (*mounted)?.ask(registry, (tid, serial), env)
+        (*mounted)?.id_and_name(registry, (tid, serial), env)
     }
 
     fn make_ids(&mut self) {
@@ -209,52 +210,57 @@ impl Jvm for Live<'_, '_> {
         }
     }
 
-    fn wanted(&mut self, threads: &[(u32, u32)], locks: usize, owners: usize) -> Vec<Option<Wanted>> {
-        let stacks = &mut self.questions.stacks;
+    fn wait_targets(
+        &mut self,
+        threads: &[(u32, u32)],
+        locks: usize,
+        owners: usize,
+    ) -> Vec<Option<WaitTarget>> {
+        let stacks = &mut self.state.stacks;
         stacks.find(threads, self.env);
         let each = threads.iter().enumerate();
         each.map(|(row, (tid, serial))| {
-            let wants = Wants { lock: row < locks, owner: row < owners };
-            stacks.wanted(*tid, *serial, wants, self.env)
+            let query = WaitQuery { is_lock: row < locks, with_owner: row < owners };
+            stacks.wait_target(*tid, *serial, query, self.env)
         })
         .collect()
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {
-        let Questions { code, own, .. } = &self.questions;
-        let is_guarded = own.is_some_and(|own| !own.unguarded.load(Relaxed));
+        let JvmState { code, walker, .. } = &self.state;
+        let is_guarded = walker.is_some_and(|walker| !walker.unguarded.load(Relaxed));
         let memory = CodeMemory::new(&[], is_guarded);
         code.as_ref().map_or(CodeAt::Other, |code| top::code_at(pc, code, &memory))
     }
 
     fn top_at(&mut self, pc: usize) -> Option<TopFrame> {
-        self.questions.code.as_ref().and_then(|code| top::top_at(pc, code))
+        self.state.code.as_ref().and_then(|code| top::top_at(pc, code))
     }
 
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames> {
-        let (own, blobs) = (self.questions.own?, self.questions.code?.code_cache?);
-        let mut top_frames = take(&mut self.questions.top_frames);
+        let (walker, code_cache) = (self.state.walker?, self.state.code?.code_cache?);
+        let mut top_frames = take(&mut self.state.top_frames);
         let mut bytecode = |id: MethodId| {
-            let meaning = self.meaning(id, u64::MAX);
-            let body = self.method(meaning).map(|method| self.body(&method).1);
+            let resolved = self.resolve(id, u64::MAX);
+            let body = self.method(resolved).map(|method| self.body(&method).1);
             match body {
                 Some(Body::Code(code)) => Some(code),
                 _ => None,
             }
         };
-        let inlined = top_frames.at((own, &blobs), site, walked, &mut bytecode);
-        self.questions.top_frames = top_frames;
+        let inlined = top_frames.at((walker, &code_cache), site, walked, &mut bytecode);
+        self.state.top_frames = top_frames;
         inlined
     }
 
     fn neighbouring_runs(&self) -> Power {
-        self.questions.top_frames.neighbouring_runs()
+        self.state.top_frames.neighbouring_runs()
     }
 
     fn top(&mut self, post: &PostedThread) -> Top {
-        let Questions { code, registry, .. } = &self.questions;
-        let place = registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
-        match (place, code) {
+        let JvmState { code, registry, .. } = &self.state;
+        let java_thread = registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
+        match (java_thread, code) {
             (Some(java_thread), Some(code)) => top::top(post.at, java_thread, code),
             _ => Top::default(),
         }

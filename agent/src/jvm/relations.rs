@@ -1,9 +1,9 @@
-//! How two classes stand to each other, as far as the classes of known methods tell.
+//! Finds how the class of a callee is related to the class that its caller names.
 //!
-//! A name means a class only to a loader. The class that a caller names is taken to be one of that
-//! name whose loader is the caller's own, or else the only one that, like the caller's, is never
-//! collected: such loaders ask each other before they look themselves. Any other class of that name
-//! says nothing.
+//! A name means a class only to a loader. The class that the caller names is the one of that name
+//! from the caller's own loader. Otherwise it is the only one from a loader that is never
+//! collected, if the caller's loader is such a loader, too: these delegate to each other. Other
+//! classes of that name decide nothing.
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};
@@ -13,7 +13,7 @@ use crate::facade::Jvmti;
 use crate::java;
 use crate::resolve::{Handle, Method, Resolver};
 
-/// How the class of `callee` stands to the one that `caller` means, of these candidates.
+/// Returns how the class of `callee` is related to the one of `candidates` that `caller` names.
 pub fn relation(
     jvmti: Jvmti,
     resolver: &Resolver,
@@ -23,60 +23,62 @@ pub fn relation(
     callee: &Method,
 ) -> Relation {
     let found = env.with_local_frame(64, |env| -> jni::errors::Result<Option<Relation>> {
-        let own = resolver.class_of(env, caller);
-        let (Some(own), Some(theirs)) = (own, resolver.class_of(env, callee)) else {
+        let caller_class = resolver.class_of(env, caller);
+        let (Some(caller_class), Some(callee_class)) = (caller_class, resolver.class_of(env, callee)) else {
             return Ok(None);
         };
-        if jvmti.is_interface(theirs.as_raw()) {
+        if jvmti.is_interface(callee_class.as_raw()) {
             return Ok(None);
         }
-        let stays = |method: &Method| matches!(method.class.handle, Handle::Stays);
+        let is_permanent = |method: &Method| matches!(method.class.handle, Handle::Permanent);
         let (mut others, mut are_several) = (None, false);
         for method in candidates {
             let Some(class) = resolver.class_of(env, method) else { continue };
-            if is_of_one_loader(jvmti, env, &own, &class) {
-                return between(jvmti, resolver, env, class, &theirs, callee).map(Some);
+            if have_same_loader(jvmti, env, &caller_class, &class) {
+                return between(jvmti, resolver, env, class, &callee_class, callee).map(Some);
             }
             match &others {
-                _ if !stays(caller) || !stays(method) => {}
+                _ if !is_permanent(caller) || !is_permanent(method) => {}
                 None => others = Some(class),
                 Some(other) => are_several |= !env.is_same_object(other, &class)?,
             }
         }
         match others {
-            Some(class) if !are_several => between(jvmti, resolver, env, class, &theirs, callee).map(Some),
+            Some(class) if !are_several => {
+                between(jvmti, resolver, env, class, &callee_class, callee).map(Some)
+            }
             _ => Ok(None),
         }
     });
     java::cleared(env, found).flatten().unwrap_or(Relation::Unknown)
 }
 
-fn is_of_one_loader(jvmti: Jvmti, env: &mut JNIEnv<'_>, one: &JObject<'_>, other: &JObject<'_>) -> bool {
+fn have_same_loader(jvmti: Jvmti, env: &mut JNIEnv<'_>, one: &JObject<'_>, other: &JObject<'_>) -> bool {
     let (Ok(one), Ok(other)) = (jvmti.class_loader(one.as_raw()), jvmti.class_loader(other.as_raw())) else {
         return false;
     };
-    // SAFETY: JVMTI gave these local references to the calling thread, in this frame.
+    // SAFETY: JVMTI returned these local references to the calling thread, in this local frame.
     let (one, other) = unsafe { (java::object(env, one), java::object(env, other)) };
     env.is_same_object(&one, &other).unwrap_or(false)
 }
 
-/// How `theirs` stands to `named`, both of them classes.
+/// Returns how `callee_class` is related to `named`.
 fn between<'e>(
     jvmti: Jvmti,
     resolver: &Resolver,
     env: &mut JNIEnv<'e>,
     named: JObject<'e>,
-    theirs: &JObject<'e>,
+    callee_class: &JObject<'e>,
     callee: &Method,
 ) -> jni::errors::Result<Relation> {
     if jvmti.is_interface(named.as_raw()) {
         return Ok(Relation::Unknown);
     }
-    let (named, theirs) = (JClass::from(named), <&JClass<'_>>::from(theirs));
-    if env.is_assignable_from(theirs, &named)? {
+    let (named, callee_class) = (JClass::from(named), <&JClass<'_>>::from(callee_class));
+    if env.is_assignable_from(callee_class, &named)? {
         return Ok(Relation::Below);
     }
-    if !env.is_assignable_from(&named, theirs)? {
+    if !env.is_assignable_from(&named, callee_class)? {
         return Ok(Relation::Unrelated);
     }
     let mut class = named;
@@ -85,7 +87,7 @@ fn between<'e>(
             return Ok(Relation::Shadowed);
         }
         match env.get_superclass(&class)? {
-            Some(above) if !env.is_same_object(&above, theirs)? => class = above,
+            Some(superclass) if !env.is_same_object(&superclass, callee_class)? => class = superclass,
             _ => return Ok(Relation::Above),
         }
     }

@@ -1,10 +1,10 @@
-//! GetStackTrace of the thread of a sample: the same thread, whoever has its place now.
+//! Calls GetStackTrace for the thread of a sample, and finds the object that a thread waits for.
 //!
-//! The thread stands still while it is walked, and the JVM takes some 4 KiB of memory for each
-//! frame until it has answered: so it is not asked about a stack as deep as walks may be.
+//! GetStackTrace stops the thread, and the JVM uses about 4 KiB of memory for each frame meanwhile.
+//! So it is not called for a stack as deep as walks may be.
 //!
-//! A thread's object is found once, among all that are alive, and kept weakly: nobody is kept alive
-//! by being asked about.
+//! The object of a thread is found once, among all live threads. It is kept as a weak reference, so
+//! that it can be collected. Each call checks that the JavaThread is still that of the same thread.
 //!
 //! # Invariants
 //!
@@ -19,7 +19,7 @@ use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 use vouch_signal::witness_rendezvous::MAX_WITNESSED_DEPTH;
 
-use super::{Wanted, Witnessed};
+use super::{WaitTarget, Witnessed};
 use crate::clock;
 use crate::events::blocker::{self, Blocker};
 use crate::events::class_of_object;
@@ -27,28 +27,29 @@ use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::threads::{Registry, late};
 
-/// From this JDK on one may ask who has a monitor.
-const OWNERS_SINCE: u32 = 17;
-/// A stack of so many frames is not told of: as deep as a sample's that is witnessed may be, and
-/// some more, since the thread may have called somebody meanwhile.
-const MOST: usize = MAX_WITNESSED_DEPTH + 256;
+/// The first JDK in which GetObjectMonitorUsage is safe to call.
+const MIN_JDK_FOR_OWNERS: u32 = 17;
+/// The limit for GetStackTrace, in frames. A stack that reaches it is not used. It is more than the
+/// depth of a witnessed sample, because the thread may have called methods since the walk.
+const MAX_FRAMES: usize = MAX_WITNESSED_DEPTH + 256;
 
-/// What is asked of what a thread wants.
+/// What to find out about a thread that waits.
 #[derive(Debug, Clone, Copy)]
-pub struct Wants {
-    /// It has said that it wants a lock: to know nothing of one is to know that it has it.
-    pub lock: bool,
-    /// Who has it is asked, too.
-    pub owner: bool,
+pub struct WaitQuery {
+    /// The thread was about to lock a monitor. If JVMTI reports no monitor, the thread has it by
+    /// now.
+    pub is_lock: bool,
+    /// Find the owner of the monitor, too.
+    pub with_owner: bool,
 }
 
-/// Threads that were asked about, and room for their stacks.
+/// The objects of threads, and a buffer for their stacks.
 pub struct Stacks {
     jvmti: Jvmti,
     registry: &'static Registry,
-    /// By serial.
+    /// The thread objects by serial.
     threads: HashMap<u32, WeakRef>,
-    room: Vec<StackFrame>,
+    buffer: Vec<StackFrame>,
 }
 
 impl fmt::Debug for Stacks {
@@ -59,10 +60,11 @@ impl fmt::Debug for Stacks {
 
 impl Stacks {
     pub fn new(jvmti: Jvmti, registry: &'static Registry) -> Self {
-        Self { jvmti, registry, threads: HashMap::new(), room: vec![StackFrame::default(); MOST] }
+        Self { jvmti, registry, threads: HashMap::new(), buffer: vec![StackFrame::default(); MAX_FRAMES] }
     }
 
-    /// The stack that a thread has now; `None` if it has none any more, or one that is too deep.
+    /// Returns the present stack of a thread. `None` if it has no stack any more, or a too deep
+    /// one.
     pub fn ask(
         &mut self,
         tid: u32,
@@ -73,82 +75,88 @@ impl Stacks {
         let (slot, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
         asking();
-        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.room, MOST);
-        // Its handler has not ended, or the thread has not had the processor since it did.
-        let left = slot.witnessed_handler_end();
-        let exact = left == 0 || clock::thread_cpu(tid) == Some(left);
-        // The JVM may have given the thread's place to another one, whose stack this would be.
-        let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
+        let asked = self.jvmti.stack_trace(thread.as_raw(), &mut self.buffer, MAX_FRAMES);
+        // Exact if the handler has not returned, or the thread has not run since it did.
+        let handler_end = slot.witnessed_handler_end();
+        let exact = handler_end == 0 || clock::thread_cpu(tid) == Some(handler_end);
+        // Another thread may have got the JavaThread meanwhile. Then the stack is that thread's.
+        let is_same = self.registry.slot(tid, serial).is_some_and(|(_, now)| now == java_thread);
         let _ = env.delete_local_ref(thread);
-        let count = asked.ok().filter(|count| (1..MOST).contains(count) && same)?;
-        let frames = self.room[..count].iter().map(|frame| frame.frame()).collect();
+        let count = asked.ok().filter(|count| (1..MAX_FRAMES).contains(count) && is_same)?;
+        let frames = self.buffer[..count].iter().map(|frame| frame.frame()).collect();
         Some(Witnessed { frames, exact })
     }
 
-    /// Finds the objects of several threads, by one look at all.
+    /// Finds the objects of several threads in one pass over all live threads.
     pub fn find(&mut self, threads: &[(u32, u32)], env: &mut JNIEnv<'_>) {
-        let place = |(tid, serial): &(u32, u32)| Some((self.registry.slot(*tid, *serial)?.1, *serial));
+        let java_thread = |(tid, serial): &(u32, u32)| Some((self.registry.slot(*tid, *serial)?.1, *serial));
         let unknown = threads.iter().filter(|(_, serial)| !self.threads.contains_key(serial));
         let unknown: HashMap<usize, u32> =
-            unknown.filter_map(place).filter(|(place, _)| *place != 0).collect();
+            unknown.filter_map(java_thread).filter(|(java_thread, _)| *java_thread != 0).collect();
         if !unknown.is_empty() {
-            self.look(&unknown, env);
+            self.find_objects(&unknown, env);
         }
     }
 
-    /// What a thread wants to enter, waits on or is parked on, and who has it; of a monitor, if
-    /// that is asked for.
-    pub fn wanted(&mut self, tid: u32, serial: u32, wants: Wants, env: &mut JNIEnv<'_>) -> Option<Wanted> {
+    /// Finds the object that a thread wants to lock, waits on or is parked on, and its owner. The
+    /// owner of a monitor is found only if the query asks for it.
+    pub fn wait_target(
+        &mut self,
+        tid: u32,
+        serial: u32,
+        query: WaitQuery,
+        env: &mut JNIEnv<'_>,
+    ) -> Option<WaitTarget> {
         let (_, java_thread) = self.registry.slot(tid, serial)?;
         let thread = self.thread(serial, java_thread, env)?;
         let jvmti = self.jvmti;
-        let wanted = env.with_local_frame(16, |env| -> jni::errors::Result<Option<Wanted>> {
+        let target = env.with_local_frame(16, |env| -> jni::errors::Result<Option<WaitTarget>> {
             let monitor = match jvmti.contended_monitor(thread.as_raw()) {
                 Ok(Some(monitor)) => monitor,
-                // An agent that is attached, or records no monitors, is not allowed to ask.
+                // An agent that was attached, or does not record monitors, lacks the capability.
                 none @ (Ok(None) | Err(_)) => {
                     let blocker = Blocker::of(&thread, env);
-                    let told = blocker.map(|blocker| blocker.told(jvmti, env));
-                    let told = told.map(|(class, owner)| Wanted { class, owner });
-                    // It may not be told what, or it may have thrown in the place of waiting, of
-                    // which the JVM does not tell.
-                    let something =
-                        || if wants.lock { none.is_err() } else { jvmti.is_waiting(thread.as_raw()) };
-                    return Ok(told.or_else(|| something().then(Wanted::default)));
+                    let parked = blocker.map(|blocker| blocker.describe(jvmti, env));
+                    let parked = parked.map(|(class, owner)| WaitTarget { class, owner });
+                    // JVMTI may not report the object. The thread may also have thrown instead of
+                    // waiting, and JVMTI has no event for that.
+                    let is_waiting =
+                        || if query.is_lock { none.is_err() } else { jvmti.is_waiting(thread.as_raw()) };
+                    return Ok(parked.or_else(|| is_waiting().then(WaitTarget::default)));
                 }
             };
-            let owner = if wants.owner && jvmti.jdk().is_some_and(|jdk| jdk >= OWNERS_SINCE) {
+            let owner = if query.with_owner && jvmti.jdk().is_some_and(|jdk| jdk >= MIN_JDK_FOR_OWNERS) {
                 jvmti.monitor_owner(monitor).ok().flatten()
             } else {
                 None
             };
-            // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+            // SAFETY: JVMTI has just returned this local reference to the calling thread.
             let owner = owner.map(|owner| unsafe { java::object(env, owner) });
-            // It may have got it in between.
+            // The thread may have locked it in between.
             let owner = owner.filter(|owner| !env.is_same_object(owner, &thread).unwrap_or(false));
-            let owner = owner.and_then(|owner| blocker::called(jvmti, &owner, env));
+            let owner = owner.and_then(|owner| blocker::display_name(jvmti, &owner, env));
             // SAFETY: as above.
             let monitor = unsafe { java::object(env, monitor) };
-            Ok(Some(Wanted { class: class_of_object(&monitor, env), owner }))
+            Ok(Some(WaitTarget { class: class_of_object(&monitor, env), owner }))
         });
         let _ = env.delete_local_ref(thread);
-        // The JVM may have given the thread's place to another one.
-        let same = self.registry.slot(tid, serial).is_some_and(|(_, place)| place == java_thread);
-        java::cleared(env, wanted).flatten().filter(|_| same)
+        // Another thread may have got the JavaThread meanwhile.
+        let is_same = self.registry.slot(tid, serial).is_some_and(|(_, now)| now == java_thread);
+        java::cleared(env, target).flatten().filter(|_| is_same)
     }
 
-    /// The thread's object, as a local reference.
+    /// Returns the thread's object as a local reference.
     fn thread<'e>(&mut self, serial: u32, java_thread: usize, env: &mut JNIEnv<'e>) -> Option<JObject<'e>> {
         if !self.threads.contains_key(&serial) && java_thread != 0 {
-            self.look(&HashMap::from([(java_thread, serial)]), env);
+            self.find_objects(&HashMap::from([(java_thread, serial)]), env);
         }
         let thread = self.threads.get(&serial)?.upgrade_local(env).ok()?;
         thread.filter(|thread| !thread.is_null())
     }
 
-    /// Finds threads' objects among all that are alive, by the JVM's side of each.
-    fn look(&mut self, serials: &HashMap<usize, u32>, env: &mut JNIEnv<'_>) {
-        // Those that have ended are never asked for again.
+    /// Finds the objects of threads among all live threads, by their JavaThreads.
+    fn find_objects(&mut self, serials: &HashMap<usize, u32>, env: &mut JNIEnv<'_>) {
+        // Threads that have ended are never passed again.
         self.threads.retain(|_, thread| !thread.is_garbage_collected(env).unwrap_or(true));
         late::each_java_thread(self.jvmti, env, |env, thread| {
             if let Some(serial) = serials.get(&java::java_thread(env, thread))

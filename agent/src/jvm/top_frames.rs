@@ -1,10 +1,12 @@
-//! The inlined frames on top of a stack, by the machine code. Walkers find them by the pc alone,
-//! which names a wrong method where an instruction has no debug information.
+//! Finds the inlined frames on top of a stack by the machine code. Walkers find them by the pc
+//! alone, which leads to a wrong method if an instruction has no debug information.
 //!
-//! Each place in the code is decided once. A decision holds while the code lies there and walkers
-//! find the same frames there. The loops of a method are analysed when it has had enough samples to
-//! be worth it. Code may go, and other code may come to its address: a decision must never be made
-//! from debug information that does not say what the walker found.
+//! Each site is decided once. A decision is valid while the same code is at the address, and
+//! walkers find the same frames there. The loops of a method are analysed once it has enough
+//! samples.
+//!
+//! The JVM may free code and put other code at its address. A decision must never be made from
+//! debug information that differs from what the walker found.
 
 use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
@@ -25,19 +27,20 @@ use super::{InlinedFrames, Site};
 use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;
 
-/// How many samples make a method worth an analysis of its loops.
-const WORTHWHILE: u32 = 16;
-/// How many places are remembered, and the loops of how many methods.
-const MAX_PLACES: usize = 1 << 15;
+/// The number of samples of a method from which on its loops are analysed.
+const MIN_SAMPLES_FOR_LOOPS: u32 = 16;
+/// The number of sites, and of methods, that are kept.
+const MAX_SITES: usize = 1 << 15;
+/// The number of methods with analysed loops that are kept.
 const MAX_ANALYSES: usize = 1 << 8;
 
-/// The level of C2's code.
+/// The compilation level of C2.
 const C2: u8 = 4;
 
-/// Finds a method's bytecode; `None` if it is not known.
+/// A function that returns a method's bytecode, or `None` if it is not known.
 pub type Bytecode<'b> = &'b mut dyn FnMut(MethodId) -> Option<Code>;
 
-/// Frames, innermost first.
+/// Frames, the innermost first.
 type Frames = Box<[Frame]>;
 
 /// How this JVM's compilers describe instructions that are no safepoints.
@@ -50,41 +53,43 @@ pub struct Notes {
     pub are_requested: bool,
 }
 
-/// What was decided so far.
+/// The decisions so far.
 #[derive(Debug, Default)]
 pub struct TopFrames {
     notes: Notes,
     decisions: HashMap<Site, Decision>,
     methods: HashMap<u64, Method>,
     analyses: usize,
-    /// The memory of the code cache, as far as it was there when it was looked at.
+    /// The committed memory of the code cache when it was last read.
     heaps: Vec<Range<usize>>,
 }
 
-/// What was decided of a place in the code.
+/// The decision for a site.
 #[derive(Debug)]
 struct Decision {
-    /// The serial number of the code.
+    /// The number of the code, which is never used again.
     code: u64,
+    /// The frames that the walker found.
     found: Frames,
-    /// `None`: what walkers find is right.
+    /// The right frames, or `None` if the walker's are right.
     right: Option<Frames>,
     certainty: Certainty,
     /// By [`InlinedFrames::is_described`].
     is_described: bool,
-    /// The run before or after has other methods.
+    /// True if the run of instructions before or after this one has other methods.
     neighbour_differs: bool,
-    /// The method's loops were regarded, or do not matter.
+    /// True if the decision considers the method's loops, or does not depend on them.
     with_loops: bool,
 }
 
 /// A compiled method that has samples.
 #[derive(Debug)]
 struct Method {
-    /// Where its code blob begins, which is looked for once; `None`: there is no debug information.
+    /// The address of the nmethod, which is searched for once; `None` if it has no debug
+    /// information.
     nmethod: Option<usize>,
     samples: u32,
-    /// The scopes that several separate runs of instructions have, and how many runs.
+    /// The scopes that several separate runs of instructions have, each with the number of runs.
     repeated: Option<HashMap<usize, usize>>,
     is_reliable: bool,
     /// By [`InlinedFrames::is_described`].
@@ -93,17 +98,17 @@ struct Method {
     loops: Analysis,
 }
 
-/// The loops of a compiled method.
+/// The analysis of a compiled method's loops.
 #[derive(Debug)]
 enum Analysis {
     Pending,
-    /// They could not be read.
+    /// The code could not be analysed.
     Failed,
     Done(Loops),
 }
 
 impl Analysis {
-    /// The loops. They are analysed once.
+    /// Returns the loops. They are analysed at the first call.
     fn loops(&mut self, nmethod: &mut impl Nmethod) -> Option<&Loops> {
         if let Self::Pending = self {
             *self = Loops::new(nmethod).map_or(Self::Failed, Self::Done);
@@ -117,8 +122,8 @@ impl TopFrames {
         Self { notes, ..Self::default() }
     }
 
-    /// The inlined frames at a site, where a walker found these frames on top; `None` if nothing
-    /// can be decided.
+    /// Finds the inlined frames at a site. `walked` are the frames that a walker found there.
+    /// `None` if nothing can be decided.
     pub fn at(
         &mut self,
         jvm: (&HotspotWalker, &CodeCache),
@@ -126,27 +131,27 @@ impl TopFrames {
         walked: &[Frame],
         bytecode: Bytecode<'_>,
     ) -> Option<InlinedFrames> {
-        // Code that the JVM has not reported yet may be gone before it does.
-        let code = compiled::code(site.pc)?;
+        // Code that the JVM has not reported yet may be freed before it is reported.
+        let code = compiled::code_at(site.pc)?;
         let sizes = [self.decisions.len(), self.methods.len()];
-        if sizes.into_iter().any(|size| size >= MAX_PLACES) {
+        if sizes.into_iter().any(|size| size >= MAX_SITES) {
             *self = Self::new(self.notes);
         }
         if self.analyses >= MAX_ANALYSES {
-            // What was decided by them still holds.
+            // Decisions that were made with the loops stay valid.
             self.methods.values_mut().for_each(|method| method.loops = Analysis::Pending);
             self.analyses = 0;
         }
         let with_loops = self.methods.get_mut(&code.serial).is_some_and(|method| {
             method.samples = method.samples.saturating_add(1);
-            method.samples >= WORTHWHILE
+            method.samples >= MIN_SAMPLES_FOR_LOOPS
         });
-        let holds = |decision: &Decision| {
+        let is_valid = |decision: &Decision| {
             decision.code == code.serial
                 && walked.starts_with(&decision.found)
                 && (decision.with_loops || !with_loops)
         };
-        if !self.decisions.get(&site).is_some_and(holds) {
+        if !self.decisions.get(&site).is_some_and(is_valid) {
             let decision = self.decide(jvm, code, (site, walked), with_loops, bytecode)?;
             self.decisions.insert(site, decision);
         }
@@ -155,11 +160,11 @@ impl TopFrames {
         Some(InlinedFrames { found: found.len(), right, certainty, is_described })
     }
 
-    /// Decides by the compiled method's debug information and machine code; `None` if it has none,
-    /// or other code lies there by now.
+    /// Decides by the compiled method's debug information and machine code. `None` if it has none,
+    /// or other code is at the address by now.
     fn decide(
         &mut self,
-        (own, blobs): (&HotspotWalker, &CodeCache),
+        (walker, code_cache): (&HotspotWalker, &CodeCache),
         code: KnownCode,
         (site, walked): (Site, &[Frame]),
         with_loops: bool,
@@ -167,11 +172,11 @@ impl TopFrames {
     ) -> Option<Decision> {
         let Self { notes, methods, analyses, heaps: known, .. } = self;
         if !known.iter().any(|heap| heap.contains(&site.pc)) {
-            *known = code_heaps(blobs).collect();
+            *known = code_heaps(code_cache).collect();
         }
-        let memory = CodeMemory::new(known, !own.unguarded.load(Ordering::Relaxed));
+        let memory = CodeMemory::new(known, !walker.unguarded.load(Ordering::Relaxed));
         let method = methods.entry(code.serial).or_insert_with(|| Method {
-            nmethod: own.nmethod_at(&memory, site.pc),
+            nmethod: walker.nmethod_at(&memory, site.pc),
             samples: 1,
             repeated: None,
             is_reliable: notes.are_reliable && made_in(site.pc, &memory).tier == C2,
@@ -179,7 +184,7 @@ impl TopFrames {
             left_over: None,
             loops: Analysis::Pending,
         });
-        let info = own.debug_info(&memory, method.nmethod?)?;
+        let info = walker.debug_info(&memory, method.nmethod?)?;
         let repeated = method.repeated.get_or_insert_with(|| repeated(&info));
         let is_reliable = method.is_reliable;
         let (bytecodes, scopes) = (HashMap::default(), RefCell::default());
@@ -193,7 +198,7 @@ impl TopFrames {
         let index = owner(&nmethod, site.charged_end(), loops);
         let original = index.and_then(|index| nmethod.original(index));
         let right = match original.filter(|index| *index != by_pc) {
-            // What cannot be read now may be readable at the next sample.
+            // Frames that cannot be read now may be readable at the next sample.
             Some(index) => {
                 Some(nmethod.nmethod().frames(index, by_pc, &found)?).filter(|right| *right != found)
             }
@@ -209,14 +214,14 @@ impl TopFrames {
         };
         let neighbour_differs =
             index.filter(|_| !is_safepoint).is_some_and(|index| neighbour_differs(&nmethod, index));
-        // Loops change nothing at a safepoint.
+        // At a safepoint, the decision does not depend on loops.
         let with_loops = with_loops || is_safepoint;
         let (code, is_described) = (code.serial, method.is_described);
         Some(Decision { code, found, right, certainty, is_described, neighbour_differs, with_loops })
     }
 
-    /// How many places have a neighbour in the code with other methods, and how many of them are
-    /// certain all the same.
+    /// Counts the sites with other methods in the run before or after (tried), and those of them
+    /// that are certain nevertheless (noticed).
     pub fn neighbouring_runs(&self) -> Power {
         let tried = self.decisions.values().filter(|decision| decision.neighbour_differs);
         let is_noticed = |decision: &&Decision| decision.certainty > Certainty::Approximate;
@@ -225,20 +230,20 @@ impl TopFrames {
     }
 }
 
-/// A compiled method as it lies in memory.
+/// A compiled method in memory.
 struct Compiled<'n> {
     info: DebugInfo<'n, CodeMemory<'n>>,
     method: MethodId,
     repeated: &'n HashMap<usize, usize>,
     is_reliable: bool,
     bytecode: Bytecode<'n>,
-    /// What `bytecode` found, by HotSpot's method.
+    /// The results of `bytecode`, by the address of HotSpot's Method.
     bytecodes: HashMap<usize, Option<Code>>,
-    /// What was read of scopes, which many PcDescs share.
+    /// The debug points that were read, by scope. Many PcDescs share a scope.
     scopes: RefCell<HashMap<usize, Option<DebugPoint>>>,
 }
 
-/// The scopes of a compiled method that several separate runs of instructions have, and how many
+/// Returns the scopes that several separate runs of instructions have, each with the number of
 /// runs.
 fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> HashMap<usize, usize> {
     let mut runs: HashMap<usize, usize> = HashMap::default();
@@ -255,7 +260,7 @@ fn repeated(info: &DebugInfo<'_, CodeMemory<'_>>) -> HashMap<usize, usize> {
     runs
 }
 
-/// True if the run before or after that of a PcDesc has other methods.
+/// Returns true if the run before or after that of a PcDesc has other methods.
 fn neighbour_differs(nmethod: &impl Nmethod, index: usize) -> bool {
     let own = nmethod.point(index);
     let neighbours = [index.checked_sub(1), index.checked_add(1)].into_iter().flatten();
@@ -264,26 +269,26 @@ fn neighbour_differs(nmethod: &impl Nmethod, index: usize) -> bool {
 }
 
 impl Compiled<'_> {
-    /// The PcDesc that walkers find at a place, and the frames that they have there; `None` if
-    /// other code lies there by now.
+    /// Returns the index of the PcDesc that walkers find at a site, and their frames there. `None`
+    /// if other code is at the address by now.
     fn find(&self, site: Site, walked: &[Frame]) -> Option<(usize, Frames)> {
         let by_pc = self.index_at(site.pc.checked_add(1)?)?;
-        // Where nothing is described AsyncGetCallTrace names the compiled method itself.
+        // Without a scope, AsyncGetCallTrace reports the compiled method itself.
         let scope = self.scope(by_pc);
         let found = walked.get(..scope.as_ref().map_or(1, Vec::len))?;
         let is_same = scope.iter().flatten().zip(found).all(|(scope, frame)| scope.bci == frame.bci());
         (is_same && found.last()?.method() == self.method).then(|| (by_pc, found.into()))
     }
 
-    /// What a PcDesc describes, innermost first.
+    /// Reads the frames of a PcDesc's scope, the innermost first.
     fn scope(&self, index: usize) -> Option<Vec<ScopeFrame>> {
         let mut scope = Vec::new();
         self.info.frames(self.desc(index)?, |frame| scope.push(frame))?;
         Some(scope)
     }
 
-    /// The frames that a PcDesc describes, by those that walkers find at another one; `None` if a
-    /// method has no id yet, which would be shown without a name.
+    /// Returns the frames of the PcDesc `index`. Method ids come from `found`, the walker's frames
+    /// at the PcDesc `by_pc`. `None` if a method has no id yet, because it would have no name.
     fn frames(&self, index: usize, by_pc: usize, found: &[Frame]) -> Option<Frames> {
         let scope = self.scope(by_pc).unwrap_or_default();
         let known: Vec<(ScopeFrame, Frame)> = scope.into_iter().zip(found.iter().copied()).collect();
@@ -298,7 +303,7 @@ impl Compiled<'_> {
         self.scope(index)?.into_iter().map(frame).collect()
     }
 
-    /// The bytecode of a method. The JVM is asked for it once in a decision.
+    /// Returns the bytecode of a method, which is read once in a decision.
     fn code_of(&mut self, method: usize) -> Option<&Code> {
         let Self { info, bytecode, bytecodes, .. } = self;
         let find = || {

@@ -54,7 +54,7 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
-    let now = agent.resolver.meaning(env, frame.method(), clock::monotonic());
+    let now = agent.resolver.resolve(env, frame.method(), clock::monotonic());
     let method = agent.resolver.method(env, now);
     let method =
         method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());

@@ -123,7 +123,7 @@ fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
     let main = name.as_deref() == Some("main");
     match routine {
         _ if name.is_some_and(|name| SERVE.contains(&name.as_str())) => Some(Thread::Attached),
-        Some(routine) if jvm.begins_with(routine) => Some(Thread::Started),
+        Some(routine) if jvm.is_thread_entry(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
         None if !main => None,
         // As is the first thread of a JVM that is part of somebody's program.

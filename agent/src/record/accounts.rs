@@ -64,7 +64,7 @@ impl Recorder {
         taken.answer.map_err(|why| (why, taken.pc))?;
         let Origin { walker, resumed: begun, .. } = taken.origin;
         // Behind a frame that is being made or taken down a call is described exactly.
-        let site = Site { pc: taken.pc, calls: begun.is_some() };
+        let site = Site { pc: taken.pc, is_call: begun.is_some() };
         let site = (begun != Some(true)).then_some(site);
         Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site, is_asgct_alone })
     }
@@ -72,7 +72,7 @@ impl Recorder {
     /// True if proof speaks against this walk of a sample.
     fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
-        jvm.meant(walk.frames, head.time, &mut self.meant);
+        jvm.resolve_frames(walk.frames, head.time, &mut self.meant);
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
@@ -124,7 +124,7 @@ impl Recorder {
             if is_sure.is_some_and(|it| it.sure) && walked.len() > found.len() && walked.ends_with(found) {
                 return true;
             }
-            let site = Site { pc: account.pc, calls: true };
+            let site = Site { pc: account.pc, is_call: true };
             let Some(inlined) = jvm.inlined_at(site, &walked).map(|inlined| inlined.found) else {
                 return false;
             };
@@ -188,7 +188,7 @@ impl Recorder {
     ) -> bool {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         self.meant.clear();
-        jvm.meant(frames, head.time, &mut self.meant);
+        jvm.resolve_frames(frames, head.time, &mut self.meant);
         let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
         if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
             cut.at += 1;
@@ -199,12 +199,12 @@ impl Recorder {
         }
         let mut account =
             head.wants_witness.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
-        let site = Site { pc: repair.caller, calls: true };
+        let site = Site { pc: repair.caller, is_call: true };
         let put_back = usize::from(began.leaf() == Leaf::PutBack);
         let corrected = top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm);
         if corrected.is_changed {
             self.meant.clear();
-            jvm.meant(frames, head.time, &mut self.meant);
+            jvm.resolve_frames(frames, head.time, &mut self.meant);
         }
         let judged = self.judge(head, (began, corrected.known), cut, jvm);
         let (fate, stack) = self.java_stack(head, judged, account, track, jvm);

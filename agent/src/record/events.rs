@@ -20,7 +20,7 @@ use super::still::Still;
 use super::tree::Standing;
 use super::walks::fate;
 use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS, STILL_PARKS};
-use crate::jvm::{Jvm, Wanted};
+use crate::jvm::{Jvm, WaitTarget};
 use crate::markers::markers;
 use crate::threads::Waiting;
 
@@ -54,7 +54,7 @@ impl Recorder {
         });
         let threads: Vec<_> = waiting.iter().map(|waiting| (waiting.tid, waiting.serial)).collect();
         let locks = waiting.iter().filter(|waiting| is_lock(waiting)).count();
-        let wanted = jvm.wanted(&threads, locks, locks.min(OWNERS));
+        let wanted = jvm.wait_targets(&threads, locks, locks.min(OWNERS));
         let each = waiting.into_iter().zip(wanted);
         each.filter_map(|(waiting, wanted)| {
             let wanted = wanted?;
@@ -67,7 +67,8 @@ impl Recorder {
     /// Tells of these, each with a mark, and those that want a lock as lines of the report.
     pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
         let mut told = Vec::new();
-        for Still { waiting: Waiting { tid, serial, wait }, wanted: Wanted { class, owner }, frames } in still
+        for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
+            still
         {
             let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
             let is_park = wait.kind == STILL_PARKS.number();
@@ -165,7 +166,7 @@ impl Recorder {
     /// The stack of an event, as it is shown. Where it ends the JVM itself has said.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
         self.meant.clear();
-        jvm.meant(frames, event.ended, &mut self.meant);
+        jvm.resolve_frames(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
         let walk = Stack::innermost(meant, walks.room.depth().min(DEEPEST));
         let placed = walks.place(walk, event.ended, recording, names, jvm);
@@ -183,7 +184,7 @@ impl Recorder {
 
 /// How the method of a frame is called.
 fn name_of(frame: Frame, time: u64, jvm: &mut dyn Jvm) -> String {
-    let meaning = jvm.meaning(frame.method(), time);
+    let meaning = jvm.resolve(frame.method(), time);
     jvm.method(meaning).map_or_else(|| "[unknown method]".to_owned(), |method| method.full_name())
 }
 

@@ -73,7 +73,7 @@ impl Contradiction {
     pub fn new(account: &witness::Account, jvm: &mut dyn Jvm) -> Self {
         let mut stack = Vec::with_capacity(account.frames.len());
         // Its ids mean what they mean now.
-        jvm.meant(&account.frames, u64::MAX, &mut stack);
+        jvm.resolve_frames(&account.frames, u64::MAX, &mut stack);
         Self { exact: account.top.is_none(), stack }
     }
 

@@ -65,8 +65,8 @@ impl Pairs {
 /// The account with what its ids mean in the place of the ids, as walks are kept.
 fn by_meaning(account: &Account, jvm: &mut dyn Jvm) -> Account {
     let mut meant = Vec::with_capacity(account.frames.len());
-    jvm.meant(&account.frames, u64::MAX, &mut meant);
-    let top = account.top.map(|top| top.with(|id| plain_id(jvm.meaning(id, u64::MAX))));
+    jvm.resolve_frames(&account.frames, u64::MAX, &mut meant);
+    let top = account.top.map(|top| top.map_method(|id| plain_id(jvm.resolve(id, u64::MAX))));
     Account { frames: meant.into_iter().map(plain).collect(), top, differs: account.differs }
 }
 

@@ -124,7 +124,7 @@ impl Repair {
             CodeAt::Other => Leaf::Unsure,
             CodeAt::Interpreter | CodeAt::Unknown => Leaf::Lost,
             CodeAt::Method(id) => {
-                let meaning = jvm.meaning(id, head.time);
+                let meaning = jvm.resolve(id, head.time);
                 bci_of(meaning, prover, jvm).map_or(Leaf::Lost, |bci| {
                     frames.insert(0, Frame::new(id, bci));
                     meant.insert(0, ResolvedFrame::new(meaning, bci));

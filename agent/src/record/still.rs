@@ -2,13 +2,13 @@
 
 use vouch_sample::Frame;
 
-use crate::jvm::Wanted;
+use crate::jvm::WaitTarget;
 use crate::threads::Waiting;
 
 /// A thread that may have stopped waiting by now, and what it was asked.
 #[derive(Debug)]
 pub struct Still {
     pub waiting: Waiting,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: WaitTarget,
     pub(super) frames: Vec<Frame>,
 }

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
-use crate::jvm::fake::{BEGINS, STEP};
+use crate::jvm::fake::{STEP, THREAD_ENTRY};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::{Debt, Unsignalled};
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
@@ -265,7 +265,7 @@ fn a_thread_that_nobody_knows_has_a_track_by_its_number() {
 fn an_id_means_what_it_meant_when_the_sample_was_taken() {
     let mut bench = Bench::new();
     bench.sample(50, &[(MAIN, 0)]);
-    bench.jvm.tell(MAIN, 100, "plug/In", "main", &["store"]);
+    bench.jvm.add_method(MAIN, 100, "plug/In", "main", &["store"]);
     bench.sample(150, &[(MAIN, 0)]);
     // From before, and late.
     bench.sample(60, &[(MAIN, 0)]);
@@ -276,7 +276,8 @@ fn an_id_means_what_it_meant_when_the_sample_was_taken() {
 #[test]
 fn a_stack_must_end_where_its_thread_began() {
     let mut bench = Bench::new();
-    let (started, attached) = (bench.thread(TID + 1, BEGINS, "pool"), bench.thread(TID + 2, 1, "native"));
+    let (started, attached) =
+        (bench.thread(TID + 1, THREAD_ENTRY, "pool"), bench.thread(TID + 2, 1, "native"));
     for serial in [bench.serial, started, attached] {
         bench.publish(&Head { serial, ..bench.head(10) }, &[Ok(&[(WRITE, 0), (STORE, 0)])]);
     }
@@ -291,7 +292,7 @@ fn a_stack_must_end_where_its_thread_began() {
 fn what_the_vms_own_threads_are_asked_to_call_may_be_anything() {
     let mut bench = Bench::new();
     for (at, name) in (1..).zip(["Attach Listener", "Notification Thread", "Finalizer"]) {
-        let serial = bench.thread(TID + at, BEGINS, name);
+        let serial = bench.thread(TID + at, THREAD_ENTRY, name);
         bench.publish(&Head { serial, ..bench.head(10) }, &[Ok(&[(WRITE, 0), (STORE, 0)])]);
     }
     bench.drain();

@@ -67,11 +67,11 @@ pub fn correct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::fake::Pretend;
+    use crate::jvm::fake::FakeJvm;
     use crate::jvm::{Top, TopFrame};
     use vouch_sample::MethodId;
 
-    const SITE: Site = Site { pc: 77, calls: false };
+    const SITE: Site = Site { pc: 77, is_call: false };
 
     fn frame(method: usize) -> Frame {
         Frame::new(MethodId(method), 0)
@@ -80,7 +80,7 @@ mod tests {
     /// Four frames, of which the second and the third are one compiled frame, and what becomes of
     /// them where three others belong there.
     fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
-        let mut jvm = Pretend::default();
+        let mut jvm = FakeJvm::default();
         let right = [7, 8, 9].map(frame);
         jvm.inlined.insert(
             SITE,

@@ -1,4 +1,4 @@
-//! A class and its methods as a profile shows them, and where the class came from.
+//! A class and its methods as a profile shows them, and the jar or module of the class.
 
 use std::sync::Arc;
 
@@ -13,47 +13,47 @@ use crate::facade::{Jvmti, LineEntry};
 use crate::java;
 use crate::resolve::readable;
 
-/// A class.
+/// A class of the program or of the JDK.
 #[derive(Debug)]
 pub struct Class {
-    /// As a person writes it: `com.foo.Bar$Inner`.
+    /// The name as in source: `com.foo.Bar$Inner`.
     pub name: String,
-    /// As its own class file has it, but for a hidden class: `com/foo/Bar$Inner`.
+    /// The name as in the class file, `com/foo/Bar$Inner`, without the suffix of a hidden class.
     pub binary: Box<str>,
-    /// It is a hidden class, or what was one before JDK 15.
+    /// True for a hidden class, or an anonymous class of the VM before JDK 15.
     pub hidden: bool,
-    /// `com/foo/Bar.java`
+    /// The source file: `com/foo/Bar.java`.
     pub source: Option<String>,
     pub origin: Origin,
-    /// Where to ask more about it, while it is there.
+    /// The reference by which the class is found again.
     pub handle: Handle,
 }
 
-/// How a class is found again.
+/// A reference by which a class is found again.
 pub enum Handle {
-    /// It is never unloaded: by any of its methods.
-    Stays,
-    /// It may be gone.
-    May(WeakRef),
-    /// It cannot be found again.
-    Gone,
+    /// The class is never unloaded, and is found by any of its methods.
+    Permanent,
+    /// The class may be unloaded.
+    Weak(WeakRef),
+    /// The class cannot be found again.
+    None,
 }
 
 impl std::fmt::Debug for Handle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Stays => "Stays",
-            Self::May(_) => "May",
-            Self::Gone => "Gone",
+            Self::Permanent => "Permanent",
+            Self::Weak(_) => "Weak",
+            Self::None => "None",
         })
     }
 }
 
-/// Where a class came from.
+/// The jar or module of a class, and its category in a profile.
 #[derive(Debug, Clone)]
 pub struct Origin {
     pub category: Category,
-    /// The jar, folder or module.
+    /// The name of the jar, folder or module.
     pub resource: Option<String>,
 }
 
@@ -63,11 +63,10 @@ impl Default for Origin {
     }
 }
 
-/// A method. Cheap to clone.
+/// A method with its names and lines. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// The id that the JVM knows it by: it may be asked about only while a reference to the class
-    /// is held.
+    /// The JVM's id. It may be passed to the JVM only while a reference keeps the class loaded.
     pub id: MethodId,
     pub class: Arc<Class>,
     pub name: Arc<str>,
@@ -76,6 +75,7 @@ pub struct Method {
 }
 
 impl Class {
+    /// Makes a class from its signature, as in `Lcom/foo/Bar;`.
     pub fn new(signature: &str, source: Option<String>, origin: Origin, handle: Handle) -> Self {
         let binary = without_hidden_part(readable::binary_name(signature)).into();
         let hidden = readable::is_hidden(signature);
@@ -84,101 +84,100 @@ impl Class {
 }
 
 impl Method {
-    /// `com.foo.Bar.baz`
+    /// Returns the name with class and package: `com.foo.Bar.baz`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.class.name, self.name)
     }
 
-    /// `Bar.baz`
+    /// Returns the name with the class: `Bar.baz`.
     pub fn short_name(&self) -> String {
         let class = self.class.name.rsplit('.').next().unwrap_or_default();
         format!("{class}.{}", self.name)
     }
 
-    /// The line that the code at `bci` belongs to; none for a native method's.
+    /// Returns the line of the code at `bci`, or `None` for a native method.
     pub fn line(&self, bci: i32) -> Option<u32> {
-        // -1 is a method's entry, before its first instruction; HotSpot looks for its line in the
-        // same way.
+        // -1 is the method's entry. HotSpot also uses the line of the first instruction for it.
         let bci = u16::try_from(if bci == -1 { 0 } else { bci }).ok()?;
         let after = self.lines.partition_point(|entry| entry.start <= bci);
         self.lines.get(after.checked_sub(1)?).map(|entry| entry.line.into())
     }
 
-    /// The first line that any of its code belongs to.
+    /// Returns the lowest line of the method's code.
     pub fn first_line(&self) -> Option<u32> {
         self.lines.iter().map(|entry| entry.line.into()).min()
     }
 }
 
-/// Tells where classes come from.
+/// Finds the origin of classes.
 #[derive(Debug)]
 pub struct Origins {
     has_modules: bool,
-    /// The program may have a SecurityManager, which is asked before it is told where a class comes
-    /// from.
-    is_guarded: bool,
-    /// The signature of the class whose `main` was started, and its jar or module once that is
-    /// known.
+    /// True if the program may have a SecurityManager. Then getters without its check are called.
+    may_have_security_manager: bool,
+    /// The signature of the main class.
     main_class: Option<String>,
+    /// The jar or module of the main class, once it is known.
     main_home: Mutex<Option<String>>,
 }
 
 impl Origins {
-    pub fn of(jvmti: Jvmti) -> Self {
+    /// Reads the command line and the versions from system properties.
+    pub fn new(jvmti: Jvmti) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
-        let Started { class, home } =
-            Started::of(&property(c"sun.java.command"), &property(c"jdk.module.main"));
+        let MainClass { class, home } =
+            MainClass::parse(&property(c"sun.java.command"), &property(c"jdk.module.main"));
         Self {
             has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
-            is_guarded: jvmti.jdk().is_none_or(|jdk| jdk < 24),
+            may_have_security_manager: jvmti.jdk().is_none_or(|jdk| jdk < 24),
             main_class: class.map(|name| format!("L{};", name.replace('.', "/"))),
             main_home: Mutex::new(home),
         }
     }
 
-    /// True for the class whose `main` was started.
+    /// Returns true for the main class.
     pub fn is_main(&self, signature: &str) -> bool {
         self.main_class.as_deref() == Some(signature)
     }
 
-    /// Asks the class. Runs a little of the JDK's own code, and none of the program's.
-    pub fn ask(&self, env: &mut JNIEnv<'_>, class: &JObject<'_>, signature: &str) -> Origin {
+    /// Finds the origin of a class. It runs code of the JDK, and none of the program.
+    pub fn find(&self, env: &mut JNIEnv<'_>, class: &JObject<'_>, signature: &str) -> Origin {
         let module = if self.has_modules { module_name(env, class) } else { None };
         let jdk = |resource: Option<String>| Origin { category: Category::Jdk, resource };
-        let Some((protocol, path)) = code_source(env, class, self.is_guarded) else {
-            let ask = if self.is_guarded { "getClassLoader0" } else { "getClassLoader" };
-            let boot = java::ask(env, class, ask, "Ljava/lang/ClassLoader;").is_none();
-            return match (boot, module) {
+        let Some((protocol, path)) = code_source(env, class, self.may_have_security_manager) else {
+            let getter = if self.may_have_security_manager { "getClassLoader0" } else { "getClassLoader" };
+            let is_boot = java::ask(env, class, getter, "Ljava/lang/ClassLoader;").is_none();
+            return match (is_boot, module) {
                 (true, module) => jdk(module.or_else(|| (!self.has_modules).then(|| "rt.jar".to_owned()))),
                 (false, module) => Origin { category: Category::Application, resource: module },
             };
         };
-        let of_image = protocol == "jrt";
-        let name = module.filter(|_| of_image).unwrap_or_else(|| last_part(&path).to_owned());
-        let jar = name.ends_with(".jar");
-        if self.is_main(signature) && (jar || of_image && !launches_sources(&readable::class_name(signature)))
+        let is_in_image = protocol == "jrt";
+        let name = module.filter(|_| is_in_image).unwrap_or_else(|| last_part(&path).to_owned());
+        let is_jar = name.ends_with(".jar");
+        if self.is_main(signature)
+            && (is_jar || is_in_image && !launches_sources(&readable::class_name(signature)))
         {
             *self.main_home.lock() = Some(name.clone());
         }
-        let jdk8 = !self.has_modules && (path.contains("/jre/lib/") || path.ends_with("/lib/tools.jar"));
-        let of_jdk = jdk8 || of_image && is_of_jdk(&name);
-        let at_home = self.main_home.lock().as_deref() == Some(&name);
-        Origin { category: category(at_home, of_jdk, jar || of_image), resource: Some(name) }
+        let is_jdk8 = !self.has_modules && (path.contains("/jre/lib/") || path.ends_with("/lib/tools.jar"));
+        let is_jdk = is_jdk8 || is_in_image && is_of_jdk(&name);
+        let is_with_main = self.main_home.lock().as_deref() == Some(&name);
+        Origin { category: category(is_with_main, is_jdk, is_jar || is_in_image), resource: Some(name) }
     }
 }
 
-/// What a program was started with: its main class as far as that is said, and the jar or module
-/// that it lies in.
+/// The main class of a program, if the command line names it, and its jar or module.
 #[derive(Debug, PartialEq, Eq)]
-struct Started {
+struct MainClass {
     class: Option<String>,
     home: Option<String>,
 }
 
-impl Started {
-    /// From the command line as the JVM has it, `a.jar`, `class` or `module/class` and arguments,
-    /// and from the name of the main module.
-    fn of(command: &str, module: &str) -> Self {
+impl MainClass {
+    /// Parses the JVM's command line, which is `a.jar`, `class` or `module/class` and arguments.
+    /// `module` is the name of the main module, or empty.
+    fn parse(command: &str, module: &str) -> Self {
         let first = command.split(' ').next().unwrap_or_default();
         if first.ends_with(".jar") {
             return Self { class: None, home: Some(last_part(first).to_owned()) };
@@ -192,24 +191,24 @@ impl Started {
     }
 }
 
-/// What a program was started with is the program, also if it is the JDK's compiler; so is what
-/// lies in folders.
-fn category(at_home: bool, of_jdk: bool, packed: bool) -> Category {
-    if at_home || !of_jdk && !packed {
+/// Returns the category of a class. The jar or module of the main class is the application, even if
+/// it is a part of the JDK, such as the compiler. So are classes in folders.
+fn category(is_with_main: bool, is_jdk: bool, is_packed: bool) -> Category {
+    if is_with_main || !is_jdk && !is_packed {
         Category::Application
-    } else if of_jdk {
+    } else if is_jdk {
         Category::Jdk
     } else {
         Category::Library
     }
 }
 
-/// What compiles a source file that was named in place of a class, and calls it.
+/// Returns true for the class of the JDK that compiles and runs a source file.
 fn launches_sources(class: &str) -> bool {
     class.starts_with("com.sun.tools.javac.launcher.")
 }
 
-/// A runtime image may hold the program's own modules, too.
+/// Returns true for a module of the JDK. A runtime image may also have modules of the program.
 fn is_of_jdk(module: &str) -> bool {
     ["java.", "jdk."].iter().any(|beginning| module.starts_with(beginning))
 }
@@ -220,11 +219,17 @@ fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
     java::text(env, name)
 }
 
-/// Protocol and path of the class's code source. The getters read fields; no handler of the
-/// program's is asked, nor, by what lies below, a SecurityManager of its own.
-fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>, is_guarded: bool) -> Option<(String, String)> {
-    let ask = if is_guarded { "getProtectionDomain0" } else { "getProtectionDomain" };
-    let domain = java::ask(env, class, ask, "Ljava/security/ProtectionDomain;")?;
+/// Returns the protocol and the path of the class's code source.
+///
+/// The getters only read fields, so they call no URL handler of the program. The private getter
+/// does not call the program's SecurityManager.
+fn code_source(
+    env: &mut JNIEnv<'_>,
+    class: &JObject<'_>,
+    may_have_security_manager: bool,
+) -> Option<(String, String)> {
+    let getter = if may_have_security_manager { "getProtectionDomain0" } else { "getProtectionDomain" };
+    let domain = java::ask(env, class, getter, "Ljava/security/ProtectionDomain;")?;
     let source = java::ask(env, &domain, "getCodeSource", "Ljava/security/CodeSource;")?;
     let location = java::ask(env, &source, "getLocation", "Ljava/net/URL;")?;
     let protocol = java::ask(env, &location, "getProtocol", "Ljava/lang/String;")?;
@@ -232,7 +237,8 @@ fn code_source(env: &mut JNIEnv<'_>, class: &JObject<'_>, is_guarded: bool) -> O
     Some((java::text(env, protocol)?, java::text(env, path)?))
 }
 
-/// The last part of a path, with the marks of a nested jar (`app.jar!/lib/x.jar!/`) taken off.
+/// Returns the last part of a path. The separators of a nested jar (`app.jar!/lib/x.jar!/`) are
+/// removed.
 fn last_part(path: &str) -> &str {
     path.trim_end_matches(['/', '!']).rsplit('/').next().unwrap_or(path)
 }
@@ -246,7 +252,7 @@ mod tests {
         let lines = [(0, 10), (4, 12), (9, 11)];
         let lines: Arc<[LineEntry]> =
             lines.into_iter().map(|(start, line)| LineEntry { start, line }).collect();
-        let class = Arc::new(Class::new("LA;", None, Origin::default(), Handle::Stays));
+        let class = Arc::new(Class::new("LA;", None, Origin::default(), Handle::Permanent));
         let method = Method { id: MethodId(1), class, name: "m".into(), descriptor: "()V".into(), lines };
         assert_eq!(method.line(0), Some(10));
         assert_eq!(method.line(8), Some(12));
@@ -257,23 +263,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_started_is_known_by_its_command_line() {
+    fn the_main_class_is_parsed_from_the_command_line() {
         let started = |command: &str, module: &str| {
-            let Started { class, home } = Started::of(command, module);
+            let MainClass { class, home } = MainClass::parse(command, module);
             (class.unwrap_or_default(), home.unwrap_or_default())
         };
-        let told = |class: &str, home: &str| (class.to_owned(), home.to_owned());
-        assert_eq!(started("/opt/app.jar -x a/b.jar", ""), told("", "app.jar"));
-        assert_eq!(started("shop.Main x", ""), told("shop.Main", ""));
-        assert_eq!(started("shop/shop.Main", "shop"), told("shop.Main", "shop"));
-        assert_eq!(started("shop", "shop"), told("shop", "shop"), "its main class is the module's to say");
+        let expected = |class: &str, home: &str| (class.to_owned(), home.to_owned());
+        assert_eq!(started("/opt/app.jar -x a/b.jar", ""), expected("", "app.jar"));
+        assert_eq!(started("shop.Main x", ""), expected("shop.Main", ""));
+        assert_eq!(started("shop/shop.Main", "shop"), expected("shop.Main", "shop"));
+        assert_eq!(started("shop", "shop"), expected("shop", "shop"), "the module has the main class");
         let launcher = "com.sun.tools.javac.launcher.SourceLauncher";
-        assert_eq!(started(&format!("jdk.compiler/{launcher} A.java"), "jdk.compiler"), told(launcher, ""));
-        assert_eq!(started("", ""), told("", ""));
+        assert_eq!(
+            started(&format!("jdk.compiler/{launcher} A.java"), "jdk.compiler"),
+            expected(launcher, "")
+        );
+        assert_eq!(started("", ""), expected("", ""));
     }
 
     #[test]
-    fn what_was_started_is_the_program() {
+    fn the_jar_of_the_main_class_is_the_application() {
         assert_eq!(category(true, true, true), Category::Application, "javac");
         assert_eq!(category(false, true, true), Category::Jdk);
         assert_eq!(category(false, false, true), Category::Library);
@@ -282,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jar_is_known_by_its_last_part() {
+    fn a_jar_is_named_by_the_last_part_of_its_path() {
         assert_eq!(last_part("/opt/app.jar"), "app.jar");
         assert_eq!(last_part("file:/opt/app.jar!/BOOT-INF/lib/x-1.jar!/"), "x-1.jar");
         assert_eq!(last_part("/srv/classes/"), "classes");

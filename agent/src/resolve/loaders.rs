@@ -1,4 +1,5 @@
-//! The class loaders that are never collected: the boot loader, the system loader and its parents.
+//! Finds the class loaders that are never collected: the boot loader, the system loader and its
+//! parents.
 
 use jni::JNIEnv;
 use jni::objects::GlobalRef;
@@ -7,37 +8,38 @@ use jni_sys::jclass;
 use crate::facade::Jvmti;
 use crate::java;
 
-/// References to the loaders that stay.
+/// References to the loaders that are never collected, except the boot loader.
 #[derive(Debug)]
-pub struct Loaders(Vec<GlobalRef>);
+pub struct PermanentLoaders(Vec<GlobalRef>);
 
 const LOADER: &str = "Ljava/lang/ClassLoader;";
 
-impl Loaders {
-    /// Asks for the system loader and its parents.
-    pub fn of(env: &mut JNIEnv<'_>) -> Self {
-        let mut stay = Vec::new();
+impl PermanentLoaders {
+    /// Finds the system loader and its parents.
+    pub fn find(env: &mut JNIEnv<'_>) -> Self {
+        const MAX_LOADERS: usize = 16;
+        let mut loaders = Vec::new();
         let _ = env.with_local_frame(32, |env| -> jni::errors::Result<()> {
             let mut next = java::ask_class(env, "java/lang/ClassLoader", "getSystemClassLoader", LOADER);
-            while let Some(loader) = next.filter(|_| stay.len() < 16) {
-                stay.push(env.new_global_ref(&loader)?);
+            while let Some(loader) = next.filter(|_| loaders.len() < MAX_LOADERS) {
+                loaders.push(env.new_global_ref(&loader)?);
                 next = java::ask(env, &loader, "getParent", LOADER);
             }
             Ok(())
         });
-        Self(stay)
+        Self(loaders)
     }
 
-    /// True if the class's loader is one that stays.
-    pub fn keep(&self, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass) -> bool {
+    /// Returns true if the class was loaded by the boot loader or one of these.
+    pub fn loaded(&self, jvmti: Jvmti, env: &mut JNIEnv<'_>, class: jclass) -> bool {
         let Ok(loader) = jvmti.class_loader(class) else { return false };
         if loader.is_null() {
             return true;
         }
-        // SAFETY: JVMTI gave this local reference to the calling thread; it is deleted here.
+        // SAFETY: JVMTI returned this local reference to the calling thread. It is deleted here.
         let loader = unsafe { java::object(env, loader) };
-        let stays = self.0.iter().any(|known| env.is_same_object(known, &loader).unwrap_or(false));
+        let is_permanent = self.0.iter().any(|known| env.is_same_object(known, &loader).unwrap_or(false));
         let _ = env.delete_local_ref(loader);
-        stays
+        is_permanent
     }
 }

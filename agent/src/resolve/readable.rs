@@ -1,14 +1,15 @@
-//! Names that a person can read, made of the JVM's. Pure.
+//! Converts the JVM's names to those of source code.
 
 use vouch_verify::proof::{hidden_part, without_hidden_part};
 
-/// A class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. A hidden class
-/// loses the address or number that its name ends in: it says nothing, and differs from run to run.
+/// Returns a class's name as in source: `Lcom/foo/Bar$Inner;` becomes `com.foo.Bar$Inner`. The
+/// address or number at the end of a hidden class's name is removed, because it differs in each
+/// run.
 pub fn class_name(signature: &str) -> String {
     without_hidden_part(binary_name(signature)).replace('/', ".")
 }
 
-/// The same of any type: `[[I` becomes `int[][]`.
+/// Returns a type's name as in source: `[[I` becomes `int[][]`.
 pub fn type_name(signature: &str) -> String {
     let element = signature.trim_start_matches('[');
     let name = match element {
@@ -25,17 +26,17 @@ pub fn type_name(signature: &str) -> String {
     name + &"[]".repeat(signature.len() - element.len())
 }
 
-/// True for the signature of a hidden class, or of what was one before JDK 15.
+/// Returns true for the signature of a hidden class, or of an anonymous class before JDK 15.
 pub fn is_hidden(signature: &str) -> bool {
     hidden_part(binary_name(signature)).is_some()
 }
 
-/// The source file with its package's path: `com/foo/Bar.java`.
+/// Returns the source file with the path of its package: `com/foo/Bar.java`.
 pub fn source_path(signature: &str, file: &str) -> String {
     vouch_recording::source_path(without_hidden_part(binary_name(signature)), file)
 }
 
-/// The name as a class file has it: `com/foo/Bar$Inner`.
+/// Returns the name as in a class file: `com/foo/Bar$Inner`.
 pub fn binary_name(signature: &str) -> &str {
     signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')).unwrap_or(signature)
 }
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_source() {
+    fn class_names_are_written_as_in_source() {
         for (signature, name, hidden) in [
             ("Lcom/foo/Bar;", "com.foo.Bar", false),
             ("Lcom/foo/Bar$Inner$1;", "com.foo.Bar$Inner$1", false),
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_those_of_the_source() {
+    fn array_types_are_written_as_in_source() {
         for (signature, name) in [
             ("Lcom/foo/Bar;", "com.foo.Bar"),
             ("[Ljava/lang/String;", "java.lang.String[]"),
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_file_lies_in_its_package() {
+    fn a_source_file_has_the_path_of_its_package() {
         assert_eq!(source_path("Lcom/foo/Bar$Inner;", "Bar.java"), "com/foo/Bar.java");
         assert_eq!(source_path("Lcom/foo/Bar$$Lambda/0x1;", "Bar.java"), "com/foo/Bar.java");
         assert_eq!(source_path("LMain;", "Main.java"), "Main.java");

@@ -1,9 +1,8 @@
-//! The table of named methods, by what their ids mean.
+//! The table of named methods, by resolved method.
 //!
-//! Before JDK 26 an id may be used again once its class has been unloaded. So each thing that an id
-//! comes to mean gets an id of its own: the first one the JVM's, later ones another. Whoever asks
-//! for what an id meant when a sample was taken holds something that never means anything else, and
-//! may keep what is concluded from it for ever.
+//! Before JDK 26, the JVM may use an id again once its class is unloaded. So each method gets a
+//! `ResolvedMethod`, which is never used again: the JVM's id for the id's first method, and a made
+//! number for later ones. Results that are kept by a `ResolvedMethod` stay valid.
 
 use std::sync::Arc;
 
@@ -13,27 +12,28 @@ use vouch_sample::{MethodId, ResolvedMethod};
 use super::class::{Class, Handle, Method};
 use crate::facade::{LineEntry, MethodName};
 
-/// Meanings that are made here lie above this. No JVM gives ids from up here: they are addresses of
-/// the program's, or small numbers.
-const MADE: usize = usize::MAX - (1 << 32);
-/// What something means that is no JVM's id: nobody knows a method of it.
+/// The lower bound of numbers that are made here. Ids of the JVM are never above it: they are user
+/// space addresses or small numbers.
+const MIN_MADE: usize = usize::MAX - (1 << 32);
+/// The result for an id that no JVM makes. It has no method.
 const UNKNOWN: ResolvedMethod = ResolvedMethod(usize::MAX);
 
-/// All that was named, and under which id.
+/// The named methods.
 #[derive(Debug, Default)]
 pub struct Table {
     methods: HashMap<ResolvedMethod, Method>,
-    /// By the JVM's id: since when it has meant something else than at first, and under which id
-    /// that is here; in the order in which it was told.
+    /// The later methods of each id of the JVM, each with the time since when it has the id. They
+    /// are in the order in which they were added.
     later: HashMap<MethodId, Vec<(u64, ResolvedMethod)>>,
-    /// Names and descriptors repeat (`<init>`, `get`, `()V`): each is kept once.
+    /// Names and descriptors, each of which is kept once: many methods have the same (`<init>`,
+    /// `()V`).
     names: HashMap<Box<str>, Arc<str>>,
-    /// How many ids were made here.
+    /// The number of resolved methods that were made here.
     made: usize,
 }
 
 impl Table {
-    /// Adds the methods of a class: id, name and lines of each.
+    /// Adds the methods of a class, each with its id, name and lines, as of the time `since`.
     pub fn add(
         &mut self,
         class: &Arc<Class>,
@@ -41,45 +41,45 @@ impl Table {
         since: u64,
     ) {
         for (id, MethodName { name, descriptor }, lines) in methods {
-            let stays = |class: &Class| matches!(class.handle, Handle::Stays);
+            let is_permanent = |class: &Class| matches!(class.handle, Handle::Permanent);
             let known = self.methods.get(&first(id));
-            if stays(class) && known.is_some_and(|known| stays(&known.class)) {
-                // It was named before, with another method of its class. (Its lines stay those of
-                // then, also if it is redefined.)
+            if is_permanent(class) && known.is_some_and(|known| is_permanent(&known.class)) {
+                // It was named with another method of its class. (Its lines stay as they were, even
+                // if the class is redefined.)
                 continue;
             }
-            let meaning = if known.is_some() { self.later(id, since) } else { first(id) };
+            let resolved = if known.is_some() { self.add_later(id, since) } else { first(id) };
             let (name, descriptor) = (self.name(&name), self.name(&descriptor));
             let method = Method { id, class: Arc::clone(class), name, descriptor, lines: lines.into() };
-            self.methods.insert(meaning, method);
+            self.methods.insert(resolved, method);
         }
     }
 
-    /// What the JVM's `id` meant at a time.
-    pub fn meaning(&self, id: MethodId, time: u64) -> ResolvedMethod {
-        // A sample that is older than every meaning can only be of the first: a class that was
-        // found loaded.
+    /// Resolves the method that the JVM's `id` had at a time.
+    pub fn resolve(&self, id: MethodId, time: u64) -> ResolvedMethod {
+        // A sample that is older than all later methods is of the first one, which may have been
+        // loaded before the agent.
         let later = self.later.get(&id).and_then(|later| later.iter().rfind(|(since, _)| *since <= time));
-        later.map_or(first(id), |(_, meaning)| *meaning)
+        later.map_or(first(id), |(_, resolved)| *resolved)
     }
 
-    /// What the JVM's `id` means now.
-    pub fn present(&self, id: MethodId) -> Option<Method> {
+    /// Returns the method that the JVM's `id` has now.
+    pub fn current(&self, id: MethodId) -> Option<Method> {
         let later = self.later.get(&id).and_then(|later| later.last());
-        self.find(later.map_or(first(id), |(_, meaning)| *meaning))
+        self.find(later.map_or(first(id), |(_, resolved)| *resolved))
     }
 
-    /// The method of this meaning.
-    pub fn find(&self, meaning: ResolvedMethod) -> Option<Method> {
-        self.methods.get(&meaning).cloned()
+    /// Returns a resolved method's names.
+    pub fn find(&self, resolved: ResolvedMethod) -> Option<Method> {
+        self.methods.get(&resolved).cloned()
     }
 
-    /// A new id for what this one means from a time on.
-    fn later(&mut self, id: MethodId, since: u64) -> ResolvedMethod {
+    /// Makes the resolved method for the method that has an id from a time on.
+    fn add_later(&mut self, id: MethodId, since: u64) -> ResolvedMethod {
         self.made += 1;
-        let meaning = ResolvedMethod(UNKNOWN.0 - self.made);
-        self.later.entry(id).or_default().push((since, meaning));
-        meaning
+        let resolved = ResolvedMethod(UNKNOWN.0 - self.made);
+        self.later.entry(id).or_default().push((since, resolved));
+        resolved
     }
 
     fn name(&mut self, name: &str) -> Arc<str> {
@@ -92,14 +92,14 @@ impl Table {
     }
 }
 
-/// The first thing that an id means.
+/// Returns the resolved method for the first method of an id.
 fn first(id: MethodId) -> ResolvedMethod {
-    if id.0 > MADE { UNKNOWN } else { ResolvedMethod(id.0) }
+    if id.0 > MIN_MADE { UNKNOWN } else { ResolvedMethod(id.0) }
 }
 
-/// The id whose first meaning this is; `None` for no id, and for what was made here.
-pub fn id_of(meaning: ResolvedMethod) -> Option<MethodId> {
-    (!meaning.is_none() && meaning.0 <= MADE).then_some(MethodId(meaning.0))
+/// Returns the JVM's id if this is the id's first method. `None` for no id, and for a later method.
+pub fn jvm_id(resolved: ResolvedMethod) -> Option<MethodId> {
+    (!resolved.is_none() && resolved.0 <= MIN_MADE).then_some(MethodId(resolved.0))
 }
 
 #[cfg(test)]
@@ -118,44 +118,44 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_used_again_means_what_it_meant_at_the_time() {
+    fn a_reused_id_resolves_to_the_method_of_the_time() {
         let mut table = Table::default();
-        table.add(&class("Old", Handle::Gone), vec![(ID, run(), Vec::new())], 100);
-        assert_eq!(table.meaning(ID, 900), first(ID));
-        table.add(&class("New", Handle::Gone), vec![(ID, run(), Vec::new())], 200);
-        table.add(&class("Newer", Handle::Gone), vec![(ID, run(), Vec::new())], 300);
-        let at = |time| table.find(table.meaning(ID, time)).unwrap();
+        table.add(&class("Old", Handle::None), vec![(ID, run(), Vec::new())], 100);
+        assert_eq!(table.resolve(ID, 900), first(ID));
+        table.add(&class("New", Handle::None), vec![(ID, run(), Vec::new())], 200);
+        table.add(&class("Newer", Handle::None), vec![(ID, run(), Vec::new())], 300);
+        let at = |time| table.find(table.resolve(ID, time)).unwrap();
         let name = |time| at(time).class.name.clone();
         assert_eq!([name(50), name(150), name(250), name(900)], ["Old", "Old", "New", "Newer"]);
-        assert_eq!(at(900).id, ID, "the JVM is asked by its own id");
-        let meanings = [150, 250, 900].map(|time| table.meaning(ID, time));
-        assert!(meanings[0] != meanings[1] && meanings[1] != meanings[2] && meanings[0] != meanings[2]);
-        assert_eq!(table.present(ID).unwrap().class.name, "Newer");
-        assert!(table.find(ResolvedMethod(2)).is_none() && table.present(MethodId(2)).is_none());
+        assert_eq!(at(900).id, ID, "it keeps the id of the JVM");
+        let resolved = [150, 250, 900].map(|time| table.resolve(ID, time));
+        assert!(resolved[0] != resolved[1] && resolved[1] != resolved[2] && resolved[0] != resolved[2]);
+        assert_eq!(table.current(ID).unwrap().class.name, "Newer");
+        assert!(table.find(ResolvedMethod(2)).is_none() && table.current(MethodId(2)).is_none());
     }
 
     #[test]
-    fn what_is_no_id_of_a_jvms_is_never_taken_for_a_meaning_that_was_made() {
+    fn a_wrong_id_never_resolves_to_a_made_number() {
         let mut table = Table::default();
         let garbage = (0..100).map(|below| MethodId(usize::MAX - below));
-        let before: Vec<ResolvedMethod> = garbage.clone().map(|id| table.meaning(id, 900)).collect();
+        let before: Vec<ResolvedMethod> = garbage.clone().map(|id| table.resolve(id, 900)).collect();
         for name in ["Old", "New"] {
-            table.add(&class(name, Handle::Gone), vec![(ID, run(), Vec::new())], 100);
+            table.add(&class(name, Handle::None), vec![(ID, run(), Vec::new())], 100);
         }
-        let made = table.meaning(ID, 900);
-        assert!(table.find(made).is_some() && id_of(made).is_none() && id_of(first(ID)) == Some(ID));
-        let after: Vec<ResolvedMethod> = garbage.map(|id| table.meaning(id, 900)).collect();
+        let made = table.resolve(ID, 900);
+        assert!(table.find(made).is_some() && jvm_id(made).is_none() && jvm_id(first(ID)) == Some(ID));
+        let after: Vec<ResolvedMethod> = garbage.map(|id| table.resolve(id, 900)).collect();
         assert!(before == after && !after.contains(&made));
-        assert!(after.iter().all(|unknown| table.find(*unknown).is_none() && id_of(*unknown).is_none()));
-        assert_eq!(id_of(ResolvedMethod::NONE), None);
+        assert!(after.iter().all(|unknown| table.find(*unknown).is_none() && jvm_id(*unknown).is_none()));
+        assert_eq!(jvm_id(ResolvedMethod::NONE), None);
     }
 
     #[test]
-    fn a_class_that_stays_keeps_the_meaning_of_its_ids() {
+    fn a_permanent_class_keeps_its_ids() {
         let mut table = Table::default();
         for since in [0, 100] {
-            table.add(&class("A", Handle::Stays), vec![(ID, run(), Vec::new())], since);
+            table.add(&class("A", Handle::Permanent), vec![(ID, run(), Vec::new())], since);
         }
-        assert_eq!(table.meaning(ID, 900), first(ID));
+        assert_eq!(table.resolve(ID, 900), first(ID));
     }
 }

@@ -12,7 +12,7 @@ use crate::events;
 use crate::events::totals::Totals;
 use crate::facade::Jvmti;
 use crate::governor;
-use crate::jvm::live::Questions;
+use crate::jvm::live::JvmState;
 use crate::plan::Plan;
 use crate::record::Recorder;
 use crate::truth::Truth;
@@ -37,7 +37,7 @@ pub struct Session {
     pub(super) rig: Rig,
     pub(super) recorder: Recorder,
     pub(super) disk: Disk,
-    pub(super) questions: Questions,
+    pub(super) questions: JvmState,
     /// By whom samples are walked.
     pub(super) walkers: Walkers,
     /// Why nothing is recovered.

@@ -17,7 +17,7 @@ use crate::contexts::Contexts;
 use crate::engine::Engine;
 use crate::events::Rows;
 use crate::jvm::Jvm;
-use crate::jvm::fake::Pretend;
+use crate::jvm::fake::FakeJvm;
 use crate::options::choices::{Refuted, Showing, Witnessing};
 use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};
@@ -39,21 +39,21 @@ pub struct Bench {
     pub recorder: Recorder,
     pub registry: &'static Registry,
     pub contexts: &'static Contexts,
-    pub jvm: Pretend,
+    pub jvm: FakeJvm,
     pub lane: Lane<'static>,
     pub serial: u32,
 }
 
 /// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls
 /// itself.
-fn program() -> Pretend {
-    let mut jvm = Pretend::default();
-    jvm.tell(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
-    jvm.tell(STORE, 0, "shop/Main", "store", &["write", "read"]);
-    jvm.tell(WRITE, 0, "shop/Main", "write", &[]);
-    jvm.tell_gone(LOST, "shop/Main", "lost");
-    jvm.tell(AGAIN, 0, "shop/Main", "again", &["again"]);
-    jvm.tell_native(READ, "shop/Main", "read");
+fn program() -> FakeJvm {
+    let mut jvm = FakeJvm::default();
+    jvm.add_method(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
+    jvm.add_method(STORE, 0, "shop/Main", "store", &["write", "read"]);
+    jvm.add_method(WRITE, 0, "shop/Main", "write", &[]);
+    jvm.add_unloaded(LOST, "shop/Main", "lost");
+    jvm.add_method(AGAIN, 0, "shop/Main", "again", &["again"]);
+    jvm.add_native(READ, "shop/Main", "read");
     jvm
 }
 

@@ -11,7 +11,7 @@ use vouch_signal::slots::Wait;
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::exception::EXCEPTION;
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
-use crate::jvm::Wanted;
+use crate::jvm::WaitTarget;
 use crate::markers::{Kind, markers};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::Waiting;
@@ -118,7 +118,7 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
 #[test]
 fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     let mut bench = bench(NAPS);
-    bench.jvm.tell(LIBRARY, 0, "dev/vouch/Marker", "commit", &[]);
+    bench.jvm.add_method(LIBRARY, 0, "dev/vouch/Marker", "commit", &[]);
     let fields = [("user", Unit::Text), ("size", Unit::Bytes), ("none", Unit::Text), ("file", Unit::Text)];
     let fields = fields.map(|(key, unit)| (key.to_owned(), key.to_owned(), unit)).to_vec();
     let (class, label) = ("shop.Upload".to_owned(), "Upload".to_owned());
@@ -162,7 +162,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
         (OOPS, "shop/Oops", "<init>"),
         (CART, "shop/Cart", "<init>"),
     ] {
-        bench.jvm.tell(method, 0, class, name, &[]);
+        bench.jvm.add_method(method, 0, class, name, &[]);
     }
     let stacks: [&[usize]; 4] = [
         &[FILLS, FILLS, THROWABLE, OOPS, OOPS, STORE, MAIN],
@@ -218,7 +218,8 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     let wait = Wait { since: 1_000_000, kind: STILL_ENTERS.number(), note: 0 };
     let waiting = vec![Waiting { tid: TID, serial: bench.serial, wait }; 300];
     assert!(bench.recorder.still_waiting(waiting.clone(), &mut bench.jvm).is_empty(), "they are over");
-    bench.jvm.wanted = Some(Wanted { class: "shop.Cart".to_owned(), owner: Some("worker".to_owned()) });
+    bench.jvm.wait_target =
+        Some(WaitTarget { class: "shop.Cart".to_owned(), owner: Some("worker".to_owned()) });
     let mut still = bench.recorder.still_waiting(waiting, &mut bench.jvm);
     assert_eq!(still.len(), 200, "a program may have thousands");
     still.truncate(1);

@@ -242,7 +242,7 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
     // AsyncGetCallTrace has what is behind the call: another place of the code that `store` was
     // compiled to.
     let asgct: [(usize, i32); 2] = [(STORE, STEP), (MAIN, 0)];
-    let call = Site { pc: 0, calls: true };
+    let call = Site { pc: 0, is_call: true };
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
@@ -266,7 +266,7 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
 
 #[test]
 fn a_stack_whose_top_methods_are_a_guess_is_plausible_and_says_so() {
-    let site = Site { pc: 0, calls: false };
+    let site = Site { pc: 0, is_call: false };
     let guess = Some("approximate_top_frame");
     for (certainty, is_described, reason) in [
         (Certainty::Exact, true, None),
@@ -335,7 +335,7 @@ fn what_asgct_alone_finds_in_a_routine_of_the_jvm_is_uncertain() {
 #[test]
 fn a_stack_with_several_reasons_counts_for_each_and_for_none_alone() {
     let mut bench = bench();
-    let site = Site { pc: 0, calls: false };
+    let site = Site { pc: 0, is_call: false };
     let certainty = Certainty::Approximate;
     bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty, is_described: true });
     // What `lost` called cannot be told any more.
@@ -378,7 +378,7 @@ fn the_power_of_the_machine_code_stands_beside_that_of_proof() {
 #[test]
 fn frames_that_the_machine_code_puts_right_are_recorded() {
     let mut bench = bench();
-    let site = Site { pc: 0, calls: false };
+    let site = Site { pc: 0, is_call: false };
     let right = vouch_sample::Frame::new(id(STORE), STEP);
     bench.jvm.inlined.insert(
         site,
@@ -392,7 +392,7 @@ fn frames_that_the_machine_code_puts_right_are_recorded() {
     bench.sample(10, &WHOLE);
     assert_eq!(bench.shown(), ["main: shop.Main.main:10;shop.Main.store:11 1"]);
     bench.jvm.inlined.insert(
-        Site { calls: true, ..site },
+        Site { is_call: true, ..site },
         InlinedFrames {
             found: 2,
             right: Some([right].into()),

@@ -125,7 +125,7 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
 fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
     for exact in [true, false] {
         let mut bench = Bench::new();
-        bench.jvm.tell(70, 0, "jdk/internal/vm/Continuation", "enter", &["write"]);
+        bench.jvm.add_method(70, 0, "jdk/internal/vm/Continuation", "enter", &["write"]);
         bench.jvm.stack = Some(now_is(&[(MAIN, 0)], exact));
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
         let head = Head { wants_witness: true, ..bench.head(10) };
@@ -140,8 +140,8 @@ fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
 #[test]
 fn a_class_that_is_redefined_meanwhile_makes_no_difference() {
     let mut bench = Bench::new();
-    bench.jvm.tell(STORE + 100, 0, "shop/Main", "store", &["write", "read"]);
-    bench.jvm.tell(STORE + 101, 0, "shop/Main", "other", &["write", "read"]);
+    bench.jvm.add_method(STORE + 100, 0, "shop/Main", "store", &["write", "read"]);
+    bench.jvm.add_method(STORE + 101, 0, "shop/Main", "other", &["write", "read"]);
     bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
     for (time, id) in [(10, STORE + 100), (20, STORE + 101)] {
         bench.jvm.stack = Some(now_is(&[(WRITE, 0), (id, 0), (MAIN, 0)], false));
