@@ -1,8 +1,8 @@
-//! Proof in the running agent: brings methods' code from the JVM, and asks `vouch_verify::proof`
-//! once for each distinct edge.
+//! Proof in the running agent: reads methods' code from the JVM, and judges each distinct edge once
+//! with `vouch_verify::proof`.
 //!
-//! What was answered is kept. It must never run the program's code, and never ask about a class
-//! that may be gone.
+//! Verdicts are kept. This module must never run the program's code, and never pass the JVM a class
+//! that may be unloaded.
 
 mod methods;
 pub mod roots;
@@ -18,24 +18,25 @@ use crate::clock;
 use crate::jvm::Jvm;
 use methods::Methods;
 
-/// All distinct edges, with their verdicts.
+/// The verdicts of all distinct edges and leaves.
 #[derive(Debug, Default)]
 pub struct Prover {
     methods: Methods,
     edges: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
-    /// Those that are in nobody's stack, or not yet.
+    /// The verdicts of edges that are in no recorded stack so far.
     guesses: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
     leaves: HashMap<ResolvedFrame, Verdict>,
     counts: EdgeCounts,
-    questions: u64,
+    /// The number of verdicts that were computed.
+    judged: u64,
     took_ns: u64,
 }
 
-/// Asking for the time costs as much as a question: one of so many is timed, and stands for the
-/// others.
-const TIMED: u64 = 8;
+/// One of this many verdicts is timed, and its time is multiplied by this number. Reading the clock
+/// costs as much CPU time as a verdict.
+const TIMING_STRIDE: u64 = 8;
 
-/// How many distinct edges there are of each verdict.
+/// The number of distinct edges with each verdict.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeCounts {
     pub proven: u64,
@@ -44,7 +45,7 @@ pub struct EdgeCounts {
 }
 
 impl Prover {
-    /// Whether `caller` can have called the method `callee`.
+    /// Judges whether `caller` can have called the method `callee`, and counts the edge.
     pub fn edge(&mut self, caller: ResolvedFrame, callee: ResolvedMethod, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key) {
@@ -61,7 +62,7 @@ impl Prover {
         verdict
     }
 
-    /// The same of an edge that may turn out to be in no stack: it is not counted.
+    /// Judges an edge like [`Self::edge`], but does not count it, because it may be in no stack.
     pub fn guess(&mut self, caller: ResolvedFrame, callee: ResolvedMethod, jvm: &mut dyn Jvm) -> Verdict {
         let key = (caller, callee);
         if let Some(verdict) = self.edges.get(&key).or_else(|| self.guesses.get(&key)) {
@@ -72,7 +73,7 @@ impl Prover {
         verdict
     }
 
-    /// Whether a stack's leaf can be where it is.
+    /// Judges whether a stack's leaf can be at its bytecode index.
     pub fn leaf(&mut self, leaf: ResolvedFrame, jvm: &mut dyn Jvm) -> Verdict {
         if let Some(verdict) = self.leaves.get(&leaf) {
             return *verdict;
@@ -82,12 +83,12 @@ impl Prover {
         verdict
     }
 
-    /// What proof knows of a method; `None` if nobody can name it.
+    /// Returns a method with its code, or `None` if its name is unknown.
     pub fn method(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.get(id, jvm)
     }
 
-    /// What is known of a method already.
+    /// Returns a method if it was read already.
     pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.methods.known(id)
     }
@@ -96,7 +97,7 @@ impl Prover {
         &self.counts
     }
 
-    /// The CPU time that it all took, near enough.
+    /// Returns an estimate of the CPU time that all verdicts took, in ns.
     pub fn took_ns(&self) -> u64 {
         self.took_ns
     }
@@ -107,10 +108,10 @@ impl Prover {
             return unnamed(caller.method(), jvm);
         };
         self.methods.load_pool(caller.method(), jvm);
-        let verdict = self.held(caller, &method, callee_id, &callee, jvm);
+        let verdict = self.judge_by_code(caller, &method, callee_id, &callee, jvm);
         if verdict.is_refuted() && self.methods.was_redefined(caller.method(), jvm) {
-            let Some(present) = self.present(caller.method(), jvm) else { return void() };
-            again(self.held(caller, &present, callee_id, &callee, jvm))
+            let Some(present) = self.read_again(caller.method(), jvm) else { return redefined() };
+            by_present_version(self.judge_by_code(caller, &present, callee_id, &callee, jvm))
         } else {
             verdict
         }
@@ -120,15 +121,15 @@ impl Prover {
         let Some(method) = self.method(leaf.method(), jvm) else { return unnamed(leaf.method(), jvm) };
         let verdict = vouch_verify::proof::leaf(&method, leaf.bci());
         if verdict.is_refuted() && self.methods.was_redefined(leaf.method(), jvm) {
-            let Some(present) = self.present(leaf.method(), jvm) else { return void() };
-            again(vouch_verify::proof::leaf(&present, leaf.bci()))
+            let Some(present) = self.read_again(leaf.method(), jvm) else { return redefined() };
+            by_present_version(vouch_verify::proof::leaf(&present, leaf.bci()))
         } else {
             verdict
         }
     }
 
-    /// Holds a caller to its code.
-    fn held(
+    /// Judges an edge by the code of the caller's method.
+    fn judge_by_code(
         &mut self,
         caller: ResolvedFrame,
         method: &Method,
@@ -141,7 +142,7 @@ impl Prover {
         })
     }
 
-    /// How the class of `callee` stands to the one that `caller` calls `named`.
+    /// Returns how the class of `callee` is related to the class that `caller` names `named`.
     pub fn relation(
         &self,
         caller: ResolvedMethod,
@@ -149,14 +150,15 @@ impl Prover {
         callee: ResolvedMethod,
         jvm: &mut dyn Jvm,
     ) -> Relation {
-        let (Some(caller), Some(callee)) = (self.methods.named(caller), self.methods.named(callee)) else {
+        let (Some(caller), Some(callee)) = (self.methods.resolved(caller), self.methods.resolved(callee))
+        else {
             return Relation::Unknown;
         };
-        jvm.relation(caller, self.methods.of_class(without_hidden_part(named)), callee)
+        jvm.relation(caller, self.methods.by_class_name(without_hidden_part(named)), callee)
     }
 
-    /// A method as its class's present version has it.
-    fn present(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
+    /// Reads a method again, from the present version of its class.
+    fn read_again(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, jvm);
         self.methods.load_pool(id, jvm);
@@ -164,33 +166,34 @@ impl Prover {
     }
 
     fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
-        self.questions += 1;
-        if !self.questions.is_multiple_of(TIMED) {
+        self.judged += 1;
+        if !self.judged.is_multiple_of(TIMING_STRIDE) {
             return work(self);
         }
         let begun = clock::own_cpu();
         let result = work(self);
-        self.took_ns += TIMED * clock::own_cpu().saturating_sub(begun);
+        self.took_ns += TIMING_STRIDE * clock::own_cpu().saturating_sub(begun);
         result
     }
 }
 
-/// The verdict by a class's present version: if that refutes it too, it may be of one between.
-fn again(verdict: Verdict) -> Verdict {
-    if verdict.is_refuted() { void() } else { verdict }
+/// Returns the verdict on a stack with a redefined class, from the verdict by the present version.
+/// If the present version refutes the stack, too, it may be of a version in between.
+fn by_present_version(verdict: Verdict) -> Verdict {
+    if verdict.is_refuted() { redefined() } else { verdict }
 }
 
-fn void() -> Verdict {
+fn redefined() -> Verdict {
     Verdict::Explained(Explanation::Redefined)
 }
 
-/// The verdict on a frame whose method nobody can name. Once classes are redefined it may be an
-/// obsolete one that was gone before it could be asked about.
+/// Returns the verdict on a frame of a method without a name. If classes were redefined, it may be
+/// an obsolete method that was freed before its name was read.
 fn unnamed(id: ResolvedMethod, jvm: &dyn Jvm) -> Verdict {
     match id {
         ResolvedMethod::NONE => Verdict::Refuted(Refutation::NullMethod),
         ResolvedMethod::UNNUMBERED => Verdict::Explained(Explanation::NoId),
-        _ if jvm.has_seen_obsolete() => void(),
+        _ if jvm.has_seen_obsolete() => redefined(),
         _ => Verdict::Refuted(Refutation::UnknownMethod),
     }
 }

@@ -1,7 +1,8 @@
-//! MonitorLayout: threads that wait for one that another has, and those that wait to be notified.
+//! Events of monitors: threads that wait for a monitor of another thread, and threads in
+//! `Object.wait`.
 //!
-//! A program may do either a million times a second: what was over at once is counted, and nothing
-//! else is asked about it.
+//! A program may do either a million times a second. A short wait is only counted, and no other
+//! function of the JVM is called for it.
 
 use jni::JNIEnv;
 use jni::objects::JObject;
@@ -35,10 +36,10 @@ pub static MONITOR: Row = Row {
         &kinds::MONITOR,
         &[
             subscription(Event::MonitorContendedEnter, |table| {
-                table.known.MonitorContendedEnter = Some(enter)
+                table.known.MonitorContendedEnter = Some(enter);
             }),
             subscription(Event::MonitorContendedEntered, |table| {
-                table.known.MonitorContendedEntered = Some(entered)
+                table.known.MonitorContendedEntered = Some(entered);
             }),
         ],
     )

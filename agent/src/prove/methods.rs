@@ -1,7 +1,8 @@
-//! What proof knows of the program's methods, brought from the JVM when a sample first needs it.
+//! The code and constant pools of the program's methods, which are read from the JVM when a sample
+//! first needs them.
 //!
-//! A method is asked about only while a reference to its class is held. Code and constants must be
-//! of one version of the class: a class that was redefined meanwhile is read anew.
+//! A method id is passed to the JVM only while a reference keeps its class loaded. Code and
+//! constants must be of one version of the class, so a class that was redefined is read again.
 
 use std::sync::Arc;
 
@@ -12,84 +13,87 @@ use vouch_verify::proof::{Body, Class, Method};
 use crate::jvm::Jvm;
 use crate::resolve;
 
-/// Methods by their ids, classes by those of the resolver.
+/// The methods and classes that were read.
 #[derive(Debug, Default)]
 pub struct Methods {
-    known: HashMap<ResolvedMethod, Brought>,
+    known: HashMap<ResolvedMethod, LoadedMethod>,
+    /// The classes, by the address of the resolver's class.
     classes: HashMap<usize, Arc<Class>>,
-    /// By a class's name, a method of each class that has it.
+    /// One method of each class with a name.
     by_class: HashMap<Box<str>, Vec<resolve::Method>>,
 }
 
-/// A method, and what the resolver knows of it, which keeps its class's place in memory.
+/// A method with its code. The resolver's method keeps the address of its class in use.
 #[derive(Debug)]
-struct Brought {
+struct LoadedMethod {
     method: Arc<Method>,
-    named: resolve::Method,
+    resolved: resolve::Method,
     has_pool: bool,
 }
 
 impl Methods {
-    /// What the resolver knows of a method that is known.
-    pub fn named(&self, id: ResolvedMethod) -> Option<&resolve::Method> {
-        self.known.get(&id).map(|known| &known.named)
+    /// Returns the resolver's method for a method that was read.
+    pub fn resolved(&self, id: ResolvedMethod) -> Option<&resolve::Method> {
+        self.known.get(&id).map(|known| &known.resolved)
     }
 
-    /// A known method of each known class of this name.
-    pub fn of_class(&self, name: &str) -> &[resolve::Method] {
+    /// Returns one method of each class of this name, among the methods that were read.
+    pub fn by_class_name(&self, name: &str) -> &[resolve::Method] {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns a method if it was read already.
     pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.known.get(&id).map(|known| &*known.method)
     }
 
+    /// Returns a method, which is read at the first call. `None` if its name is unknown.
     pub fn get(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
         }
-        let named = jvm.method(id)?;
+        let resolved = jvm.method(id)?;
         let Self { classes, by_class, .. } = self;
-        let class = classes.entry(place(&named)).or_insert_with(|| {
-            let name = &named.class.binary;
-            by_class.entry(name.clone()).or_default().push(named.clone());
+        let class = classes.entry(class_address(&resolved)).or_insert_with(|| {
+            let name = &resolved.class.binary;
+            by_class.entry(name.clone()).or_default().push(resolved.clone());
             Arc::new(Class::new(name))
         });
         let class = Arc::clone(class);
-        let (is_static, body) = jvm.body(&named);
-        let (name, descriptor) = (Arc::clone(&named.name), Arc::clone(&named.descriptor));
+        let (is_static, body) = jvm.body(&resolved);
+        let (name, descriptor) = (Arc::clone(&resolved.name), Arc::clone(&resolved.descriptor));
         let method = Arc::new(Method { class, name, descriptor, is_static, body });
-        self.known.insert(id, Brought { method: Arc::clone(&method), named, has_pool: false });
+        self.known.insert(id, LoadedMethod { method: Arc::clone(&method), resolved, has_pool: false });
         Some(method)
     }
 
-    /// Has the constants of a method's class there: it is to be held to its code.
+    /// Reads the constant pool of a method's class, once. An edge is judged by the caller's pool.
     pub fn load_pool(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) {
         let Some(known) = self.known.get_mut(&id).filter(|known| !known.has_pool) else { return };
         known.has_pool = true;
         if matches!(known.method.body, Body::Code(_)) {
-            known.method.class.load_pool(|| jvm.constants(&known.named).unwrap_or_default());
+            known.method.class.load_pool(|| jvm.constants(&known.resolved).unwrap_or_default());
         }
     }
 
-    /// True if the class of a method has been redefined in this run.
+    /// Returns true if the class of a method has been redefined in this run.
     pub fn was_redefined(&self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> bool {
-        self.named(id).is_some_and(|method| jvm.was_redefined(method))
+        self.resolved(id).is_some_and(|method| jvm.was_redefined(method))
     }
 
-    /// Forgets a method and the constants of its class.
+    /// Removes a method and the constant pool of its class.
     pub fn forget(&mut self, id: ResolvedMethod) {
         if let Some(known) = self.known.remove(&id) {
-            self.classes.remove(&place(&known.named));
-            let of_class = self.by_class.get_mut(&known.named.class.binary);
-            if let Some(of_class) = of_class {
-                of_class.retain(|named| place(named) != place(&known.named));
+            self.classes.remove(&class_address(&known.resolved));
+            let methods = self.by_class.get_mut(&known.resolved.class.binary);
+            if let Some(methods) = methods {
+                methods.retain(|method| class_address(method) != class_address(&known.resolved));
             }
         }
     }
 }
 
-/// A class by its place in memory, which it keeps as long as a method of it is known.
-fn place(named: &resolve::Method) -> usize {
-    Arc::as_ptr(&named.class) as usize
+/// Returns the address of a method's class, which identifies it as long as a method of it is kept.
+fn class_address(method: &resolve::Method) -> usize {
+    Arc::as_ptr(&method.class) as usize
 }

@@ -1,7 +1,7 @@
-//! Whether a stack ends where its thread began.
+//! Judges whether the root of a stack is a method with which its thread began.
 //!
-//! How a thread came to be is known from its making. What its stacks end in is learned from
-//! GetStackTrace where the closed list of entries does not say it; seldom, since a thread has few
+//! The routine with which a thread was created says how it began. If the root is not in the closed
+//! list of entries, GetStackTrace returns the right root. That is rare, since a thread has few
 //! roots.
 
 use std::collections::HashSet;
@@ -14,26 +14,30 @@ use super::Prover;
 use crate::jvm::Jvm;
 use crate::threads::{Life, Registry};
 
-/// A thread that goes on showing new roots is asked about no more than this often.
-const MOST_QUESTIONS: u32 = 16;
-/// The VM's threads that do what `jcmd` and attaching agents ask for, and tell who listens of
-/// collections: by no method of Java's, but by whatever is to be called.
-const SERVE: [&str; 2] = ["Attach Listener", "Notification Thread"];
+/// The number of times that GetStackTrace is called for the roots of one thread.
+const MAX_WITNESSES: u32 = 16;
+/// The JVM's threads that run commands of `jcmd`, attached agents and listeners of collections.
+/// They call any Java method, so their roots are not in the closed list.
+const SERVICE_THREADS: [&str; 2] = ["Attach Listener", "Notification Thread"];
 
-/// What is known of the threads' beginnings, by serial.
+/// The roots of all threads.
 #[derive(Debug)]
 pub struct Roots {
     registry: &'static Registry,
-    threads: HashMap<u32, Beginning>,
+    /// The threads by serial.
+    threads: HashMap<u32, ThreadRoots>,
     verdicts: HashMap<(u32, ResolvedMethod), Verdict>,
 }
 
+/// The roots of one thread.
 #[derive(Debug, Clone)]
-struct Beginning {
+struct ThreadRoots {
+    /// How the thread began; `None` if it is unknown.
     thread: Option<Thread>,
-    /// The roots that a witness had.
-    learned: Vec<ResolvedMethod>,
-    questions: u32,
+    /// The roots that GetStackTrace returned.
+    witnessed: Vec<ResolvedMethod>,
+    /// The number of calls of GetStackTrace.
+    witnesses: u32,
 }
 
 impl Roots {
@@ -41,14 +45,15 @@ impl Roots {
         Self { registry, threads: HashMap::new(), verdicts: HashMap::new() }
     }
 
-    /// Threads that will not be asked about again.
+    /// Removes threads that have ended.
     pub fn forget(&mut self, ended: &HashSet<u32>) {
         self.threads.retain(|serial, _| !ended.contains(serial));
         self.verdicts.retain(|(serial, _), _| !ended.contains(serial));
     }
 
-    /// Whether a stack of this thread may end in the method `id`. `witness` asks GetStackTrace what
-    /// it ends in now; without it that cannot be asked now, and nothing is concluded from it.
+    /// Judges whether the method `id` may be the root of a stack of this thread. `witness` returns
+    /// the present root by GetStackTrace. If it is `None`, GetStackTrace cannot be called now, and
+    /// an uncertain verdict is not kept.
     pub fn verdict(
         &mut self,
         serial: u32,
@@ -60,16 +65,16 @@ impl Roots {
         if let Some(verdict) = self.verdicts.get(&(serial, id)) {
             return *verdict;
         }
-        let asks = witness.is_some();
+        let has_witness = witness.is_some();
         let (verdict, is_settled) = self.judge(serial, id, prover, jvm, witness);
-        if verdict == Verdict::Proven || asks && is_settled {
+        if verdict == Verdict::Proven || has_witness && is_settled {
             self.verdicts.insert((serial, id), verdict);
         }
         verdict
     }
 
-    /// The verdict, and whether it holds from now on: one that nobody could be asked about may be
-    /// another the next time.
+    /// Returns the verdict, and whether it is final. It is not if GetStackTrace was needed and
+    /// returned nothing.
     fn judge(
         &mut self,
         serial: u32,
@@ -78,32 +83,32 @@ impl Roots {
         jvm: &mut dyn Jvm,
         witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> (Verdict, bool) {
-        // Without a name the stack is refuted already, or does not stand by proof.
+        // Without a name, the stack is refuted already, or proof does not decide it.
         let Some(method) = prover.method(id, jvm) else { return (Verdict::Proven, true) };
         let Self { registry, threads, .. } = self;
-        let known = threads.entry(serial).or_insert_with(|| Beginning {
+        let known = threads.entry(serial).or_insert_with(|| ThreadRoots {
             thread: thread(registry, serial, jvm),
-            learned: Vec::new(),
-            questions: 0,
+            witnessed: Vec::new(),
+            witnesses: 0,
         });
-        if known.learned.contains(&id) {
+        if known.witnessed.contains(&id) {
             return (Verdict::Proven, true);
         }
         let judge = |thread, jvm: &mut dyn Jvm| root(&method, thread, || is_of_thread(id, jvm));
-        // Of a thread whose making was not seen, the strictest is asked first.
+        // If it is unknown how the thread began, the strictest case is tried first.
         let mut verdict = judge(known.thread.unwrap_or(Thread::Started), jvm);
         let mut is_settled = !verdict.is_refuted();
-        if verdict != Verdict::Proven && known.questions < MOST_QUESTIONS {
+        if verdict != Verdict::Proven && known.witnesses < MAX_WITNESSES {
             let answer = witness.and_then(|witness| {
-                known.questions += 1;
+                known.witnesses += 1;
                 witness(jvm)
             });
             is_settled |= answer.is_some();
-            known.learned.extend(answer);
+            known.witnessed.extend(answer);
             if known.thread.is_none() {
-                let began = answer.and_then(|learned| Some((learned, prover.method(learned, jvm)?)));
-                known.thread = began.map(|(learned, began)| {
-                    let started = root(&began, Thread::Started, || is_of_thread(learned, jvm));
+                let began = answer.and_then(|root| Some((root, prover.method(root, jvm)?)));
+                known.thread = began.map(|(id, began)| {
+                    let started = root(&began, Thread::Started, || is_of_thread(id, jvm));
                     if started == Verdict::Proven { Thread::Started } else { Thread::Attached }
                 });
                 verdict = judge(known.thread.unwrap_or(Thread::Attached), jvm);
@@ -112,26 +117,26 @@ impl Roots {
                 return (Verdict::Proven, true);
             }
         }
-        (verdict, is_settled || known.questions >= MOST_QUESTIONS)
+        (verdict, is_settled || known.witnesses >= MAX_WITNESSES)
     }
 }
 
-/// How the thread came to be; `None` if nobody saw it.
+/// Returns how the thread began; `None` if its creation was not seen.
 fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
     let name = |life: &Life| (life.names() > 0).then(|| life.name(0).clone());
     let (routine, name) = registry.life(serial, |life| (life.routine, name(life)))?;
     let main = name.as_deref() == Some("main");
     match routine {
-        _ if name.is_some_and(|name| SERVE.contains(&name.as_str())) => Some(Thread::Attached),
+        _ if name.is_some_and(|name| SERVICE_THREADS.contains(&name.as_str())) => Some(Thread::Attached),
         Some(routine) if jvm.is_thread_entry(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
         None if !main => None,
-        // As is the first thread of a JVM that is part of somebody's program.
+        // The first thread of a JVM that is embedded in a native program is attached, too.
         _ => Some(Thread::Attached),
     }
 }
 
-/// True if the class of a method is a `java.lang.Thread`.
+/// Returns true if the class of a method is a subclass of `java.lang.Thread`.
 fn is_of_thread(id: ResolvedMethod, jvm: &mut dyn Jvm) -> bool {
     jvm.method(id).is_some_and(|method| jvm.is_of_thread(&method))
 }

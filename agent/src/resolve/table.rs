@@ -25,8 +25,7 @@ pub struct Table {
     /// The later methods of each id of the JVM, each with the time since when it has the id. They
     /// are in the order in which they were added.
     later: HashMap<MethodId, Vec<(u64, ResolvedMethod)>>,
-    /// Names and descriptors, each of which is kept once: many methods have the same (`<init>`,
-    /// `()V`).
+    /// Names and descriptors. Many methods have the same (`<init>`, `()V`), so each is kept once.
     names: HashMap<Box<str>, Arc<str>>,
     /// The number of resolved methods that were made here.
     made: usize,
