@@ -21,7 +21,7 @@ import org.openjdk.jmh.annotations.TearDown;
 /**
  * What a context, a trace, a task of a group and a marker cost, beside what else a program could
  * do: an empty block, a ThreadLocal that is set and set back, a look at the clock before and after,
- * a JFR event. `scripts/api-cost` runs it with the agent and without.
+ * a JFR event. `cargo xtask page api-cost` runs it with the agent and without.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

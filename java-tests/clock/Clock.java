@@ -5,8 +5,8 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
 /**
- * For scripts/clock-page: keeps all processors busy, and says now and then, in events of the Flight
- * Recorder's, what time System.nanoTime says that it is.
+ * For `cargo xtask page jfr-clock`: keeps all processors busy. Now and then an event of JFR has the
+ * time by System.nanoTime.
  *
  *   java Clock SECONDS
  */

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * For scripts/jfr-kinds: does a little of what the Flight Recorder tells of, so that the catalogue
- * has examples out of a real recording. Nothing that it does is meant to make sense.
+ * For `cargo xtask page jfr-events`: causes most kinds of JFR events once, so that the catalogue has
+ * examples from a real recording. Nothing that it does is meant to make sense.
  */
 public final class Lively {
     private static final Object LOCK = new Object();

@@ -194,8 +194,8 @@ public class Recorded {
         Check.atLeast(COLLECTIONS, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
         double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + 2 * ROUNDED_MS;
         // Of so many pauses some are undisturbed. The agent's waits are few, and any of them may
-        // lose its processor between two readings: how much they leave is for scripts/clock-page to
-        // measure.
+        // lose its processor between two readings: `cargo xtask page jfr-clock`
+        // measures how much uncertainty they leave.
         Check.atMost(1, uncertainty, "uncertainty of times, in ms");
         for (Mark pause : recorded) {
             Check.that(seen.stream().anyMatch(other -> other.startMs <= pause.startMs + uncertainty

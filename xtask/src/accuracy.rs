@@ -1,8 +1,8 @@
 //! How far profiles are from what programs know of themselves (java-tests/workloads/Twins.java).
 //!
-//! A run is `MAJOR-PROFILER-PROGRAM.json`, what `vouch top --json` says, with
-//! `MAJOR-PROFILER-PROGRAM.known` beside it: lines `CLASS.METHOD MILLISECONDS`, the last of which
-//! is `all MILLISECONDS`. It must never judge a profile by another one.
+//! A run is `MAJOR-PROFILER-PROGRAM.json`, which `vouch top --json` prints, with
+//! `MAJOR-PROFILER-PROGRAM.known` beside it. That has lines `CLASS.METHOD MILLISECONDS`, and ends
+//! with `all MILLISECONDS`. It must never judge a profile by another one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;

@@ -3,16 +3,11 @@
 //! It reads trust reports typed, so a value that is renamed does not build.
 //!
 //!     xtask page NAME [--help]                    a page of docs, or a part of it; `page --list`
-//!     xtask clock-page MAJOR.merged.json…         a table of how well the Flight Recorder's times fit
-//!     xtask jfr-events-page                       docs/jfr-events.md, from the catalogue of the JDK's own kinds
 //!     xtask manual FOLDER                         the command's manual pages and completions, as a release has them
 //!     xtask sbom METADATA.json FOLDER [NAME VERSION LICENCE TEXT]…   what a release is built of, by `cargo metadata`, and what else is in
 //!                                                 it, with the file of its licence, if any: sbom.cdx.json and THIRD-PARTY.txt
-//!     xtask jfr-settings MAJOR.default.jfr        settings by which the Flight Recorder records all kinds of that JDK
-//!     xtask jfr-kinds MAJOR.default.jfr…          that catalogue's facts, from recordings
 //!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
-//!     xtask endurance-line MAJOR-COLLECTOR-PROGRAM.json what a long run recorded, and what its file took
 //!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
 //!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
 //!     xtask accuracy-twins|accuracy-sweep|accuracy-slowed MAJOR-PROFILER-PROGRAM.json…   how far profiles are from the programs' own clocks
@@ -27,12 +22,8 @@
 
 mod accuracy;
 mod circles;
-mod clock_page;
-mod endurance;
 mod guesses;
-mod jfr_kinds;
 mod manual;
-mod merged;
 mod page;
 mod report;
 mod sample;
@@ -46,14 +37,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
-    let page = match words.peek().map(String::as_str) {
-        Some("jfr-events-page") => Some(jfr_kinds::page()),
-        _ => None,
-    };
-    if let Some(page) = page {
-        print!("{page}");
-        return ExitCode::SUCCESS;
-    }
     if words.next_if(|word| word == "page").is_some() {
         return print(page::run(&words.collect::<Vec<_>>()));
     }
@@ -67,7 +50,6 @@ fn main() -> ExitCode {
         return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
     }
     let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
-        Some("clock-page") => clock_page::page,
         Some("manual") => |folders| match folders {
             [share] => manual::write(share).map(|()| String::new()).map_err(|error| error.to_string()),
             _ => Err("name one folder".to_owned()),
@@ -76,8 +58,6 @@ fn main() -> ExitCode {
             [metadata, folder, others @ ..] => sbom::write(metadata, folder, others).map(|()| String::new()),
             _ => Err("name what cargo metadata said, and a folder".to_owned()),
         },
-        Some("jfr-settings") => jfr_kinds::settings,
-        Some("jfr-kinds") => jfr_kinds::kinds,
         Some("accuracy-twins") => accuracy::twins,
         Some("accuracy-sweep") => accuracy::sweep,
         Some("accuracy-slowed") => accuracy::slowed,
@@ -86,13 +66,12 @@ fn main() -> ExitCode {
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
         Some("trial-shortest") => trial_page::shortest,
-        Some("endurance-line") => endurance::line,
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
         Some("soak-page") => soak::page,
         _ => {
             eprintln!(
-                "usage: cargo xtask page|jfr-events-page|circles|sample|words, or jfr-settings|jfr-kinds|clock-page|accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|endurance-line|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
+                "usage: cargo xtask page|circles|sample|words, or accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
             );
             return ExitCode::from(2);
         }

@@ -3,11 +3,19 @@
 //! A page is a type that implements [`Page`], in a file of `page/`, and a row of [`PAGES`]. Its
 //! fields are its options, and its doc comments are its help. The runs come from [`runner`].
 
+mod api_cost;
+mod cpu_share;
 mod depth;
 mod document;
+mod endurance;
 mod event_cost;
 mod events;
+mod footprint;
 mod interface;
+mod jfr_clock;
+mod jfr_events;
+mod merged;
+mod overhead;
 mod recovery;
 mod runner;
 mod spread;
@@ -29,9 +37,16 @@ struct Row {
 
 /// Every page, by name.
 const PAGES: &[Row] = &[
+    row::<api_cost::ApiCost>(),
+    row::<cpu_share::CpuShare>(),
     row::<depth::Depth>(),
+    row::<endurance::Endurance>(),
     row::<event_cost::EventCost>(),
     row::<events::Events>(),
+    row::<footprint::Footprint>(),
+    row::<jfr_clock::JfrClock>(),
+    row::<jfr_events::JfrEvents>(),
+    row::<overhead::Overhead>(),
     row::<recovery::Recovery>(),
     row::<true_stacks::TrueStacks>(),
     row::<trust::Trust>(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use vouch_report::{TrustReport, float, grouped};
 
-/// A report and the run that it is of.
+/// A trust report, with what its file's name says of the run.
 #[derive(Debug)]
 pub struct RunReport {
     pub major: u32,
@@ -112,7 +112,7 @@ pub mod tests {
     use super::*;
     use vouch_report::{EdgeReport, HandlerTime, Power, Run, Signals};
 
-    /// A report whose figures are all different.
+    /// A report with different values in all fields.
     pub fn report(major: u32, mode: &str, program: &str) -> RunReport {
         let mut report = TrustReport {
             samples: Signals { signals: 1_000, ..Signals::default() },
@@ -151,8 +151,8 @@ pub mod tests {
 
     #[test]
     fn a_file_that_is_no_report_is_named() {
-        let told = RunReport::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
-        assert!(told.starts_with("/nowhere/25-mix.json: "), "{told}");
+        let error = RunReport::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
+        assert!(error.starts_with("/nowhere/25-mix.json: "), "{error}");
         assert!(RunReport::read(Path::new("mix.json")).is_err());
     }
 }

@@ -99,7 +99,7 @@ fn list(version: &str, packages: &[&Value]) -> Value {
             "bom-ref": format!("{name}@{version}"),
             "name": name,
             "version": version,
-            // What some packages still write in the place of OR.
+            // Some packages still write a slash instead of OR.
             "licenses": [{ "expression": license.unwrap_or("NOASSERTION").replace('/', " OR ") }],
         });
         if package["manifest_path"].is_string() {
@@ -145,9 +145,9 @@ fn texts_of(package: &Value) -> Result<Vec<String>, String> {
     Ok(texts.filter_map(|file| fs::read_to_string(file.path()).ok()).collect())
 }
 
-/// Each text once, with whose it is.
+/// Each text once, with the packages that have it.
 fn texts(packages: &[&Value]) -> Result<String, String> {
-    let mut whose: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut packages_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut without = Vec::new();
     for package in packages {
         let [name, version] = ["name", "version"].map(|key| package[key].as_str().unwrap_or_default());
@@ -157,21 +157,21 @@ fn texts(packages: &[&Value]) -> Result<String, String> {
             without.push(label.clone());
         }
         for text in texts {
-            whose.entry(text.trim().to_owned()).or_default().push(label.clone());
+            packages_by_text.entry(text.trim().to_owned()).or_default().push(label.clone());
         }
     }
-    let mut all: Vec<_> = whose
+    let mut all: Vec<_> = packages_by_text
         .into_iter()
-        .map(|(text, mut whose)| {
-            whose.sort();
-            whose.dedup();
-            (whose, text)
+        .map(|(text, mut packages_by_text)| {
+            packages_by_text.sort();
+            packages_by_text.dedup();
+            (packages_by_text, text)
         })
         .collect();
     all.sort();
     let mut told = String::from("What Vouch is built of, with the licences of each.\n");
-    for (whose, text) in all {
-        let _ = write!(told, "\n{}\n{}\n\n{text}\n", "-".repeat(78), whose.join("\n"));
+    for (packages_by_text, text) in all {
+        let _ = write!(told, "\n{}\n{}\n\n{text}\n", "-".repeat(78), packages_by_text.join("\n"));
     }
     if !without.is_empty() {
         let _ = write!(

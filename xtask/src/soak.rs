@@ -1,6 +1,6 @@
 //! The soak: how many walks a run made, and the page that adds up all runs.
 //!
-//! It must never count a walk that no report tells of, nor leave out a run that failed.
+//! It must never count a walk that is in no report, nor leave out a run that failed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,15 +10,15 @@ use vouch_report::{TrustReport, grouped};
 
 use crate::report::{RunReport, table};
 
-/// The figures at the end of the row of a run that has not failed.
-const FIGURES: usize = 6;
+/// How many numbers end the row of a run that has not failed.
+const NUMBERS: usize = 6;
 
-/// The end of a run's row: the walks of its report, by whom, the samples that have no stack since
-/// all their walks faulted, and how many samples there are, and are refuted.
+/// The end of a run's row: the walks of each walker, the samples without a stack because all their
+/// walks faulted, all samples, and the refuted samples.
 pub fn row(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
     let RunReport { report, .. } = RunReport::read(file)?;
-    let Walks { own, asgct, recovered } = Walks::of(&report);
+    let Walks { own, asgct, recovered } = Walks::from_report(&report);
     let fates = &report.samples.fates;
     let crashed = report.run.unwalked.get("crashed").copied().unwrap_or(0);
     Ok(format!("{own}\t{asgct}\t{recovered}\t{crashed}\t{}\t{}\n", report.samples.signals, fates.refuted))
@@ -32,8 +32,8 @@ struct Walks {
 }
 
 impl Walks {
-    fn of(report: &TrustReport) -> Self {
-        // Every sample that both were asked about is told of, whatever came of it.
+    fn from_report(report: &TrustReport) -> Self {
+        // The report counts every sample that both walkers walked, whatever the outcome.
         let both = report.run.agreement.values().map(|agreement| agreement.samples).sum();
         let recovered = report.run.recovery.values().map(|strategy| strategy.tried).sum();
         Self { own: both, asgct: both, recovered }
@@ -54,12 +54,12 @@ struct Run<'s> {
 }
 
 impl<'s> Run<'s> {
-    fn of(line: &'s str) -> Option<Self> {
+    fn parse(line: &'s str) -> Option<Self> {
         let columns: Vec<&str> = line.split('\t').collect();
         let [jdk, collector, engine, _, outcome, rest @ ..] = columns.as_slice() else { return None };
         let failed = *outcome != "ok";
         let figures: Result<Vec<u64>, _> = rest.iter().map(|figure| figure.parse()).collect();
-        let figures = if failed { [0; FIGURES] } else { figures.ok()?.try_into().ok()? };
+        let figures = if failed { [0; NUMBERS] } else { figures.ok()?.try_into().ok()? };
         let [own, asgct, recovered, crashed, samples, refuted] = figures;
         Some(Self {
             jdk,
@@ -135,7 +135,7 @@ fn runs(text: &str) -> Result<Vec<Run<'_>>, String> {
     text.lines()
         .enumerate()
         .map(|(at, line)| {
-            Run::of(line).ok_or_else(|| format!("line {} of the state is no run: {line}", at + 1))
+            Run::parse(line).ok_or_else(|| format!("line {} of the state is no run: {line}", at + 1))
         })
         .collect()
 }
@@ -159,7 +159,7 @@ mod tests {
         report.run.agreement = [("same".to_owned(), samples(90)), ("neither".to_owned(), samples(10))].into();
         let tried = RecoveryReport { tried: 7, ..RecoveryReport::default() };
         report.run.recovery = [("top".to_owned(), tried)].into();
-        let Walks { own, asgct, recovered } = Walks::of(&report);
+        let Walks { own, asgct, recovered } = Walks::from_report(&report);
         assert_eq!((own, asgct, recovered), (100, 100, 7));
     }
 

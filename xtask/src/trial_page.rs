@@ -14,10 +14,10 @@ use vouch_report::{Signals, grouped};
 
 use crate::report::{self, kinds, share, table};
 
-/// The recorder whose stacks are true.
+/// The recorder with true stacks.
 const TRUE: &str = "true";
 
-/// The others, in the order in which they are told.
+/// The other recorders, in the order of the table.
 const RECORDERS: [&str; 5] = ["jfr", "vm", "fp", "no", "vouch"];
 
 /// A run: `MAJOR-RECORDER-PROGRAM.json`.

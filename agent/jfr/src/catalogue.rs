@@ -1,8 +1,8 @@
 //! The catalogue of the JDK's own event kinds: what each is by the metadata of each JDK, and what
 //! it reports, in our words.
 //!
-//! Facts (`kinds.json`) are made from recordings of real JDKs by `scripts/jfr-kinds`; words
-//! (`words.txt`) are written by hand. A fact must never be written by hand, and each kind must have
+//! `cargo xtask page jfr-events` makes the facts (`kinds.json`) from recordings of real JDKs. The
+//! words (`words.txt`) are written by hand. A fact must never be written by hand, and each kind must have
 //! words.
 
 mod facts;

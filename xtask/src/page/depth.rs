@@ -68,8 +68,8 @@ impl Page for Depth {
                         let name = format!("{}-{mode}.{walker}.{depth}.{run}-deep", jdk.major);
                         let report = runner.runs.join(format!("{name}.json"));
                         let log = runner.logs.join(format!("{name}.log"));
-                        // A walk of the deepest stack takes longer than 100 µs. At a shorter interval
-                        // such stacks would be sampled less often than the others.
+                        // A walk of the deepest stack takes longer than 100 µs. At a shorter
+                        // interval such stacks would be sampled less often than the others.
                         let agent = runner.agent(&format!(
                             "interval=10ms,depth=30000,quiet,witness=off,walker={walker},\
                              out={}/profile.folded,report={}",

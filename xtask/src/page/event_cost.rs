@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use clap::Args;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Outcome, Runner, at, last_line, processors, run_logged, shown};
+use super::runner::{Outcome, Runner, at, last_line, processors, release_of, run_logged, shown};
 use super::spread::middle;
 use crate::report::table;
 
@@ -127,13 +126,4 @@ fn jfr_settings(events: &[&str]) -> String {
         );
     }
     text + "</configuration>\n"
-}
-
-/// `JDK 25.0.1`
-fn release_of(home: &Path) -> Result<String, String> {
-    let output = Command::new(home.join("bin/java")).arg("-version").output();
-    let output = output.map_err(|error| at(home, &error))?;
-    let text = String::from_utf8_lossy(&output.stderr);
-    let version = text.split('"').nth(1).ok_or_else(|| format!("java -version printed {text}"))?;
-    Ok(format!("JDK {version}"))
 }

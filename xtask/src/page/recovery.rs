@@ -140,7 +140,7 @@ fn page(files: &[PathBuf]) -> Result<String, String> {
     for file in files {
         let (named, bad) = if file.extension().is_some_and(|ending| ending == "collapsed") {
             let folded = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let Stacks { java, bad } = Stacks::of(&folded);
+            let Stacks { java, bad } = Stacks::from_folded(&folded);
             (RunReport::named(file, TrustReport::default())?, float(bad) / float(java))
         } else {
             let of = RunReport::read(file)?;

@@ -1,8 +1,8 @@
 //! Runs programs on JDKs under profilers, for all pages.
 //!
 //! JDKs, packages and workloads are those of `scripts/lib`, which tests share. A run counts only if
-//! its program did its work: a workload checks its own results. All runs use a copy of the agent, so
-//! that a build during the runs changes nothing.
+//! its program did its work: a workload checks its own results. All runs use a copy of the agent,
+//! so that a build during the runs changes nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -76,11 +76,17 @@ pub fn last_line(log: &Path) -> String {
     text.lines().last().unwrap_or_default().to_owned()
 }
 
-/// True if a log says that an agent beside the program did something, such as `storm: 12`.
+/// True if an agent beside the program did something. Its log has a line such as `storm: 12`.
 pub fn weather_came(log: &Path, agent: &str) -> bool {
     let text = fs::read_to_string(log).unwrap_or_default();
     let count = |line: &str| line.strip_prefix(agent)?.strip_prefix(": ")?.chars().next();
     text.lines().filter_map(count).any(|digit| matches!(digit, '1'..='9'))
+}
+
+/// True if a folder has a file with this beginning.
+pub fn wrote_a_file(folder: &Path, beginning: &str) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(beginning)))
 }
 
 /// The files of a folder with this ending, in the order of their names.
@@ -92,6 +98,15 @@ pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, St
         .collect();
     files.sort();
     Ok(files)
+}
+
+/// `JDK 25.0.1`
+pub fn release_of(home: &Path) -> Result<String, String> {
+    let output = Command::new(home.join("bin/java")).arg("-version").output();
+    let output = output.map_err(|error| at(home, &error))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let version = text.split('"').nth(1).ok_or_else(|| format!("java -version printed {text}"))?;
+    Ok(format!("JDK {version}"))
 }
 
 /// Runs a command with all its output in a log.
@@ -149,9 +164,29 @@ impl Runner {
         self.shell("fetch_workloads >&2", &[]).map(drop)
     }
 
+    /// Fetches packages of Maven Central into a folder of `target/tools`: their jars.
+    pub fn fetch_jars(&self, folder: &str, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
+        let folder = Path::new("target/tools").join(folder);
+        let mut arguments = Vec::new();
+        for package in packages {
+            let name: Vec<&str> = package.split(':').skip(1).collect();
+            let jar = folder.join(format!("{}.jar", name.join("-")));
+            arguments.extend([(*package).to_owned(), jar.display().to_string()]);
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let top = std::env::current_dir().map_err(|error| error.to_string())?;
+        self.shell("args=(); while (($#)); do args+=(\"$1\" \"$top/$2\"); shift 2; done; fetch_jars \"${args[@]}\" >&2", &arguments)?;
+        Ok(arguments.iter().skip(1).step_by(2).map(|jar| top.join(jar)).collect())
+    }
+
     /// Fetches async-profiler: its library.
     pub fn fetch_peer(&self) -> Result<String, String> {
         self.shell("need_toolchains >&2; fetch_peer", &[])
+    }
+
+    /// Makes sure that a command is installed.
+    pub fn need(&self, command: &str, package: &str) -> Result<(), String> {
+        self.shell("need \"$1\" \"$2\" >&2", &[command, package]).map(drop)
     }
 
     /// A variable of `scripts/lib/workloads.sh`.
@@ -174,9 +209,20 @@ impl Runner {
         }
     }
 
+    /// The JDK of this version.
+    pub fn jdk(&self, major: u32) -> Result<Jdk, String> {
+        let missing = || format!("JDK {major} is not here: scripts/jdks fetches it");
+        self.jdks(&[major]).ok().and_then(|mut jdks| jdks.pop()).ok_or_else(missing)
+    }
+
     /// The JVM option that loads the agent with these options.
     pub fn agent(&self, options: &str) -> String {
-        format!("-agentpath:{}={options}", self.bin.join("libvouch.so").display())
+        format!("-agentpath:{}={options}", self.agent_library())
+    }
+
+    /// The agent's library.
+    pub fn agent_library(&self) -> String {
+        self.bin.join("libvouch.so").display().to_string()
     }
 
     /// The command `vouch`.
@@ -185,7 +231,7 @@ impl Runner {
     }
 
     /// A workload of `java-tests/workloads`, until the work that it does after these seconds ends.
-    pub fn workload<S: AsRef<std::ffi::OsStr>>(
+    pub fn workload<S: AsRef<OsStr>>(
         &self,
         program: &str,
         seconds: u64,
@@ -193,9 +239,25 @@ impl Runner {
         options: &[S],
         log: &Path,
     ) -> Result<Outcome, String> {
+        run_logged(&mut self.workload_command(program, seconds, jdk, options), log)
+    }
+
+    /// The command of [`Runner::workload`].
+    pub fn workload_command<S: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        seconds: u64,
+        jdk: &Jdk,
+        options: &[S],
+    ) -> Command {
         let mut command = self.shell_command("workload \"$@\"");
         command.arg(program).arg(seconds.to_string()).arg(&jdk.home).args(options);
-        run_logged(&mut command, log)
+        command
+    }
+
+    /// A workload's class path.
+    pub fn workload_path(&self, program: &str) -> Result<String, String> {
+        self.shell("workload_path \"$1\"", &[program])
     }
 
     /// Compiles Java files into a folder.
@@ -217,10 +279,15 @@ impl Runner {
     pub fn java(jdk: &Path, seconds: u64) -> Command {
         let mut command = Command::new("timeout");
         command.arg(seconds.to_string()).arg(jdk.join("bin/java"));
+        Self::clean(&mut command);
+        command
+    }
+
+    /// Removes variables that would change which JVM a command starts, or what the JVM prints.
+    pub fn clean(command: &mut Command) {
         for variable in JVM_VARIABLES {
             command.env_remove(variable);
         }
-        command
     }
 
     /// What functions of `scripts/lib` print, without the last newline.
@@ -229,7 +296,11 @@ impl Runner {
         let output = command.args(arguments).stderr(Stdio::inherit()).output();
         let output = output.map_err(|error| format!("bash: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        if output.status.success() { Ok(text.trim_end().to_owned()) } else { Err(text.trim_end().to_owned()) }
+        match text.trim_end() {
+            text if output.status.success() => Ok(text.to_owned()),
+            "" => Err(format!("{code} {} failed", arguments.join(" "))),
+            text => Err(text.to_owned()),
+        }
     }
 
     fn shell_command(&self, code: &str) -> Command {

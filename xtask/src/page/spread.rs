@@ -2,7 +2,7 @@
 
 /// The median of these values, and the middle half in parentheses: `1.2 (1.0 to 1.5)`.
 ///
-/// Fails without a value: a run whose result is missing must not look like one.
+/// Fails without a value: a run without a result must not look like one.
 pub fn middle(values: &[f64], show: impl Fn(f64) -> String) -> Result<String, String> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

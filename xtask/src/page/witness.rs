@@ -165,8 +165,8 @@ impl Witness {
         format!("{rate} and `walker=asgct,recovery=off`, modes {}", modes.join(" "))
     }
 
-    /// One run: about how many stacks GetStackTrace was asked, 0 if this JDK cannot run the program,
-    /// `None` if the run failed.
+    /// One run: about how many stacks GetStackTrace was asked. It is 0 if this JDK cannot run the
+    /// program, and `None` if the run failed.
     fn run(
         &self,
         runner: &Runner,

@@ -1,20 +1,19 @@
-//! How many stacks of another profiler are bad, from its folded stacks: for a comparison in the
-//! same terms.
+//! Counts the bad stacks of async-profiler in its folded stacks, to compare them with Vouch's.
 //!
-//! It judges by what any reader could: a stack with a frame that says that it broke, or whose root
-//! is no thread's beginning. It must never hold against it what is no Java.
+//! A stack is bad if a frame says that the walk broke, or if its root is not where a thread begins.
+//! A stack without Java must never count as bad for that.
 
 use std::collections::HashSet;
 
-/// Samples of Java threads, and those whose stack is bad.
+/// Samples of Java threads, and those with a bad stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stacks {
     pub java: u64,
     pub bad: u64,
 }
 
-/// What async-profiler puts behind Java frames when it is asked to (`ann`): interpreted, C1's,
-/// inlined, compiled.
+/// The suffixes of Java frames with async-profiler's option `ann`: interpreted, C1's, inlined,
+/// compiled.
 const JAVA: [&str; 4] = ["_[0]", "_[1]", "_[i]", "_[j]"];
 /// Where a native thread begins.
 const BEGINS: [&str; 6] =
@@ -37,9 +36,9 @@ const ENTRIES: [&str; 13] = [
 ];
 
 impl Stacks {
-    /// Of folded stacks whose first frame is the thread (`threads`):
+    /// Counts in folded stacks. The first frame is the thread (`threads`):
     /// `[main tid=1];A.main_[j];A.b_[i] 17`.
-    pub fn of(folded: &str) -> Self {
+    pub fn from_folded(folded: &str) -> Self {
         let lines = || folded.lines().filter_map(parts);
         // A thread that never runs Java is the JVM's own.
         let java: HashSet<&str> = lines()
@@ -100,7 +99,7 @@ mod tests {
                       [w tid=2];java/lang/Thread.run_[0];A.b_[1] 20\n\
                       [C2 tid=3];clone3;start_thread;compile 90\n\
                       [C2 tid=3];compile 5\n";
-        assert_eq!(Stacks::of(folded), Stacks { java: 36, bad: 6 });
-        assert_eq!(Stacks::of("no count\n"), Stacks::default());
+        assert_eq!(Stacks::from_folded(folded), Stacks { java: 36, bad: 6 });
+        assert_eq!(Stacks::from_folded("no count\n"), Stacks::default());
     }
 }

@@ -1,23 +1,120 @@
-//! The catalogue of the JDK's own kinds of events, out of recordings: its facts, and the page of
-//! it.
+//! The catalogue of the JDK's own kinds of events, from recordings: its facts, and
+//! docs/jfr-events.md.
+//!
+//! The words are written by hand, in `agent/jfr/src/catalogue/words.txt`; a test names those that
+//! are missing. It must never write a fact that is in no recording.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::Value;
 use vouch_jfr::catalogue::{Catalogue, JfrEventKind, Recorded, Shape, catalogue};
 
-use crate::merged::{Marker, markers};
+use super::document::write_whole;
+use super::interface::Page;
+use super::merged::{Marker, markers};
+use super::runner::{Jdk, Outcome, Runner, at, last_line, run_logged, shown};
 use crate::report::json;
 
-/// An example's texts end after so many letters, and it has so many fields.
-const LONGEST: usize = 60;
-const MOST: usize = 8;
+/// The JDK's own kinds of JFR events, from recordings of a small program on each JDK
+///
+/// It writes agent/jfr/src/catalogue/kinds.json, too. With `--only-words` nothing runs: the page is
+/// made from the catalogue that is built in.
+#[derive(Args, Debug)]
+pub struct JfrEvents {
+    /// Record nothing; make the page from the facts that are there
+    #[arg(long)]
+    only_words: bool,
+}
 
-/// What these say is this machine's, and of no use to anybody else.
+const JDKS: [u32; 6] = [8, 11, 17, 21, 25, 27];
+const FACTS: &str = "agent/jfr/src/catalogue/kinds.json";
+
+impl Page for JfrEvents {
+    const NAME: &'static str = "jfr-events";
+    const DOCUMENT: &'static str = "docs/jfr-events.md";
+
+    fn make(self) -> Result<(), String> {
+        if self.only_words {
+            return write_whole(Self::DOCUMENT, &page());
+        }
+        let runner = Runner::new(Self::NAME)?;
+        runner.clear_runs()?;
+        let mut files = Vec::new();
+        for jdk in runner.jdks(&JDKS)? {
+            println!("JDK {}", jdk.major);
+            files.extend(record_all(&runner, &jdk)?);
+        }
+        fs::write(FACTS, kinds(&files)?).map_err(|error| format!("{FACTS}: {error}"))?;
+        println!("{FACTS} is made");
+        // The facts are built into this program: the page needs a new build.
+        let mut again = std::process::Command::new("cargo");
+        let log = runner.logs.join("page.log");
+        match run_logged(again.args(["xtask", "page", Self::NAME, "--only-words"]), &log)? {
+            Outcome::Done => Ok(()),
+            _ => Err(format!("{}: see {}", last_line(&log), shown(&log))),
+        }
+    }
+}
+
+/// Records the small program on a JDK in three ways: two recordings, and a merged profile with an
+/// example of each kind.
+fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3], String> {
+    let major = jdk.major;
+    let file = |name: String| runner.runs.join(name);
+    let classes = file(format!("classes-{major}"));
+    fs::create_dir_all(&classes).map_err(|error| at(&classes, &error))?;
+    runner.compile(&jdk.home, &classes, &["java-tests/clock/Lively.java"])?;
+    record(runner, jdk, "default", "default", None)?;
+    record(runner, jdk, "profile", "profile", None)?;
+    // All of them, whatever they cost.
+    let all = file(format!("{major}.jfc"));
+    let default = file(format!("{major}.default.jfr"));
+    fs::write(&all, settings(&default)?).map_err(|error| at(&all, &error))?;
+    record(runner, jdk, "all", &all.display().to_string(), (major >= 21).then_some("virtual"))?;
+    let examples = file(format!("{major}.examples.json"));
+    let log = runner.logs.join(format!("{major}.merge.log"));
+    let mut merge = runner.vouch();
+    merge.arg("merge").arg(file(format!("{major}.all.json"))).arg(file(format!("{major}.all.jfr")));
+    merge.args(["--events", "jdk.*", "--most", "1", "--out"]).arg(&examples);
+    if run_logged(&mut merge, &log)? != Outcome::Done {
+        return Err(format!("JDK {major}: its recording cannot be merged: see {}", shown(&log)));
+    }
+    Ok([default, file(format!("{major}.profile.jfr")), examples])
+}
+
+/// Records the small program, with Vouch beside JFR for the merge.
+fn record(
+    runner: &Runner,
+    jdk: &Jdk,
+    name: &str,
+    settings: &str,
+    argument: Option<&str>,
+) -> Result<(), String> {
+    let name = format!("{}.{name}", jdk.major);
+    let log = runner.logs.join(format!("{name}.log"));
+    let collector = if jdk.major > 8 { "-XX:+UseParallelGC" } else { "-XX:+UseG1GC" };
+    let mut java = Runner::java(&jdk.home, 120);
+    java.args(["-Xmx128m", collector, "-cp", &format!("classes-{}", jdk.major)]);
+    java.arg(format!("-XX:StartFlightRecording=filename={name}.jfr,settings={settings}"));
+    java.arg(runner.agent(&format!("out={name}.json,interval=10ms,quiet")));
+    java.arg("Lively").args(argument).current_dir(&runner.runs);
+    match run_logged(&mut java, &log)? {
+        Outcome::Done => Ok(()),
+        _ => Err(format!("{name} failed: {}: see {}", last_line(&log), shown(&log))),
+    }
+}
+
+/// How many letters of a text an example shows.
+const MAX_TEXT_LETTERS: usize = 60;
+/// How many fields an example shows.
+const MAX_FIELDS: usize = 8;
+
+/// These have values of this machine, which are of no use elsewhere.
 const OF_THIS_MACHINE: [&str; 5] = [
     "jdk.InitialEnvironmentVariable",
     "jdk.InitialSystemProperty",
@@ -27,8 +124,8 @@ const OF_THIS_MACHINE: [&str; 5] = [
 ];
 
 /// A set of settings under which all kinds are recorded, whatever they cost, as the JVM reads it.
-pub fn settings(files: &[PathBuf]) -> Result<String, String> {
-    let recorded = read(&files[0])?;
+fn settings(recording: &Path) -> Result<String, String> {
+    let recorded = read(recording)?;
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n");
     for (name, facts) in recorded.kinds.iter().filter(|(name, _)| name.starts_with("jdk.")) {
@@ -47,7 +144,7 @@ pub fn settings(files: &[PathBuf]) -> Result<String, String> {
 
 /// kinds.json, of recordings `MAJOR.default.jfr` and `MAJOR.profile.jfr` and merged profiles
 /// `MAJOR.examples.json`.
-pub fn kinds(files: &[PathBuf]) -> Result<String, String> {
+fn kinds(files: &[PathBuf]) -> Result<String, String> {
     let mut by_jdk: BTreeMap<u32, [Option<Recorded>; 2]> = BTreeMap::new();
     let mut examples = HashMap::new();
     for file in files {
@@ -138,26 +235,26 @@ fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
             took.iter().map(|(end, start)| format!("{:.3} ms", end - start)).collect();
         for field in schema["fields"].as_array().into_iter().flatten() {
             let key = field["key"].as_str().unwrap_or_default();
-            let value = shown(&profile, field["format"].as_str().unwrap_or_default(), &data[key]);
+            let value = field_text(&profile, field["format"].as_str().unwrap_or_default(), &data[key]);
             parts.extend(value.map(|value| format!("{key} {value}")));
         }
-        parts.truncate(MOST);
+        parts.truncate(MAX_FIELDS);
         found.insert(name.to_owned(), parts.join(", "));
     }
     Ok(found)
 }
 
-fn shown(profile: &Value, format: &str, value: &Value) -> Option<String> {
+fn field_text(profile: &Value, format: &str, value: &Value) -> Option<String> {
     let number = value.as_f64()?;
     Some(match format {
         "unique-string" => {
             let text = profile["shared"]["stringArray"][usize::try_from(value.as_u64()?).ok()?].as_str()?;
-            // What is said of this machine is nobody's matter.
+            // A path of this machine is not shown.
             let text = text.replace(['\n', '\t', '|'], " ");
             if text.contains('/') && !text.contains(' ') {
                 return None;
             }
-            let short: String = text.chars().take(LONGEST).collect();
+            let short: String = text.chars().take(MAX_TEXT_LETTERS).collect();
             if short.is_empty() {
                 return None;
             }
@@ -171,7 +268,7 @@ fn shown(profile: &Value, format: &str, value: &Value) -> Option<String> {
 }
 
 /// docs/jfr-events.md.
-pub fn page() -> String {
+fn page() -> String {
     let catalogue = catalogue();
     let mut text = format!(
         "# The JDK's own Flight Recorder events\n\n\
@@ -180,8 +277,8 @@ pub fn page() -> String {
          `vouch merge` and `jfr=` can add these kinds to a profile, and the program's own kinds\n\
          ([jfr.md](jfr.md)). `vouch events NAME` prints one kind, with its fields in each JDK and an example\n\
          from a real recording. `vouch events --of app.jfr` prints the kinds of a recording.\n\n\
-         `scripts/jfr-kinds` writes this page. The last two columns are our words. All other facts are from\n\
-         the metadata of recordings by these JDKs:\n\n\
+         `cargo xtask page jfr-events` writes this page. The last two columns are our words. All other facts\n\
+         are from the metadata of recordings by these JDKs:\n\n\
          - {}\n",
         builds(catalogue)
     );
@@ -223,10 +320,10 @@ mod tests {
 
     #[test]
     fn the_page_is_the_catalogues() {
-        let written = include_str!("../../docs/jfr-events.md");
+        let written = include_str!("../../../docs/jfr-events.md");
         assert!(
             written == page(),
-            "docs/jfr-events.md is not the catalogue's: cargo xtask jfr-events-page > docs/jfr-events.md"
+            "docs/jfr-events.md differs from the catalogue: run cargo xtask page jfr-events --only-words"
         );
     }
 }
