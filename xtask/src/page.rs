@@ -11,6 +11,7 @@ mod endurance;
 mod event_cost;
 mod events;
 mod footprint;
+mod hotspot_changes;
 mod interface;
 mod jfr_clock;
 mod jfr_events;
@@ -44,6 +45,7 @@ const PAGES: &[Row] = &[
     row::<event_cost::EventCost>(),
     row::<events::Events>(),
     row::<footprint::Footprint>(),
+    row::<hotspot_changes::HotspotChanges>(),
     row::<jfr_clock::JfrClock>(),
     row::<jfr_events::JfrEvents>(),
     row::<overhead::Overhead>(),

@@ -162,16 +162,16 @@ fn texts(packages: &[&Value]) -> Result<String, String> {
     }
     let mut all: Vec<_> = packages_by_text
         .into_iter()
-        .map(|(text, mut packages_by_text)| {
-            packages_by_text.sort();
-            packages_by_text.dedup();
-            (packages_by_text, text)
+        .map(|(text, mut packages)| {
+            packages.sort();
+            packages.dedup();
+            (packages, text)
         })
         .collect();
     all.sort();
     let mut told = String::from("What Vouch is built of, with the licences of each.\n");
-    for (packages_by_text, text) in all {
-        let _ = write!(told, "\n{}\n{}\n\n{text}\n", "-".repeat(78), packages_by_text.join("\n"));
+    for (packages, text) in all {
+        let _ = write!(told, "\n{}\n{}\n\n{text}\n", "-".repeat(78), packages.join("\n"));
     }
     if !without.is_empty() {
         let _ = write!(

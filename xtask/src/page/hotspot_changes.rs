@@ -1,0 +1,170 @@
+//! docs/hotspot-changes.md: what changed in HotSpot in which JDK, from the agent's table of names
+//! and the snapshots of VMStructs.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+use clap::Args;
+use vouch_hotspot::fields::{self, JdkName, Row, RowKind};
+
+use super::document::write_whole;
+use super::interface::Page;
+use crate::report::{by_jdk, table};
+
+/// What changed in HotSpot's memory in which JDK, from the table of names (no run)
+#[derive(Args, Debug)]
+pub struct HotspotChanges {}
+
+impl Page for HotspotChanges {
+    const NAME: &'static str = "hotspot-changes";
+    const DOCUMENT: &'static str = "docs/hotspot-changes.md";
+
+    fn make(self) -> Result<(), String> {
+        write_whole(Self::DOCUMENT, &page())
+    }
+}
+
+/// The measured JDKs, each with what its tables say on x86-64.
+const SNAPSHOTS: [(u32, &str); 7] = [
+    (8, include_str!("../../../agent/hotspot/src/snapshots/8.txt")),
+    (11, include_str!("../../../agent/hotspot/src/snapshots/11.txt")),
+    (17, include_str!("../../../agent/hotspot/src/snapshots/17.txt")),
+    (21, include_str!("../../../agent/hotspot/src/snapshots/21.txt")),
+    (25, include_str!("../../../agent/hotspot/src/snapshots/25.txt")),
+    (26, include_str!("../../../agent/hotspot/src/snapshots/26.txt")),
+    (27, include_str!("../../../agent/hotspot/src/snapshots/27.txt")),
+];
+
+const HEAD: &str = "\
+# What changed in HotSpot, by JDK
+
+Vouch reads the memory of HotSpot by the tables that HotSpot exports: VMStructs, VMTypes and
+VMIntConstants. This page lists every name that Vouch looks up there, the JDKs that have it, and
+what does not work on a JVM without it. `vouch doctor` reports names that a JVM should have and
+lacks. A dash is no loss: Vouch does without this name on that JDK, or uses another one.
+
+`cargo xtask page hotspot-changes` makes this page from `agent/hotspot/src/fields.rs` and the
+snapshots beside it. Seven JDKs were measured, on x86-64; a JDK between two of them may differ.
+";
+
+const VALUES: &str = "
+## Offsets, sizes and values
+
+A field has its offset in bytes, a type its size, and a constant its value. A static field has an
+address, which changes with each start: the table has `yes`. The builds are those of the
+snapshots, and another update may differ. Flags and functions are not in these tables of HotSpot,
+so they are not here.
+";
+
+fn page() -> String {
+    let mut text = HEAD.to_owned();
+    for [(before, _), (jdk, _)] in SNAPSHOTS.array_windows() {
+        let rows: Vec<Vec<String>> =
+            fields::ALL.iter().filter_map(|(kind, row)| change(*kind, row, *before, *jdk)).collect();
+        let _ = write!(text, "\n## JDK {jdk}, compared with JDK {before}\n\n");
+        if rows.is_empty() {
+            text.push_str("No name changed.\n");
+        } else {
+            text.push_str(&table(
+                &["", &format!("JDK {before}"), &format!("JDK {jdk}"), "lost without it"],
+                rows,
+            ));
+        }
+    }
+    text + VALUES + &values()
+}
+
+/// A row of a table of changes, if a name is another one, new, or no longer there.
+fn change(kind: RowKind, row: &Row, before: u32, jdk: u32) -> Option<Vec<String>> {
+    let name_in = |jdk| row.names.iter().find(|name| name.is_in(jdk)).map(ToString::to_string);
+    let (old, new) = (name_in(before), name_in(jdk));
+    if old == new {
+        return None;
+    }
+    let shown = |name: Option<String>| name.map_or_else(|| "–".to_owned(), |name| format!("`{name}`"));
+    Some(vec![words(kind).to_owned(), shown(old), shown(new), row.lost.to_owned()])
+}
+
+fn words(kind: RowKind) -> &'static str {
+    match kind {
+        RowKind::Field => "field",
+        RowKind::StaticField => "static field",
+        RowKind::Type => "type",
+        RowKind::Constant => "constant",
+        RowKind::Flag => "flag",
+        RowKind::Function => "function",
+    }
+}
+
+/// A table for each loss: a row for each name, with its value in each JDK.
+fn values() -> String {
+    let snapshots: HashMap<u32, HashMap<&str, &str>> =
+        SNAPSHOTS.iter().map(|(jdk, snapshot)| (*jdk, by_name(snapshot))).collect();
+    let majors: BTreeSet<u32> = snapshots.keys().copied().collect();
+    let mut losses: Vec<&str> = Vec::new();
+    for (_, row) in fields::ALL {
+        if !losses.contains(&row.lost) {
+            losses.push(row.lost);
+        }
+    }
+    let mut text = String::new();
+    for loss in losses {
+        let rows = fields::ALL.iter().filter(|(_, row)| row.lost == loss);
+        let names: Vec<(String, String)> = rows.flat_map(|(kind, row)| keys(*kind, row)).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let cell = |key: &str, jdk: u32| snapshots[&jdk].get(key).map_or("–", |value| *value).to_owned();
+        let rows = names.iter().map(|(key, shown)| (key.as_str(), shown.clone()));
+        let _ = write!(text, "\nWithout these, {loss}:\n\n{}", by_jdk("name", &majors, rows, cell));
+    }
+    text
+}
+
+/// The text of a row's names in snapshots, and how they are shown. A name that no JDK has is left
+/// out.
+fn keys(kind: RowKind, row: &'static Row) -> impl Iterator<Item = (String, String)> {
+    let prefix = match kind {
+        RowKind::Field => Some("field"),
+        RowKind::StaticField => Some("static"),
+        RowKind::Type => Some("type"),
+        RowKind::Constant => Some("constant"),
+        RowKind::Flag | RowKind::Function => None,
+    };
+    let has_jdk = |name: &&JdkName| !name.jdks.is_empty();
+    row.names.iter().filter(has_jdk).filter_map(move |name| {
+        let article = words(kind);
+        Some((format!("{} {name}", prefix?), format!("{article} `{name}`")))
+    })
+}
+
+/// The values of a snapshot, by the text before them.
+fn by_name(snapshot: &str) -> HashMap<&str, &str> {
+    let value = |line| match str::rsplit_once(line, ' ') {
+        Some((name, value)) if !line.starts_with("static") => (name, value),
+        _ => (line, "yes"),
+    };
+    snapshot.lines().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_what_the_table_of_names_has() {
+        let written = include_str!("../../../docs/hotspot-changes.md");
+        assert!(
+            written == page(),
+            "docs/hotspot-changes.md differs from the table of names: run cargo xtask page hotspot-changes"
+        );
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_a_change() {
+        let row = &fields::THREAD_OSTHREAD.0;
+        let cells = change(RowKind::Field, row, 21, 25).unwrap();
+        assert_eq!(cells[..3], ["field", "`JavaThread::_osthread`", "`Thread::_osthread`"]);
+        assert_eq!(change(RowKind::Field, row, 25, 26), None);
+    }
+}
