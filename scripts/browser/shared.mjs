@@ -1,5 +1,5 @@
-// What the scripts that drive a browser have in common: how it is started, and how a profile is served to it.
-// It must never leave a server behind whose end was asked for.
+// Starts a browser and serves a profile to it, for the scripts that drive one.
+// It must never leave a server running that was asked to end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';

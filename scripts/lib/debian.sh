@@ -1,6 +1,7 @@
 # Debian's packages, fetched and unpacked by an apt of our own. To be sourced by a script that has set `major` and `work`.
-# It must never touch this machine's own apt: settings, index and cache are private to WORK.
-# A failure ends the script: exit code 3 if Debian is out of reach or lacks a package. Its reason is left in WORK/why.
+# It must never touch this machine's own apt: settings, index and cache are private to WORK. A
+# failure ends the script: exit code 3 if Debian is out of reach or lacks a package. Its reason is
+# left in WORK/why.
 # shellcheck shell=bash disable=SC2154
 
 apt=$work/apt
@@ -12,7 +13,7 @@ stop() {
   exit "$1"
 }
 
-# apt names its mirrors itself, so that a machine with a mirror of its own is served from there.
+# apt names its mirrors itself, so that a machine with its own mirror uses that.
 mirror() {
   if [[ -n ${JDKS_MIRROR:-} ]]; then
     printf '%s\n' "$JDKS_MIRROR"
@@ -33,7 +34,8 @@ configure_apt() {
   mkdir -p "$apt"/lists/partial "$apt"/cache/archives/partial
   : >"$apt/status"
   printf 'deb %s %s %s main\n' "$signed" "$uri" "$suite" >"$apt/sources.list"
-  # The machine's proxies stay in force; its hooks do not, for some of them empty the machine's own cache.
+  # The machine's proxies stay in force; its hooks do not, for some of them empty the machine's own
+  # cache.
   cat >"$apt/apt.conf" <<CONF
 Dir::State "$apt";
 Dir::State::lists "$apt/lists";
@@ -60,7 +62,8 @@ CONF
   fi
 }
 
-# One reading serves every version of a run, and so does one failure: a mirror that does not answer takes its time.
+# One reading serves every version of a run, and so does one failure: a mirror that does not answer
+# takes its time.
 provide_apt() {
   if [[ ! -e $apt/ready.conf && ! -e $apt/failed ]]; then configure_apt; fi
   if [[ -e $apt/failed ]]; then stop 1 "Debian's index could not be read ($(<"$apt/failed")): try again"; fi
@@ -70,7 +73,8 @@ version_of() {
   apt-cache -c "$apt/ready.conf" policy "$1" | sed -n 's/^ *Candidate: //p' | grep -v '(none)'
 }
 
-# unpack FOLDER PACKAGE...: the .deb files are removed at once, since a JDK's are as large as the JDK.
+# unpack FOLDER PACKAGE...: the .deb files are removed at once, since a JDK's are as large as the
+# JDK.
 unpack() {
   local into=$1 deb bytes
   shift

@@ -1,5 +1,6 @@
 # The hunt for harm: what a program may be put through while Vouch profiles it. Each scenario checks that its trigger came, that the program
-# ended with its own code and output, and that the profile is whole or absent. To be sourced after workloads.sh.
+# ended with its own code and output, and that the profile is whole or absent. To be sourced after
+# workloads.sh.
 # shellcheck shell=bash disable=SC2154,SC2016,SC2030,SC2031 # `top`, `out` and `logs` are the sourcing script's; words for a page; subshells on purpose
 
 HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped)
@@ -17,14 +18,15 @@ wrong() { echo "$*"; return 1; }
 # hunt_java HOME [OPTION…]: a small JVM of this home, with the agent; `work` is where its files go.
 hunt_java() { timeout 60 "$1/bin/java" -Xmx64m -XX:ErrorFile="$work/crash" "${agent[@]}" -cp "$workload_classes" "${@:2}"; }
 
-# ends CODE FILE: the program ended as it does without the agent, and the profile is whole or absent.
+# ends CODE FILE: the program ended as it does without the agent, and the profile is whole or
+# absent.
 ends() {
   (($1 == 7)) || { wrong "it ended with $1, not 7: $(tail -n 3 "$work/err" 2>/dev/null)"; return; }
   [[ $(grep -c '^result 433085802$' "$2") == 1 ]] || { wrong "its output is wrong: $(head -c 300 "$2")"; return; }
   whole
 }
 
-# The profiles are whole or absent, and no recording is left.
+# The profiles are whole or absent, and no recording remains.
 whole() {
   local file
   for file in "$work"/*.json.gz; do
@@ -82,7 +84,8 @@ hunt_collectors() {
   done
 }
 
-# plain HOME FACT PATTERN: the program alone; its output must have the pattern, by which the trigger came.
+# plain HOME FACT PATTERN: the program alone; its output must have the pattern, by which the trigger
+# came.
 plain() {
   local code=0
   hunt_java "$1" "${java_options[@]}" Hunted "${lasts:-300}" - "${@:4}" >"$work/out" 2>"$work/err" </dev/null || code=$?
@@ -115,7 +118,8 @@ hunt_full() {
 # JDK 8 itself needs some 20.
 hunt_descriptors() { (ulimit -n 32 && plain "$1" 'the limit' '^Max open files +32 +32 ' limits); }
 
-# The program is run without the agent first: where that fails, the limit is too low for the JVM itself.
+# The program is run without the agent first: where that fails, the limit is too low for the JVM
+# itself.
 hunt_address() {
   local kib own='' bare
   for kib in 1500000 2000000 2500000 3000000 4000000; do
@@ -201,7 +205,8 @@ hunt_stepped() {
   ends "$code" "$work/out" && exists
 }
 
-# hunt NAME MAJOR HOME: one scenario in a fresh folder. 0: no harm; 3: this JDK or machine cannot; else it prints what is wrong.
+# hunt NAME MAJOR HOME: one scenario in a fresh folder. 0: no harm; 3: this JDK or machine cannot;
+# else it prints what is wrong.
 hunt() (
   set +e
   work=$out/hunt-$1

@@ -1,5 +1,6 @@
 # Finds the JDKs that Vouch can be tried on: those that scripts/jdks fetched, and those installed on this machine.
-# To be sourced. It must never fetch, change or write anything, and never list a JDK that does not start.
+# To be sourced. It must never fetch, change or write anything, and never list a JDK that does not
+# start.
 # shellcheck shell=bash
 
 jdks_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)/jdks
@@ -9,8 +10,9 @@ jdks_clean() {
   env -u JAVA_TOOL_OPTIONS -u _JAVA_OPTIONS -u JDK_JAVA_OPTIONS -u LD_LIBRARY_PATH -u LD_PRELOAD "$@"
 }
 
-# jdks_describe HOME: prints "major<TAB>home<TAB>version<TAB>jdk|jre", or fails if no JVM starts there.
-# It asks the JVM and not the `release` file, which stays readable when the JVM no longer runs.
+# jdks_describe HOME: prints "major<TAB>home<TAB>version<TAB>jdk|jre", or fails if no JVM starts
+# there. It asks the JVM and not the `release` file, which stays readable when the JVM no longer
+# runs.
 jdks_describe() {
   local home=$1 settings major version kind=jre
   [[ -x $home/bin/java ]] || return 1
@@ -22,7 +24,8 @@ jdks_describe() {
   printf '%s\t%s\t%s\t%s\n' "$major" "$home" "$version" "$kind"
 }
 
-# Prints the folders that may be JDK homes, the preferred first: one that the caller chose, then what was fetched.
+# Prints the folders that may be JDK homes, the preferred first: one that the caller chose, then
+# what was fetched.
 jdks_candidates() {
   local home
   for home in "${JAVA_HOME:-}" "$jdks_dir"/[0-9]* /usr/lib/jvm/*; do
@@ -36,7 +39,8 @@ jdks_list() {
   jdks_candidates | while IFS= read -r home; do jdks_describe "$home" || true; done | sort -s -n -k1,1
 }
 
-# Prints "major<TAB>home", one line per version: where there are several homes, the preferred one that is a full JDK.
+# Prints "major<TAB>home", one line per version: where there are several homes, the preferred one
+# that is a full JDK.
 jdks_homes() {
   jdks_list | awk -F '\t' -v OFS='\t' '
     !($1 in home) || (kind[$1] == "jre" && $4 == "jdk") { home[$1] = $2; kind[$1] = $4 }

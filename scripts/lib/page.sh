@@ -1,6 +1,6 @@
-# Parts of documents that are written from a run: what stands between two comments, `<!-- NAME -->` and `<!-- end of NAME -->`; and what
-# stands for many runs in a table.
-# To be sourced. It must never touch what stands outside of them.
+# Writes parts of documents from runs, between `<!-- NAME -->` and `<!-- end of NAME -->`, and
+# computes the median of many runs.
+# To be sourced. It must never change the rest of a document.
 # shellcheck shell=bash disable=SC2154 # `page` is the sourcing script's
 
 # put_into FILE NAME: replaces the part by stdin.
@@ -22,7 +22,8 @@ middle() {
     printf one " (" one " to " one ")", all[int((NR + 1) / 2)], all[cut], all[NR + 1 - cut] }'
 }
 
-# tell FILE NAME TEXT TABLES: the part anew, with the text before the tables; where no page is wanted the tables alone, to be read here.
+# tell FILE NAME TEXT TABLES: writes the part, with the text before the tables. Without a page it
+# prints the tables.
 tell() {
   [[ -n $page ]] || { printf '%s\n' "$4"; return; }
   { printf '\n%s\n\n%s\n\n' "$3" "$4"; } | put_into "$1" "$2"

@@ -1,8 +1,10 @@
 # How a release is built, and what is asked of it. To be sourced.
-# It must never depend on where or when it is built: paths, times, users and the order of files are the same each time.
+# It must never depend on where or when it is built: paths, times, users and the order of files are
+# the same each time.
 # shellcheck shell=bash disable=SC2154 # `top`, `logs` and `tools` are the sourcing script's
 
-# For each processor an archive with the agent for either C library, and a command that needs none; the Maven artifact has all.
+# For each processor an archive with the agent for either C library, and a command that needs none;
+# the Maven artifact has all.
 PROCESSORS=(x86_64 aarch64)
 GLIBC=unknown-linux-gnu MUSL=unknown-linux-musl
 # RHEL 7 and whatever is newer.
@@ -24,7 +26,8 @@ need_zig() {
   fi
 }
 
-# build_release SOURCES FILES TIME: builds what lies in a folder, and puts the files of the release into another.
+# build_release SOURCES FILES TIME: builds the sources in a folder, and puts the files of the
+# release into another.
 build_release() {
   local sources=$1 files=$2 time=$3 version processor
   version=$(vouch_version "$sources")
@@ -49,12 +52,14 @@ build_for() (
     || { tail -n 20 "$logs/build.log"; echo "the release could not be built: see ${logs#"$top"/}/build.log"; return 1; }
 )
 
-# archive_for PROCESSOR SOURCES FILES TIME NAME: its archive, FILES/NAME.tar.gz, and what a Maven artifact has of it.
+# archive_for PROCESSOR SOURCES FILES TIME NAME: its archive, FILES/NAME.tar.gz, and what a Maven
+# artifact has of it.
 archive_for() {
   local processor=$1 sources=$2 files=$3 time=$4 name=$5 build root jar
   build=$sources/target/$processor
   build_for "$processor-$GLIBC.$OLDEST_GLIBC" "$sources" "$time" '' -p vouch || return 1
-  # That is for the library: a program for musl zig links statically all the same, so that it needs no C library.
+  # That is for the library: a program for musl zig links statically all the same, so that it needs
+  # no C library.
   build_for "$processor-$MUSL" "$sources" "$time" '-C target-feature=-crt-static' -p vouch -p vouch-cli || return 1
   root=$files/$name
   mkdir -p "$root/bin" "$root/lib/musl" "$root/share"
@@ -67,7 +72,8 @@ archive_for() {
     cd "$sources"
     cargo metadata --format-version 1 --locked --filter-platform "$processor-$MUSL" >"$sources/target/metadata.json"
     cargo run --quiet --locked -p xtask -- manual "$root/share"
-    # What the linker brings: on musl its functions in the command, and on either what unwinds a panic.
+    # What the linker brings: on musl its functions in the command, and on either what unwinds a
+    # panic.
     zig=$(echo "$tools"/zig/lib/python*/site-packages/ziglang/lib)
     cargo run --quiet --locked -p xtask -- sbom "$sources/target/metadata.json" "$root" \
       'rust-std' "$(rustc --version | cut -d ' ' -f 2)" 'MIT OR Apache-2.0' '' \
@@ -90,8 +96,8 @@ pack() {
     --format=gnu "$2" | gzip -9n >"$1/$2.tar.gz"
 }
 
-# maven_artifact FILES VERSION: the agent as a jar in a Maven repository below FILES/maven, of FILES/.jar: native/linux-x86_64/libvouch.so, the
-# same for musl, and both of other processors.
+# maven_artifact FILES VERSION: the agent as a jar in a Maven repository below FILES/maven, of
+# FILES/.jar: native/linux-x86_64/libvouch.so, the same for musl, and both of other processors.
 maven_artifact() {
   local files=$1 version=$2 place work
   place=$files/maven/dev/vouch/vouch-agent/$version
@@ -150,14 +156,14 @@ check_release() {
 # loads_on_musl LIBRARY: musl's own loader finds all that a library wants.
 loads_on_musl() { "/lib/ld-musl-$(uname -m).so.1" --list "$1" >"$logs/musl.log" 2>&1; }
 
-# check_files ROOT FILES: what one archive has to be, that lies unpacked in ROOT.
+# check_files ROOT FILES: checks an archive that is unpacked in ROOT.
 check_files() {
   local root=$1 files=$2 file needed exported
   needed=$(symbols "$root/lib/libvouch.so" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
   [[ -n $needed ]] || { echo 'nothing tells which glibc the agent needs'; return 1; }
   [[ $(printf 'GLIBC_%s\n%s\n' "$OLDEST_GLIBC" "$needed" | sort -V | tail -n 1) == "GLIBC_$OLDEST_GLIBC" ]] \
     || { echo "the agent needs $needed, which is newer than $OLDEST_GLIBC"; return 1; }
-  # What has no version was not found in that glibc: nobody knows which has it.
+  # A symbol without a version is not in that glibc, and perhaps in no glibc.
   needed=$(symbols "$root/lib/libvouch.so" | awk '$5 == "GLOBAL" && $7 == "UND" && $8 !~ /@/ { print $8 }')
   [[ -z $needed ]] || { echo "the agent needs what glibc $OLDEST_GLIBC has not: $needed"; return 1; }
   needed=$(needs "$root/lib/musl/libvouch.so")

@@ -1,6 +1,7 @@
 # What the tests need beyond the repository: tools of the system's, JDKs, a JSON library, the front-end's client.
-# To be sourced. It installs what it can (as root, from Debian's packages), and says what to install where it cannot.
-# It must never alter anything outside of the repository but by installing a package.
+# To be sourced. It installs what it can (as root, from Debian's packages), and says what to install
+# where it cannot. It must never alter anything outside of the repository but by installing a
+# package.
 # shellcheck shell=bash disable=SC2154,SC2034 # `top` and `logs` are the sourcing script's; what is set here it uses
 
 tools=$top/target/tools
@@ -13,7 +14,8 @@ PLAYWRIGHT_PACKAGE=playwright-core@1.65.1
 JTREG=$(command -v jtreg || true)
 TYPOS_VERSION=1.52.0
 TYPOS=$tools/typos-$TYPOS_VERSION/bin/typos
-# What is good for jtreg and its JVMs, which compile a test and read what the JVMs under test wrote. (These have none of it: Vm.plain.)
+# What is good for jtreg and its JVMs, which compile a test and read what the JVMs under test wrote.
+# (These have none of it: Vm.plain.)
 JTREG_LIGHT=(-J-XX:TieredStopAtLevel=1 '-e:JDK_JAVA_OPTIONS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC')
 
 # need COMMAND PACKAGE: makes sure that a command is there.
@@ -43,8 +45,8 @@ newest_jdk() {
   jdks_list | awk -F '\t' '$4 == "jdk" && $1 >= 11 && $1 <= 25 { home = $2 } END { print home }'
 }
 
-# compiler_for HOME MAJOR: the JDK whose javac compiles tests for this one: itself, or the newest that is not newer, since
-# the classes would be.
+# compiler_for HOME MAJOR: the JDK with the javac that compiles tests for this one: itself, or the
+# newest that is not newer. A newer one would make newer classes.
 compiler_for() {
   if [[ -x $1/bin/javac ]]; then
     printf '%s\n' "$1"
@@ -84,7 +86,8 @@ build_agent() {
   cargo build --release --locked --quiet "$@"
 }
 
-# fetch_jars [PACKAGE FILE]…: those of them that are not there, from Maven Central, all at once: to start it takes longest.
+# fetch_jars [PACKAGE FILE]…: those of them that are not there, from Maven Central, all at once: to
+# start it takes longest.
 fetch_jars() {
   local project items='' names='' group artifact version type classifier code=0
   while (($#)); do
@@ -119,7 +122,8 @@ XML
 # The JSON library of the Java tests.
 fetch_gson() { fetch_jars "$GSON_PACKAGE" "$GSON"; }
 
-# The command-line client of the Firefox Profiler, and what drives a browser, from npm. Without npm their part is skipped.
+# The command-line client of the Firefox Profiler, and what drives a browser, from npm. Without npm
+# their part is skipped.
 fetch_profiler_cli() {
   need chromium chromium || true
   if [[ -x $PROFILER_CLI && -d $PLAYWRIGHT ]] || ! command -v npm >/dev/null; then return 0; fi
@@ -192,8 +196,8 @@ summary_of() {
   outcomes_of "$1" | awk '{ of[$1]++ } END { print of["ok"] + 0, of["FAILED"] + 0, of["skipped"] + 0 }'
 }
 
-# red_tests FOLDER: the tests that failed in a jtreg run, each with the end of what it printed: the machine that it failed
-# on may be gone when somebody asks why.
+# red_tests FOLDER: the tests that failed in a jtreg run, each with the end of what it printed: the
+# machine that it failed on may be gone when somebody asks why.
 red_tests() {
   local test rest
   grep -E '(Failed|Error)\.' "$1/report/text/summary.txt" | head -n 8 | while read -r test rest; do

