@@ -1,4 +1,5 @@
-// Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM VOUCH FOLDER, for scripts/lib/check-page.
+// Drives the page in a browser: node check-page.mjs PLAYWRIGHT CHROMIUM VOUCH FOLDER, for
+// scripts/lib/check-page.
 // It must never call the page's own functions: it clicks, types and reads, as a person does.
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,7 @@ const report = json('report.json'), methods = json('methods.json').rows, threads
 const all = methods.length && json('methods.json').cpu_ms;
 
 const check = (holds, what) => { if (!holds) throw new Error(what); console.log(`ok ${what}`); };
-// `1234 ms` and `12.3 s` as milliseconds; how far a text may be from the figure.
+// `1234 ms` and `12.3 s` as milliseconds; how far a text may be from the number.
 const millis = text => { const [, number, unit] = text.match(/([\d.]+) (ms|s)\b/); return number * (unit === 's' ? 1e3 : 1); };
 const near = (text, figure, what) => check(Math.abs(millis(text) - figure) <= 0.6 + (figure >= 1e4 ? 50 : 0), `${what}: "${text}" is ${figure} ms`);
 
@@ -25,8 +26,8 @@ async function open(name) {
   page.on('request', request => { if (request.url() !== 'file://' + join(folder, name)) wrong.push(`asks for ${request.url()}`); });
   await page.goto('file://' + join(folder, name));
   const status = () => page.textContent('#status');
-  // What is told of the boxes as the pointer goes along a row, with a place of each. (By the page's own events: a move of the mouse
-  // from outside takes ten milliseconds.)
+  // The status line for each box of a row, with a position in it. It sends the page's own events: a
+  // real move of the mouse takes ten milliseconds.
   const along = row => page.evaluate(row => {
     const canvas = document.getElementById('flames'), { left, top, width } = canvas.getBoundingClientRect(), told = {};
     for (let column = 1; column < width; column++) {
@@ -37,7 +38,7 @@ async function open(name) {
     }
     return told;
   }, row);
-  // Clicks a box of which that is told.
+  // Clicks a box with this status line.
   const click = async wanted => {
     for (let row = 0; row < 40; row++) {
       const found = Object.entries(await along(row)).find(([over]) => wanted(over));
@@ -104,10 +105,11 @@ near(await status(), all, 'CPU time again');
 
 const hottest = methods.reduce((one, other) => (other.self_ms > one.self_ms ? other : one));
 await page.check('#invert');
-// What is refuted stands apart from the rest: the method has two boxes then, each with its kind behind its time.
+// Refuted samples are apart from the rest: the method has two boxes then, each with its kind after
+// its time.
 const parts = Object.keys(await along(0)).filter(over => over.startsWith(hottest.name + ' ·'));
 const leaves = parts.reduce((sum, over) => sum + millis(over.split('·')[1]), 0);
-// Boxes of less than a pixel are met by chance, and two of one time look alike.
+// Boxes of less than a pixel are hit by chance, and two of one time look alike.
 check(leaves > 0.8 * hottest.self_ms && leaves <= hottest.self_ms + parts.length, `from the leaves, ${hottest.name} has ${leaves} of its own ${hottest.self_ms} ms in ${parts.length} boxes`);
 await page.uncheck('#invert');
 const first = await page.locator('#methods tbody tr').first().locator('td').allTextContents();
@@ -138,7 +140,7 @@ await row.locator('summary').click();
 check(await row.locator('pre').first().isVisible(), 'its stack opens');
 check(!wrong.length, `nothing is asked for and nothing complained of: ${wrong}`);
 
-// The same page with 100,000 stacks that all differ, under names that no page should take for its own.
+// The same page with 100,000 different stacks. Their names look like parts of a page.
 const text = readFileSync(join(folder, 'page.html'), 'utf8');
 const [begin, end] = ['<script id="data" type="application/json">', '</script>'];
 const from = text.indexOf(begin) + begin.length, to = text.indexOf(end, from);
@@ -173,7 +175,8 @@ await large.click(over => over.includes('com.example.Class'));
 check((await large.status()).includes(' in com.example.Class') || (await large.status()).includes(' in <img'), `zoomed: "${await large.status()}"`);
 check(!large.wrong.length && !(await large.page.locator('img, #tracks b').count()), `no name is taken for markup: ${large.wrong}`);
 
-// `vouch view`, with a front-end of its own: its page reads the profile; one of another origin can neither read nor load it.
+// `vouch view` with a local front-end: its page reads the profile. A page of another origin can
+// neither read nor load it.
 mkdirSync(join(folder, 'ui'));
 writeFileSync(join(folder, 'ui', 'index.html'), '<title>a front-end</title>');
 const view = await served(vouch, join(folder, 'page.json'), join(folder, 'ui'));

@@ -1,6 +1,7 @@
-// Opens profiles in the real front-end, in a browser: node front-end.mjs PLAYWRIGHT CHROMIUM VOUCH UI FOLDER, for scripts/front-end.
-// FOLDER holds NAME.json.gz and NAME.report.json of each program; pictures are left there. It must never ask the front-end's own code: it
-// clicks, types and reads, as a person does, and where a canvas is drawn it reads what is written on it.
+// Opens profiles in the real front-end, in a browser: node front-end.mjs PLAYWRIGHT CHROMIUM VOUCH
+// UI FOLDER, for scripts/front-end. FOLDER has NAME.json.gz and NAME.report.json of each program,
+// and gets the pictures. It must never call the front-end's own code: it clicks, types and reads,
+// as a person does. From a canvas it reads the text that is drawn.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launched, served } from './shared.mjs';
@@ -12,7 +13,7 @@ const WIDTH = 1400, HEIGHT = 900;
 const check = (holds, what) => { if (!holds) throw new Error(what); };
 const grouped = count => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-// Opens the profile of a program, does what there is to do with it, and holds what every reader meets to its report.
+// Opens the profile of a program, uses it, and compares what every reader sees with its report.
 async function read(name, look) {
   const { address, end } = await served(vouch, join(folder, `${name}.json.gz`), ui);
   try {
@@ -74,7 +75,7 @@ async function opened(name, address, look) {
   console.log(`ok ${name}: loaded in ${took} ms`);
 }
 
-// The info panel has the report's figures, each once.
+// The info panel has the report's values, each once.
 async function panel(name, page) {
   const report = JSON.parse(readFileSync(join(folder, `${name}.report.json`), 'utf8'));
   await page.getByText('Profile Info').click();
@@ -90,14 +91,14 @@ async function panel(name, page) {
   await page.waitForSelector('.arrowPanelContent', { state: 'hidden' });
 }
 
-// A method of a thread stands in the flame graph.
+// A method of a thread is in the flame graph.
 const drawn = (thread, method) => async reader => {
   await reader.thread(thread);
   await reader.tab('Flame Graph');
   await reader.written(written => written.includes(method), `the flame graph has no ${method}`);
 };
 
-// Whoever works without a rest has room for names in the stack chart.
+// A thread that runs without a rest has boxes with names in the stack chart.
 const labelled = thread => async reader => {
   await reader.thread(thread);
   const [root] = await reader.rows();

@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 export const launched = (playwright, chromium) =>
   createRequire(import.meta.url)(playwright).chromium.launch({ executablePath: chromium, args: ['--no-sandbox'] });
 
-// Where `vouch view` serves a profile to a front-end of one's own, and how to end it. Its first line is the address.
+// The address at which `vouch view` serves a profile to a local front-end, and how to end it. The
+// address is its first line.
 export async function served(vouch, profile, ui) {
   const view = spawn(vouch, ['view', profile, '--no-open', '--ui', ui, '--idle', '5'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const first = once(view.stdout, 'data').then(([printed]) => printed.toString().split('\n')[0]);

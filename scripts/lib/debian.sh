@@ -1,4 +1,5 @@
-# Debian's packages, fetched and unpacked by an apt of our own. To be sourced by a script that has set `major` and `work`.
+# Fetches and unpacks Debian's packages by a separate apt. To be sourced by a script that has set
+# `major` and `work`.
 # It must never touch this machine's own apt: settings, index and cache are private to WORK. A
 # failure ends the script: exit code 3 if Debian is out of reach or lacks a package. Its reason is
 # left in WORK/why.

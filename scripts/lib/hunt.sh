@@ -1,6 +1,6 @@
-# The hunt for harm: what a program may be put through while Vouch profiles it. Each scenario checks that its trigger came, that the program
-# ended with its own code and output, and that the profile is whole or absent. To be sourced after
-# workloads.sh.
+# The hunt for harm: exposes programs to trouble while Vouch profiles them. Each scenario checks
+# that its trigger came, that the program ended with its own code and output, and that the profile
+# is whole or absent. To be sourced after workloads.sh.
 # shellcheck shell=bash disable=SC2154,SC2016,SC2030,SC2031 # `top`, `out` and `logs` are the sourcing script's; words for a page; subshells on purpose
 
 HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped)

@@ -1,4 +1,5 @@
-# Finds the JDKs that Vouch can be tried on: those that scripts/jdks fetched, and those installed on this machine.
+# Finds the JDKs that Vouch can be tried on: those that scripts/jdks fetched, and those of this
+# machine.
 # To be sourced. It must never fetch, change or write anything, and never list a JDK that does not
 # start.
 # shellcheck shell=bash

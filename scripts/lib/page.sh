@@ -22,9 +22,9 @@ middle() {
     printf one " (" one " to " one ")", all[int((NR + 1) / 2)], all[cut], all[NR + 1 - cut] }'
 }
 
-# tell FILE NAME TEXT TABLES: writes the part, with the text before the tables. Without a page it
-# prints the tables.
-tell() {
+# put_tables FILE NAME TEXT TABLES: writes the part, with the text before the tables. Without a page
+# it prints the tables.
+put_tables() {
   [[ -n $page ]] || { printf '%s\n' "$4"; return; }
   { printf '\n%s\n\n%s\n\n' "$3" "$4"; } | put_into "$1" "$2"
   echo "$1 has the tables"

@@ -1,4 +1,5 @@
-# What the tests need beyond the repository: tools of the system's, JDKs, a JSON library, the front-end's client.
+# Sets up what the tests need beyond the repository: tools of the system, JDKs, a JSON library, the
+# front-end's client.
 # To be sourced. It installs what it can (as root, from Debian's packages), and says what to install
 # where it cannot. It must never alter anything outside of the repository but by installing a
 # package.

@@ -18,7 +18,9 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Kind {
     /** Kinds of classes that outlive this one. All other kinds live as long as their class. */
     private static final ConcurrentHashMap<Class<?>, Kind> OF_OLDER = new ConcurrentHashMap<>();
-    /** Classes of the JDK with objects that refer to nothing of the program. Enums count as well. */
+    /**
+     * Classes of the JDK with objects that refer to nothing of the program. Enums count as well.
+     */
     private static final List<Class<?>> PLAIN = Arrays.asList(
         String.class, Character.class, Boolean.class, Byte.class, Short.class, Integer.class, Long.class, Float.class, Double.class);
     private static final ClassValue<Kind> OF = new ClassValue<Kind>() {

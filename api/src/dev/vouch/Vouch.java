@@ -156,7 +156,8 @@ public final class Vouch {
     }
 
     /**
-     * Wraps a task, so that it runs on any thread in the calling thread's present context and trace.
+     * Wraps a task, so that it runs on any thread in the calling thread's present context and
+     * trace.
      *
      * @param work the task
      * @return the wrapped task; afterwards its thread has its previous context and trace again
@@ -167,7 +168,8 @@ public final class Vouch {
     }
 
     /**
-     * Wraps a task, so that it runs on any thread in the calling thread's present context and trace.
+     * Wraps a task, so that it runs on any thread in the calling thread's present context and
+     * trace.
      *
      * @param <T> the task's result
      * @param work the task
