@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use vouch_recording::measures::CPU;
 use vouch_recording::{MEASURES, Measure, MeasureUnit, Recording};
 
-use crate::report::TrustReport;
 use crate::text::{bytes, grouped};
 
 /// The totals of one measure.
@@ -40,21 +39,19 @@ fn unit(unit: MeasureUnit) -> &'static str {
     }
 }
 
-impl TrustReport {
-    /// Returns the total of each measure as a sentence part: `2.8 GB of allocated bytes in 354
-    /// samples`. `None` if only CPU time was measured.
-    pub(crate) fn measured(&self) -> Option<String> {
-        let totals = self.measures.iter().filter_map(|(key, report)| {
-            let measure = Measure::from_key(key)?;
-            let amount = match measure.unit {
-                MeasureUnit::Intervals => grouped(report.amount),
-                MeasureUnit::Bytes => bytes(report.amount),
-            };
-            Some(format!("{amount} of {} in {} samples", measure.name, grouped(report.samples)))
-        });
-        let totals: Vec<String> = totals.collect();
-        (!totals.is_empty()).then(|| totals.join("; "))
-    }
+/// Describes the total of each measure as a sentence part: `2.8 GB of allocated bytes in 354
+/// samples`. `None` if only CPU time was measured.
+pub fn describe(measures: &BTreeMap<String, MeasureReport>) -> Option<String> {
+    let totals = measures.iter().filter_map(|(key, report)| {
+        let measure = Measure::from_key(key)?;
+        let amount = match measure.unit {
+            MeasureUnit::Intervals => grouped(report.amount),
+            MeasureUnit::Bytes => bytes(report.amount),
+        };
+        Some(format!("{amount} of {} in {} samples", measure.name, grouped(report.samples)))
+    });
+    let totals: Vec<String> = totals.collect();
+    (!totals.is_empty()).then(|| totals.join("; "))
 }
 
 /// The totals of each measure that has samples, by its key. CPU time is in the fates.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use vouch_recording::Fate;
 
 use crate::events;
+use crate::measures;
 use crate::plausible::reason;
 use crate::proof::{MAX_LISTED, Power, RefutationReport};
 use crate::report::{Rate, TrustReport};
@@ -92,7 +93,7 @@ impl TrustReport {
     fn details(&self) -> Vec<String> {
         let mut lines = vec![self.size(), self.fates()];
         lines.extend(self.contexts_line());
-        lines.extend(self.measured());
+        lines.extend(measures::describe(&self.measures));
         lines.extend(
             self.meanwhile().filter(|_| events::are_long(&self.run)).map(|what| format!("meanwhile {what}")),
         );
@@ -108,7 +109,7 @@ impl TrustReport {
         let fates = FATES.map(|fate| (title(fate), self.fate(fate)));
         let more = [
             ("Contexts", self.contexts_line()),
-            ("Measured", self.measured()),
+            ("Measured", measures::describe(&self.measures)),
             ("Meanwhile", self.meanwhile()),
             ("Sum", self.sum_is_wrong()),
             ("Top frame", self.top_frame_shares()),
