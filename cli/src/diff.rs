@@ -249,11 +249,8 @@ fn differing_parts(values: &[String]) -> Vec<String> {
         return values.to_vec();
     }
     let words: Vec<Vec<&str>> = values.iter().map(|value| value.split(' ').collect()).collect();
-    let is_common = |at: &usize| {
-        let word = words[0].get(*at);
-        word.is_some() && words.iter().all(|words| words.get(*at) == word)
-    };
-    let common = (0..).take_while(is_common).count();
+    let is_common = |(at, word): &(usize, &&str)| words.iter().all(|words| words.get(*at) == Some(*word));
+    let common = words[0].iter().enumerate().take_while(is_common).count();
     let part = |words: &Vec<&str>| {
         let differing = words[common..].join(" ");
         let short: String = differing.chars().take(MAX_NOTED).collect();

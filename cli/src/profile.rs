@@ -199,6 +199,7 @@ impl Profile {
             && stack_table.prefix_offset.len() == stacks
             && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
             && threads.iter().all(samples)
+            && has_total(threads.iter().filter_map(|thread| thread.samples.weight.as_ref()).flatten())
             && meta.vouch_contexts.as_ref().is_none_or(|contexts| contexts.is_whole(string_array.len()))
     }
 
@@ -457,6 +458,11 @@ pub struct Field {
     places: Vec<(usize, usize)>,
     /// It is a field of virtual threads. Some of these could not be identified.
     pub is_of_virtual_threads: bool,
+}
+
+/// True if these weights have a sum. Only a damaged file has weights with a sum beyond 64 bits.
+fn has_total<'w>(mut weights: impl Iterator<Item = &'w u64>) -> bool {
+    weights.try_fold(0_u64, |sum, weight| sum.checked_add(*weight)).is_some()
 }
 
 /// What is said of a file that refers to rows of its tables that it does not have.

@@ -89,7 +89,7 @@ impl AsyncProfilerSettings {
         let Some(interval) = self.interval else { return periods };
         match clock_of(event) {
             Some(Clock::Cpu) => {
-                periods.push((EXECUTION, or_default_interval(interval, DEFAULT_CPU_INTERVAL_NS)))
+                periods.push((EXECUTION, or_default_interval(interval, DEFAULT_CPU_INTERVAL_NS)));
             }
             // The kind of these samples depends on `nobatch`, which is not written in this case.
             Some(Clock::Wall) => {

@@ -129,7 +129,7 @@ impl<'a> NamesReader<'a> {
                 FrameKind::Failed(why) => builder.add_failure(why),
                 FrameKind::Pseudo(what) => builder.add_pseudo_frame(what),
                 FrameKind::LeftOut if builder.has_method() => {
-                    builder.add_pseudo_frame(PseudoFrame::UnknownMethod)
+                    builder.add_pseudo_frame(PseudoFrame::UnknownMethod);
                 }
                 FrameKind::LeftOut => cut = true,
                 FrameKind::Remark => {}

@@ -148,7 +148,7 @@ impl RunInfo {
         match event.kind.name.as_str() {
             "jdk.JVMInformation" => self.read_fields(chunk, event, Self::set_jvm),
             "jdk.CPUInformation" => self.read_fields(chunk, event, |run_info, _, number| {
-                run_info.hardware_threads = number("hwThreads")
+                run_info.hardware_threads = number("hwThreads");
             }),
             "jdk.ContainerConfiguration" => self.read_fields(chunk, event, |run_info, _, number| {
                 run_info.effective_processors = number("effectiveCpuCount");
@@ -177,7 +177,7 @@ impl RunInfo {
                 true
             }
             "jdk.DataLoss" => self.read_fields(chunk, event, |run_info, _, number| {
-                add(&mut run_info.lost_bytes, number("amount"))
+                add(&mut run_info.lost_bytes, number("amount"));
             }),
             name => match LOST_SAMPLES.iter().find(|(event_name, _, _)| *event_name == name) {
                 Some((_, field, kind)) => {

@@ -185,7 +185,7 @@ impl Verdicts {
                 add(self.broken.entry(index.reasons[why.row()].clone()).or_default(), count);
             }
             StackEnd::Missing(why) => {
-                add(self.unwalked.entry(index.reasons[why.row()].clone()).or_default(), count)
+                add(self.unwalked.entry(index.reasons[why.row()].clone()).or_default(), count);
             }
             StackEnd::Complete | StackEnd::Outside => {}
         }

@@ -52,10 +52,10 @@ pub struct WeightSum {
 }
 
 impl WeightSum {
-    /// Adds a sample.
+    /// Adds a sample. A weight from a damaged file may be any number.
     pub fn add(&mut self, weight: u64) {
         self.samples += 1;
-        self.weight += weight;
+        self.weight = self.weight.saturating_add(weight);
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
     }
 
@@ -64,7 +64,7 @@ impl WeightSum {
     pub fn plus(self, other: Self) -> Self {
         Self {
             samples: self.samples + other.samples,
-            weight: self.weight + other.weight,
+            weight: self.weight.saturating_add(other.weight),
             squares: self.squares.saturating_add(other.squares),
         }
     }

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use vouch_recording::{Recording, Thread, WeightSum};
+use vouch_recording::{Certainty, Recording, Thread, WeightSum};
 
 use crate::text::percent;
 use crate::time::float;
@@ -17,40 +17,92 @@ const MAX_METHODS: usize = 3;
 #[derive(Debug, Clone, Default)]
 pub struct Hottest {
     /// Names and weights, by descending weight.
-    methods: Vec<(String, u64)>,
+    methods: Vec<(String, SelfTime)>,
     /// All samples that the profile shows. As in `vouch top`, shares are shares of their weight.
     pub all: WeightSum,
 }
 
+/// The weight of the samples with a method on top.
+#[derive(Debug, Clone, Copy, Default)]
+struct SelfTime {
+    weight: u64,
+    /// The part of it in which the method on top is a guess.
+    guessed: u64,
+}
+
+impl SelfTime {
+    fn add(&mut self, more: Self) {
+        self.weight += more.weight;
+        self.guessed += more.guessed;
+    }
+}
+
 impl Hottest {
     pub(crate) fn from_recording(recording: &Recording) -> Self {
-        let (mut all, mut by_func) = (WeightSum::default(), HashMap::<_, u64>::new());
+        let (mut all, mut by_func) = (WeightSum::default(), HashMap::<_, SelfTime>::new());
         for sample in recording.threads().iter().flat_map(Thread::samples) {
             all.add(sample.weight.into());
-            let func = recording.frames().get(recording.stacks().get(sample.stack).frame).func;
-            *by_func.entry(func).or_default() += u64::from(sample.weight);
+            let frame = recording.frames().get(recording.stacks().get(sample.stack).frame);
+            let is_guess = frame.leaf.is_some_and(|leaf| leaf.top_frame == Some(Certainty::Approximate));
+            let weight = sample.weight.into();
+            let more = SelfTime { weight, guessed: if is_guess { weight } else { 0 } };
+            by_func.entry(frame.func).or_default().add(more);
         }
         // Overloads, and the frames of refuted stacks, have separate functions with the same name.
-        let mut by_name = HashMap::<_, u64>::new();
-        for (func, weight) in by_func {
+        let mut by_name = HashMap::<_, SelfTime>::new();
+        for (func, time) in by_func {
             let row = recording.funcs().get(func);
             if row.java {
-                *by_name.entry(row.name).or_default() += weight;
+                by_name.entry(row.name).or_default().add(time);
             }
         }
         let name = |id| recording.strings().get(id);
-        let mut methods: Vec<_> = by_name.into_iter().map(|(id, weight)| (name(id), weight)).collect();
-        methods.sort_unstable_by_key(|&(name, weight)| (Reverse(weight), name));
+        let mut methods: Vec<_> = by_name.into_iter().map(|(id, time)| (name(id), time)).collect();
+        methods.sort_unstable_by_key(|&(name, time)| (Reverse(time.weight), name));
         methods.truncate(MAX_METHODS);
-        let methods = methods.into_iter().map(|(name, weight)| (name.to_owned(), weight)).collect();
+        let methods = methods.into_iter().map(|(name, time)| (name.to_owned(), time)).collect();
         Self { methods, all }
     }
 
-    /// Returns text such as `A.a 24.6 %, B.b 14.6 %`. `None` if no sample is in a Java method.
+    /// Returns text such as `A.a 24.6 %, B.b 14.6 % (mostly a guess)`. `None` if no sample is in a
+    /// Java method.
     pub(crate) fn shares(&self) -> Option<String> {
         let share = |weight: u64| percent(100.0 * float(weight) / float(self.all.weight));
-        let methods = self.methods.iter().map(|(name, weight)| format!("{name} {}", share(*weight)));
+        let methods = self.methods.iter().map(|(name, SelfTime { weight, guessed })| {
+            let guess = if 2 * guessed > *weight { " (mostly a guess)" } else { "" };
+            format!("{name} {}{guess}", share(*weight))
+        });
         let methods: Vec<String> = methods.collect();
         (!methods.is_empty()).then(|| methods.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vouch_recording::{Category, Fate, Func, Leaf, Sample};
+
+    use super::*;
+
+    #[test]
+    fn a_method_that_is_mostly_a_guess_is_marked() {
+        let mut recording = Recording::new();
+        let thread = recording.add_thread("main", 1, 0);
+        for (name, top_frame, weight) in [
+            ("mostly", Certainty::Approximate, 6),
+            ("mostly", Certainty::Exact, 5),
+            ("partly", Certainty::Approximate, 4),
+            ("partly", Certainty::Exact, 5),
+        ] {
+            let category = Category::Application;
+            let func = Func { name, category, source: None, line: None, resource: None, java: true };
+            let func = recording.func(func);
+            let leaf = Leaf { fate: Fate::Plausible, top_frame: Some(top_frame) };
+            let frame = recording.leaf_frame(func, None, leaf);
+            let stack = recording.stack(None, frame);
+            let fate = Fate::Plausible;
+            recording.sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, fate, context: None });
+        }
+        let shares = Hottest::from_recording(&recording).shares();
+        assert_eq!(shares.as_deref(), Some("mostly 55.0 % (mostly a guess), partly 45.0 %"));
     }
 }

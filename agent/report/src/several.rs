@@ -283,6 +283,7 @@ impl Add for WitnessReport {
 }
 
 impl Add for Run {
+    #[expect(clippy::too_many_lines, reason = "two lines for each field")]
     fn add(&mut self, more: Self) {
         let more_threads = more.threads_option().map(str::to_owned);
         let Self {

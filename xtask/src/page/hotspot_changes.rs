@@ -58,7 +58,7 @@ so they are not here.
 
 fn page() -> String {
     let mut text = HEAD.to_owned();
-    for [(before, _), (jdk, _)] in SNAPSHOTS.array_windows() {
+    for ((before, _), (jdk, _)) in SNAPSHOTS.iter().zip(&SNAPSHOTS[1..]) {
         let rows: Vec<Vec<String>> =
             fields::ALL.iter().filter_map(|(kind, row)| change(*kind, row, *before, *jdk)).collect();
         let _ = write!(text, "\n## JDK {jdk}, compared with JDK {before}\n\n");

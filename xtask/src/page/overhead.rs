@@ -44,7 +44,8 @@ pub struct Overhead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Profiler {
     Vouch,
-    AsyncProfiler,
+    #[value(name = "async-profiler")]
+    Async,
     Jfr,
 }
 
@@ -65,10 +66,8 @@ impl Page for Overhead {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
-        let library = match self.profilers.contains(&Profiler::AsyncProfiler) {
-            true => runner.fetch_peer()?,
-            false => String::new(),
-        };
+        let library =
+            if self.profilers.contains(&Profiler::Async) { runner.fetch_peer()? } else { String::new() };
         let mut rows = Vec::new();
         for program in &self.programs {
             // Only one profiler can have SIGPROF in a JVM, so each profiler has its own JVM.
@@ -129,7 +128,7 @@ impl Overhead {
                 vouch("`interval=10ms`", "interval=10ms", "0.5"),
                 vouch("`interval=1ms,engine=timer`", "interval=1ms,engine=timer", "0.5"),
             ],
-            Profiler::AsyncProfiler => {
+            Profiler::Async => {
                 ["event=cpu,interval=1ms", "event=cpu,interval=10ms", "event=ctimer,interval=1ms"]
                     .map(peer)
                     .into()

@@ -40,8 +40,8 @@ pub struct Witness {
     #[arg(long, default_value_t = 0)]
     witnesses: u64,
     /// The agent's option `witness`, or `default` for none
-    #[arg(long, default_value = "1000/s")]
-    witness: String,
+    #[arg(long = "witness", default_value = "1000/s")]
+    rate: String,
     /// Walk by AsyncGetCallTrace alone: how often is it wrong?
     #[arg(long)]
     asgct: bool,
@@ -128,10 +128,8 @@ impl Page for Witness {
         if reports.is_empty() {
             return Err("no run has a report: scripts/jdks fetches JDKs".to_owned());
         }
-        let (part, tables) = match self.asgct {
-            true => ("lies-page", lies::page(&reports)),
-            false => ("witness-page", page(&reports)),
-        };
+        let (part, tables) =
+            if self.asgct { ("lies-page", lies::page(&reports)) } else { ("witness-page", page(&reports)) };
         let text = format!(
             "Each program ran for {} s with {}, on a machine with {} processors.",
             self.seconds,
@@ -147,14 +145,13 @@ impl Page for Witness {
 
 impl Witness {
     fn rate(&self) -> String {
-        let rate =
-            if self.witness == "default" { String::new() } else { format!(",witness={}", self.witness) };
+        let rate = if self.rate == "default" { String::new() } else { format!(",witness={}", self.rate) };
         if self.asgct { rate + ",walker=asgct,recovery=off" } else { rate }
     }
 
     /// How the runs are described on the page.
     fn described(&self) -> String {
-        let rate = match self.witness.as_str() {
+        let rate = match self.rate.as_str() {
             "default" => "the default rate of witnesses".to_owned(),
             rate => format!("`witness={rate}`"),
         };

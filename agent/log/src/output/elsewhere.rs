@@ -99,7 +99,7 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         symlink(&victim, &first).unwrap();
         fs::write(&second, "another run's").unwrap();
-        let written = write(&[folder.clone()], b"{}").unwrap();
+        let written = write(std::slice::from_ref(&folder), b"{}").unwrap();
         assert_eq!(written, folder.join("a-7-20260131-235959.3.json.gz"));
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
         assert_eq!(fs::read(&second).unwrap(), b"another run's");
@@ -111,7 +111,8 @@ mod tests {
     fn the_folder_that_refused_the_file_is_not_tried_again() {
         let folder = scratch("own");
         let path = folder.join("a.json");
-        let written = write_elsewhere((&path, ".json"), "7", &[folder.clone()], false, |_| Ok(()));
+        let written =
+            write_elsewhere((&path, ".json"), "7", std::slice::from_ref(&folder), false, |_| Ok(()));
         assert_eq!(written, None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
@@ -124,7 +125,8 @@ mod tests {
             file.write_all(b"half")?;
             Err(io::ErrorKind::StorageFull.into())
         };
-        let written = write_elsewhere((Path::new(LOST.0), LOST.1), "7", &[folder.clone()], false, full);
+        let written =
+            write_elsewhere((Path::new(LOST.0), LOST.1), "7", std::slice::from_ref(&folder), false, full);
         assert_eq!(written, None);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(folder).unwrap();
