@@ -104,7 +104,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     collection::begin();
     // The program reports these, whatever the user has chosen.
     task::TASK.counts.begin();
-    let mut missing = Vec::new();
+    let (mut missing, mut late) = (Vec::new(), Vec::new());
     for row in rows(*chosen) {
         row.counts.begin();
         row.counts.set_wanted(true);
@@ -112,16 +112,23 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
             || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err())
         {
             row.counts.set_wanted(false);
-            missing.extend(row.kind.map(|kind| kind.word));
+            let reason = if (row.can)() { &mut missing } else { &mut late };
+            reason.extend(row.kind.map(|kind| kind.word));
         }
     }
     for (kind, chosen) in EVENTS.iter().zip(chosen) {
-        *chosen &= !missing.contains(&kind.word);
+        *chosen &= !missing.contains(&kind.word) && !late.contains(&kind.word);
     }
-    (!missing.is_empty()).then(|| {
+    let missing = (!missing.is_empty()).then(|| {
         let missing = missing.join("+");
         format!("this JVM cannot report events={missing}: `vouch events` lists the JDKs that can, and when they refuse")
-    })
+    });
+    let late = (!late.is_empty()).then(|| {
+        let late = late.join("+");
+        format!("events={late} is missing: it needs the agent from the JVM's start (-agentpath or vouch run)")
+    });
+    let notes: Vec<String> = missing.into_iter().chain(late).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// The recording ends.

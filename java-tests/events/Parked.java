@@ -131,11 +131,14 @@ public class Parked {
         try (Running child = Vm.without().start(Known.class)) {
             child.awaitOut("ready");
             try (Attach attach = Attach.to(child)) {
-                attach.must("start,events=default+park,out=" + child.dir.resolve("late.json"));
+                attach.must("start,events=default+park+exception,out=" + child.dir.resolve("late.json"));
                 attach.must("stop,report=" + child.dir.resolve("late-report.json"));
             }
-            List<String> notes = Report.read(child.dir.resolve("late-report.json")).engineNotes();
-            Check.that(notes.stream().anyMatch(note -> note.contains("events=park")), "the report says what is not told: " + notes);
+            Report report = Report.read(child.dir.resolve("late-report.json"));
+            List<String> notes = report.engineNotes();
+            String late = "events=park+exception is missing: it needs the agent from the JVM's start";
+            Check.that(notes.stream().anyMatch(note -> note.contains(late)), "the report says what is missing, and why: " + notes);
+            Check.equal("[gc, monitor]", report.json.getAsJsonObject("events").keySet().toString(), "kinds that are recorded");
             child.stdin().println("exit");
             child.waitFor();
         }

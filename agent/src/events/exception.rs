@@ -6,6 +6,7 @@
 //! ends, and no JVM takes the capability back.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use jni_sys::{jint, jobject};
 use once_cell::sync::OnceCell;
@@ -18,8 +19,11 @@ use crate::clock;
 use crate::fault::guard;
 use crate::own_thread;
 
-/// The JDK's own function. Set once the method has been bound to ours.
+/// The JDK's own function.
 static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
+/// True once the method has been bound to ours. The JDK's function is also found when another
+/// method of its library is bound.
+static IS_BOUND: AtomicBool = AtomicBool::new(false);
 
 pub static EXCEPTION: Row =
     Row { brings: Brings::Constructors, can: is_bound, ..Row::of(&kinds::EXCEPTION, &[]) };
@@ -29,12 +33,14 @@ pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
     // A second binding of the same method finds the same function.
     let _ = ORIGINAL.get_or_try_init(|| fill_in_stack_trace(bound).ok_or(()));
     let original = ORIGINAL.get()?;
-    std::ptr::eq(bound, *original as *const c_void).then_some(fill_in as *const () as *mut c_void)
+    let is_it = std::ptr::eq(bound, *original as *const c_void);
+    IS_BOUND.fetch_or(is_it, Relaxed);
+    is_it.then_some(fill_in as *const () as *mut c_void)
 }
 
-/// Whether exceptions come here. An agent that is attached came too late for that.
+/// True if the JVM calls our function. An attached agent is too late: the method is bound already.
 fn is_bound() -> bool {
-    ORIGINAL.get().is_some()
+    IS_BOUND.load(Relaxed)
 }
 
 /// `Throwable.fillInStackTrace(int)`: the JDK's own work comes first, whatever becomes of ours.

@@ -77,7 +77,8 @@ the profile, and [jfr-events.md](jfr-events.md) lists its kinds. Folded stacks h
 - **A marker's stack** is GetStackTrace's of that very moment, of 2,048 frames at most. It is
   checked against the bytecode like a sample's, and set apart if that contradicts it.
 - **`alloc` makes no markers.** The front-end counts allocations instead of time (call tree,
-  \"Allocations\"). Each is weighted with bytes so that the sum is right.
+  \"Allocations\"). Each is weighted with bytes so that the sum is right. The leaf of its stack is the
+  class. `measure=alloc` makes `.folded` and `.svg` count allocated bytes, and `.html` can show them.
 - **Graphs.** `gc` adds one of the heap, dead objects included, and `jit` one of the size of the
   compiled code.
 
