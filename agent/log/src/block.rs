@@ -1,9 +1,10 @@
-//! Blocks: how a file is cut, so that what is whole of it is known to be whole.
+//! Frames the blocks of a file with checksums, so that a reader can verify each block separately.
 //!
-//! Each has a head of sixteen bytes: `VchB`, or `VchZ` where what follows is deflated, its length,
-//! the sum of it, and the sum of these twelve bytes. All numbers are little-endian, all sums CRC-32
-//! as zip and PNG have it. A length must never be believed before its own sum has been right, and
-//! no block may become more than so many times of what it is in the file.
+//! Each block has a head of 16 bytes: a mark, the content's length, the content's sum, and the sum
+//! of these 12 bytes. The mark is `VchB`, or `VchZ` if the content is deflated. All numbers are
+//! little-endian. All sums are CRC-32, as in zip and PNG. A reader must never trust a length before
+//! it verified the head's sum. Inflated content must never exceed `TIGHTEST` times its length in
+//! the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,50 +14,52 @@ use crc32fast::hash;
 use flate2::read::DeflateDecoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// What a file begins with; the version comes behind it, and four bytes that are 0 until it is
-/// ended.
+/// Magic number at the beginning of a file. The version follows, then four bytes that are 0 until
+/// the recording ends.
 const MAGIC: [u8; 8] = *b"VouchRec";
-/// The first version had no block that was deflated.
+/// Version of the format. Version 1 had no deflated blocks.
 const VERSION: u32 = 2;
 const BEGINNING: usize = 16;
-/// Where that is, and what stands there then.
+/// Offset of the end flag in the file, and its bytes in a recording that has ended.
 pub const ENDED: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
 
 const PLAIN: [u8; 4] = *b"VchB";
 const PACKED: [u8; 4] = *b"VchZ";
-/// What both begin with.
+/// Common prefix of `PLAIN` and `PACKED`. A reader searches for it after damage.
 const MARK: &[u8] = b"Vch";
 const HEAD: usize = 16;
-/// No block is longer, nor its content: who writes keeps them far below.
+/// Maximum length in bytes of a block's content, deflated or inflated. A writer stays far below it.
 const MOST: u64 = 8 << 20;
-/// A content that is shorter is written as it is, and one that would be packed tighter: a small
-/// file must not become a large recording. (What is recorded is packed to a half.)
+/// Minimum length in bytes of content worth deflating. Content that would shrink by more than
+/// `TIGHTEST` times is also stored plain: a small file must not inflate to a large recording.
+/// (Typical content shrinks to a half.)
 const WORTH: usize = 256;
 const TIGHTEST: u64 = 16;
 
-/// The first bytes of a file.
+/// Returns the first bytes of a new file.
 pub fn beginning() -> Vec<u8> {
     [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
 }
 
-/// True if a file that begins so is a recording.
+/// Returns true if these first bytes belong to a recording.
 pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(&MAGIC)
 }
 
-/// True if a file may be one that was killed at its beginning, or later.
+/// Returns true if a file starts like a recording. A process may have been killed during its first
+/// write, so a partial magic number suffices.
 pub fn has_begun(file: &File) -> bool {
     let mut first = [0; MAGIC.len()];
     file.read_at(&mut first, 0).is_ok_and(|length| MAGIC.starts_with(&first[..length]))
 }
 
-/// True if nothing was to come any more when it was written last.
+/// Returns true if the recording was ended, so that no blocks follow.
 pub fn is_ended(file: &File) -> bool {
     let mut ended = [0; 4];
     file.read_exact_at(&mut ended, ENDED.0).is_ok() && ended == ENDED.1
 }
 
-/// Makes blocks. One for all of a file: it has memory of its own.
+/// Builds blocks. One packer serves the whole file, because its deflate state takes memory.
 #[derive(Debug)]
 pub struct Packer {
     deflate: Compress,
@@ -68,7 +71,7 @@ impl Packer {
         Self { deflate: Compress::new(Compression::fast(), false), packed: Vec::new() }
     }
 
-    /// Appends a block to what is to be written.
+    /// Appends a block with this content to `bytes`, deflated if that is worth it.
     pub fn put(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
         match self.pack(content) {
             Some(packed) => frame(bytes, PACKED, packed),
@@ -76,14 +79,15 @@ impl Packer {
         }
     }
 
-    /// `None`: it stays as it is.
+    /// Deflates the content. Returns `None` if the content must be stored plain.
     fn pack(&mut self, content: &[u8]) -> Option<&[u8]> {
         if content.len() < WORTH {
             return None;
         }
         self.deflate.reset();
         self.packed.clear();
-        // What does not become shorter is not at its end there, or is not taken.
+        // Content that does not shrink does not reach `StreamEnd` within this capacity, or is
+        // rejected below.
         self.packed.reserve(content.len());
         let status = self.deflate.compress_vec(content, &mut self.packed, FlushCompress::Finish);
         let is_shorter = matches!(status, Ok(Status::StreamEnd)) && self.packed.len() < content.len();
@@ -100,7 +104,8 @@ fn frame(bytes: &mut Vec<u8>, mark: [u8; 4], content: &[u8]) {
     bytes.extend(content);
 }
 
-/// What was packed; `None` where it is nothing that a packer makes.
+/// Inflates the content. Returns `None` if the bytes are not a valid deflate stream, or inflate
+/// beyond the limits.
 fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let most = MOST.min(packed.len() as u64 * TIGHTEST);
     let mut content = Vec::new();
@@ -108,24 +113,26 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     (content.len() as u64 <= most).then_some(content)
 }
 
-/// The blocks of a file that are whole.
+/// Iterates over the intact blocks of a file.
 #[derive(Debug)]
 pub struct Blocks<R> {
     file: BufReader<R>,
-    /// Where the next one is looked for, and where the file ended when it was opened: it may grow.
+    /// Offset where the search for the next block starts. `length` is the file's length when it was
+    /// opened: the file may grow.
     at: u64,
     length: u64,
-    /// Where the last whole one ended.
+    /// Offset of the end of the last intact block.
     whole: u64,
-    /// Bytes that belong to no block that is whole.
+    /// Number of bytes that belong to no intact block.
     pub damaged: u64,
-    /// So many may be read in vain, of blocks whose sums are wrong, until the whole of such a block
-    /// is passed over: a file could be full of heads.
+    /// Remaining bytes that may be read from contents with wrong sums. Afterwards such a block is
+    /// skipped whole: a forged file could be full of heads.
     patience: u64,
 }
 
 impl<R: Read + Seek> Blocks<R> {
-    /// `None`: it is no recording. `Err` in it: of a version that is not known.
+    /// Opens a file. Returns `None` if it is not a recording, and the version in `Err` if this
+    /// reader does not support it.
     pub fn open(mut file: R) -> io::Result<Option<Result<Self, u32>>> {
         let length = file.seek(SeekFrom::End(0))?;
         file.rewind()?;
@@ -147,15 +154,15 @@ impl<R: Read + Seek> Blocks<R> {
         Ok(Some(Ok(Self { file, at, length, whole: at, damaged: 0, patience })))
     }
 
-    /// True if behind the last one that is whole there is something else.
+    /// Returns true if the file has other bytes after its last intact block.
     pub fn are_torn(&self) -> bool {
         self.whole < self.length
     }
 
-    /// What stands in the next one; `None` where there is no more.
+    /// Returns the content of the next intact block, or `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         match self.find() {
-            // Somebody has made it shorter.
+            // Another process truncated the file.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.at = self.length;
                 Ok(None)
@@ -181,7 +188,7 @@ impl<R: Read + Seek> Blocks<R> {
                     self.at += read;
                     self.whole = self.at;
                     let Some(content) = (if is_packed { unpack(&content) } else { Some(content) }) else {
-                        // The sum was right: something else has written it.
+                        // The sum was right, so another program wrote this block.
                         self.damaged += read;
                         continue;
                     };
@@ -201,8 +208,8 @@ impl<R: Read + Seek> Blocks<R> {
         Ok(None)
     }
 
-    /// Goes on to where a block may begin, behind the place that was looked at, of which so much
-    /// was read.
+    /// Moves to the next offset where a block may begin, after the current one. `read` is the
+    /// number of bytes already consumed from the current offset.
     fn look_further(&mut self, read: u64) -> io::Result<()> {
         let mut place = self.at + 1;
         self.file.seek_relative(1 - i64::try_from(read).map_err(io::Error::other)?)?;
@@ -213,7 +220,7 @@ impl<R: Read + Seek> Blocks<R> {
                 place = self.length;
                 break;
             }
-            // A mark that the part cuts is looked at with the next part.
+            // If the buffer ends within a mark, the next buffer completes the check.
             let begins = |at: &usize| part[*at..].iter().zip(MARK).all(|(one, other)| one == other);
             let found = (0..length).find(begins);
             let passed = found.unwrap_or(length);
@@ -266,7 +273,7 @@ mod tests {
             assert_eq!(blocks.len(), 3, "byte {at}");
             assert!((16..=24).contains(&lost), "byte {at}: {lost}");
         }
-        // Between two of them, too, and where one has been cut out.
+        // Damage between two blocks, and a gap that cuts two blocks, lose no more either.
         let mut with = bytes.clone();
         with.splice(16..16, *b"Vch");
         assert_eq!((whole(&with).0.len(), whole(&with).1), (4, 3));
@@ -299,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Bytes that have no order.
+    /// Returns pseudorandom bytes, which deflate cannot shrink.
     fn noise(length: usize) -> Vec<u8> {
         let step = |state: &mut u32| {
             *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -311,7 +318,7 @@ mod tests {
     #[test]
     fn what_becomes_shorter_is_packed_and_what_would_become_too_short_is_not() {
         let text: Vec<u8> = (0..150).flat_map(|number| format!("word {number} ").into_bytes()).collect();
-        // Which blocks are packed, and how long all are.
+        // Returns which blocks are packed, and the length of the file in bytes.
         let packed = |blocks: &[&[u8]]| {
             let bytes = file(blocks);
             let contents: Vec<_> = blocks.iter().map(|block| block.to_vec()).collect();
@@ -328,7 +335,7 @@ mod tests {
         assert_eq!(packed(&[&text[..200]]).0, [false], "a short one");
         assert_eq!(packed(&[&noise(5_000)]).0, [false], "without order");
         assert_eq!(packed(&[&vec![0; 1 << 20]]).0, [false], "too tight");
-        // The packer begins anew with each, however long the one before was.
+        // The packer resets for each block, however long the previous one was.
         let mixed = packed(&[&text, &noise(300), &text, b"", &vec![0; 50_000], &noise(260), &text]);
         assert_eq!(mixed.0, [true, false, true, false, false, false, true]);
     }
@@ -341,7 +348,8 @@ mod tests {
             deflate.compress_vec(content, &mut packed, FlushCompress::Finish).unwrap();
             packed
         };
-        // Nine times as long as it is, and too long; and far too tight.
+        // The first content inflates beyond the length limit, and the second beyond the ratio
+        // limit.
         let long: Vec<u8> = noise(1 << 20).into_iter().flat_map(|byte| [byte; 9]).collect();
         let (long, tight) = (packed(&long), packed(&vec![0; 1 << 20]));
         assert!((1 << 20..8 << 20).contains(&long.len()), "{}", long.len());

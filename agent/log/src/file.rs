@@ -1,8 +1,8 @@
-//! The file: created for its user alone, appended to, and gone when it is no longer needed.
+//! Creates the file for its user alone, appends to it, and removes it when it is no longer needed.
 //!
-//! A write goes to the page cache, from where it reaches the disk though the process is killed.
-//! What cannot be written is kept and tried again: it must never cost the program more than the
-//! attempt, nor leave in the file what would be taken for a block.
+//! A write goes to the page cache, so the kernel stores it even if the process is killed. Data that
+//! cannot be written is kept, and the next append retries it. A failed write must never cost the
+//! program more than the attempt. It must never leave bytes in the file that look like a block.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,63 +17,64 @@ use crate::block::{self, Packer};
 use crate::news::{Told, half};
 use crate::state::State;
 
-/// What a recording's name ends with.
+/// File name ending of a recording.
 pub const ENDING: &str = ".vouch";
 
-/// So many of one name may lie beside each other, of processes that were killed.
+/// Maximum number of recordings with one stem in a folder. Killed processes leave them.
 const MOST: u32 = 9;
-/// After one of its attempts to make room has failed it waits so long, and then twice as long each
-/// time.
+/// Delay in nanoseconds after the first failed attempt to start the file over. Each further failure
+/// doubles the delay, up to `MOST_PATIENCE_NS`.
 const PATIENCE_NS: u64 = 1_000_000_000;
 const MOST_PATIENCE_NS: u64 = 300 * PATIENCE_NS;
 
-/// A recording that is being written.
+/// Writes one recording.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
     path: PathBuf,
-    /// Of what has been written, and how much of it are states of the run.
+    /// Length of the file in bytes. `states` is the part that states of the run take.
     length: u64,
     states: u64,
-    /// What was written in all, though it was begun again.
+    /// Bytes written in total, including the files that were started over.
     written: u64,
-    /// What it may take, with a second file while it is begun again.
+    /// Limit on disk in bytes. It covers the second file that exists while the recording starts
+    /// over.
     most: u64,
-    /// When what is in it begins: 0 is the beginning of the run.
+    /// Start time of the file's samples, in nanoseconds; 0 is the beginning of the run.
     since_ns: u64,
-    /// It is not begun again before that, since it could not be; and how long it was waited for
-    /// last.
+    /// Earliest time in nanoseconds of the next attempt to start over. `patience_ns` is the delay
+    /// after the next failure.
     again_ns: u64,
     patience_ns: u64,
-    /// What could not be written yet.
+    /// Bytes still to be written. A failed write keeps them for the next append.
     unwritten: Vec<u8>,
     packer: Packer,
     told: Told,
 }
 
-/// What lies beside a recording that begins.
+/// Lists the other recordings that a new recording found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Recordings of processes that are gone and had not ended them.
+    /// Orphaned recordings: their process has exited without ending them.
     pub left: Vec<PathBuf>,
-    /// The oldest of them, whose place was needed.
+    /// The oldest orphaned recording, if the new one replaced it.
     pub replaced: Option<PathBuf>,
 }
 
 impl Writer {
-    /// A new file `stem.vouch`, or `stem.2.vouch` and so on where that is taken: what another
-    /// process left is no one's to overwrite.
+    /// Creates `stem.vouch`, or `stem.2.vouch` and so on if that exists. It does not overwrite an
+    /// orphaned recording while a name is free.
     pub fn create(stem: &Path, most: u64) -> io::Result<(Self, Beside)> {
         let mut beside = Beside::default();
         let mut created = None;
         for path in (1..=MOST).map(|number| numbered(stem, number)) {
-            // What a process that was killed left where it wanted to begin a file again.
+            // A process may have been killed while it started a file over.
             remove_left(&part_of(&path));
             if fs::symlink_metadata(&path).is_ok() {
                 beside.left.extend(Some(path).filter(|path| is_left(path)));
             } else if created.is_none() {
                 created = match create(&path) {
-                    // Another process was quicker.
+                    // Another process created the file first.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
                     file => Some((file?, path)),
                 };
@@ -108,18 +109,18 @@ impl Writer {
         &self.path
     }
 
-    /// How long it is.
+    /// Returns the length of the file in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// How much has been written to it, and to those that it took the place of.
+    /// Returns the bytes written in total, including the files that this one replaced.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes what has come since, and behind it a state: the first time there has to be one. After
-    /// an error it is tried again the next time.
+    /// Appends the new data, and then the state if there is one. The first append needs a state.
+    /// After an error the next append retries.
     pub fn append(
         &mut self,
         recording: &mut Recording,
@@ -139,7 +140,7 @@ impl Writer {
                 let (content, before) = (block.encode_to_vec(), self.unwritten.len());
                 self.packer.put(&mut self.unwritten, &content);
                 let length = (self.unwritten.len() - before) as u64;
-                // Its part of the block, however far that was packed.
+                // The state's share of the block, in bytes after deflation.
                 self.states += of_state * length / (content.len() as u64).max(1);
                 self.put()?;
             }
@@ -149,25 +150,27 @@ impl Writer {
         }
     }
 
-    /// Nothing comes any more, and it lacks nothing.
+    /// Marks the recording as ended and complete. No append may follow.
     pub fn finish(&mut self) -> io::Result<()> {
         self.put()?;
         self.file.write_all_at(&block::ENDED.1, block::ENDED.0)
     }
 
-    /// True if it is to be begun again, without what came first.
+    /// Returns true if the file must start over without its oldest samples.
     pub fn is_full(&self, time_ns: u64) -> bool {
         self.length > self.most / 2 && time_ns >= self.again_ns
     }
 
-    /// True if nothing more is written to it.
+    /// Returns true if the file exceeds its limit, so that no more is written.
     pub fn is_at_its_limit(&self) -> bool {
         self.length > self.most
     }
 
-    /// Begins it again, without the earlier half of its samples, or more of them; from when on it
-    /// tells now (0: of all). `None`: what is in it besides samples leaves them no room. After
-    /// that, or an error, it is what it was.
+    /// Starts the file over without the older half of its samples, or more. Marks and amounts of
+    /// that time are removed too, but no tables. If old states fill over a quarter of the file, it
+    /// first tries to remove only these. Returns the new start time of the samples; 0 is the
+    /// beginning of the run. Returns `None` if the other data leaves too little space for samples.
+    /// After `None` or an error, the file is unchanged.
     pub fn start_over(
         &mut self,
         recording: &mut Recording,
@@ -183,7 +186,7 @@ impl Writer {
             *self = Self { path: self.path.clone(), written: self.written + again.written, ..again };
             return Ok(Some(self.since_ns));
         }
-        // It may not even have been created.
+        // The file may not exist.
         let _ = fs::remove_file(&part);
         self.told.all_wait(recording);
         self.again_ns = time_ns.saturating_add(self.patience_ns);
@@ -199,7 +202,7 @@ impl Writer {
         state: &State,
     ) -> io::Result<Self> {
         let mut since_ns = self.since_ns.min(time_ns);
-        // Where it is full of states that hold no more, it has to lose nothing else.
+        // If outdated states fill the file, it first starts over with all samples.
         let mut whole = self.states > self.length / 4;
         loop {
             if !std::mem::take(&mut whole) {
@@ -219,7 +222,8 @@ impl Writer {
         }
     }
 
-    /// True if it does not have to be begun again soon.
+    /// Returns true if the file is small enough not to start over again soon: at most 3/8 of its
+    /// limit.
     fn has_room(&self) -> bool {
         self.length <= self.most / 8 * 3
     }
@@ -235,25 +239,24 @@ impl Writer {
         Ok(())
     }
 
-    /// True if its name leads to it still.
+    /// Returns true if the path still leads to this file.
     pub fn is_there(&self) -> bool {
         is_at(&self.file, &self.path)
     }
 
-    /// Takes it away. Another file of its name stays.
+    /// Removes the file. Another file at the path is kept.
     pub fn remove(self) -> io::Result<()> {
         if self.is_there() { fs::remove_file(&self.path) } else { Ok(()) }
     }
 }
 
 impl Beside {
-    /// A new file in the place of the oldest that was left.
+    /// Creates a new file that replaces the oldest orphaned recording.
     fn instead(&mut self) -> io::Result<(File, PathBuf)> {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
         let oldest = (0..self.left.len()).min_by_key(|at| age(&self.left[*at]));
         let oldest = self.left.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
-        // While it is locked nobody else takes it, and it is looked at again: somebody may have
-        // been quicker.
+        // The lock keeps other processes away. The second check detects a process that was faster.
         let file = open(&oldest)?;
         if file.try_lock().is_err() || !is_at(&file, &oldest) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -264,7 +267,7 @@ impl Beside {
     }
 }
 
-/// True if a process wrote it that is gone and did not end it.
+/// Returns true if the recording is orphaned: its process has exited without ending it.
 pub fn is_left(path: &Path) -> bool {
     open(path).is_ok_and(|file| !is_in_use(&file) && block::has_begun(&file) && !block::is_ended(&file))
 }

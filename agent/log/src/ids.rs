@@ -1,11 +1,12 @@
-//! From the row that something had when it was recorded to the one that it has now. In a damaged
-//! file some are missing.
+//! Maps a row number in the file to the row in the rebuilt recording. A damaged file lacks some
+//! rows.
 //!
-//! It must never take more memory than there are rows, whatever numbers a file has.
+//! A map must never take more memory than the file has rows, whatever row numbers the file
+//! contains.
 
 use vouch_recording::Id;
 
-/// One table's. Rows come in runs: a run ends where a block is missing.
+/// Maps the rows of one table. Consecutive rows form a run; a missing block ends a run.
 #[derive(Debug)]
 pub struct Ids<I> {
     runs: Vec<Run<I>>,
@@ -24,8 +25,8 @@ impl<I> Default for Ids<I> {
 }
 
 impl<I: Id> Ids<I> {
-    /// Rows from here on are put in. What comes again from further up is passed over, until it is
-    /// new.
+    /// Starts to insert rows at `first`. Rows that were inserted before are skipped until the first
+    /// new row.
     pub fn begin(&mut self, first: u32) -> Place {
         let next = self.runs.last().map_or(0, Run::next);
         if u64::from(first) > next || self.runs.is_empty() {
@@ -34,12 +35,13 @@ impl<I: Id> Ids<I> {
         Place { known: next.saturating_sub(first.into()) }
     }
 
-    /// The next row, which is made if it is new; `None` where what it refers to is missing.
+    /// Inserts the next row, and calls `make` if the row is new. A row is stored as `None` if
+    /// `make` cannot find what it refers to.
     pub fn push(&mut self, place: &mut Place, make: impl FnOnce() -> Option<I>) {
         self.push_with(place, |_| make());
     }
 
-    /// The same, of a row that refers to others of its table.
+    /// Inserts the next row as `push` does. `make` can look up earlier rows of the same table.
     pub fn push_with(&mut self, place: &mut Place, make: impl FnOnce(&Self) -> Option<I>) {
         if place.known > 0 {
             place.known -= 1;
@@ -61,7 +63,7 @@ impl<I: Id> Ids<I> {
         *run.ids.get((row - run.first) as usize)?
     }
 
-    /// Of a row plus one; 0 is none, which is none that is missing.
+    /// Looks up a row plus one. Returns `Ok(None)` for 0, and `Missing` if the row is missing.
     pub fn maybe(&self, row: u32) -> Result<Option<I>, Missing> {
         row.checked_sub(1).map(|row| self.get(row).ok_or(Missing)).transpose()
     }
@@ -73,13 +75,13 @@ impl<I> Run<I> {
     }
 }
 
-/// Where the next row goes.
+/// Records the position of the next row to insert.
 #[derive(Debug)]
 pub struct Place {
-    /// So many of the next ones are there already.
+    /// Number of next rows that exist already.
     known: u64,
 }
 
-/// What is referred to is not there.
+/// Reports that a referenced row is missing.
 #[derive(Debug)]
 pub struct Missing;

@@ -1,19 +1,19 @@
-//! A recording on disk, written as the run goes on, so that it outlives its process: `a.vouch`.
-//! docs/recording-file.md describes it for whoever writes a reader of his own.
+//! Writes and reads recordings on disk: `a.vouch`. A recording grows during the run, so it survives
+//! a killed process. docs/recording-file.md describes the format for authors of other readers.
 //!
-//! [`Writer`] appends what has come since; [`read()`] makes a
-//! [`Recording`](vouch_recording::Recording) of it again, torn at any byte. [`output`] writes all
-//! other files, and knows no recording.
+//! [`Writer`] appends new data to a recording. [`read()`] rebuilds a
+//! [`Recording`](vouch_recording::Recording) from the file, even if it is torn at any byte.
+//! [`output`] writes all other files, and does not depend on recordings.
 //!
-//! What this crate never does: know a JVM or read a clock; have the disk written (a write ends in
-//! the page cache); take a sample for recorded that was not.
+//! This crate never depends on a JVM and never reads a clock. It never syncs the disk: a write ends
+//! in the page cache. It never reports a sample as recorded that was not.
 //!
 //! # Invariants
 //!
 //! **Invariant 25.** What is recovered of a recording was recorded. A torn, damaged or forged file
-//! loses what is not whole, and no more. A whole file gives the profile that the run itself wrote.
-//! No two runs write one file, and a run that ended well leaves none. Held by: `log/tests/torn` (a
-//! file is cut at each byte, damaged, forged); `java-tests/recording`.
+//! loses only the blocks that are not whole. A whole file yields the profile that the run itself
+//! wrote. Two runs never write one file, and a run that ended well leaves no recording. Held by:
+//! `log/tests/torn` (a file is cut at each byte, damaged, forged); `java-tests/recording`.
 #![forbid(unsafe_code)]
 
 mod block;

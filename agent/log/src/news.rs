@@ -1,7 +1,8 @@
-//! What of a recording has not been told yet, as a block.
+//! Collects the data of a recording that is not written yet, as a block.
 //!
-//! It must never tell a row twice, or one before those that it refers to, and never look at what it
-//! has told already: a recording has millions of rows, and some come ten times in a second.
+//! It must never write a row twice, or before the rows that the row refers to. It must never scan
+//! data that is written already: a recording has millions of rows, and this runs up to ten times a
+//! second.
 
 use std::collections::HashMap;
 
@@ -12,14 +13,15 @@ use vouch_recording::{
 
 use crate::wire;
 
-/// No block has more samples than this, or more rows of all else; a text counts as a row for each
-/// so many bytes, and a mark, which has up to eight numbers, as so many.
+/// Maximum number of samples in a block. `MOST_ROWS` limits all other rows. A text counts as one
+/// row for each `OF_A_TEXT` bytes. A mark has up to eight numbers, so it counts as `OF_A_MARK`
+/// rows.
 const MOST_SAMPLES: usize = 1 << 17;
 const MOST_ROWS: usize = 1 << 16;
 const OF_A_TEXT: usize = 32;
 const OF_A_MARK: usize = 4;
 
-/// How many rows of each table have been told.
+/// Counts the rows of each table that are written already.
 #[derive(Debug, Default)]
 pub struct Told {
     blocks: u64,
@@ -33,14 +35,14 @@ pub struct Told {
     context_kinds: usize,
     contexts: usize,
     mark_kinds: usize,
-    /// For each counter the time of its last reading.
+    /// Time of each counter's last written reading, in nanoseconds.
     counters: Vec<u64>,
     marks: usize,
     dropped: (u64, u64),
     threads: Vec<OfThread>,
-    /// Threads of which there is more to tell.
+    /// Threads that have unwritten data.
     waiting: Vec<ThreadId>,
-    /// Samples that are not to be told, and what they weigh.
+    /// Number of samples left out of this file, and their weight in intervals.
     left_out: (u64, u64),
     has_more: bool,
 }
@@ -48,18 +50,19 @@ pub struct Told {
 #[derive(Debug, Default)]
 struct OfThread {
     description: Option<wire::Description>,
-    /// The first that is told.
+    /// Index of the first sample that this file contains.
     first: usize,
-    /// The CPU time that it had had by then.
+    /// CPU time of the thread before that sample, in nanoseconds. The file leaves it out.
     cpu_before_ns: u64,
     samples: usize,
     refuted: usize,
     marks: usize,
-    /// How many amounts of each measure have been written.
+    /// Number of amounts written, for each measure.
     amounts: HashMap<&'static str, usize>,
 }
 
-/// The time behind which half of the samples are that were taken between two times.
+/// Finds a time in nanoseconds that splits the samples since `since_ns`: at most half are from then
+/// or later. Returns `until_ns` if there are fewer than two samples.
 pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
     let samples_from = |time_ns| {
         let of = |thread: &Thread| {
@@ -84,20 +87,20 @@ pub fn half(recording: &Recording, since_ns: u64, until_ns: u64) -> u64 {
     until
 }
 
-/// How many marks came before a time. They stand in the order in which they came: a program may
-/// tell late of what ended long ago, but of nothing before it has ended.
+/// Counts the marks before a time. Marks are in order of arrival. A program may report a mark long
+/// after its end, but never before its end.
 fn since(marks: &[Mark], time_ns: u64) -> usize {
     marks.iter().position(|mark| mark.ended_ns >= time_ns).unwrap_or(marks.len())
 }
 
 impl Told {
-    /// Nothing has been told, and what was before a time is not to be.
+    /// Starts with no rows written, and leaves out samples and marks from before `time_ns`.
     pub fn from(recording: &Recording, time_ns: u64) -> Self {
         let marks = since(recording.marks(), time_ns);
         let waiting = recording.thread_ids().collect();
         let mut told = Self { marks, waiting, ..Self::default() };
         for thread in recording.threads() {
-            // They come in nearly this order.
+            // Samples arrive nearly in order of time, so a binary search suffices.
             let first = thread.samples().partition_point(|sample| sample.time_ns < time_ns);
             let weight: u64 = thread.samples()[..first].iter().map(|sample| u64::from(sample.weight)).sum();
             told.left_out.0 += first as u64;
@@ -121,13 +124,13 @@ impl Told {
         told
     }
 
-    /// All threads are to be looked at again: somebody else has been told that something came of
-    /// them.
+    /// Checks all threads again at the next block, because another writer has taken the list of
+    /// changed threads.
     pub fn all_wait(&mut self, recording: &Recording) {
         self.waiting = recording.thread_ids().collect();
     }
 
-    /// What came since, at most a block's worth.
+    /// Returns the data that is new since the previous block, at most one block's worth.
     pub fn news(&mut self, recording: &mut Recording, time_ns: u64) -> wire::Block {
         let touched = recording.take_touched();
         self.waiting.extend(touched);
@@ -139,12 +142,13 @@ impl Told {
         wire::Block { number: 0, time_ns, state: String::new(), tables, threads, process }
     }
 
-    /// There was more than a block's worth.
+    /// Returns true if the last block could not contain all new data.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
 
-    /// A block with its number, and a state if there is one; `None` where it says nothing.
+    /// Completes a block with its number and the state, which may be empty. Returns `None` if the
+    /// block has no content.
     pub fn block(&mut self, news: wire::Block, state: String) -> Option<wire::Block> {
         let wire::Block { tables, threads, process, .. } = &news;
         if state.is_empty() && tables.is_none() && process.is_none() && threads.is_empty() {
@@ -155,7 +159,7 @@ impl Told {
         Some(wire::Block { number, state, ..news })
     }
 
-    /// In such an order that none is told before what it refers to.
+    /// Collects new table rows, so that each table follows the tables that it refers to.
     fn tables(&mut self, recording: &Recording, room: &mut usize) -> Option<wire::Tables> {
         let column = |rows: &[_], told: &mut usize, room: &mut usize| {
             let new = new(rows, told, room)?;
@@ -258,7 +262,7 @@ impl Told {
         let mut readings = Vec::new();
         for (at, (counter, last)) in recording.counters().iter().zip(&mut self.counters).enumerate() {
             let all = counter.readings();
-            // Not by number: of a long run's readings some are left out later.
+            // Search by time, not by index: a long run later thins out its readings.
             let from = all.partition_point(|(time, _)| *time <= *last);
             let reading = |(time_ns, value): &(u64, u64)| wire::Reading {
                 counter: number(at),
@@ -271,14 +275,16 @@ impl Told {
             *last = told.last().map_or(*last, |(time, _)| *time);
         }
         let tally = recording.tally();
-        // What is left out has no place in the timeline, either.
+        // Samples that the file leaves out are missing from the timeline as well, so they count as
+        // dropped.
         let dropped = (tally.samples.dropped + self.left_out.0, tally.weight.dropped + self.left_out.1);
         let news = dropped != self.dropped || !marks.is_empty() || !readings.is_empty();
         self.dropped = dropped;
         news.then_some(wire::Process { marks, readings, dropped: dropped.0, dropped_weight: dropped.1 })
     }
 
-    /// In their order, so that they are met in it.
+    /// Collects the new data of threads in the order of their ids, so that a reader adds them in
+    /// that order.
     fn threads(&mut self, recording: &Recording, room: &mut usize) -> Vec<wire::Thread> {
         self.waiting.sort_unstable();
         self.waiting.dedup();
@@ -328,7 +334,7 @@ impl OfThread {
         }
     }
 
-    /// There is more of it.
+    /// Returns true if the thread has unwritten data.
     fn lacks(&self, thread: &Thread) -> bool {
         self.samples < thread.samples().len()
             || self.refuted < thread.refuted().len()
@@ -417,12 +423,12 @@ fn marks(marks: &[Mark], told: &mut usize, room: &mut usize) -> Vec<wire::Mark> 
     };
     let mut for_marks = *room / OF_A_MARK;
     let new = new(marks, told, &mut for_marks).map_or(&[][..], |(_, rows)| rows);
-    // What is left for rows of other kinds must not hide that there is more.
+    // A remainder too small for a mark must not hide that more marks wait.
     *room = if *told < marks.len() { 0 } else { *room - OF_A_MARK * new.len() };
     new.iter().map(mark).collect()
 }
 
-/// The amounts that were not written yet, one message for each measure.
+/// Returns the unwritten amounts, one message for each measure.
 fn amounts(
     amounts: &Amounts,
     written: &mut HashMap<&'static str, usize>,
@@ -445,8 +451,8 @@ fn amounts(
     messages
 }
 
-/// The rows that were not told yet and for which there is room, and which the first of them is; now
-/// they are.
+/// Returns the unwritten rows that fit into the block, and the row number of the first. It counts
+/// them as written.
 fn new<'r, T>(rows: &'r [T], told: &mut usize, room: &mut usize) -> Option<(u32, &'r [T])> {
     let new = rows.get(*told..)?;
     let new = &new[..new.len().min(*room)];
@@ -464,7 +470,7 @@ fn maybe<I: Id>(id: Option<I>) -> u32 {
     id.map_or(0, |id| row(id) + 1)
 }
 
-/// Ids fit into 32 bits: each is one.
+/// Converts a row number to u32. It always fits, since ids have 32 bits.
 fn number(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }
@@ -489,7 +495,8 @@ mod tests {
         ];
         let (mut told, mut all) = (0, 0);
         while told < marks.len() {
-            // Something else has had its part, so that what is left is not a number of whole marks.
+            // Other rows have used a part of the block, so the remainder is not a whole number of
+            // marks.
             let mut room = MOST_ROWS - 1;
             let block = super::marks(&marks, &mut told, &mut room);
             all += block.len();

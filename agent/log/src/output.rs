@@ -1,7 +1,7 @@
-//! Files, whole or not at all: written in their folder under another name, and renamed when they
-//! are complete.
+//! Writes a file whole or not at all. It writes a temporary file in the same folder, and renames it
+//! when it is complete.
 //!
-//! Created for the user alone, and never through a link that somebody else has put there.
+//! Only the user can access the file. A write never follows a link that another user planted.
 //!
 //! # Invariants
 //!
@@ -20,13 +20,14 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// How many may write a file of one name in one folder at a time, each by a process of the same
-/// number: a container's first, mostly.
+/// Maximum number of processes that may write a file of one name at a time, with one pid. The first
+/// processes of containers often have equal pids.
 const MOST: u32 = 64;
-/// In such a folder only its owner and the file's may replace a file.
+/// Sticky bit of a folder's mode. It lets only the folder's owner or the file's owner replace a
+/// file.
 const STICKY: u32 = 0o1000;
 
-/// Finds out now whether `path` could be written later; a sentence if not.
+/// Checks early whether `path` can be written later. Returns an error sentence if not.
 pub fn check(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     if !folder.is_dir() {
@@ -39,7 +40,8 @@ pub fn check(path: &Path) -> Result<(), String> {
     match Beside::create(path) {
         Ok(beside) => {
             let hindrance = hindrance(path, &beside.file);
-            // (It may be gone: where there are no locks others cannot see that it is in use.)
+            // (Another process may have removed it: without file locks the file does not look in
+            // use.)
             let _ = remove_file(&beside.path);
             hindrance.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
         }
@@ -47,10 +49,10 @@ pub fn check(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Why what is at `path` could not be replaced by a file like `ours` beside it.
+/// Returns why a file like `ours` cannot replace the file at `path`, or `None` if it can.
 fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
     let there = fs::symlink_metadata(path).ok()?;
-    // Also by way of a link, such as /dev/stdout: the link itself would become a file.
+    // A link to a device, such as /dev/stdout, counts too: the link itself would become a file.
     if fs::metadata(path).is_ok_and(|target| !target.is_file()) {
         return Some("is a pipe, a socket or a device, and a file would replace it: name a file");
     }
@@ -66,8 +68,8 @@ fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
     )
 }
 
-/// By the kernel's list of what is mounted where: spaces and what ends a line are written as three
-/// octal digits there.
+/// Checks the kernel's list of mounts for `path`. The list writes spaces, tabs, newlines and
+/// backslashes as three octal digits.
 fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     let mut told = Vec::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -80,19 +82,19 @@ fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     lines.any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|place| place == told))
 }
 
-/// The one spelling of a path that all its spellings have in common; `None` if its folder is not
-/// there.
+/// Returns the canonical path, equal for all spellings of it. Returns `None` if the folder does not
+/// exist.
 pub fn identity(path: &Path) -> Option<PathBuf> {
     Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// True if both names lead to one file, by whatever spelling or link.
+/// Returns true if both names lead to one file, through any spelling or link.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let same = |one: Option<PathBuf>, other: Option<PathBuf>| one.is_some() && one == other;
     same(identity(one), identity(other)) || same(one.canonicalize().ok(), other.canonicalize().ok())
 }
 
-/// Writes a file, compressed or not; after a failure nothing of it remains.
+/// Writes a file, with gzip if requested. After a failure no part of the file remains.
 pub fn write_whole(
     path: &Path,
     gzip: bool,
@@ -101,7 +103,7 @@ pub fn write_whole(
     let Beside { file, path: beside } = Beside::create(path)?;
     let result = fill(&file, gzip, write).and_then(|()| rename(&beside, path));
     if result.is_err() {
-        // Another process that removed it meanwhile has done the same.
+        // If another process removed it first, the result is the same.
         let _ = remove_file(&beside);
     }
     result
@@ -119,22 +121,23 @@ fn fill(file: &File, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Resul
     file.flush()
 }
 
-/// What is written instead of a file until it is whole.
+/// Holds the temporary file that is written until the content is complete.
 struct Beside {
     file: File,
     path: PathBuf,
 }
 
 impl Beside {
-    /// `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on where that is taken: two
-    /// containers may share a folder, and number alike.
+    /// Creates `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on if that exists. Two
+    /// containers may share a folder and have equal pids.
     fn create(path: &Path) -> io::Result<Self> {
         for number in 1..=MOST {
             let path = beside(path, number);
-            // The file of a killed process is of no use to anyone.
+            // The temporary file of a killed process is useless.
             held::remove_left(&path);
             match held::create(&path) {
-                // A process that looked before it was held has removed it as orphaned.
+                // Before this process locked the file, another process may have removed it as
+                // orphaned.
                 Ok(file) if held::is_at(&file, &path) => return Ok(Self { file, path }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

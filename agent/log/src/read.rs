@@ -1,8 +1,7 @@
-//! A file read: what of it is whole, as the profile and the report that its process would have
-//! written.
+//! Reads a recording, and rebuilds the profile and report that its process would have written.
 //!
-//! It must never fail on damage where anything is whole, and never say that a run was whole that
-//! was not.
+//! It must never fail on damage while any block is intact. It must never report a damaged or
+//! unfinished run as whole.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -18,32 +17,32 @@ use crate::replay::{Lost, Replay};
 use crate::state::State;
 use crate::wire::Block;
 
-/// What a file had.
+/// Holds what was recovered from a file.
 #[derive(Debug)]
 pub struct Recovered {
     pub recording: Recording,
-    /// With the report.
+    /// Metadata of the run, which includes the trust report.
     pub meta: Meta,
     pub found: Found,
 }
 
-/// How much of it was whole.
+/// Counts the intact and the damaged parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found {
     pub blocks: u64,
-    /// Blocks of which nothing is left.
+    /// Number of blocks that are missing from the file.
     pub blocks_missing: u64,
-    /// Bytes that belong to none that is whole.
+    /// Number of bytes that belong to no intact block.
     pub bytes_damaged: u64,
-    /// What stood there.
+    /// Counts of the data lost with the missing blocks.
     pub lost: Lost,
-    /// The recording was ended, and this is all of it.
+    /// True if the recording ended normally, so that the file is complete.
     pub is_ended: bool,
-    /// It ends in the midst of a block.
+    /// True if the file ends within a block.
     pub is_torn: bool,
 }
 
-/// Reads a recording; what is wrong is a sentence.
+/// Reads a recording. An error is a sentence for the user.
 pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let unread = |error: std::io::Error| format!("cannot be read: {error}");
     let mut blocks = match Blocks::open(file).map_err(unread)? {
@@ -60,11 +59,11 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let mut state: Option<State> = None;
     let (mut last, mut last_ns) = (None, 0);
     while let Some(bytes) = blocks.next().map_err(unread)? {
-        // The sum was right: what cannot be read was written by something else.
+        // The sum was right, so another program wrote this block.
         let Ok(block) = Block::decode(bytes.as_slice()) else { continue };
         let next = last.map_or(0, |last: u64| last.saturating_add(1));
         if last.is_some_and(|last| block.number <= last) {
-            // It comes a second time, or is another file's.
+            // The block is a duplicate, or belongs to another file.
             continue;
         }
         found.blocks += 1;
@@ -86,7 +85,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let charged = if found.is_ended { 0 } else { replay.charge(run.interval_ns) };
     let recording = replay.recording;
     if !found.is_ended || found.damage().is_some() {
-        // Of what was delivered last, and of what is missing, nobody knows.
+        // The signals delivered last, and those in missing blocks, are unknown.
         let tally = recording.tally();
         run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
     }
@@ -106,11 +105,11 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
              pauses) are {seconds:.1} s older than the samples"
         ));
     }
-    // What was counted may be of another moment, or of more than there is.
+    // The counts of the state may be from another time, or include samples that are missing.
     run.unwalked = unwalked(&recording);
     run.refuted = refuted(&recording);
     if !found.is_ended || found.damage().is_some() {
-        // Of what came later nothing says why.
+        // The state does not cover the later samples, so its reasons are incomplete.
         run.plausible_because.clear();
     }
     if let Some(damage) = found.damage() {
@@ -120,7 +119,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     Ok(Recovered { recording, meta, found })
 }
 
-/// Why samples have no stack.
+/// Counts the samples without a stack, by reason.
 fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
     let frames = recording.stacks().rows().iter().map(|stack| recording.frames().get(stack.frame));
     let why: Vec<Option<Reason>> = frames
@@ -128,7 +127,7 @@ fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
             let func = recording.funcs().get(frame.func);
             let name = (func.category == Category::NoStack).then(|| recording.strings().get(func.name))?;
             let words = why_no_stack(name)?;
-            // An older Vouch may have had other words for its reasons.
+            // An older version may have described its reasons in other words.
             Reason::ALL.into_iter().find(|reason| reason.description() == words).or(Some(Reason::UNNAMED))
         })
         .collect();
@@ -136,7 +135,7 @@ fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
     count(samples.filter_map(|sample| Some(why[sample.stack.row()]?.name())))
 }
 
-/// In which way samples are refuted.
+/// Counts the refuted samples, by kind of refutation.
 fn refuted(recording: &Recording) -> BTreeMap<String, u64> {
     let refuted = recording.threads().iter().flat_map(Thread::refuted);
     count(refuted.map(|refuted| recording.strings().get(recording.refutations().get(refuted.how).kind)))
@@ -156,7 +155,7 @@ fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
 }
 
 impl Found {
-    /// What is missing, if anything is.
+    /// Describes the missing data, or returns `None` if nothing is missing.
     pub fn damage(&self) -> Option<String> {
         let Self { blocks_missing, bytes_damaged, lost, .. } = *self;
         if blocks_missing == 0 && lost.passed_over == 0 && lost.stackless == 0 {

@@ -1,7 +1,7 @@
-//! A recording made again from its blocks.
+//! Rebuilds a recording from its blocks.
 //!
-//! It must never take a row for another one, nor fail on what is missing: what cannot be told is
-//! left out, and counted.
+//! It must never confuse two rows, and never fail on missing rows. Data that refers to missing rows
+//! is skipped and counted.
 
 use std::collections::HashMap;
 use std::iter;
@@ -18,13 +18,15 @@ use vouch_sample::MAX_VALUES;
 use crate::ids::Ids;
 use crate::wire;
 
-/// More than anybody has of these; a file may say what it likes.
+/// Maximum number of mark kinds in a file. A forged file must not exhaust memory or overflow a
+/// count. `MOST_LOST` limits missing refutations, `MOST_DROPPED` dropped samples, and `DEEPEST`
+/// nested contexts.
 const MOST_KINDS: usize = 1_000;
 const MOST_LOST: usize = 100_000;
 const MOST_DROPPED: u64 = 1 << 48;
 const DEEPEST: usize = 1_024;
 
-/// A recording as far as it has been read.
+/// Holds the recording that was rebuilt so far.
 #[derive(Debug, Default)]
 pub struct Replay {
     pub recording: Recording,
@@ -44,33 +46,36 @@ pub struct Replay {
     pub lost: Lost,
 }
 
-/// What was in blocks that are missing, as far as others tell.
+/// Counts the data lost with missing blocks, as far as the other blocks show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lost {
-    /// Samples that stood there, as far as later ones tell.
+    /// Number of samples in missing blocks, from the sample numbers of later blocks.
     pub samples: u64,
-    /// Samples whose stacks did: they are dropped.
+    /// Number of samples that refer to a missing stack. They count as dropped.
     pub stackless: u64,
-    /// Marks and the like that refer to them.
+    /// Number of marks, readings and other events that refer to missing rows or to unknown
+    /// measures.
     pub passed_over: u64,
 }
 
-/// A thread as far as it has been read.
+/// Holds the state of one thread that was read so far.
 #[derive(Debug)]
 struct OfThread {
     id: ThreadId,
-    /// How many samples of it were told of.
+    /// Number of the thread's samples that the blocks covered so far.
     told: u64,
-    /// The latest reading of its clock in a sample: these come slightly out of order.
+    /// Latest CPU clock in a sample, in nanoseconds. Samples arrive slightly out of order, so this
+    /// is the maximum.
     clock: Option<u64>,
-    /// What the kernel had charged it, and what that reading was then.
+    /// CPU time that the kernel charged, and the value of `clock` at that time. Both are in
+    /// nanoseconds.
     charged: Option<(u64, u64)>,
 }
 
 impl Replay {
-    /// What the kernel charged the threads after it was asked last, as far as their own clocks in
-    /// their samples tell; it is added to what they were charged. Of a thread of which it was not
-    /// asked, the first sample tells where its clock stood. Together.
+    /// Adds the CPU time that threads used after the kernel's last reading, and returns its sum in
+    /// nanoseconds. It derives this time from the CPU clocks in the samples. A thread without a
+    /// kernel reading starts at the clock of its first sample, less that sample's weight.
     pub fn charge(&mut self, interval_ns: u64) -> u64 {
         let mut all = 0_u64;
         for OfThread { id, charged, clock, .. } in self.threads.values() {
@@ -209,7 +214,7 @@ impl Replay {
         let or_none = |recording: &mut Recording, row: Option<u32>| {
             row.and_then(|row| strings.get(row)).unwrap_or_else(|| recording.string(""))
         };
-        // Their numbers are cited: what is missing keeps its place.
+        // Samples refer to refutations by row number, so a missing row keeps an empty entry.
         let known = recording.refutations().rows().len();
         if rows.first as usize - known.min(rows.first as usize) < MOST_LOST {
             for _ in known..rows.first as usize {
@@ -298,7 +303,7 @@ impl Replay {
             *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
             clock = self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
         }
-        // Both are of the moment of the block.
+        // The description and the samples are from the time of the block.
         if let Some(of_thread) = self.threads.get_mut(&part.row) {
             of_thread.clock = of_thread.clock.max(clock);
             let charged = part.description.as_ref().and_then(|description| description.cpu_ns);
@@ -333,7 +338,8 @@ impl Replay {
         part.amounts.iter().for_each(|amounts| self.amounts(thread, amounts));
     }
 
-    /// Samples of one measure. Those of a measure that this version does not have are passed over.
+    /// Adds samples of one measure. It skips and counts samples of a measure that this version does
+    /// not support.
     fn amounts(&mut self, thread: ThreadId, amounts: &wire::Amounts) {
         let wire::Amounts { measure, time_ns, stack, amount, events } = amounts;
         let measure = Measure::from_key(measure).filter(|measure| **measure != CPU);
@@ -350,7 +356,8 @@ impl Replay {
         }
     }
 
-    /// The latest reading of the thread's clock in them.
+    /// Adds CPU samples, and returns the latest CPU clock among them in nanoseconds. The first
+    /// `known` samples were added before, and are skipped.
     fn samples(&mut self, thread: ThreadId, samples: &wire::Samples, known: usize) -> Option<u64> {
         let (mut time_ns, mut cpu_ns, mut clock) = (0_u64, 0_u64, None);
         let columns = samples.time_ns.iter().zip(&samples.cpu_ns).zip(&samples.stack).zip(&samples.weight);
@@ -366,7 +373,7 @@ impl Replay {
                 self.recording.dropped(1, u64::from(*weight));
                 continue;
             };
-            // One that is not there is one that nobody knows.
+            // A missing context counts as no context.
             let context = samples.context.get(at).and_then(|row| self.contexts.maybe(*row).ok()).flatten();
             let leaf = self.recording.frames().get(self.recording.stacks().get(stack).frame);
             let fate = self.recording.fate_of(leaf);

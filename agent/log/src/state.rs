@@ -1,19 +1,18 @@
-//! What there is to say of a run as a whole, as it stands in a recording: JSON, in the words of the
-//! trust report.
+//! Stores the state of a run in a recording, as JSON with the keys of the trust report.
 
 use serde::{Deserialize, Serialize};
 use vouch_formats::Meta;
 use vouch_report::{Delivered, Run};
 
-/// The run, as its process saw it last.
+/// Describes the run as its process last observed it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     pub meta: Meta,
     pub run: Run,
-    /// What the report has in another place.
+    /// Delivered signals. The field is separate because the JSON of the report has it elsewhere.
     pub delivered: Delivered,
     pub contexts_left_out: u64,
-    /// The recording ended as it was to end, and nothing comes behind this.
+    /// True if the recording ended normally, and no block follows this state.
     pub is_last: bool,
 }
 
@@ -22,7 +21,7 @@ impl State {
         Self { delivered: run.delivered, contexts_left_out: run.contexts_left_out, meta, run, is_last }
     }
 
-    /// As it was when it was written.
+    /// Parses a state that `text` wrote. Returns `None` if the JSON is not a state.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let mut state: Self = serde_json::from_str(text).ok()?;
         state.run.delivered = state.delivered;

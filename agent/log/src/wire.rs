@@ -1,23 +1,23 @@
-//! What stands in a block: the messages of docs/recording.proto, by hand.
+//! Defines the messages of docs/recording.proto by hand. The two files must agree.
 //!
-//! A number that was given to a field must never mean anything else. Ids are row numbers; where
-//! there may be none they are the row plus one, and 0 is none. `first` is the row of the first of a
-//! column's values.
+//! The number of a field must never change its meaning, since old files keep it. Ids are row
+//! numbers. An id that may be absent is the row plus one, and 0 means absent. `first` is the row of
+//! a column's first value.
 
 use prost::Message;
 use vouch_recording::{Category as Whose, Fate as Became, Unit as Told, VmPart};
 use vouch_sample::Certainty;
 
-/// What a block holds. All parts but the first two may be missing.
+/// Holds the content of one block. Every field except `number` and `time_ns` may be missing.
 #[derive(Clone, PartialEq, Message)]
 pub struct Block {
-    /// Blocks count from 0, which is the one that begins a file.
+    /// Number of the block within its file. The block at the beginning of a file has number 0.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// When it was written, on CLOCK_MONOTONIC.
+    /// Time when the block was written: CLOCK_MONOTONIC, in nanoseconds.
     #[prost(uint64, tag = "2")]
     pub time_ns: u64,
-    /// Of the run as a whole, as JSON: what came last holds.
+    /// State of the run as JSON, or empty. A reader takes the last state.
     #[prost(string, tag = "3")]
     pub state: String,
     #[prost(message, optional, tag = "4")]
@@ -28,12 +28,12 @@ pub struct Block {
     pub process: Option<Process>,
 }
 
-/// New rows of the tables. They refer to rows of this block and of earlier ones.
+/// Holds new table rows. They refer to rows of this block and of earlier blocks.
 #[derive(Clone, PartialEq, Message)]
 pub struct Tables {
     #[prost(message, optional, tag = "1")]
     pub strings: Option<Strings>,
-    /// Their values are strings.
+    /// Rows of source paths. Each value is the row of a string; `resources` has the same format.
     #[prost(message, optional, tag = "2")]
     pub sources: Option<Column>,
     #[prost(message, optional, tag = "3")]
@@ -80,13 +80,13 @@ pub struct Funcs {
     pub name: Vec<u32>,
     #[prost(enumeration = "Category", repeated, tag = "3")]
     pub category: Vec<i32>,
-    /// Or none.
+    /// Row of the source file plus one; 0 means that the function has no source file.
     #[prost(uint32, repeated, tag = "4")]
     pub source: Vec<u32>,
-    /// Lines count from 1; 0 is none.
+    /// Line of the function. Lines count from 1; 0 means that the line is unknown.
     #[prost(uint32, repeated, tag = "5")]
     pub line: Vec<u32>,
-    /// Or none.
+    /// Row of the resource plus one; 0 means that the function has no resource.
     #[prost(uint32, repeated, tag = "6")]
     pub resource: Vec<u32>,
     #[prost(bool, repeated, tag = "7")]
@@ -103,7 +103,8 @@ pub struct Frames {
     pub line: Vec<u32>,
     #[prost(enumeration = "Fate", repeated, tag = "4")]
     pub fate: Vec<i32>,
-    /// Empty in recordings of a Vouch that did not judge it.
+    /// Certainty of the top frame in a leaf's samples. The column is empty in recordings of older
+    /// versions.
     #[prost(enumeration = "TopFrame", repeated, tag = "5")]
     pub top_frame: Vec<i32>,
 }
@@ -112,14 +113,14 @@ pub struct Frames {
 pub struct Stacks {
     #[prost(uint32, tag = "1")]
     pub first: u32,
-    /// By how many rows the callers' stack stands further up; 0 is a root.
+    /// Distance in rows, back to the stack of the callers; 0 marks a root stack.
     #[prost(uint32, repeated, tag = "2")]
     pub parent: Vec<u32>,
     #[prost(uint32, repeated, tag = "3")]
     pub frame: Vec<u32>,
 }
 
-/// Strings all, but for the place in the bytecode.
+/// Holds refutations. Every column contains rows of strings, except `bci`, the bytecode index.
 #[derive(Clone, PartialEq, Message)]
 pub struct Refutations {
     #[prost(uint32, tag = "1")]
@@ -168,7 +169,7 @@ pub struct Contexts {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Context {
-    /// Or none.
+    /// Row of the enclosing context plus one; 0 means that the context is outermost.
     #[prost(uint32, tag = "1")]
     pub outer: u32,
     #[prost(uint32, tag = "2")]
@@ -187,7 +188,7 @@ pub struct MarkKinds {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct MarkKind {
-    /// One word, as no other kind has it.
+    /// Unique key of the mark kind: one word.
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(string, tag = "2")]
@@ -196,7 +197,7 @@ pub struct MarkKind {
     pub description: String,
     #[prost(enumeration = "Category", tag = "4")]
     pub category: i32,
-    /// What the values of its marks are, in their order.
+    /// Describes the values of the kind's marks, in their order.
     #[prost(message, repeated, tag = "5")]
     pub figure: Vec<Figure>,
 }
@@ -223,13 +224,13 @@ pub struct Counters {
     pub unit: Vec<i32>,
 }
 
-/// What came of a thread under one name.
+/// Holds what one thread recorded under one name since the previous block.
 #[derive(Clone, PartialEq, Message)]
 pub struct Thread {
-    /// Its number.
+    /// Number of the thread in the recording.
     #[prost(uint32, tag = "1")]
     pub row: u32,
-    /// What came last holds.
+    /// Describes the thread if the description changed. A reader takes the last description.
     #[prost(message, optional, tag = "2")]
     pub description: Option<Description>,
     #[prost(message, optional, tag = "3")]
@@ -238,21 +239,23 @@ pub struct Thread {
     pub refuted: Vec<Refuted>,
     #[prost(message, repeated, tag = "5")]
     pub marks: Vec<Mark>,
-    /// The allocations of recordings of before 2026-12. They are only read.
+    /// Allocations in recordings written before 2026-12. A reader accepts them; new recordings use
+    /// `amounts`.
     #[prost(message, repeated, tag = "6")]
     pub allocations: Vec<Allocation>,
-    /// One message for each measure other than CPU time.
+    /// Samples of measures other than CPU time: one message for each measure.
     #[prost(message, repeated, tag = "7")]
     pub amounts: Vec<Amounts>,
 }
 
-/// Samples of one measure, in columns of equal length.
+/// Holds samples of one measure. All columns have equal length.
 #[derive(Clone, PartialEq, Message)]
 pub struct Amounts {
-    /// The measure's key.
+    /// Key of the measure, such as `alloc` for allocated bytes. In `alloc` the leaf of each stack
+    /// is the class of the objects.
     #[prost(string, tag = "1")]
     pub measure: String,
-    /// The time since the sample before in this block; of the first, since 0.
+    /// Nanoseconds since the previous sample in this message. The first value counts from 0.
     #[prost(sint64, repeated, tag = "2")]
     pub time_ns: Vec<i64>,
     #[prost(uint32, repeated, tag = "3")]
@@ -273,29 +276,31 @@ pub struct Description {
     pub started_ns: u64,
     #[prost(uint64, optional, tag = "4")]
     pub ended_ns: Option<u64>,
-    /// What the kernel charged it.
+    /// CPU time that the kernel charged to the thread, in nanoseconds.
     #[prost(uint64, optional, tag = "5")]
     pub cpu_ns: Option<u64>,
 }
 
-/// As many values in each column, but for the last, which is empty where no sample has a context.
+/// Holds CPU samples. All columns have equal length, except `context`: it is empty if no sample has
+/// a context.
 #[derive(Clone, PartialEq, Message)]
 pub struct Samples {
-    /// The first of them is that of its thread.
+    /// Number of the first sample in this message. The samples of a thread count from 0.
     #[prost(uint64, tag = "1")]
     pub first: u64,
-    /// Since the sample before in this block; the first since 0.
+    /// Nanoseconds since the previous sample in this message. The first value counts from 0.
     #[prost(sint64, repeated, tag = "2")]
     pub time_ns: Vec<i64>,
-    /// The thread's own CPU clock, in the same way.
+    /// CPU clock of the thread, in nanoseconds since the previous sample. The first value counts
+    /// from 0.
     #[prost(sint64, repeated, tag = "3")]
     pub cpu_ns: Vec<i64>,
     #[prost(uint32, repeated, tag = "4")]
     pub stack: Vec<u32>,
-    /// In intervals.
+    /// Weight of the sample, in sampling intervals.
     #[prost(uint32, repeated, tag = "5")]
     pub weight: Vec<u32>,
-    /// Or none.
+    /// Row of the context plus one; 0 means that the sample has no context.
     #[prost(uint32, repeated, tag = "6")]
     pub context: Vec<u32>,
 }
@@ -308,7 +313,7 @@ pub struct Refuted {
     pub stack: u32,
     #[prost(uint32, tag = "3")]
     pub weight: u32,
-    /// The refutation.
+    /// Row of the refutation.
     #[prost(uint32, tag = "4")]
     pub how: u32,
 }
@@ -321,10 +326,11 @@ pub struct Mark {
     pub began_ns: u64,
     #[prost(uint64, tag = "3")]
     pub ended_ns: u64,
-    /// As many as its kind has figures count. Of a text the string's row, or all bits for none.
+    /// Values of the mark, in the order of its kind. A text value is the row of a string; all bits
+    /// are set if the text is absent.
     #[prost(uint64, repeated, tag = "4")]
     pub value: Vec<u64>,
-    /// Or none.
+    /// Row of the stack plus one; 0 means that no stack was recorded.
     #[prost(uint32, tag = "5")]
     pub stack: u32,
 }
@@ -333,7 +339,7 @@ pub struct Mark {
 pub struct Allocation {
     #[prost(uint64, tag = "1")]
     pub time_ns: u64,
-    /// Or none.
+    /// Row of the stack plus one; 0 means that no stack was recorded.
     #[prost(uint32, tag = "2")]
     pub stack: u32,
     #[prost(uint32, tag = "3")]
@@ -344,21 +350,22 @@ pub struct Allocation {
     pub stands_for: u64,
 }
 
-/// What came of all of the process.
+/// Holds what the whole process recorded since the previous block.
 #[derive(Clone, PartialEq, Message)]
 pub struct Process {
     #[prost(message, repeated, tag = "1")]
     pub marks: Vec<Mark>,
     #[prost(message, repeated, tag = "2")]
     pub readings: Vec<Reading>,
-    /// Samples for which there was no room, so far, and what they weigh.
+    /// Samples dropped since the recording began; `dropped_weight` is their weight in intervals. A
+    /// reader takes the last value.
     #[prost(uint64, tag = "3")]
     pub dropped: u64,
     #[prost(uint64, tag = "4")]
     pub dropped_weight: u64,
 }
 
-/// What a counter was at a time.
+/// Holds the value of one counter at one time.
 #[derive(Clone, PartialEq, Message)]
 pub struct Reading {
     #[prost(uint32, tag = "1")]
@@ -388,7 +395,7 @@ pub enum Category {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Fate {
-    /// It is no leaf.
+    /// The frame is not a leaf.
     None = 0,
     Proven = 1,
     Plausible = 2,
@@ -398,7 +405,7 @@ pub enum Fate {
     Dropped = 6,
 }
 
-/// How the top frame of samples is known.
+/// Says how certain the top frame of samples is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum TopFrame {
@@ -495,7 +502,8 @@ fn number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning: M
     table.iter().find(|(known, _)| *known == meaning).map_or(0, |(_, number)| (*number).into())
 }
 
-/// `None`: a newer Vouch knows more.
+/// Looks up the meaning of an enum number. Returns `None` for a number that only a newer version
+/// uses.
 fn meaning<M: Copy, N: Copy + Into<i32>>(table: &[(M, N)], number: i32) -> Option<M> {
     table.iter().find(|(_, known)| (*known).into() == number).map(|(meaning, _)| *meaning)
 }

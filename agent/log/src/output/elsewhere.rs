@@ -1,7 +1,7 @@
-//! Writes a file into another folder where its own folder refuses it: the disk is full, or the
-//! folder was deleted.
+//! Writes a file into another folder if its own folder refuses it: the disk is full, or the folder
+//! was deleted.
 //!
-//! It never replaces a file that exists, and never follows a link: other users may write to these
+//! It never replaces an existing file, and never follows a link: other users may write to these
 //! folders.
 
 use std::fs::{hard_link, remove_file};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Beside, MOST, fill, folder};
 
-/// Writes a file into the first of these folders that takes it, and returns its path. A folder that
-/// takes nothing costs an attempt. The name is the file's own, with `run` before its ending.
-/// `None`: no folder takes it.
+/// Writes a file into the first of these folders that accepts it, and returns its path. Each folder
+/// that refuses costs one attempt. The name is the file's own, with `run` before its ending.
+/// Returns `None` if every folder refuses.
 pub fn write_elsewhere(
     (path, ending): (&Path, &str),
     run: &str,
@@ -34,7 +34,7 @@ pub fn write_elsewhere(
     })
 }
 
-/// Writes a file under the first of these names that no file has.
+/// Writes a file under the first of these names that does not exist yet.
 fn write_new(
     numbered: impl Fn(u32) -> PathBuf,
     gzip: bool,
@@ -43,7 +43,7 @@ fn write_new(
     let Beside { file, path: beside } = Beside::create(&numbered(1))?;
     let linked = fill(&file, gzip, write).and_then(|()| {
         let mut names = (1..=MOST).map(&numbered);
-        // A link takes a name only where no file has it, unlike a renamed file.
+        // A hard link fails if the name exists; a rename would replace that file.
         let taken = |path: &PathBuf| match hard_link(&beside, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             linked => Some(linked),
@@ -51,7 +51,7 @@ fn write_new(
         let linked = names.find_map(|path| Some(taken(&path)?.map(|()| path)));
         linked.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))
     });
-    // The file has its other name by now, or is not wanted.
+    // The file has its final name by now, or the write failed.
     let _ = remove_file(&beside);
     linked
 }

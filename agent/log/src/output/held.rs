@@ -1,8 +1,8 @@
-//! A file that its process holds, by a lock: others see that it is in use, and that it no longer is
-//! when that process is gone, however it ended.
+//! Creates and opens files that their process locks. The lock shows other processes that the file
+//! is in use. The kernel releases it when the process exits or is killed.
 //!
-//! A link is never followed, and what somebody else has put where a file should be never waited
-//! for.
+//! These functions never follow a link. They never block on a pipe or device that another user put
+//! at the path.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,16 +12,16 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// By this a pipe that somebody has put where a file should be is not waited for. The same wherever
-/// Linux runs Java.
+/// Open flag that prevents waiting for a pipe at the path. The value is the same on every Linux
+/// platform that runs Java.
 const O_NONBLOCK: i32 = 0o4000;
 
-/// Creates a file for its user alone, which others see to be in use; on a file system that has no
-/// locks they take it for an orphaned one.
+/// Creates a file for its user alone, and locks it so that others see it in use. Without file
+/// locks, as on some file systems, others take it for an orphaned file.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     let file = beyond_standard_streams(file)?;
-    // A process that asks whether it is in use has it locked for a moment.
+    // Another process locks the file for a moment when it checks the file's use.
     for _ in 0..20 {
         if file.try_lock().is_ok() {
             break;
@@ -31,16 +31,16 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The same file with a descriptor that is no standard stream's. In a process that was started
-/// without standard streams a file would become one, and whatever the process prints would land in
-/// it.
+/// Returns the same file with a descriptor other than a standard stream's. In a process started
+/// without standard streams, a new file could become one. Anything that the process prints would
+/// then end up in the file.
 pub fn beyond_standard_streams(file: File) -> io::Result<File> {
     const STANDARD_STREAMS: i32 = 3;
-    // A clone never takes the descriptor of one.
+    // A clone never gets a standard stream's descriptor.
     if file.as_raw_fd() < STANDARD_STREAMS { file.try_clone() } else { Ok(file) }
 }
 
-/// Opens what is a file and no link, to read it.
+/// Opens a regular file to read it, and refuses a link.
 pub fn open(path: &Path) -> io::Result<File> {
     opened(path, OpenOptions::new().read(true))
 }
@@ -53,25 +53,26 @@ fn opened(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// True if a name leads to a file, and not by a link.
+/// Returns true if the path leads to this file, but not through a link.
 pub fn is_at(file: &File, path: &Path) -> bool {
     let identity = |file: fs::Metadata| (file.dev(), file.ino());
     let there = fs::symlink_metadata(path).map(identity).ok();
     there.is_some() && there == file.metadata().map(identity).ok()
 }
 
-/// True if the process that writes it lives; where there are no locks that is unknown, and it
-/// is taken for gone.
+/// Returns true if the process that writes the file is alive. Without file locks this is unknown,
+/// and the result is false.
 pub fn is_in_use(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Takes away the file of a process that is gone. A user who may not do so is not disturbed by it.
+/// Removes the file of a process that has exited. Errors are ignored: a user without permission
+/// loses nothing.
 pub fn remove_left(path: &Path) {
-    // Over a network only who may write has it for himself.
+    // Network file systems grant an exclusive lock only on a writable file.
     if let Ok(file) = opened(path, OpenOptions::new().read(true).write(true))
-        // While it is locked no other takes it for his own: who has just created it sees then that
-        // it is gone.
+        // The lock keeps other processes from using the file. A process that just created it then
+        // finds that it was removed.
         && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
         && is_at(&file, path)
     {

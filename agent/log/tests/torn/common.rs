@@ -1,4 +1,4 @@
-//! A run of which there is something of everything, as it is written, and as it is read again.
+//! Builds a run that contains every kind of data, writes it, and reads it again.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 mod contexts;
@@ -57,7 +57,7 @@ pub fn state(recording: &Recording, ended_ns: u64, is_last: bool) -> State {
     state
 }
 
-/// One round of a run: something of everything, each time of another thread and stack.
+/// Adds one round to a run: every kind of data, with another thread and stack each time.
 fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     let at = number * 10 * MS;
     let name = format!("shop.Cart.add{}", number % 7);
@@ -98,7 +98,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
         (outside, Fate::Outside, None),
         (none, Fate::Unwalked, None),
     ]) {
-        // Slightly out of order, as they may come.
+        // Samples may arrive slightly out of order.
         let time = at + if n == 3 { 0 } else { n * MS };
         recording.sample(thread, Sample { fate, context, weight: 2, ..sample(time, stack) });
     }
@@ -146,7 +146,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     }
 }
 
-/// A recording of so many rounds, as it is written, and what it is.
+/// Writes a recording of `rounds` rounds. Returns the bytes of the file and the recording itself.
 pub fn recorded(name: &str, rounds: u64, ended: bool) -> (Vec<u8>, Recording) {
     let folder = folder(name);
     let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
@@ -176,7 +176,7 @@ pub fn profile(recording: &Recording, meta: &Meta) -> String {
     let mut bytes = Vec::new();
     Format::from_file_name("a.json").unwrap().write(recording, meta, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
-    // What the tables take in memory, which depends on how they have grown.
+    // Skip the memory that the tables take: it depends on how they grew.
     let (before, after) = text.split_once("\"bytes_recorded\":").unwrap();
     format!("{before}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
 }

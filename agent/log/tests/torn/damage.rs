@@ -1,5 +1,5 @@
-//! A recording that is cut at any byte, damaged anywhere, or made to lie: what is whole is read,
-//! and nothing else.
+//! Cuts a recording at any byte, damages it anywhere, or forges it. A reader must recover intact
+//! data, and nothing else.
 
 use std::fs;
 use std::io::Read;
@@ -40,24 +40,25 @@ fn a_block_that_is_missing_costs_itself_and_what_hangs_on_it() {
     let (bytes, recording) = recorded("gap", 12, true);
     let mut blocks: Vec<usize> = heads(&bytes).collect();
     blocks.push(bytes.len());
-    // The first has the state, the last nothing else.
+    // The first block has the first state, and the last block has only a state.
     for pair in blocks[1..blocks.len() - 1].windows(2) {
         let without = [&bytes[..pair[0]], &bytes[pair[1]..]].concat();
         let Recovered { recording: part, found, .. } = reread(&without).unwrap();
         assert_eq!(found.blocks_missing, 1);
         assert!(found.damage().is_some() && found.is_ended);
         let (all, left) = (recording.tally().samples, part.tally().samples);
-        // The four samples of a round, and what was dropped in it, if no later block tells of that.
+        // A block has the four samples of a round. Its count of dropped samples is lost unless a
+        // later block repeats it.
         assert!(all.sum() - left.sum() <= 5, "{} of {}", left.sum(), all.sum());
         assert!(found.lost.samples <= 4 && all.dropped - (left.dropped - found.lost.stackless) <= 1);
-        // Nothing is anything that it was not.
+        // No sample may change its fate.
         for (now, then) in
             [(left.proven, all.proven), (left.outside, all.outside), (left.unwalked, all.unwalked)]
         {
             assert!(now <= then);
         }
     }
-    // The same block twice is one.
+    // A duplicate block must count once.
     let twice = [&bytes[..], &bytes[blocks[1]..]].concat();
     let Recovered { recording: again, .. } = reread(&twice).unwrap();
     assert_eq!(again.tally(), recording.tally());
@@ -74,7 +75,7 @@ proptest! {
         use std::sync::OnceLock;
         static WHOLE: OnceLock<(Vec<u8>, u64)> = OnceLock::new();
         let (bytes, samples) = WHOLE.get_or_init(|| {
-            // `scripts/fuzz` gives one of a real run.
+            // `scripts/fuzz` sets this to the recording of a real run.
             let given = std::env::var_os("VOUCH_RECORDING").map(|file| fs::read(file).unwrap());
             let bytes = given.unwrap_or_else(|| recorded("damaged", 30, true).0);
             let samples = reread(&bytes).unwrap().recording.tally().samples.sum();
@@ -94,19 +95,19 @@ proptest! {
     }
 }
 
-/// How long the content is of the block that begins there.
+/// Returns the content length, in bytes, of the block that begins at `at`.
 fn length(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize
 }
 
-/// Where blocks begin.
+/// Returns the offsets where blocks begin.
 fn heads(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let next = |at: usize| Some(at).filter(|at| *at < bytes.len());
     std::iter::successors(next(16), move |at| next(at + 16 + length(bytes, *at)))
 }
 
-/// As one who makes a file on purpose would: each block's sums are right, whatever stands in it, or
-/// in what it was packed to.
+/// Forges a file: `spoil` changes each block's content, and the sums are then corrected. The
+/// content is either as stored or, if `inflated`, as it was before deflation.
 fn resummed(bytes: &[u8], inflated: bool, spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
     let mut file = bytes[..16].to_vec();
     for at in heads(bytes) {

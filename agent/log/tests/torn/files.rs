@@ -1,5 +1,4 @@
-//! The files of recordings: which name is free, what others have left there, and what is given up
-//! where there is a limit.
+//! Tests the files of recordings: free names, orphaned recordings, and the data removed at a limit.
 
 use std::fs;
 
@@ -19,7 +18,7 @@ fn what_another_process_left_is_told_and_kept() {
     assert_eq!((second.path(), beside), (folder.join("a.2.vouch").as_path(), Beside::default()));
     drop(first);
     assert!(is_left(&folder.join("a.vouch")));
-    // One that was ended, and kept, is not told of, and is not replaced.
+    // A recording that ended and was kept is not listed, and is not replaced.
     let (mut kept, _) = Writer::create(&folder.join("kept"), u64::MAX).unwrap();
     let mut recording = Recording::new();
     let last = state(&recording, START_NS, true);
@@ -27,16 +26,16 @@ fn what_another_process_left_is_told_and_kept() {
     kept.finish().unwrap();
     drop(kept);
     assert!(!is_left(&folder.join("kept.vouch")));
-    // What only has such a name is nobody's recording.
+    // A file that only has such a name is not a recording.
     fs::write(folder.join("other.vouch"), "an essay").unwrap();
     let (after, beside) = Writer::create(&folder.join("other"), u64::MAX).unwrap();
     assert_eq!((after.path(), beside), (folder.join("other.2.vouch").as_path(), Beside::default()));
-    // What was left where a file was begun again is taken away, and nothing that is in use.
+    // A stale `.part` file is removed, but a file in use is not.
     let part = folder.join("a.vouch.part");
     fs::write(&part, "half").unwrap();
     drop(Writer::create(&stem, u64::MAX).unwrap().0.remove());
     assert!(!part.exists());
-    // A name that somebody has planted is not followed, and none of ours.
+    // A planted link is not followed, and is not listed as a recording.
     let victim = folder.join("victim");
     fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, folder.join("a.3.vouch")).unwrap();
@@ -51,7 +50,7 @@ fn what_another_process_left_is_told_and_kept() {
     assert_eq!(instead.path(), folder.join("a.vouch"), "the oldest makes room");
     assert_eq!((beside.replaced.as_deref(), beside.left.len()), (Some(instead.path()), 6));
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    // Another file that has its name is not taken away with it.
+    // Removing the recording must keep another file at its path.
     let path = second.path().to_owned();
     fs::remove_file(&path).unwrap();
     assert!(!second.is_there());
@@ -100,8 +99,8 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
         let later: Vec<_> = times(then.samples()).into_iter().filter(|time| *time >= since).collect();
         assert_eq!(times(now.samples()), later);
     }
-    // Where names and stacks alone fill it, there is nothing to gain. Names without order, so that
-    // they fill it though they are packed.
+    // If names and stacks alone fill the file, starting over gains nothing. Pseudorandom names fill
+    // it although blocks are deflated.
     for number in 0..6_000_u64 {
         recording.string(&format!("a method {:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }
@@ -114,7 +113,7 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
-/// States of the run that are old news are all that it has to lose where they are what fills it.
+/// A file full of outdated states loses only these states when it starts over.
 #[test]
 fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
     let folder = folder("states");

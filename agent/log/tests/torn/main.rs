@@ -1,4 +1,4 @@
-//! A recording written and read again: whole, cut at every byte, damaged anywhere.
+//! Tests that a recording can be read again: whole, cut at every byte, or damaged anywhere.
 
 mod common;
 mod damage;

@@ -1,4 +1,4 @@
-//! What was written and is whole is read as it was recorded.
+//! Tests that a whole file is read exactly as it was recorded.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn what_was_recorded_is_read_again() {
     };
     assert!(read == written, "{:?}", differs.map(|at| (around(&read, at), around(&written, at))));
     assert_eq!(again.tally(), recording.tally());
-    // A recording that goes on is told from where it was.
+    // A recording that continues must not report old threads as changed.
     recording.take_touched();
     assert!(recording.take_touched().is_empty());
 }
@@ -56,8 +56,7 @@ fn more_readings_than_a_block_has_room_for_are_told_in_several() {
     assert!(all.into_iter().all(|(again, before)| again.readings() == before.readings()));
 }
 
-/// A JVM that ran for long before it was attached to, and was killed before the kernel was asked
-/// again.
+/// Covers a JVM that ran for long before the attach. It was killed before the next kernel reading.
 #[test]
 fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
     let folder = folder("before");
