@@ -1,5 +1,5 @@
-//! From an entry in a lane to a sample in the recording: whose it is, what became of it, and its
-//! stack by name.
+//! Turns each entry of a lane into a sample of the recording: its thread, its fate, and its stack
+//! by name.
 //!
 //! Every entry ends as exactly one sample of exactly one fate.
 //!
@@ -74,20 +74,21 @@ use walks::Walks;
 
 pub use still::Still;
 
-/// The corruption that bytecode cannot notice: the top frames of the neighbour in the code.
+/// Names the corruption that bytecode cannot notice: the top frames of the next run of instructions
+/// in the code.
 const NEIGHBOURING_RUN: &str = "neighbouring_run";
 
-/// How much of what is wrong would be noticed, by corruption.
+/// Counts of the deliberate corruptions that the checks notice, by name of the corruption.
 #[derive(Debug, Default, Clone)]
 pub struct Powers {
-    /// By proof, in all stacks.
+    /// What proof notices, in all stacks.
     pub proof: BTreeMap<String, Power>,
-    /// By whom, in those that were witnessed.
+    /// What proof, the witness or either notices, in witnessed stacks.
     pub witness: BTreeMap<String, WitnessPower>,
 }
 
-/// How GetStackTrace is asked what the thread of a sample began with; `None` if it stands too deep
-/// to be asked about.
+/// Returns a query for the thread's root frame, by GetStackTrace. `None` if the stack is too deep
+/// for the query.
 fn asking_root<'a>(
     witness: &'a mut Witness,
     head: &'a Head,
@@ -97,7 +98,7 @@ fn asking_root<'a>(
     is_shallow.then_some(|jvm: &mut dyn Jvm| witness.present_root(head, jvm))
 }
 
-/// The recording as it grows.
+/// Builds the recording from the entries of the lanes.
 #[derive(Debug)]
 pub struct Recorder {
     pub recording: Recording,
@@ -107,27 +108,27 @@ pub struct Recorder {
     names: Names,
     contexts: Met,
     events: Rows,
-    /// Events of kinds that nobody knows.
+    /// Counts events of unknown kinds.
     events_lost: u64,
-    /// Stacks of events that bytecode speaks against.
+    /// Counts the stacks of events that bytecode refutes.
     events_refuted: u64,
     shown: Shown,
-    /// How many samples had no stack, for each reason.
+    /// Counts the samples without a stack, by reason.
     unwalked: BTreeMap<String, u64>,
-    /// Why samples are plausible.
+    /// Counts why samples are plausible.
     plausible: ReasonCounts,
-    /// The weight of what threads ran while nothing could be seen of them, for each reason.
+    /// Weight of the intervals in which a thread ran unobserved, by reason.
     unseen: BTreeMap<Reason, u64>,
-    /// AsyncGetCallTrace is the only walker.
+    /// True if AsyncGetCallTrace is the only walker.
     pub is_asgct_alone: bool,
     recovered: Recovered,
     agreement: Agreement,
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
-    /// Threads, by serial, of which it was asked in this drain which virtual thread they run.
+    /// Serials of the carriers that were queried for their virtual thread in this drain.
     names_asked: HashSet<u32>,
-    /// The frames of the walk at hand, and what their ids meant: kept to be filled again.
+    /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
     frames: Vec<Frame>,
     other: Vec<Frame>,
     meant: Vec<ResolvedFrame>,
@@ -171,7 +172,7 @@ impl Recorder {
         }
     }
 
-    /// Takes in what waits in the lanes, and says how many words that was.
+    /// Records all entries that the lanes contain. Returns their size in words.
     pub fn drain(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) -> u64 {
         let mut words = 0;
         self.names_asked.clear();
@@ -184,7 +185,7 @@ impl Recorder {
         words
     }
 
-    /// Takes in what the handler counted as dropped.
+    /// Records the samples that the handler has dropped since the last call.
     pub fn count_dropped(&mut self, counters: &Counters) {
         let now = (counters.dropped.load(Relaxed), counters.dropped_weight.load(Relaxed));
         let (samples, weight) = (now.0 - self.dropped.0, now.1 - self.dropped.1);
@@ -194,14 +195,14 @@ impl Recorder {
         self.dropped = now;
     }
 
-    /// Names, ends and CPU times of the tracks, as far as they are known now. Threads that had no
-    /// sample get their track here.
+    /// Updates the names, end times and CPU times of all tracks. Adds tracks for threads without
+    /// samples.
     pub fn complete_tracks(&mut self) {
         self.tracks.complete(&mut self.recording);
     }
 
-    /// Threads that had ended at a time before which everything has come are forgotten; their
-    /// tracks stay.
+    /// Removes threads that ended before `time`, in nanoseconds. All entries up to then must have
+    /// been drained. Their tracks stay in the recording.
     pub fn forget_ended(&mut self, time: u64) {
         let ended = self.tracks.forget(time, &mut self.recording);
         if !ended.is_empty() {
@@ -209,28 +210,28 @@ impl Recorder {
         }
     }
 
-    /// How many threads share tracks with others, since there were so many.
+    /// Returns how many threads share a track, because the limit on separate tracks was reached.
     pub fn threads_shared(&self) -> u64 {
         self.tracks.shared()
     }
 
-    /// Why samples had no stack, and how many.
+    /// Returns the number of samples without a stack, by reason.
     pub fn unwalked(&self) -> &BTreeMap<String, u64> {
         &self.unwalked
     }
 
-    /// The weight of what threads ran while nothing could be seen of them, for each reason; and the
-    /// weight of all samples.
+    /// Returns the weight of the intervals in which threads ran unobserved, by reason. The second
+    /// value is the weight of all samples.
     pub fn unseen(&self) -> (&BTreeMap<Reason, u64>, u64) {
         (&self.unseen, self.recording.tally().weight.sum())
     }
 
-    /// Why samples are plausible and not proven.
+    /// Returns why samples are plausible and not proven, by name of the reason.
     pub fn plausible(&self, interval: Duration) -> BTreeMap<String, PlausibleReport> {
         self.plausible.report(interval.as_secs_f64() * 1_000.0)
     }
 
-    /// What came of each strategy of recovery.
+    /// Returns the outcomes of each recovery strategy, by its name.
     pub fn recovered(
         &self,
         recovery: Option<&Recovery>,
@@ -240,22 +241,22 @@ impl Recorder {
         self.recovered.report(tried, interval.as_secs_f64() * 1_000.0)
     }
 
-    /// How the accounts of two walkers differed, and whose was taken.
+    /// Returns how the two walkers' stacks differed, and how often each walker's stack was used.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement
     }
 
-    /// Handler times, and their sum.
+    /// Returns the signal handler's times and their sum, in nanoseconds.
     pub fn handler_ns(&self) -> (&Histogram<u64>, u64) {
         (&self.handler_ns, self.handler_total_ns)
     }
 
-    /// How many methods nobody could name.
+    /// Returns the number of methods without a known name.
     pub fn names_lost(&self) -> u64 {
         self.names.lost()
     }
 
-    /// The edges of all stacks, with what came of holding them to the bytecode.
+    /// Returns the number of edges in all stacks, by their verdict from the bytecode.
     pub fn edges(&self) -> EdgeReport {
         let counts = self.walks.prover.counts();
         let explained = counts.explained.iter().map(|(how, count)| (how.name().to_owned(), *count));
@@ -270,33 +271,34 @@ impl Recorder {
         }
     }
 
-    /// What is against the refuted stacks, the most frequent first.
+    /// Returns the reports on stacks that bytecode refutes, the most frequent first.
     pub fn refutations(&self) -> Vec<RefutationReport> {
         self.walks.offences.report()
     }
 
-    /// The same of those that the JVM itself contradicts.
+    /// Returns the reports on stacks that the JVM itself contradicts, the most frequent first.
     pub fn contradictions(&self) -> Vec<RefutationReport> {
         self.walks.offences.contradictions()
     }
 
-    /// How many samples were refuted in which way.
+    /// Returns the number of refuted samples, by kind of refutation.
     pub fn refuted(&self) -> BTreeMap<String, u64> {
         self.walks.offences.kinds()
     }
 
-    /// Of how many samples less of the stack is kept than was asked for, for want of room.
+    /// Returns the number of samples with a stack that was cut because the stack budget was
+    /// exhausted.
     pub fn stacks_cut(&self) -> u64 {
         self.walks.room.cut()
     }
 
-    /// How much of the room for stacks is left, in percent.
+    /// Returns the percentage of the stack budget that is left.
     pub fn room_left(&self) -> usize {
         Room::left(self.walks.nodes(&self.recording))
     }
 
-    /// How much of what is wrong would be noticed: by proof in all stacks, and by whom in those
-    /// that were witnessed.
+    /// Measures how many deliberate corruptions are noticed. Proof is tried on all stacks, the
+    /// witness on those that it has checked.
     pub fn power(&self, jvm: &mut dyn Jvm) -> Powers {
         let mut proof = self.walks.power(jvm);
         let by_code = jvm.neighbouring_runs();
@@ -340,8 +342,9 @@ impl Recorder {
         self.frames = frames;
     }
 
-    /// The sample's virtual thread has no name yet: asks which one its carrier runs, once for each
-    /// carrier in a drain. It may be another one by now, and then that has a name at least.
+    /// Queries which virtual thread a carrier runs, if the sampled one has no name yet. Each
+    /// carrier is queried once a drain. The carrier may run another one by now, which then gets its
+    /// name.
     fn ask_name(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if !self.contexts.lacks_name(head.mounted_vthread, &self.recording)
             || !self.names_asked.insert(head.serial)
@@ -349,7 +352,7 @@ impl Recorder {
             return;
         }
         if let Some((id, name)) = jvm.mounted(head.tid, head.serial) {
-            // As much of it as a handler reads.
+            // Cut to the length that the handler would read.
             let is_wide = name.chars().any(|letter| u32::from(letter) > 0xff);
             let letters = name.encode_utf16().take(if is_wide { NAME_BYTES / 2 } else { NAME_BYTES });
             self.contexts.named(id, Some(letters), &mut self.recording);
@@ -364,7 +367,7 @@ impl Recorder {
         self.recording.sample(track, sample);
     }
 
-    /// Takes in what was due while no signal was taken: there is no stack for it.
+    /// Records the intervals in which no signal was taken. They have no stack.
     pub fn take_unsignalled(&mut self, due: &[Unsignalled]) {
         for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
             let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
@@ -374,7 +377,7 @@ impl Recorder {
         }
     }
 
-    /// Takes in a sample with its walk.
+    /// Records a sample with its walk.
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
         match walk {
             Walk::Stack(Stack { frames, cut }) => {
@@ -384,8 +387,8 @@ impl Recorder {
         }
     }
 
-    /// Takes in a sample that has a stack, and says where its innermost frames were found, if that
-    /// is in compiled code.
+    /// Records a sample with a stack. `site` is the instruction that its innermost frames were
+    /// found at, if that is in compiled code.
     fn take_frames(
         &mut self,
         head: &Head,
@@ -396,7 +399,7 @@ impl Recorder {
     ) {
         let (track, _) = self.tracks.of(head, &mut self.recording);
         let walk = Stack { frames, cut };
-        // Before all else: the thread runs on.
+        // The witness goes first, because the thread runs on.
         let account = head.wants_witness.then(|| self.witness.take(head, walk, began, jvm));
         if !head.wants_witness && walk.frames.iter().any(|frame| frame.method().is_none()) {
             self.witness.make_ids(head, jvm);
@@ -416,10 +419,10 @@ impl Recorder {
         self.add(head, track, stack, fate);
     }
 
-    /// Takes in a sample that has none.
+    /// Records a sample without a stack.
     fn take_none(&mut self, head: &Head, why: Reason) {
         let (track, outside) = self.tracks.of(head, &mut self.recording);
-        // A thread without Java was outside of it all the time, whenever that was.
+        // A thread without Java was outside Java at any time, seen or unseen.
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {
             (Fate::Outside, self.recording.placeholder_stack(None, outside.name, outside.category))
@@ -435,7 +438,8 @@ impl Recorder {
         self.add(head, track, stack, fate);
     }
 
-    /// True if verdicts of this kind are against the walk at hand.
+    /// Returns true if proof refutes the current walk. `against` selects the verdicts that refute
+    /// it.
     fn refutes(
         &mut self,
         head: &Head,

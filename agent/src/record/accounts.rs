@@ -1,7 +1,6 @@
-//! Which of a sample's accounts is taken, where two walkers have written theirs, and where a stack
-//! was recovered.
+//! Chooses which of a sample's candidate stacks to record: from two walkers, or from recovery.
 //!
-//! It must never take one that proof refutes where another holds.
+//! It must never choose a stack that proof refutes if proof does not refute another one.
 
 use std::mem::{swap, take};
 
@@ -20,9 +19,9 @@ use super::top_frames;
 use crate::jvm::{CodeAt, Jvm, Site};
 
 impl Recorder {
-    /// The account of a sample that is to be taken, and its frames. Of two that differ that is the
-    /// first, unless proof refutes it and not the other. If there is none, why, and where the
-    /// thread was interrupted.
+    /// Chooses the walkers' candidate stack, and fills `frames` with its frames. If two differ it
+    /// is the first, unless proof refutes only that one. Without a stack, returns the reason and
+    /// the interrupted instruction.
     pub(super) fn of_walkers(
         &mut self,
         head: &Head,
@@ -49,9 +48,9 @@ impl Recorder {
             if second.origin.compared {
                 self.agreement.count(difference, refuted, other_refuted);
             }
-            // That there is no Java is the thread's own word, by state and anchor;
-            // AsyncGetCallTrace looks at the registers before, and may fail at that. Else, where
-            // neither has a stack, it is AsyncGetCallTrace's reason that is known by its name.
+            // The thread's state and anchor show that it runs no Java. AsyncGetCallTrace checks the
+            // registers first, and may fail at that. If neither walker has a stack,
+            // AsyncGetCallTrace's reason is the better known one.
             let no_java = taken.answer.is_err_and(Reason::is_outside)
                 && second.answer.is_err_and(|why| !why.is_in_java());
             if taken.answer.is_err() && !no_java || refuted && second.answer.is_ok() && !other_refuted {
@@ -63,22 +62,22 @@ impl Recorder {
         }
         taken.answer.map_err(|why| (why, taken.pc))?;
         let Origin { walker, resumed: begun, .. } = taken.origin;
-        // Behind a frame that is being made or taken down a call is described exactly.
+        // After a frame that is being built or torn down the walk resumes at a call. Debug
+        // information for calls is exact.
         let site = Site { pc: taken.pc, is_call: begun.is_some() };
         let site = (begun != Some(true)).then_some(site);
         Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site, is_asgct_alone })
     }
 
-    /// True if proof speaks against this walk of a sample.
+    /// Returns true if proof refutes this walk of a sample.
     fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
         self.meant.clear();
         jvm.resolve_frames(walk.frames, head.time, &mut self.meant);
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
-    /// Takes in a sample with what was recovered of it where the walker that found these frames is
-    /// refuted: true if any of it holds. It must begin with all of their methods: one that lacks
-    /// what is on top is no better.
+    /// Records a recovered stack if the walker's stack is refuted. Returns true if one holds. It
+    /// must begin with all methods in `found`: without the top frames it would be no better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,
@@ -93,12 +92,11 @@ impl Recorder {
         holds
     }
 
-    /// Takes in a sample with what was recovered of it where the thread was interrupted in what
-    /// compiled code calls without debug information, such as a routine of the VM's: true if that
-    /// holds. AsyncGetCallTrace looks there for the instruction behind the call, which may be
-    /// another method's, or leaves out the innermost frames. Both must agree on the frames outside
-    /// of that compiled code, or the recovered stack must have all of AsyncGetCallTrace's frames,
-    /// and be of a strategy that does not guess.
+    /// Records a recovered stack if compiled code called code without debug information, such as a
+    /// VM routine. Returns true if one holds. AsyncGetCallTrace uses the instruction after the
+    /// call, which may belong to another method, or leaves out the innermost frames. Both stacks
+    /// must agree on the frames outside that compiled code. Otherwise the recovered stack must
+    /// contain all of AsyncGetCallTrace's frames, by a strategy that does not guess.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,
@@ -118,8 +116,8 @@ impl Recorder {
         let mut frames = take(&mut self.other);
         let agrees = |account: &CandidateStack<'_>, jvm: &mut dyn Jvm| {
             let walked: Vec<Frame> = account.frames().collect();
-            // By the frame pointer, which C1's code leaves alone, AsyncGetCallTrace goes past the
-            // frames that called.
+            // C1's code leaves the frame pointer unchanged. AsyncGetCallTrace follows it, and so
+            // skips the calling frames.
             let is_sure = account.origin.strategy.and_then(|strategy| ALL.get(usize::from(strategy)));
             if is_sure.is_some_and(|it| it.sure) && walked.len() > found.len() && walked.ends_with(found) {
                 return true;
@@ -138,8 +136,8 @@ impl Recorder {
         holds
     }
 
-    /// Takes in a sample with the first stack recovered of it that begins with these methods and is
-    /// not refuted: true if there is one.
+    /// Records the first recovered stack that begins with the methods in `inner` and is not
+    /// refuted. Returns true if there is one.
     pub(super) fn any_recovered(
         &mut self,
         head: &Head,
@@ -155,8 +153,8 @@ impl Recorder {
         self.recovered_where(head, entry, interrupted, begins, frames, jvm)
     }
 
-    /// Takes in a sample with the first stack recovered of it that is as asked for and is not
-    /// refuted: true if there is one.
+    /// Records the first recovered stack that `is_wanted` accepts and proof does not refute.
+    /// Returns true if there is one.
     fn recovered_where(
         &mut self,
         head: &Head,
@@ -178,7 +176,7 @@ impl Recorder {
         })
     }
 
-    /// Takes in a sample with what was recovered of it, unless that is refuted.
+    /// Records a recovered stack, and returns true, unless proof refutes it.
     fn take_recovered(
         &mut self,
         head: &Head,

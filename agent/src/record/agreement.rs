@@ -1,35 +1,34 @@
-//! Two accounts of one sample, by our own walker and by AsyncGetCallTrace: how they differ, which
-//! of them proof refutes, and whose is taken.
+//! Counts how the stacks of Vouch's walker and AsyncGetCallTrace differ for one sample. It counts
+//! which of them proof refutes, and which one is recorded.
 //!
-//! It counts. It must never choose between them: that is done where samples are recorded.
+//! It must never choose between them: the recorder does that.
 
 use std::collections::BTreeMap;
 
 use vouch_report::AgreementReport;
 use vouch_sample::{Frame, Stack};
 
-/// How two accounts differ.
+/// Describes how the two stacks of a sample differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
     Same,
-    /// The same methods, in one of them elsewhere.
+    /// The methods are equal, but a bci differs.
     Line,
-    /// One goes on where the other ends, or has frames on top that the other has not.
+    /// One stack begins or ends with the other, and has more frames.
     AsgctLonger,
     OwnLonger,
-    /// Other methods.
+    /// The methods differ.
     Method,
-    /// One alone has a stack.
+    /// Only one walker has a stack.
     AsgctAlone,
     OwnAlone,
-    /// None has.
+    /// Neither walker has a stack.
     Neither,
 }
 
 impl Difference {
-    /// Between our own walker's frames and AsyncGetCallTrace's. Of two that are as deep as to be
-    /// cut those are compared that both have, from the leaf on; one that ends before the other is
-    /// cut is not.
+    /// Compares the two walkers' stacks. If one is cut, only the innermost frames that both have
+    /// are compared. This requires that both reach the cut.
     pub fn of(own: Stack<'_>, asgct: Stack<'_>) -> Self {
         let cut = [own, asgct].iter().filter_map(|stack| stack.cut).map(|cut| cut.at as usize).min();
         let both = cut.filter(|at| own.frames.len().min(asgct.frames.len()) >= *at).unwrap_or(usize::MAX);
@@ -64,16 +63,16 @@ impl Difference {
     }
 }
 
-/// How often they differed in which way, and how often whose was taken.
+/// Counts the differences, and the samples recorded by each walker.
 #[derive(Debug, Default)]
 pub struct Agreement {
     differences: BTreeMap<Difference, AgreementReport>,
-    /// By the number of the walker.
+    /// Samples by number of the walker.
     taken: [u64; 2],
 }
 
 impl Agreement {
-    /// A sample with two accounts, and which of them proof refutes.
+    /// Counts a sample with two stacks, and which of them proof refutes.
     pub fn count(&mut self, difference: Difference, own_refuted: bool, asgct_refuted: bool) {
         let row = self.differences.entry(difference).or_default();
         row.samples += 1;
@@ -81,14 +80,14 @@ impl Agreement {
         row.asgct_refuted += u64::from(asgct_refuted);
     }
 
-    /// A sample has its stack by this walker.
+    /// Counts a sample that was recorded with this walker's stack.
     pub fn taken(&mut self, walker: u8) {
         if let Some(count) = self.taken.get_mut(usize::from(walker)) {
             *count += 1;
         }
     }
 
-    /// How many samples have their stack by which of these walkers.
+    /// Returns the number of samples recorded by each walker, by the walker's name.
     pub fn walked_by(&self, walkers: &[&'static str]) -> BTreeMap<String, u64> {
         walkers.iter().zip(self.taken).map(|(name, count)| ((*name).to_owned(), count)).collect()
     }

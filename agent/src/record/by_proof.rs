@@ -1,5 +1,5 @@
-//! How far a sample's stack stands: by proof, by its top frame, and by its witness, which has the
-//! last word.
+//! Decides the verdict on a sample's stack: by proof, by its top frame, and by its witness. The
+//! witness overrides the others.
 
 use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
 use vouch_sample::{Cut, Head, Stack};
@@ -15,15 +15,15 @@ use super::{Recorder, asking_root};
 use crate::jvm::Jvm;
 use crate::witness::Account;
 
-/// A walk in its place, and how far it stands by proof alone.
+/// A walk in the tree, and the verdict on it by proof alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByProof {
     placed: Placed,
     standing: Standing,
     leaf: Leaf,
-    /// How the top frame is known.
+    /// The certainty of the top frame.
     known: TopKnown,
-    /// Where the walk is cut.
+    /// The cut in the walk, if frames are missing.
     cut: Option<Cut>,
 }
 
@@ -32,7 +32,7 @@ impl ByProof {
         self.limited(fate(self.standing))
     }
 
-    /// What a stack is worth with this top frame, which all else makes worth so much.
+    /// Limits a fate by the top frame: an uncertain top frame makes a proven stack plausible.
     fn limited(self, fate: Fate) -> Fate {
         if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
     }
@@ -41,11 +41,11 @@ impl ByProof {
         Reasons::top(self.leaf, self.known)
     }
 
-    /// How the top frame is known, also where the walk did not begin with it.
+    /// Returns the certainty of the top frame, even if the walk did not begin with it.
     fn top_certainty(self) -> Certainty {
         match self.leaf {
             Leaf::Walked => self.known.certainty,
-            // Where in it the thread was is not known.
+            // The method is known, but not the bci.
             Leaf::PutBack => self.known.certainty.min(Certainty::MethodCertain),
             Leaf::Lost | Leaf::Unsure => Certainty::Approximate,
         }
@@ -53,7 +53,7 @@ impl ByProof {
 }
 
 impl Recorder {
-    /// How far the walk at hand stands by proof alone.
+    /// Decides the verdict on the current walk by proof alone.
     pub(super) fn judge(
         &mut self,
         head: &Head,
@@ -69,7 +69,7 @@ impl Recorder {
         ByProof { placed, standing, leaf: began.leaf(), known, cut }
     }
 
-    /// Fate and stack of the walk at hand.
+    /// Decides the fate of the current walk, and returns it with the stack to show.
     pub(super) fn java_stack(
         &mut self,
         head: &Head,
@@ -92,7 +92,7 @@ impl Recorder {
             }
             _ => None,
         };
-        // Whatever proof says: the JVM itself says otherwise.
+        // The witness overrides proof.
         let standing = match &against {
             Some(against) => walks.offences.contradicted(walk, against),
             None => by_proof.standing,

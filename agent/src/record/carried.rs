@@ -1,8 +1,7 @@
-//! The virtual threads that samples were taken on, each a context of the recording's: what it is
-//! called, and its id.
+//! Adds a context for each sampled virtual thread, with its name and id.
 //!
-//! There may be millions of them, one after another: so there is a limit to how many are told
-//! apart. It must never be guessed who was carried.
+//! A program may create millions of virtual threads, so their number is limited. The context of a
+//! sample must never be guessed.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,20 +12,20 @@ use vouch_signal::unread_names::UNREAD_NAMES;
 
 use super::own_kind::OwnKind;
 
-/// So many of them are told apart, each under as many names as it has had.
+/// Limits the contexts of virtual threads. A renamed virtual thread has one for each name.
 const MOST: usize = 1 << 16;
 
-/// Those that samples have met.
+/// The contexts of the virtual threads that samples were taken on.
 #[derive(Debug)]
 pub struct Carried {
     kind: OwnKind,
-    /// By their ids, under the names that they had last.
+    /// Contexts by id of the virtual thread, each under its latest name.
     known: HashMap<u64, ContextId>,
-    /// By their ids and names.
+    /// Contexts by id and name, as one string.
     rows: HashMap<Box<str>, ContextId>,
     unknown: Option<ContextId>,
     others: Option<ContextId>,
-    /// The name at hand, and the same with the id: kept to be filled again.
+    /// Buffers for a name, and for an id with a name, kept to avoid allocation.
     name: String,
     key: String,
 }
@@ -46,8 +45,8 @@ impl Default for Carried {
 }
 
 impl Carried {
-    /// A sample says that the one with this id is called so: from now on it is. `None`: nobody can
-    /// tell.
+    /// Sets the name of the virtual thread with this id. `None` means that the handler could not
+    /// read the name.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         let known = self.known.get(&id).copied();
         if id == 0 || id == Head::UNKNOWN_VTHREAD || name.is_none() && known.is_some() {
@@ -70,7 +69,7 @@ impl Carried {
             return;
         }
         self.key.clear();
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = write!(self.key, "{id} {}", self.name);
         let row = match self.rows.get(self.key.as_str()) {
             Some(row) => *row,
@@ -83,20 +82,21 @@ impl Carried {
                 row
             }
         };
-        // The recording names earlier samples of the same id, too: theirs is the same context from
-        // here on.
+        // The recording adds the name to the unnamed context of the same id. Earlier and later
+        // samples share that context.
         if known.is_none_or(|known| recording.strings().get(known) != UNKNOWN) {
             self.known.insert(id, row);
         }
     }
 
-    /// True if the one with this id was sampled, and no name of it has been read.
+    /// Returns true if the virtual thread with this id was sampled and its name is still unknown.
     pub fn lacks_name(&self, id: u64, recording: &Recording) -> bool {
         let name = self.known.get(&id).map(|known| recording.contexts().get(*known).values[0]);
         name.is_some_and(|name| recording.strings().get(name) == UNKNOWN)
     }
 
-    /// The context of a sample whose thread carried the one with this id, as a head has it.
+    /// Returns the context of a sample by the id of the mounted virtual thread. Zero means that
+    /// none was mounted.
     pub fn of(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
         match id {
             0 => None,
@@ -109,7 +109,7 @@ impl Carried {
         }
     }
 
-    /// What all beyond the limit are in.
+    /// Returns the context that all virtual threads beyond the limit share.
     pub fn others(&mut self, recording: &mut Recording) -> ContextId {
         let others = self.others.unwrap_or_else(|| self.kind.tell(None, [OTHERS; 2], recording));
         self.others = Some(others);

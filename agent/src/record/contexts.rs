@@ -1,8 +1,8 @@
-//! The contexts of this recording's samples: what the program's numbers stand for, told to the
-//! recording once each.
+//! Adds the contexts of samples to the recording. Each number that the program uses is resolved
+//! once.
 //!
-//! A virtual thread is a context, too: one that nobody has to name. It is around all that the
-//! program has named on it; and so is, between the two, the trace that the program works in.
+//! A virtual thread is the outermost context, and needs no name from the program. The trace that
+//! the program works in is within it. The program's own contexts are within both.
 
 use std::collections::HashMap;
 
@@ -14,19 +14,19 @@ use super::carried::Carried;
 use super::traces::Traces;
 use crate::contexts::{Contexts, Kind};
 
-/// So many contexts within virtual threads and traces are told apart: beyond that it is not told
-/// which of these it was.
+/// Limits the contexts within virtual threads and traces. Further ones are added within the context
+/// that all other virtual threads or traces share.
 const MOST_WITHIN: usize = 1 << 18;
 
-/// Those that samples have met.
+/// The contexts that samples were taken in.
 #[derive(Debug)]
 pub struct Met {
     contexts: &'static Contexts,
-    /// By the virtual thread or the trace around them, and their numbers.
+    /// Contexts by their number and by the enclosing virtual thread or trace.
     known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
     carried: Carried,
     traces: Traces,
-    /// By their numbers.
+    /// Kinds of contexts, by their numbers.
     kinds: HashMap<u32, ContextKindId>,
 }
 
@@ -42,17 +42,18 @@ impl Met {
         }
     }
 
-    /// A sample says of the virtual thread with this id that it is called so.
+    /// Sets the name of the virtual thread with this id.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         self.carried.named(id, name, recording);
     }
 
-    /// True if no name of the virtual thread with this id has been read.
+    /// Returns true if the virtual thread with this id was sampled and its name is still unknown.
     pub fn lacks_name(&self, id: u64, recording: &Recording) -> bool {
         self.carried.lacks_name(id, recording)
     }
 
-    /// The context that a sample was taken in; `None` for none, and for a number that nobody gave.
+    /// Returns the context that a sample was taken in. `None` if there was none or its number is
+    /// unknown.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
         let carried = self.carried.of(head.mounted_vthread, recording);
         let around = self.traces.of(carried, head.trace, recording);
@@ -83,7 +84,7 @@ impl Met {
             }
         }
         let met = self.contexts.get(number).map(|(context, kind)| {
-            // It was there before.
+            // The outer context was added before this one, so the recursion ends.
             let outer = self.within(around, context.outer, recording);
             let kinds = &mut self.kinds;
             let kind = *kinds.entry(context.kind).or_insert_with(|| tell(&kind, recording));

@@ -1,8 +1,7 @@
-//! What has happened beside the samples, as it comes: each event becomes a mark of its thread, or
-//! an allocation.
+//! Records events other than samples. Each event becomes a mark of its thread or an allocation.
 //!
-//! A stack that comes with one is held to the bytecode and shown as a sample's is. It is no sample:
-//! it must never count as one.
+//! An event's stack is checked against the bytecode and shown like a sample's. An event is no
+//! sample, and must never count as one.
 
 use std::collections::HashMap;
 
@@ -24,24 +23,24 @@ use crate::jvm::{Jvm, WaitTarget};
 use crate::markers::markers;
 use crate::threads::Waiting;
 
-/// So many waits of a kind that are not over are told, and of so many who has what they want: the
-/// JVM stands still for each.
+/// Limits the unfinished waits of a kind that are reported. `OWNERS` limits the locks with a
+/// reported owner. The JVM stops at a safepoint for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
 
-/// What the names of the Java library's methods begin with.
+/// Prefix of the names of the Java library's methods.
 const LIBRARY: &str = "dev.vouch.";
 
 impl Recorder {
-    /// Takes in what has happened meanwhile.
+    /// Records all events that the lanes contain.
     pub fn drain_events(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) {
         for lane in lanes {
             lane.drain(|entry| self.take_event(entry, jvm));
         }
     }
 
-    /// What threads wait for that is not over, as far as the JVM says: of those that have waited
-    /// the longest.
+    /// Queries the JVM for what threads still wait for. Of each kind it keeps the longest waits, up
+    /// to `STILL`.
     pub fn still_waiting(&self, mut waiting: Vec<Waiting>, jvm: &mut dyn Jvm) -> Vec<Still> {
         let is_lock = |waiting: &Waiting| waiting.wait.kind == STILL_ENTERS.number();
         waiting.retain(|waiting| self.events.iter().any(|row| row.number() == waiting.wait.kind));
@@ -64,7 +63,8 @@ impl Recorder {
         .collect()
     }
 
-    /// Tells of these, each with a mark, and those that want a lock as lines of the report.
+    /// Records unfinished waits as marks. Returns those for a lock as lines of the report. `now` is
+    /// in nanoseconds.
     pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
         let mut told = Vec::new();
         for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
@@ -119,12 +119,12 @@ impl Recorder {
         self.keep(row, &event, &text, stack);
     }
 
-    /// The row of a kind of events: one of the agent's, or of the program's own.
+    /// Returns the row of a kind of events, either the agent's or the program's.
     fn row(&self, kind: u64) -> Option<&'static Row> {
         self.events.iter().copied().find(|row| row.number() == kind).or_else(|| markers().row_of(kind))
     }
 
-    /// False if it happened to a thread that is none of the recording's.
+    /// Records an event. Returns false if its thread is not part of the recording.
     fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) -> bool {
         let thread = self.tracks.of_event(event, &mut self.recording);
         if thread.is_none() && event.tid != 0 {
@@ -145,7 +145,7 @@ impl Recorder {
                 let kind = self.recording.mark_kind(*row.mark);
                 self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
                 if row.mark.key == COLLECTION.mark.key {
-                    // Whom it has held up is found out by whoever writes the profile.
+                    // The profile's writer finds out which threads the collection has stopped.
                     self.recording.mark_kind(HELD_UP);
                 }
             }
@@ -153,17 +153,17 @@ impl Recorder {
         true
     }
 
-    /// How many events there were of which nobody knows what they are.
+    /// Returns the number of events of unknown kinds.
     pub fn events_lost(&self) -> u64 {
         self.events_lost
     }
 
-    /// How many stacks of events bytecode speaks against, though the JVM itself has told them.
+    /// Returns the number of events' stacks that bytecode refutes, though the JVM reported them.
     pub fn events_refuted(&self) -> u64 {
         self.events_refuted
     }
 
-    /// The stack of an event, as it is shown. Where it ends the JVM itself has said.
+    /// Returns the stack of an event as it is shown. The JVM itself has reported its top frame.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
         self.meant.clear();
         jvm.resolve_frames(frames, event.ended, &mut self.meant);
@@ -182,20 +182,20 @@ impl Recorder {
     }
 }
 
-/// How the method of a frame is called.
+/// Returns the full name of a frame's method.
 fn name_of(frame: Frame, time: u64, jvm: &mut dyn Jvm) -> String {
     let meaning = jvm.resolve(frame.method(), time);
     jvm.method(meaning).map_or_else(|| "[unknown method]".to_owned(), |method| method.full_name())
 }
 
-/// The frames of a stack that are none of the Java library's, which stand on top of it.
+/// Skips the Java library's frames on top of a stack.
 fn below_library<'f>(frames: &'f [Frame], time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
     let own = frames.iter().take_while(|frame| name_of(**frame, time, jvm).starts_with(LIBRARY)).count();
     &frames[own..]
 }
 
-/// The frames of a stack without those that construct the throwable on top of it: the JVM leaves
-/// the same frames out of the throwable's own stack trace. A constructor of another class stays.
+/// Skips the frames that construct the throwable on top of a stack. The JVM leaves them out of the
+/// throwable's stack trace as well. Constructors of other classes stay.
 fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
     const FILLS: &str = ".fillInStackTrace";
     const CONSTRUCTS: &str = ".<init>";
@@ -210,7 +210,7 @@ fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut
     &frames[outside..]
 }
 
-/// The values of an event, its texts in their places.
+/// Returns the values of an event, with string ids for its texts.
 fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
     let mut values = event.values;
     let mut left = text;
@@ -228,7 +228,8 @@ fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u
     values
 }
 
-/// Takes so many bytes from the front of texts; what lies askew is none.
+/// Takes the first `bytes` bytes of the texts. Returns an empty text if that does not end at a
+/// character boundary.
 fn taken<'t>(texts: &mut &'t str, bytes: u64) -> &'t str {
     let parts = usize::try_from(bytes).ok().and_then(|bytes| texts.split_at_checked(bytes));
     let (text, left) = parts.unwrap_or_default();

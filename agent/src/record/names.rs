@@ -1,4 +1,4 @@
-//! From a walk's frame to a function and line of the recording.
+//! Maps a walk's frames to functions and lines of the recording.
 
 use foldhash::{HashMap, HashSet};
 use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
@@ -8,11 +8,11 @@ use crate::jvm::Jvm;
 use crate::options::choices::FunctionNames;
 use crate::resolve::Method;
 
-/// The functions that methods have become.
+/// The recording's functions, by method.
 #[derive(Debug)]
 pub struct Names {
     wish: FunctionNames,
-    /// By the method, and whether the frame says that it is native.
+    /// Functions by method, and by whether the frame is native.
     known: HashMap<(ResolvedMethod, bool), (Method, FuncId)>,
     nameless: HashSet<ResolvedMethod>,
 }
@@ -22,7 +22,7 @@ impl Names {
         Self { wish, known: HashMap::default(), nameless: HashSet::default() }
     }
 
-    /// The function and line of a frame.
+    /// Returns the function and line of a frame.
     pub fn func(
         &mut self,
         recording: &mut Recording,
@@ -44,8 +44,8 @@ impl Names {
         (func, line)
     }
 
-    /// The frame of a stack that is refuted: of a function of its own, so that it is nowhere taken
-    /// for the true one.
+    /// Returns the frame of a refuted stack. It has a separate function, so that no view merges it
+    /// with the real one.
     pub fn refuted_frame(
         &self,
         recording: &mut Recording,
@@ -60,7 +60,7 @@ impl Names {
         recording.frame(func, method.line(frame.bci()))
     }
 
-    /// A frame as the leaf of samples.
+    /// Returns a frame as the leaf of samples, with their fate and certainty.
     pub fn leaf(
         &mut self,
         recording: &mut Recording,
@@ -77,7 +77,8 @@ impl Names {
         let source = class.source.as_deref().map(|path| recording.source(path));
         let resource = class.origin.resource.as_deref().map(|name| recording.resource(name));
         let name = match self.wish {
-            // Where there is no file nothing else would tell two of one name apart.
+            // Without a source file, only the full name distinguishes classes of the same short
+            // name.
             FunctionNames::Short if source.is_some() => method.short_name(),
             _ => method.full_name(),
         };
@@ -85,7 +86,7 @@ impl Names {
         recording.func(Func { name: &name, category, source, line, resource, java: true })
     }
 
-    /// How many methods nobody could name.
+    /// Returns the number of methods without a known name.
     pub fn lost(&self) -> u64 {
         self.nameless.len() as u64
     }

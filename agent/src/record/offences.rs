@@ -1,5 +1,5 @@
-//! What is against the refuted stacks, each told once: by which place in whose bytecode, and what
-//! stood there instead.
+//! Counts refutations of stacks, and reports each one once. A report names the refuted frame, the
+//! bytecode that refutes it, and what that bytecode expects instead.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -15,14 +15,15 @@ use crate::jvm::Jvm;
 use crate::prove::Prover;
 use crate::witness;
 
-/// How many are told apart; further ones share one entry for each kind.
+/// Limits how many distinct refutations have their own entry. Further ones share one entry for each
+/// kind. Refutations by witnesses have a limit of their own, equally high.
 const MOST: usize = 500;
-/// How many frames of a stack are told, around the place.
+/// Limits the frames that a report lists, around the refuted one.
 const FRAMES: usize = 60;
-/// How many instructions are shown before and after the place.
+/// Counts the bytecode instructions that a report lists on either side of the refuted bci.
 const AROUND: usize = 5;
 
-/// The place in a stack that is refuted.
+/// Identifies the refuted part of a stack.
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
     Edge {
@@ -31,13 +32,14 @@ pub enum Against {
     },
     Leaf(ResolvedFrame),
     Root(ResolvedFrame),
-    /// Where the walk and its witness part, seen from their roots: what each has there.
+    /// The first frames, counted from the root, in which a walk and its witness differ. The walk's
+    /// frame comes first. `None` means that this stack has ended there.
     Witness(Option<ResolvedFrame>, Option<ResolvedFrame>),
-    /// One of too many.
+    /// A refutation beyond the limit, recorded without its frames.
     Others,
 }
 
-/// An offence and its samples.
+/// A distinct refutation, and how many samples it has refuted.
 #[derive(Debug)]
 struct Offence {
     kind: Kind,
@@ -46,23 +48,23 @@ struct Offence {
     told: Option<(RefutationId, RefutationReport)>,
 }
 
-/// An offence as a stack shows it.
+/// The line that marks a refutation within a displayed stack.
 #[derive(Debug)]
 pub struct Edge {
-    /// The frame that cannot stand where it does, counted from the leaf; of a stack as a whole the
-    /// root.
+    /// Index, from the leaf, of the frame that cannot be there. If the whole stack is refuted it is
+    /// the root's index.
     pub below: usize,
     pub text: String,
 }
 
-/// A stack, with whatever the JVM said of it.
+/// A refuted walk, and the witness's stack if that contradicts it.
 #[derive(Debug, Clone, Copy)]
 pub struct Disputed<'a> {
     pub walk: Stack<'a, ResolvedMethod>,
     pub witness: Option<&'a Contradiction>,
 }
 
-/// The account that contradicts a walk, as it is told.
+/// The witness's stack that contradicts a walk, with resolved methods.
 #[derive(Debug)]
 pub struct Contradiction {
     exact: bool,
@@ -72,12 +74,12 @@ pub struct Contradiction {
 impl Contradiction {
     pub fn new(account: &witness::Account, jvm: &mut dyn Jvm) -> Self {
         let mut stack = Vec::with_capacity(account.frames.len());
-        // Its ids mean what they mean now.
+        // The ids are fresh, so they resolve to their current methods.
         jvm.resolve_frames(&account.frames, u64::MAX, &mut stack);
         Self { exact: account.top.is_none(), stack }
     }
 
-    /// How many of the outermost frames of a walk it has, too.
+    /// Counts the outermost frames that the walk and its witness have in common.
     fn same(&self, walk: &[ResolvedFrame]) -> usize {
         let pairs = walk.iter().rev().zip(self.stack.iter().rev());
         let plain =
@@ -85,13 +87,14 @@ impl Contradiction {
         pairs.take_while(|(one, other)| plain(one) == plain(other)).count()
     }
 
-    /// Where in a walk, leaf first, the first frame is that it has not.
+    /// Finds the outermost frame of a walk that the witness lacks. Returns its index from the leaf,
+    /// or `None` if the witness has all frames.
     pub fn parts(&self, walk: &[ResolvedFrame]) -> Option<usize> {
         walk.len().checked_sub(self.same(walk) + 1)
     }
 }
 
-/// All offences.
+/// All distinct refutations of a recording.
 #[derive(Debug, Default)]
 pub struct Offences {
     all: Vec<Offence>,
@@ -99,13 +102,14 @@ pub struct Offences {
 }
 
 impl Offences {
-    /// The offence of this kind and place.
+    /// Returns the entry for a kind and a part of a stack, and adds it if it is new.
     pub fn id(&mut self, kind: Kind, against: Against) -> OffenceId {
         let Self { all, known } = self;
         if let Some(known) = known.get(&(kind, against)) {
             return *known;
         }
-        // Those of the witness's are few, and must find room whatever bytecode says.
+        // Refutations by witnesses are few. They have their own limit, so that refutations by
+        // bytecode never crowd them out.
         let of_witness = |kind| kind == Kind::Witness;
         let alike = all.iter().filter(|offence| of_witness(offence.kind) == of_witness(kind)).count();
         let against = if alike < MOST { against } else { Against::Others };
@@ -116,7 +120,7 @@ impl Offences {
         })
     }
 
-    /// How a walk stands that its witness contradicts.
+    /// Refutes a walk that its witness contradicts.
     pub fn contradicted(&mut self, walk: &[ResolvedFrame], witness: &Contradiction) -> Standing {
         let same = witness.same(walk);
         let at = |stack: &[ResolvedFrame]| stack.iter().rev().nth(same).copied();
@@ -127,16 +131,15 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
-    /// Where in a stack, leaf first, it is, and what there is to read at that place; `parts` is
-    /// where its witness begins to differ.
+    /// Finds where in a stack a refutation is, and describes it. `parts` is the index, from the
+    /// leaf, of the outermost frame that the witness lacks.
     pub fn edge(&self, id: OffenceId, stack: Stack<'_, ResolvedMethod>, parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
         let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
         let below = match against {
-            // Where all of it is in the JVM's account, too, that goes on where the walk has its
-            // leaf.
+            // `None` means that the JVM has every frame of the walk, and continues beyond its leaf.
             Against::Witness(..) => parts.unwrap_or(0),
-            // What cannot stand there is whom the caller is said to have called.
+            // The callee is the frame that the caller cannot have called.
             Against::Edge { .. } => at.saturating_sub(1),
             Against::Leaf(_) | Against::Root(_) | Against::Others => at,
         };
@@ -147,7 +150,8 @@ impl Offences {
         Edge { below, text }
     }
 
-    /// Counts a sample of a thread, whose stack is given, leaf first. The first one is told.
+    /// Counts a refuted sample of a thread. The stack is leaf first. The first sample of a
+    /// refutation also adds its report to the recording.
     pub fn count(
         &mut self,
         id: OffenceId,
@@ -169,12 +173,12 @@ impl Offences {
         told
     }
 
-    /// The most frequent ones that bytecode speaks against.
+    /// Reports the most frequent refutations by bytecode, at most `MAX_LISTED`.
     pub fn report(&self) -> Vec<RefutationReport> {
         self.most_frequent(|kind| kind != Kind::Witness)
     }
 
-    /// The most frequent ones that the JVM itself contradicts.
+    /// Reports the most frequent refutations by witnesses, at most `MAX_LISTED`.
     pub fn contradictions(&self) -> Vec<RefutationReport> {
         self.most_frequent(|kind| kind == Kind::Witness)
     }
@@ -192,7 +196,7 @@ impl Offences {
             .collect()
     }
 
-    /// How many samples were refuted in which way.
+    /// Counts the refuted samples by name of the kind.
     pub fn kinds(&self) -> BTreeMap<String, u64> {
         let mut kinds = BTreeMap::new();
         for offence in self.all.iter().filter(|offence| offence.count > 0) {
@@ -202,7 +206,8 @@ impl Offences {
     }
 }
 
-/// Everything that there is to say, while the methods can be asked.
+/// Writes the report of a refutation. It runs at the first sample, while the JVM still resolves the
+/// methods.
 fn tell(
     offence: &Offence,
     thread: &str,
@@ -267,8 +272,8 @@ fn tell(
     }
 }
 
-/// A stack's lines around a place, and which of them is the place. Where it is cut there is a line
-/// for that.
+/// Prints at most `FRAMES` lines of a stack around a frame. Returns the lines, and the index of
+/// that frame's line. A cut within the stack has a line of its own.
 fn around(
     stack: Stack<'_, ResolvedMethod>,
     at: Option<usize>,
@@ -312,13 +317,13 @@ fn line(frame: ResolvedFrame, jvm: &mut dyn Jvm) -> String {
     format!("{}{place} @ {}", method.full_name(), frame.bci())
 }
 
-/// Where in a stack the refuted frame stands: an edge's caller under its callee, the leaf first,
-/// the root last.
+/// Finds the refuted frame in a stack, as an index from the leaf. For an edge it is the caller, for
+/// a root the last frame.
 fn place_in(stack: Stack<'_, ResolvedMethod>, against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
             let is_edge = |pair: &[ResolvedFrame]| pair[0].method() == callee && pair[1] == caller;
-            // Of several it is the outermost by which the stack stands.
+            // If the edge occurs several times, the outermost one decides the verdict.
             let (inner, outer) = (stack.inner(), stack.outer());
             let beyond = outer.windows(2).rposition(is_edge).map(|callee| inner.len() + callee + 1);
             beyond.or_else(|| inner.windows(2).rposition(is_edge).map(|callee| callee + 1))
@@ -334,7 +339,7 @@ impl Against {
         match self {
             Self::Edge { caller, callee } => (0, caller.method(), caller.bci(), callee),
             Self::Leaf(leaf) => (1, leaf.method(), leaf.bci(), ResolvedMethod::NONE),
-            // Wherever in it the walk lost its way.
+            // The bci is left out: a walk may go wrong at any bci of its root method.
             Self::Root(root) => (2, root.method(), 0, ResolvedMethod::NONE),
             Self::Witness(walk, witness) => {
                 let method =

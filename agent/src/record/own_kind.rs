@@ -1,5 +1,5 @@
-//! A kind of contexts that no class of the program's declares, with two fields: what a sample says
-//! by itself.
+//! Adds a kind of contexts that no class of the program declares. It has two fields, and its values
+//! come from the samples.
 
 use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, ContextRow, Recording};
 
@@ -8,7 +8,8 @@ pub struct OwnKind {
     class: &'static str,
     label: &'static str,
     fields: [&'static str; 2],
-    /// Told when the first of them is: a recording that has none has no such kind.
+    /// The kind's id. It is `None` until the first context, so that a recording without such
+    /// contexts lacks the kind.
     told: Option<ContextKindId>,
 }
 
@@ -17,12 +18,12 @@ impl OwnKind {
         Self { class, label, fields, told: None }
     }
 
-    /// True if a context is one of them.
+    /// Returns true if a context is of this kind.
     pub fn has(&self, context: ContextId, recording: &Recording) -> bool {
         Some(recording.contexts().get(context).kind) == self.told
     }
 
-    /// One of them, within another context or none.
+    /// Adds a context of this kind, within another context or at the top.
     pub fn tell(
         &mut self,
         outer: Option<ContextId>,

@@ -1,5 +1,5 @@
-//! Walks beside the JVM's own accounts of them: some of those that agreed, drawn by chance, for
-//! measuring what a witness would notice. It must never keep more than a few.
+//! Keeps a random sample of walks that agreed with their witnesses. They measure what a witness
+//! notices. Memory must stay bounded by `KEPT` and `FRAMES`.
 
 use fastrand::Rng;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
@@ -9,11 +9,11 @@ use super::tree::NodeId;
 use crate::jvm::Jvm;
 use crate::witness::Account;
 
-/// How many are kept, of at most so many frames each.
+/// Limits the pairs that are kept. `FRAMES` limits the frames of each.
 const KEPT: usize = 200;
 const FRAMES: usize = 2_048;
 
-/// The pairs that are kept.
+/// A reservoir sample of walks and their witnesses' stacks.
 #[derive(Debug)]
 pub struct Pairs {
     met: usize,
@@ -28,8 +28,8 @@ impl Default for Pairs {
 }
 
 impl Pairs {
-    /// Takes a walk in, by its place in the tree, whose account agreed. Each has the same chance to
-    /// be kept, but for those that agree by their methods' names alone.
+    /// Adds a walk that agreed with its witness, by its node. Each pair has the same chance to be
+    /// kept, except pairs that agree only by their methods' names.
     pub fn add(&mut self, leaf: NodeId, walk: &[ResolvedFrame], account: &Account, jvm: &mut dyn Jvm) {
         if account.frames.len() > FRAMES {
             return;
@@ -50,19 +50,19 @@ impl Pairs {
         }
     }
 
-    /// The walks' places.
+    /// Returns the leaf nodes of the walks.
     pub fn leaves(&self) -> Vec<NodeId> {
         self.kept.iter().map(|(leaf, _)| *leaf).collect()
     }
 
-    /// True if the account of this pair speaks against a walk.
+    /// Returns true if this pair's witness refutes a walk.
     pub fn refutes(&self, pair: usize, walk: &[KnownFrame<'_>]) -> bool {
         let walk: Vec<Frame> = walk.iter().map(|known| plain(known.frame)).collect();
         self.kept[pair].1.refutes(&walk)
     }
 }
 
-/// The account with what its ids mean in the place of the ids, as walks are kept.
+/// Replaces method ids by resolved methods, as in walks.
 fn by_meaning(account: &Account, jvm: &mut dyn Jvm) -> Account {
     let mut meant = Vec::with_capacity(account.frames.len());
     jvm.resolve_frames(&account.frames, u64::MAX, &mut meant);

@@ -1,4 +1,4 @@
-//! Why stacks are plausible and not proven, by name.
+//! Records why stacks are plausible and not proven, by name.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::top_frames::TopKnown;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reasons(u32);
 
-/// The reasons that are no explanation of an edge, in the order of their bits.
+/// Names of the reasons that are not explanations of an edge, in the order of their bits.
 const OTHERS: [&str; 5] =
     [FRAMES_LEFT_OUT, APPROXIMATE_TOP_FRAME, UNKNOWN_TOP_FRAME, TOP_FRAME_PUT_BACK, COMPILED_BEFORE_ATTACH];
 
@@ -36,7 +36,7 @@ impl Reasons {
         Self(Explanation::ALL.iter().position(|each| *each == explanation).map_or(0, |at| 1 << at))
     }
 
-    /// What the top frame of a stack adds.
+    /// Returns the reasons that the top frame of a stack adds.
     pub fn top(leaf: Leaf, known: TopKnown) -> Self {
         let by_code = match known {
             TopKnown { certainty: Certainty::Approximate, is_described: true } => Self::APPROXIMATE,
@@ -80,8 +80,8 @@ impl ReasonCounts {
         *sum += u64::from(weight);
     }
 
-    /// By name of the reason. A sample with several reasons counts for each of them, and for none
-    /// of them alone.
+    /// Returns the counts by name of the reason. A sample with several reasons counts for each of
+    /// them, but not in `alone_ms`.
     pub fn report(&self, interval_ms: f64) -> BTreeMap<String, PlausibleReport> {
         let mut report = BTreeMap::<String, PlausibleReport>::new();
         for (reasons, (samples, weight)) in &self.0 {

@@ -1,10 +1,10 @@
-//! What recovery has brought: of a sample whose walk failed, or is refuted, the first walk from a
-//! repaired context that proof does not refute.
+//! Counts what recovery contributes: stacks for samples with a failed or refuted walk. A sample
+//! gets the first walk from a repaired context that proof does not refute.
 //!
-//! A repaired context is a caller's, so the frame on top may have been left out. Where the
-//! interrupted instruction is in a compiled method's code that method is put back; where it is the
-//! interpreter's, nobody knows which it was, and the stack says so. It must never take a recovered
-//! stack for proven whose leaf is not.
+//! A repaired context is a caller's context, so the walk may lack the top frame. If the interrupted
+//! instruction is in a compiled method, that method is put back as the top frame. In the
+//! interpreter's code the method is unknown, and the stack says so. A recovered stack must never
+//! count as proven if its leaf is unproven.
 
 use std::collections::BTreeMap;
 
@@ -18,26 +18,26 @@ use vouch_walk::recover::ALL;
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
 use crate::prove::Prover;
 
-/// What came of each strategy, and for how many intervals the samples stand that have their stack
-/// by it.
+/// Counts the outcomes of each strategy, and the weight in intervals of the samples that it gave a
+/// stack.
 #[derive(Debug, Default)]
 pub struct Recovered([(RecoveryReport, u64); ALL.len()]);
 
-/// What is known of the frame on top of a stack.
+/// Describes how the top frame of a stack was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaf {
-    /// The walk has it.
+    /// The walk found the top frame.
     Walked,
-    /// The walk began with its caller; it was put back.
+    /// The walk began with the caller, and the interrupted method was put back.
     PutBack,
-    /// The walk began with its caller, and nobody knows which it was.
+    /// The walk began with the caller, and the interrupted method is unknown.
     Lost,
-    /// There may have been one that the walk has not.
+    /// The walk may lack a top frame.
     Unsure,
 }
 
 impl Recovered {
-    /// A walk of this strategy has come to this, for so many intervals.
+    /// Counts the outcome of a walk by a strategy. The weight is in intervals.
     pub fn count(&mut self, strategy: u16, fate: Fate, weight: u32) {
         let Some((count, brought)) = self.0.get_mut(usize::from(strategy)) else { return };
         count.walked += 1;
@@ -49,8 +49,8 @@ impl Recovered {
         *brought += if fate == Fate::Refuted { 0 } else { weight.into() };
     }
 
-    /// By strategy, with how many candidates of each there were; and the time that an interval is,
-    /// in ms.
+    /// Returns the outcomes by name of the strategy. `tried` counts a strategy's candidates,
+    /// `interval_ms` is the sampling interval in milliseconds.
     pub fn report(&self, tried: impl Fn(usize) -> u64, interval_ms: f64) -> BTreeMap<String, RecoveryReport> {
         let rows = ALL.iter().zip(&self.0).enumerate().map(|(at, (strategy, (count, brought)))| {
             let row = RecoveryReport { tried: tried(at), weight_ms: float(*brought) * interval_ms, ..*count };
@@ -60,24 +60,24 @@ impl Recovered {
     }
 }
 
-/// Where a walk began.
+/// The frame that a walk began with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
-    /// Where the thread was interrupted, or where it has left Java.
+    /// The walk began where the thread was interrupted, or where it left Java.
     Here,
-    /// With a caller, whose code has the other frames on top, as far as that is known: all that may
-    /// go before the next poll.
+    /// The walk began with a caller. `top` covers the frames that the caller's code may leave
+    /// before its next safepoint poll, if known.
     Caller { leaf: Leaf, top: Option<TopFrame> },
 }
 
 impl Began {
-    /// Where a walk of a context as it is began.
+    /// Returns where a walk from an unrepaired context began.
     pub fn of(account: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
         let Some(before) = account.origin.resumed else { return Self::Here };
         Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
     }
 
-    /// What is known of the frame on top.
+    /// Returns how the top frame was found.
     pub fn leaf(self) -> Leaf {
         match self {
             Self::Here => Leaf::Walked,
@@ -85,9 +85,9 @@ impl Began {
         }
     }
 
-    /// What may go before the next poll, if so much may where the thread was interrupted: where a
-    /// method is just being left it has its last poll behind it, so its caller's frame may go as
-    /// well.
+    /// Returns the frames that the thread may leave before its next safepoint poll. `here` is the
+    /// answer for a walk from the interrupted instruction. A returning method has passed its last
+    /// poll, so its caller's frame may be left as well.
     pub fn top(self, here: Top) -> Top {
         match self {
             Self::Here => here,
@@ -96,17 +96,18 @@ impl Began {
     }
 }
 
-/// How a context was repaired.
+/// Describes how a context was repaired.
 #[derive(Debug, Clone, Copy)]
 pub struct Repair {
     pub strategy: u16,
-    /// The instruction that was interrupted, and that which the walk began at.
+    /// The interrupted instruction, and the instruction that the walk began at.
     pub interrupted: usize,
     pub caller: usize,
 }
 
 impl Repair {
-    /// Puts the frame on top back, if it is known, into the frames and what their ids meant.
+    /// Puts the interrupted method back on top of the frames and of their resolved methods, if it
+    /// is known.
     pub fn put_back(
         self,
         head: &Head,
@@ -137,13 +138,14 @@ impl Repair {
     }
 }
 
-/// What is one with the frame that calls from there, and so many frames more.
+/// Returns the frames that share the compiled frame at a call, plus `more` frames. `None` if they
+/// are unknown.
 fn top_with(more: usize, pc: usize, jvm: &mut dyn Jvm) -> Option<TopFrame> {
     jvm.top_at(pc).map(|top| TopFrame { frames: top.frames + more, ..top })
 }
 
-/// Where in a method a thread is that has not begun it, or has ended it. `None` if nobody knows the
-/// method, or it has no frame: what links a method handle to its method goes on there.
+/// Returns the bci of a method that is being entered or left. `None` if the method is unknown or
+/// has no frame. A method handle's linker has none: execution continues there in the target method.
 fn bci_of(meaning: ResolvedMethod, prover: &mut Prover, jvm: &mut dyn Jvm) -> Option<Bci> {
     let method = prover.method(meaning, jvm)?;
     match method.body {

@@ -1,40 +1,46 @@
-//! How much of a stack is kept: all that was asked for, until stacks take all the room that they
-//! may have.
+//! Decides how many frames of a new stack the recording keeps. It keeps the configured depth until
+//! the stacks have used up their memory budget.
 //!
-//! A program that recurses in ever other ways has no two stacks alike, and would have the agent
-//! take the machine's memory within minutes. From some number of stacks on, less and less of each
-//! new one is kept, of its two ends, at last only the leaf. It takes time, too: a new place costs
-//! the agent some microsecond, so there may be so many in a second, beyond a supply that is there
-//! at first; while there are none, deep stacks are cut, which have most of what is new. Classes
-//! that are loaded again make new stacks, too, under the same names; and refuted stacks that are
-//! shown apart have rows of the recording for themselves. It must never cut a stack without
-//! counting it.
+//! A program that recurses in ever different ways never repeats a stack. Without a budget the agent
+//! would use up the machine's memory within minutes. Beyond `WHOLE` nodes it keeps less and less of
+//! each new stack: frames from both ends, at last only the leaf.
+//!
+//! New nodes also cost CPU time, about 1 µs each. A token bucket limits them to `EARNED` a
+//! millisecond, with bursts of up to `SUPPLY`. While the bucket is empty deep stacks are cut,
+//! because they add most of the new nodes.
+//!
+//! Reloaded classes add new nodes under the same names. Refuted stacks that are shown separately
+//! add rows to the recording. A stack must never be cut without being counted.
 
-/// So many nodes of the tree of stacks, or rows of the recording if they are more, are for whole
-/// ones. A node, with its row, takes 50 to 100 bytes, so that is at most 200 MiB.
+/// Limits the nodes up to which stacks may be kept whole. If the recording has more stack rows than
+/// the tree has nodes, the rows count. A node and its row take 50 to 100 bytes, so this is at most
+/// 200 MiB.
 const WHOLE: usize = 2 << 20;
-/// Then half of so many frames are kept of a new one.
+/// Frames of a new stack that are kept below `WHOLE` nodes in any case, up to the configured depth.
+/// At `WHOLE` nodes half of this is kept.
 const DEEPEST: usize = 2_048;
-/// One stack takes no more than such a part of the room that is left, but may always have so many.
+/// Divides the nodes left below `WHOLE`: one stack may take this fraction of them. It may always
+/// take `DEEPEST`.
 const PART: usize = 16;
-/// With every so many more, half of that again. In the end there are as many nodes more as there
-/// are distinct leaves.
+/// Nodes beyond `WHOLE` after which the kept depth halves once more. Once that depth is one frame,
+/// only distinct leaves add nodes.
 const HALVED: usize = WHOLE / 16;
 
-/// So many new places there may be at once, and each millisecond so many more: a tenth of a
-/// processor's time.
+/// `SUPPLY` is the capacity of the token bucket, in new nodes. `EARNED` is its refill in nodes a
+/// millisecond, about 10 % of a CPU's time.
 const SUPPLY: i64 = 128 << 10;
 const EARNED: i64 = 100;
 
-/// What was asked for, and how often there was no room for it.
+/// The budget for stacks: the configured depth, the token bucket, and the count of cut stacks.
 #[derive(Debug)]
 pub struct Room {
     depth: usize,
-    /// How many new places there may be; what there was when that was counted, and when.
+    /// New nodes left in the token bucket. `nodes` and `time`, in nanoseconds, date from its last
+    /// update.
     left: i64,
     nodes: usize,
     time: u64,
-    /// Samples whose stacks were cut for want of room.
+    /// Counts the samples with a stack that was cut because the budget was exhausted.
     cut: u64,
 }
 
@@ -43,13 +49,13 @@ impl Room {
         Self { depth, left: SUPPLY, nodes: 0, time: 0, cut: 0 }
     }
 
-    /// How many frames are kept of each stack, while there is room.
+    /// Returns the configured depth: the frames kept of a stack while the budget lasts.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// How many frames are kept of a new stack of `frames`, where the tree of stacks has so many
-    /// nodes at that time; counts it if they are fewer than were asked for.
+    /// Decides how many of a new stack's `frames` are kept. `nodes` is the tree's current size,
+    /// `time` is in nanoseconds. The stack is counted as cut if that is less than configured.
     pub fn kept(&mut self, frames: usize, nodes: usize, time: u64) -> usize {
         self.count(nodes, time);
         let kept = match nodes.checked_sub(WHOLE) {
@@ -66,7 +72,8 @@ impl Room {
         kept
     }
 
-    /// Counts what has become new, and what has been earned since.
+    /// Updates the token bucket: adds the refill since the last update, and subtracts the new
+    /// nodes.
     fn count(&mut self, nodes: usize, time: u64) {
         let new = i64::try_from(nodes.saturating_sub(self.nodes)).unwrap_or(i64::MAX);
         let millis = i64::try_from(time.saturating_sub(self.time) / 1_000_000).unwrap_or(i64::MAX);
@@ -77,12 +84,12 @@ impl Room {
         self.nodes = nodes;
     }
 
-    /// How much of it is left, in percent, where the tree of stacks has so many nodes.
+    /// Returns the percentage of the budget that is left at this number of nodes.
     pub fn left(nodes: usize) -> usize {
         100 - nodes.min(WHOLE) * 100 / WHOLE
     }
 
-    /// Of how many samples less of the stack is kept than was asked for.
+    /// Returns the number of samples with a cut stack.
     pub fn cut(&self) -> u64 {
         self.cut
     }

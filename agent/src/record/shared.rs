@@ -1,43 +1,44 @@
-//! The tracks that threads share once so many have had one of their own: a server that makes a
-//! thread for each request would have millions, and no memory would do.
+//! Lets threads share tracks once the separate tracks are used up. A server that creates a thread
+//! for each request would otherwise need memory for millions of tracks.
 //!
-//! Threads of one family share a track, and families beyond the most share the last. It must never
-//! take a thread's time from the sum: what those that have ended were charged is kept.
+//! Threads of one family share a track, and families beyond `FAMILIES` share the last one. CPU time
+//! must never be lost from the sum, so ended threads' time is kept.
 
 use std::collections::HashMap;
 
 use vouch_recording::{Recording, ThreadId, family};
 
-/// So many tracks are threads' own: with all that is kept of each, some 16 MiB.
+/// Limits the separate tracks of threads. With their thread data they use about 16 MiB.
 pub const OWN: usize = 1 << 14;
-/// And so many are of families.
+/// Limits the tracks of families.
 const FAMILIES: usize = 1_000;
 const OTHERS: &str = "other threads";
 
-/// They are of no thread that the kernel knows.
+/// The kernel thread id of a shared track: no thread has it.
 const TID: u64 = 0;
 
 #[derive(Debug, Default)]
 pub struct Shared {
     families: HashMap<String, ThreadId>,
     charged: HashMap<ThreadId, Charged>,
-    /// How often somebody was put on one of them.
+    /// Counts how often a thread was assigned to a shared track.
     puts: u64,
 }
 
-/// Nanoseconds of CPU time, of all threads of a track.
+/// CPU time of all threads of a track, in nanoseconds.
 #[derive(Debug, Default)]
 struct Charged {
-    /// What those were charged that have ended.
+    /// CPU time of the ended threads.
     ended: u64,
-    /// The same and of those that live, as it was reckoned last.
+    /// CPU time of the ended and the running threads, as of the last update.
     all: u64,
-    /// What its samples stand for so far: the track's clock.
+    /// CPU time by the samples' weights so far. It is the track's clock.
     clock: u64,
 }
 
 impl Shared {
-    /// The track for a thread of this name that is met at this time.
+    /// Returns the shared track for a thread's name. `time`, in nanoseconds, is when a new track
+    /// begins.
     pub fn track(&mut self, name: &str, time: u64, recording: &mut Recording) -> ThreadId {
         self.puts += 1;
         let mut family = family(name);
@@ -56,41 +57,41 @@ impl Shared {
         self.charged.contains_key(&track)
     }
 
-    /// How many threads share tracks; one that renames itself counts for each name.
+    /// Returns how many threads share tracks. A renamed thread counts once for each name.
     pub fn puts(&self) -> u64 {
         self.puts
     }
 
-    /// A sample of the track stands for so much: where the track's clock is now; `None` if it is
-    /// not shared.
+    /// Advances a track's clock by a sample's CPU time. Returns the clock in nanoseconds, or `None`
+    /// if the track is not shared.
     pub fn run(&mut self, track: ThreadId, ran: u64) -> Option<u64> {
         let charged = self.charged.get_mut(&track)?;
         charged.clock += ran;
         Some(charged.clock)
     }
 
-    /// What has ended was charged so much.
+    /// Adds an ended thread's CPU time to a track.
     pub fn ended(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.ended += cpu;
         }
     }
 
-    /// Those that live are reckoned anew.
+    /// Begins an update: resets each track to its ended threads' CPU time.
     pub fn reckon(&mut self) {
         for charged in self.charged.values_mut() {
             charged.all = charged.ended;
         }
     }
 
-    /// One that lives has been charged so much.
+    /// Adds a running thread's CPU time to a track, within an update.
     pub fn lives(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.all += cpu;
         }
     }
 
-    /// The tracks have what their threads were charged.
+    /// Writes the CPU time of all shared tracks to the recording.
     pub fn tell(&self, recording: &mut Recording) {
         for (track, charged) in &self.charged {
             recording.set_thread_cpu(*track, charged.all);

@@ -1,7 +1,7 @@
-//! How a walk is shown: under its own roots if it may be, apart from them if it is refuted.
+//! Chooses how a walk is shown. Refuted stacks are shown apart from the others.
 //!
-//! A refuted stack's frames are functions of their own, in a category of their own: no view, from
-//! whichever end it counts, may mix them with the true ones. Its time is never left out.
+//! A refuted stack's frames are separate functions in a separate category. No view may merge them
+//! with real ones, from either end of the stack. The time of a refuted sample is never left out.
 
 use foldhash::{HashMap, HashMapExt};
 use vouch_recording::{Category, FRAMES_LEFT_OUT, Leaf, Recording, StackId, refuted_root};
@@ -13,27 +13,27 @@ use super::walks::Walks;
 use crate::jvm::Jvm;
 use crate::options::choices::Refuted;
 
-/// In the place of a frame on top that was left out.
+/// Names the placeholder for a top frame that the walk lacks.
 const LOST_LEAF: &str = "[a method that is being entered or left]";
 
-/// The stacks as they are shown.
+/// The displayed stacks, by leaf node and by how they are shown.
 #[derive(Debug)]
 pub struct Shown {
     wish: Refuted,
     known: HashMap<(NodeId, As), StackId>,
 }
 
-/// What a walk came to.
+/// The verdict on a walk.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
     pub leaf: NodeId,
-    /// There was a frame on top of it that nobody knows.
+    /// True if the walk lacks the top frame and its method is unknown.
     pub lost: bool,
-    /// Its fate, and how its top frame is known.
+    /// The fate, and the certainty of the top frame.
     pub shown: Leaf,
-    /// What is against it.
+    /// The refutation, if the walk is refuted.
     pub refuted: Option<OffenceId>,
-    /// Where in it its witness begins to differ, counted from the leaf.
+    /// Index, from the leaf, of the outermost frame that the witness lacks.
     pub parts: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Shown {
         Self { wish, known: HashMap::new() }
     }
 
-    /// The stack of a walk.
+    /// Returns the stack that shows a walk.
     pub fn stack(
         &mut self,
         Judged { leaf, lost, shown, refuted, parts }: Judged,

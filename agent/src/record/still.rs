@@ -1,11 +1,12 @@
-//! A wait that has not ended when the recording does.
+//! Describes a wait that has not ended when the recording ends.
 
 use vouch_sample::Frame;
 
 use crate::jvm::WaitTarget;
 use crate::threads::Waiting;
 
-/// A thread that may have stopped waiting by now, and what it was asked.
+/// An unfinished wait, what the thread waits for, and its stack. The thread may have stopped
+/// waiting by now.
 #[derive(Debug)]
 pub struct Still {
     pub waiting: Waiting,

@@ -1,23 +1,23 @@
-//! The innermost frames of a walk, put right by the machine code before anything is concluded from
-//! them.
+//! Corrects the innermost frames of a walk by the machine code. It runs before the walk is checked.
 
 use vouch_sample::{Certainty, Cut, Frame};
 
 use crate::jvm::{CodeAt, InlinedFrames, Jvm, Site};
 use crate::witness::Account;
 
-/// What was made of the inlined frames of a walk.
+/// The result of correcting the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corrected {
     pub is_changed: bool,
     pub known: TopKnown,
 }
 
-/// How the innermost frames of a walk are known.
+/// The certainty of a walk's innermost frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopKnown {
     pub certainty: Certainty,
-    /// By [`InlinedFrames::is_described`](crate::jvm::InlinedFrames::is_described).
+    /// False if the code lacks full debug information, as in
+    /// [`InlinedFrames::is_described`](crate::jvm::InlinedFrames::is_described).
     pub is_described: bool,
 }
 
@@ -28,8 +28,8 @@ impl From<Certainty> for TopKnown {
 }
 
 /// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost
-/// frames, and says how well they are known. The witness's account compared the walk as it was, so
-/// its count of top frames is adjusted.
+/// frames. Returns how certain they are. The witness compared the uncorrected walk, so its count of
+/// top frames is adjusted.
 pub fn correct(
     (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
     first: usize,

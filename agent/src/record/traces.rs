@@ -1,9 +1,8 @@
-//! The traces that samples were taken in, each a context of the recording's: its id and that of its
-//! span, as tracing tools write them.
+//! Adds a context for each trace that samples were taken in. It contains the ids of the trace and
+//! its span, as tracing tools write them.
 //!
-//! Each request of a server may be one of its own, so nothing is kept of a trace before a sample
-//! meets it, and there is a limit to how many are told apart. What comes later must never be taken
-//! for one of these.
+//! A server may have a trace for each request. A trace is therefore stored only when a sample has
+//! it, and their number is limited. Traces beyond the limit must never be merged with stored ones.
 
 use std::collections::HashMap;
 
@@ -12,16 +11,16 @@ use vouch_signal::thread_context::Trace;
 
 use super::own_kind::OwnKind;
 
-/// So many of them are told apart, each in the virtual thread that it was met in.
+/// Limits the contexts of traces. A trace has one for each virtual thread that it was sampled on.
 const MOST: usize = 1 << 16;
 
-/// Those that samples have met.
+/// The contexts of the traces that samples were taken in.
 #[derive(Debug)]
 pub struct Traces {
     kind: OwnKind,
-    /// By what is around them.
+    /// Contexts by enclosing context and trace.
     known: HashMap<(Option<ContextId>, Trace), ContextId>,
-    /// What all beyond the limit are in, by what is around them.
+    /// Contexts that all traces beyond the limit share, by enclosing context.
     others: HashMap<Option<ContextId>, ContextId>,
 }
 
@@ -33,7 +32,8 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// The context of a sample in this trace, inside of what is around it.
+    /// Returns the context of a sample in this trace, within the context `around`. A trace id of
+    /// zero means that there is no trace.
     pub fn of(
         &mut self,
         around: Option<ContextId>,
@@ -56,12 +56,12 @@ impl Traces {
         Some(row)
     }
 
-    /// True if a context is a trace.
+    /// Returns true if a context is a trace.
     pub fn is_one(&self, context: ContextId, recording: &Recording) -> bool {
         self.kind.has(context, recording)
     }
 
-    /// What all beyond the limit are in.
+    /// Returns the context that all traces beyond the limit share within `around`.
     pub fn others(&mut self, around: Option<ContextId>, recording: &mut Recording) -> ContextId {
         if let Some(others) = self.others.get(&around) {
             return *others;

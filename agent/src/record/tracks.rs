@@ -1,8 +1,9 @@
-//! Whose a sample is: a thread has a track for each of its names, until there are too many.
+//! Assigns samples to tracks. A thread has a track for each of its names, up to a limit on all
+//! tracks.
 //!
-//! A sample gets the name that its thread had at the sample's time, whatever the thread is called
-//! by now. A thread that has ended is forgotten when nothing can come of it any more. It must never
-//! be so before.
+//! A sample belongs to the name that its thread had at the sample's time, even if it was renamed
+//! since. An ended thread is removed once no entry can refer to it any more. It must never be
+//! removed earlier.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,27 +13,27 @@ use vouch_sample::{Event, Head};
 use super::shared::{OWN, Shared};
 use crate::threads::{Life, NameId, Registry, scan};
 
-/// The tracks of all threads that have any.
+/// The tracks of all threads that have one.
 #[derive(Debug)]
 pub struct Tracks {
     registry: &'static Registry,
     interval_ns: u64,
     known: Known,
-    /// Of threads that nobody knows but by the kernel's id.
+    /// Tracks of threads that the registry does not list, by kernel thread id.
     strays: HashMap<u32, ThreadId>,
 }
 
-/// By serial and name: those of threads that live, or have just ended.
+/// The tracks of running and just ended threads, by serial and name.
 #[derive(Debug)]
 struct Known {
     tracks: HashMap<(u32, NameId), ThreadId>,
     adding: Adding,
 }
 
-/// Who gets a track.
+/// Adds tracks: separate ones up to the limit, then shared ones.
 #[derive(Debug)]
 struct Adding {
-    /// How many more may be a thread's own.
+    /// How many more threads may have a separate track.
     room: usize,
     shared: Shared,
 }
@@ -48,7 +49,7 @@ impl Adding {
 }
 
 impl Known {
-    /// The track of a thread under one of its names.
+    /// Returns the track of a thread under one of its names, and adds it if necessary.
     fn of(&mut self, life: &Life, name: NameId, recording: &mut Recording) -> ThreadId {
         let Self { tracks, adding, .. } = self;
         *tracks
@@ -56,14 +57,15 @@ impl Known {
             .or_insert_with(|| adding.add(&life.name(name), life.tid, life.started, recording))
     }
 
-    /// Name, end and CPU time under each name. What it was charged on a track that it shares goes
-    /// to `charge`.
+    /// Writes a thread's names, end time and CPU times to its tracks. CPU time on a shared track
+    /// goes to `charge` instead.
     fn tell(&mut self, life: &Life, recording: &mut Recording, charge: fn(&mut Shared, ThreadId, u64)) {
         if life.own || !life.sampled {
             return;
         }
         for name in 0..life.names() {
-            // The launcher's first thread, say: it only waits, and is nobody's.
+            // A native thread without samples gets no track. The launcher's primordial thread is
+            // one: it only waits.
             let native = !life.java && is_native(&life.name(name));
             if native && !self.tracks.contains_key(&(life.serial, name)) {
                 continue;
@@ -88,20 +90,20 @@ impl Tracks {
         Self::with_room(registry, interval_ns, OWN)
     }
 
-    /// With so many tracks that are threads' own.
+    /// Sets the limit on separate tracks. Tests pass a low one.
     fn with_room(registry: &'static Registry, interval_ns: u64, room: usize) -> Self {
         let adding = Adding { room, shared: Shared::default() };
         let known = Known { tracks: HashMap::new(), adding };
         Self { registry, interval_ns, known, strays: HashMap::new() }
     }
 
-    /// The track that a sample belongs to, and what its thread does when it runs no Java.
+    /// Returns a sample's track, and the category of its thread outside Java.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, OutsideJava) {
         let Self { registry, known, strays, .. } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
-            // Its name tells what it does, and until it has given itself one it has that of the
-            // thread that made it: the VM's own thread makes the collector's.
+            // The name decides the thread's category. A new thread has its creator's name until it
+            // sets its own: VM threads create GC threads.
             scan::name(registry, head.tid);
         }
         let of_life = registry.life(head.serial, |life| {
@@ -117,20 +119,20 @@ impl Tracks {
         })
     }
 
-    /// Where the CPU clock of a sample's track is then: the thread's own, if it has the track to
-    /// itself. Else what its samples stand for, since its threads' clocks know nothing of each
-    /// other.
+    /// Returns the CPU clock of a sample's track, in nanoseconds. A separate track has its thread's
+    /// CPU clock. A shared track adds up its samples' weights, because its threads' clocks are
+    /// independent.
     pub fn clock(&mut self, head: &Head, track: ThreadId) -> u64 {
         self.known.adding.shared.run(track, self.interval_ns * u64::from(head.weight)).unwrap_or(head.cpu)
     }
 
-    /// What a thread was called at a time; `None` if it is none of this recording's.
+    /// Returns a thread's name at a time. `None` if the registry does not list the thread.
     pub fn name(&self, serial: u32, time: u64) -> Option<String> {
         self.registry.life(serial, |life| life.name(life.name_at(time)))
     }
 
-    /// The track of the thread that an event happened to; `None` if it is none that anybody wants
-    /// to see.
+    /// Returns the track of an event's thread. `None` if the thread is unknown, filtered out, or
+    /// one of the agent's.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
         let Self { registry, known, .. } = self;
         let of_life = registry.life(event.serial, |life| {
@@ -142,8 +144,8 @@ impl Tracks {
         of_life.flatten()
     }
 
-    /// Names, ends and CPU times, as far as they are known now. Threads that had no sample get
-    /// their track here.
+    /// Updates the names, end times and CPU times of all tracks. Adds tracks for threads without
+    /// samples.
     pub fn complete(&mut self, recording: &mut Recording) {
         let Self { registry, known, .. } = self;
         known.adding.shared.reckon();
@@ -151,8 +153,8 @@ impl Tracks {
         known.adding.shared.tell(recording);
     }
 
-    /// The same once and for all of threads that had ended at a time before which everything has
-    /// come; and who they were.
+    /// Completes and removes threads that ended before `time`, in nanoseconds. All entries up to
+    /// then must have been drained. Returns their serials.
     pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
         let Self { registry, known, .. } = self;
         let mut ended = HashSet::new();
@@ -166,13 +168,13 @@ impl Tracks {
         ended
     }
 
-    /// How many threads share tracks with others, since there were so many.
+    /// Returns how many threads share a track, because the limit on separate tracks was reached.
     pub fn shared(&self) -> u64 {
         self.known.adding.shared.puts()
     }
 }
 
-/// True if a thread without Java is none of the VM's, as far as its name tells.
+/// Returns true if a non-Java thread's name is not one of the VM's.
 fn is_native(name: &str) -> bool {
     outside_java(false, name).category == Category::Native
 }

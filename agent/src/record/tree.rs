@@ -1,9 +1,8 @@
-//! The tree of all walks: a node is a frame under all of its callers.
+//! Stores all walks as a tree. A node is a frame under all of its callers.
 //!
-//! Stacks share their outer frames, so what is known of a frame under its callers (its place in the
-//! recording, and whether an edge on the way there was refuted) is known for all stacks that go
-//! through it. A node is never taken out. There may be millions: none may have what all nodes of
-//! its frame have, nor the index what the nodes have.
+//! Stacks share their outer frames, so they share the nodes and their verdicts. A node is never
+//! removed. There may be millions, so a node stores only an id of its frame, and the index stores
+//! only ids of nodes.
 
 use vouch_recording::{Id, Index, StackId, Table, ids};
 use vouch_sample::ResolvedFrame;
@@ -11,41 +10,41 @@ use vouch_sample::ResolvedFrame;
 use super::reasons::Reasons;
 
 ids! {
-    /// A node.
+    /// Identifies a node.
     NodeId;
-    /// A frame among all different ones.
+    /// Identifies a distinct frame.
     MeantId;
 }
 
-/// What is against a stack, by its place in the list of offences.
+/// Identifies a refutation by its index in the list of refutations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OffenceId(pub u32);
 
-/// How far the frames up to a node hold, without the leaf's own bci and the root.
+/// The verdict on the frames from the root to a node. It excludes the leaf's own bci and the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Proven,
-    /// Some edges rest on explanations, or frames are missing.
+    /// Some edges are only plausible by an explanation, or frames are missing.
     Explained(Reasons),
-    /// By the outermost edge that is refuted.
+    /// An edge is refuted. The refutation is the outermost one's.
     Refuted(OffenceId),
 }
 
-/// A frame under all of its callers.
+/// A frame under all of its callers, or a placeholder for missing frames.
 #[derive(Debug, Clone, Copy)]
 pub struct Node {
     pub parent: Option<NodeId>,
-    /// None: it stands for those that are lacking there.
+    /// The frame. `None` if the node is a placeholder for missing frames.
     pub frame: Option<ResolvedFrame>,
     pub stack: StackId,
     pub standing: Standing,
-    /// How many frames lie above it.
+    /// Counts the edges between the node and the root.
     pub depth: u32,
-    /// Frames are lacking above it, or where it stands.
+    /// True if frames are missing above the node, or the node is a placeholder.
     pub cut: bool,
 }
 
-/// A node as it is kept.
+/// A node as the tree stores it, with an id for its frame.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     parent: Option<NodeId>,
@@ -56,11 +55,11 @@ struct Kept {
     cut: bool,
 }
 
-/// All nodes.
+/// All nodes, with an index from parent and frame to child.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Kept>,
-    /// By the node above and the frame.
+    /// Children by parent node and frame.
     children: Index<NodeId>,
     frames: Table<ResolvedFrame, MeantId>,
 }
@@ -89,12 +88,12 @@ impl Tree {
         Node { parent, frame, stack, standing, depth, cut }
     }
 
-    /// How many there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The frames from a node to its root, leaf first; none where some are lacking.
+    /// Returns the frames from a node to its root, leaf first. `None` marks missing frames.
     pub fn frames(&self, leaf: NodeId) -> impl Iterator<Item = Option<ResolvedFrame>> + '_ {
         let mut next = Some(leaf);
         std::iter::from_fn(move || {
@@ -106,7 +105,7 @@ impl Tree {
 }
 
 impl Kept {
-    /// Where it is found.
+    /// Returns the node's key in the index. A placeholder has none.
     fn key(&self) -> Option<(Option<NodeId>, MeantId)> {
         Some((self.parent, self.frame?))
     }

@@ -1,5 +1,5 @@
-//! Walks, held against the bytecode: each distinct one is looked at once, and of it only what no
-//! other walk has shown.
+//! Checks walks against the bytecode. Each distinct walk is checked once, and only the edges that
+//! no earlier walk has shown.
 
 use std::collections::BTreeMap;
 
@@ -21,43 +21,45 @@ use crate::prove::Prover;
 use crate::prove::roots::Roots;
 use crate::threads::Registry;
 
-/// The power of proof is measured on stacks of at most so many edges, if there are any.
+/// Limits the edges of the stacks that measure the power of proof. Deeper stacks are used only if
+/// there are no others.
 const SHALLOW: u32 = 1_000;
-/// So many frames are gone over in one step: more than most stacks have.
+/// Frames that a cached step through the tree covers. Most stacks have fewer, and need no steps.
 const STEP: usize = 256;
-/// How many corruptions of each kind are made to measure the power of proof.
+/// Counts the corruptions of each kind that measure the power of proof.
 const TRIALS: u32 = 2_000;
-/// Of the stacks that they are made in so many frames are kept at hand: most are drawn again and
-/// again.
+/// Limits the frames cached while the power is measured. Most stacks are drawn repeatedly, so
+/// reading them from the tree each time is slow.
 const AT_HAND: usize = 100_000;
 
-/// A walk in its place in the tree, with what is known of it whichever thread it is of.
+/// A walk's node in the tree, and the verdict on it that holds for any thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed {
-    /// None: a walk without frames.
+    /// The innermost node. `None` if the walk has no frames.
     pub leaf: Option<NodeId>,
-    /// None: it is lacking, or there is none.
+    /// The root frame. `None` if it was cut off or the walk has no frames.
     root: Option<ResolvedFrame>,
-    /// With the leaf's own bci, and without the root.
+    /// The verdict on the walk. It covers the leaf's own bci, but not the root, which depends on
+    /// the thread.
     pub standing: Standing,
 }
 
-/// All distinct walks.
+/// All distinct walks of a recording, with their verdicts.
 #[derive(Debug)]
 pub struct Walks {
     pub room: Room,
-    /// The nodes for what is lacking in a stack, by the node above.
+    /// The placeholder nodes for missing frames, by parent node.
     cuts: HashMap<Option<NodeId>, NodeId>,
-    /// Where so many frames lead, by the node above and their hash.
+    /// The nodes that a step of `STEP` frames leads to, by parent node and hash of the frames.
     steps: HashMap<(Option<NodeId>, u128), NodeId>,
     pub tree: Tree,
-    /// By the hash of their frames.
+    /// The walks seen so far, by the hash of their frames.
     known: HashMap<u128, Placed>,
     pub prover: Prover,
     pub roots: Roots,
     pub offences: Offences,
     pub pairs: Pairs,
-    /// Edges in all stacks that were looked at.
+    /// Counts the edges in the stacks of all samples, repeated ones included.
     checked: u64,
     words: Vec<u8>,
 }
@@ -79,12 +81,13 @@ impl Walks {
         }
     }
 
-    /// How many edges stood in the stacks of all samples.
+    /// Returns the number of edges in the stacks of all samples, repeated ones included.
     pub fn checked(&self) -> u64 {
         self.checked
     }
 
-    /// Takes a walk of that time in. Of one for which there is no room the middle is left out.
+    /// Adds a walk to the tree, or finds it there. `time` is in nanoseconds. If the stack budget is
+    /// exhausted the middle of the walk is left out.
     pub fn place(
         &mut self,
         walk: Stack<'_, ResolvedMethod>,
@@ -105,22 +108,23 @@ impl Walks {
         })
     }
 
-    /// What the stacks take of their room.
+    /// Counts what the stacks use of their budget: tree nodes or recording rows, whichever are
+    /// more.
     pub fn nodes(&self, recording: &Recording) -> usize {
         self.tree.nodes().max(recording.stacks().rows().len())
     }
 
-    /// A sample's stack is one that was looked at.
+    /// Counts a sample's edges as checked.
     pub fn count_edges(&mut self, placed: Placed) {
         self.checked += placed.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
     }
 
-    /// What is known of a walk, or the hash by which that is to be remembered.
+    /// Looks a walk up. If it is new, returns the hash to store it under.
     fn recall(&mut self, walk: Stack<'_, ResolvedMethod>) -> Result<Placed, u128> {
         self.words.clear();
         if let Some(cut) = walk.cut {
-            // It is not the same as a whole one with the same frames; how many are lacking makes no
-            // other one of it.
+            // A cut stack differs from a whole stack with the same frames. The number of missing
+            // frames makes no difference.
             self.words.extend_from_slice(&cut.at.to_le_bytes());
         }
         let hash = hash(walk.frames, &mut self.words);
@@ -153,8 +157,8 @@ impl Walks {
         placed
     }
 
-    /// Follows frames down the tree, the last of them first. What deep stacks have in common is
-    /// gone over in steps.
+    /// Follows frames down the tree from the outermost one, and adds the missing nodes. Frames that
+    /// deep stacks share are passed in cached steps.
     fn down(
         &mut self,
         mut node: Option<NodeId>,
@@ -181,7 +185,7 @@ impl Walks {
         node
     }
 
-    /// The node under this one for frames that are lacking.
+    /// Returns the placeholder node for missing frames under this parent.
     fn lacking(&mut self, parent: Option<NodeId>, recording: &mut Recording) -> NodeId {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(parent).or_insert_with(|| {
@@ -208,7 +212,7 @@ impl Walks {
     ) -> NodeId {
         let above = parent.map(|parent| self.tree.get(parent));
         let caller = above.and_then(|above| above.frame);
-        // Naming comes first: a frame is named whether or not it is proven.
+        // The frame needs a name whether or not it is proven.
         let (func, line) = names.func(recording, frame, jvm);
         let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), jvm));
         let standing = match (above, verdict, caller) {
@@ -238,8 +242,8 @@ impl Walks {
         }
     }
 
-    /// True if proof speaks against a walk, which verdicts of this kind do. That walk is nobody's
-    /// stack, and leaves no trace.
+    /// Returns true if proof refutes a walk. `against` selects the verdicts that refute it. The
+    /// walk is only a candidate, so it must leave no trace in the tree or the recording.
     pub fn refutes(
         &mut self,
         walk: Stack<'_, ResolvedMethod>,
@@ -264,7 +268,8 @@ impl Walks {
             .is_some_and(|root| roots.verdict(serial, root.method(), prover, jvm, witness).is_refuted())
     }
 
-    /// What a walk is worth as a stack of this thread: with its root.
+    /// Returns the verdict on a walk as a stack of this thread. It adds the check of the root,
+    /// which depends on the thread.
     pub fn judge(
         &mut self,
         placed: Placed,
@@ -279,7 +284,8 @@ impl Walks {
         self.and(placed.standing, verdict, Against::Root(root))
     }
 
-    /// How much of what is wrong proof would notice, measured on the stacks that it let pass.
+    /// Measures how many corruptions proof notices, by name of the corruption. It corrupts stacks
+    /// that proof did not refute.
     pub fn power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, Power> {
         let mut stacks: Vec<NodeId> = self
             .known
@@ -288,19 +294,20 @@ impl Walks {
             .filter_map(|placed| placed.leaf)
             .filter(|leaf| !self.tree.get(*leaf).cut)
             .collect();
-        // What is wrong anywhere is as wrong in another stack, and few of the deepest can be gone
-        // through.
+        // A corruption is as hard to notice in any other stack. Only few of the deepest stacks
+        // could be checked in the same time.
         let is_shallow = |leaf: &NodeId| self.tree.get(*leaf).depth <= SHALLOW;
         if stacks.iter().any(is_shallow) {
             stacks.retain(is_shallow);
         }
-        // A map has no order of its own.
+        // The map's iteration order is not deterministic.
         stacks.sort_unstable();
         let noticed = self.noticed(&stacks, jvm, |_, _| false);
         noticed.map(|(name, it)| (name, Power { tried: it.tried, noticed: it.by_proof })).collect()
     }
 
-    /// The same for those that have a witness: what of it either notices.
+    /// Measures how many corruptions proof, the witness or either of them notices. It corrupts
+    /// stacks that agreed with their witness.
     pub fn witness_power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, WitnessPower> {
         let stacks = self.pairs.leaves();
         let noticed = self.noticed(&stacks, jvm, |pair, walk| self.pairs.refutes(pair, walk));
@@ -318,7 +325,7 @@ impl Walks {
         witness: impl Fn(usize, &[KnownFrame<'_>]) -> bool,
     ) -> impl Iterator<Item = (String, PowerCounts)> {
         let stack = |place: usize| -> Vec<KnownFrame<'_>> {
-            // None of these was cut.
+            // No stack here was cut, so every node has a frame.
             let frames = self.tree.frames(stacks[place]).flatten();
             frames.map(|frame| KnownFrame { frame, method: self.prover.known(frame.method()) }).collect()
         };
@@ -344,8 +351,8 @@ impl Walks {
     }
 }
 
-/// The hash of frames, behind the words that are there. At 128 bits no two of one recording meet by
-/// chance.
+/// Hashes frames, after the bytes that `words` already contains. With 128 bits a collision within
+/// one recording is practically impossible.
 fn hash(frames: &[ResolvedFrame], words: &mut Vec<u8>) -> u128 {
     for frame in frames {
         words.extend_from_slice(&frame.bci().to_le_bytes());
@@ -354,8 +361,8 @@ fn hash(frames: &[ResolvedFrame], words: &mut Vec<u8>) -> u128 {
     xxh3_128(words)
 }
 
-/// Gives so many frames of a stack that has more, of its two ends; or from the leaf on, if its root
-/// is not known.
+/// Copies `kept` frames of a longer stack, from both ends. If the root is unknown it copies from
+/// the leaf only.
 fn shorten(walk: Stack<'_, ResolvedMethod>, kept: usize, frames: &mut Vec<ResolvedFrame>) -> Cut {
     let has_root = walk.root().is_some();
     let (inner, outer) = if has_root { (kept.div_ceil(2), kept / 2) } else { (kept, 0) };
@@ -369,7 +376,7 @@ fn shorten(walk: Stack<'_, ResolvedMethod>, kept: usize, frames: &mut Vec<Resolv
     Cut { at: short(at), missing: if has_root { lacking } else { 0 } }
 }
 
-/// The fate of a sample whose stack stands like this.
+/// Returns the fate of a sample by its stack's verdict.
 pub fn fate(standing: Standing) -> Fate {
     match standing {
         Standing::Proven => Fate::Proven,
