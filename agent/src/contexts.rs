@@ -1,9 +1,8 @@
-//! What the program says of whose work its threads do: the contexts that it has named, and the cell
-//! in which each thread says which is its own, and its trace.
-//!
-//! They last as long as the process, since the program keeps their numbers; so there is a limit to
-//! them. A number never comes to mean another context. A thread's cell is written by its own Java
-//! code and read by its own signal handler, so neither waits.
+//! Contexts name the work that the program's threads do. Each thread has a cell with its present
+//! context and trace.
+//! Contexts last as long as the process, because the program keeps their numbers. So their number
+//! is limited. A number is never reused for another context. A thread's Java code writes its cell
+//! and its own signal handler reads it, so neither waits.
 //!
 //! # Invariants
 //!
@@ -27,22 +26,23 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use vouch_signal::thread_context::ThreadContext;
 
-/// So many contexts, each within whatever it is nested in, are told apart.
+/// The maximum number of contexts. The same context within another one counts separately.
 const MOST: usize = 1 << 16;
-/// They are nested so deep: who looks at a sample's looks at all around it.
+/// The maximum depth of nested contexts. A lookup of a sample's context visits all contexts around
+/// it.
 const DEEPEST: u8 = 64;
-/// So many classes of them.
+/// The maximum number of classes of contexts.
 const MOST_KINDS: usize = 1 << 10;
 
 static CONTEXTS: Lazy<Contexts> = Lazy::new(Contexts::default);
 
-/// Those of the process.
+/// Returns the contexts of the process.
 pub fn contexts() -> &'static Contexts {
     &CONTEXTS
 }
 
-/// Where a thread says for whom it works. It is alone in its cache line: it is written at each
-/// change of that.
+/// A thread's present context and trace. The cell is alone in its cache line, because each change
+/// of context writes to it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Cell(ThreadContext);
@@ -56,34 +56,34 @@ impl Cell {
 /// A class of contexts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// The class.
+    /// The name of the class.
     pub class: String,
     pub label: String,
-    /// Of each field, its name and what it is called.
+    /// The name and the label of each field.
     pub fields: Vec<(String, String)>,
 }
 
-/// One context, within another one or none.
+/// A context, which may be nested in another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Context {
-    /// The number of the one that it is nested in; 0: none.
+    /// The number of the context around this one, or 0 for an outermost context.
     pub outer: u32,
-    /// The number of its kind, from 1.
+    /// The number of the context's kind, from 1.
     pub kind: u32,
-    /// As many as the kind has fields.
+    /// The value of each field of the kind.
     pub values: Vec<String>,
 }
 
-/// Why a context gets no number.
+/// The reason why a context gets no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There are too many: no other will get one.
+    /// There are too many contexts, so no other context will get a number.
     Full,
-    /// It is nested too deep, or within or of a kind what there is not.
+    /// The context is nested too deep, or its outer context or its kind does not exist.
     ThisOne,
 }
 
-/// All contexts.
+/// All contexts of the process.
 #[derive(Debug, Default)]
 pub struct Contexts(Mutex<Inner>);
 
@@ -91,17 +91,17 @@ pub struct Contexts(Mutex<Inner>);
 struct Inner {
     kinds: Vec<Arc<Kind>>,
     known: Vec<Arc<Context>>,
-    /// How deep each is nested.
+    /// The nesting depth of each context.
     depths: Vec<u8>,
     numbers: HashMap<Arc<Context>, u32>,
-    /// How often one was left out for want of room.
+    /// The number of contexts that were dropped because of a limit.
     lost: u64,
-    /// Cells that nobody has. No cell is ever given back to the allocator: a handler may look at it
-    /// at any time.
+    /// Cells that no thread uses. A cell is never freed, because a handler may read it at any time.
     free: Vec<&'static Cell>,
 }
 
-/// The number that names a place of a list, and the other way: 0 names none.
+/// Converts an index of a list to a number from 1. [`at`] converts it back. The number 0 has no
+/// index.
 fn number_of(place: usize) -> u32 {
     u32::try_from(place + 1).unwrap_or(0)
 }
@@ -111,7 +111,7 @@ fn at<T>(list: &[T], number: u32) -> Option<&T> {
 }
 
 impl Contexts {
-    /// The number of a kind; 0 if there are too many.
+    /// Returns the number of a kind, or 0 if there are too many.
     pub fn kind(&self, kind: Kind) -> u32 {
         let mut inner = self.0.lock();
         let known = inner.kinds.iter().position(|known| **known == kind);
@@ -125,7 +125,7 @@ impl Contexts {
         number_of(place)
     }
 
-    /// The number of a context; or why it has none.
+    /// Returns the number of a context, or the reason why it has none.
     pub fn number(&self, context: Context) -> Result<u32, Refusal> {
         let mut inner = self.0.lock();
         if let Some(number) = inner.numbers.get(&context) {
@@ -150,31 +150,31 @@ impl Contexts {
         Ok(number)
     }
 
-    /// What a number stands for; `None` if for nothing.
+    /// Returns the context with this number and its kind, or `None` if there is no such context.
     pub fn get(&self, number: u32) -> Option<(Arc<Context>, Arc<Kind>)> {
         let inner = self.0.lock();
         let context = at(&inner.known, number)?;
         Some((Arc::clone(context), Arc::clone(at(&inner.kinds, context.kind)?)))
     }
 
-    /// True if a context lies somewhere inside of another one.
+    /// Returns true if a context is nested in another one, at any depth.
     pub fn is_inside(&self, context: u32, other: u32) -> bool {
         let inner = self.0.lock();
         let outer = |number: &u32| at(&inner.known, *number).map(|context| context.outer);
         std::iter::successors(outer(&context), outer).any(|around| around == other && around != 0)
     }
 
-    /// One was left out.
+    /// Counts a dropped context.
     pub fn lose(&self) {
         self.0.lock().lost += 1;
     }
 
-    /// How many were left out.
+    /// Returns the number of dropped contexts.
     pub fn lost(&self) -> u64 {
         self.0.lock().lost
     }
 
-    /// A cell without a context, for one thread.
+    /// Returns a cell without a context, for one thread.
     pub fn cell(&self) -> &'static Cell {
         let free = self.0.lock().free.pop();
         let cell = free.unwrap_or_else(|| Box::leak(Box::default()));
@@ -182,7 +182,7 @@ impl Contexts {
         cell
     }
 
-    /// Takes the cell of a thread back that runs no Java any more.
+    /// Takes back the cell of a thread that runs no Java code any more.
     pub fn give_back(&self, cell: &'static Cell) {
         self.0.lock().free.push(cell);
     }

@@ -1,7 +1,7 @@
-//! The events that there are: a row each, which lies in a file beside those who know of it.
+//! This module lists the event types. Each one is declared in the file with its callbacks.
 //!
-//! A row has all of it: how the JVM is to tell of the event, if it is one of the JVM's, and how the
-//! event reads in a timeline. Nobody else has to know it.
+//! A row has the JVMTI events that report the event, and the marker that shows it in a timeline. No
+//! other module depends on the individual rows.
 //!
 //! # Invariants
 //!
@@ -43,10 +43,10 @@ pub use event_type::{Brings, Row};
 pub use monitor::STILL_ENTERS;
 pub use park::STILL_PARKS;
 
-/// All of them.
+/// This type is a list of event types.
 pub type Rows = &'static [&'static Row];
 
-/// Those of this agent.
+/// These are the event types of this agent.
 pub static ROWS: Rows = &[
     &acts::PAUSED,
     &acts::LENGTHENED,
@@ -67,19 +67,20 @@ pub static ROWS: Rows = &[
     &task::TASK,
 ];
 
-/// The rows of the chosen kinds.
+/// Returns the rows of the chosen kinds.
 fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
     let is_chosen = move |row: &&&Row| row.kind.is_some_and(|kind| are_chosen(chosen, kind));
     ROWS.iter().filter(is_chosen).copied()
 }
 
-/// The counters that this JVM keeps of itself.
+/// Sets the JVM's performance counters. The causes of collections and the totals are read from
+/// them.
 pub fn told_by(data: &PerfData, is_g1: bool) {
     collection::told_by(data, is_g1);
     totals::told_by(data);
 }
 
-/// The JVM is up: what is read of its objects is looked for.
+/// Finds the fields that events read. It runs after VM initialization.
 pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<MonitorLayout>) {
     monitor::meet(monitors);
     if park::is_bound() {
@@ -87,22 +88,22 @@ pub fn meet(env: &mut JNIEnv<'_>, monitors: Option<MonitorLayout>) {
     }
 }
 
-/// Asks for what telling of these takes: some JVMs give it before they are up alone.
+/// Adds the capabilities for the chosen kinds. Some JVMs grant them only before VM initialization.
 pub fn ask_for(jvmti: Jvmti, chosen: Chosen) {
     for capability in rows(chosen).flat_map(|row| row.subscriptions).flat_map(|event| event.capabilities) {
-        // What is not given is missed when it is to be told.
+        // Without a capability, enabling the event fails later.
         let _ = jvmti.add_capability(*capability);
     }
 }
 
-/// A recording begins that has these, and so many frames of a stack. What cannot be told is taken
-/// out of them, and said.
+/// Begins a recording with the chosen kinds and `depth` frames of a stack. Removes the kinds that
+/// this JVM cannot report from `chosen`. Returns a sentence that names the removed kinds.
 pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> {
     calling_thread::start(jvmti, depth);
     ask_for(jvmti, *chosen);
     allocation::begin(jvmti);
     collection::begin();
-    // The program reports these, whatever the user has chosen.
+    // The program reports tasks even if the user has not chosen them.
     task::TASK.counts.begin();
     let (mut missing, mut late) = (Vec::new(), Vec::new());
     for row in rows(*chosen) {
@@ -131,24 +132,24 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// The recording ends.
+/// Ends the recording, and turns all events off.
 pub fn end(jvmti: Jvmti) {
     for row in ROWS {
         row.counts.set_wanted(false);
         for subscription in row.subscriptions {
-            // One that was never asked for is off already.
+            // An event that was never enabled is off already.
             let _ = jvmti.disable(subscription.event);
         }
     }
 }
 
-/// How many there were of each kind that is recorded, by its word.
+/// Returns the counters of each recorded kind, by its word.
 pub fn report(chosen: Chosen) -> BTreeMap<String, EventReport> {
     let told = |row: &Row| Some((row.kind?.word.to_owned(), row.counts.report()));
     rows(chosen).filter_map(told).collect()
 }
 
-/// A sentence where the timeline lacks events so that recording them stays cheap.
+/// Returns a sentence if the timeline lacks events that were left out to keep recording cheap.
 pub fn left_out(chosen: Chosen) -> Option<String> {
     let report = report(chosen).into_iter().filter(|(_, events)| events.left_out > 0);
     let kinds = report.map(|(word, EventReport { count, left_out, .. })| {

@@ -1,11 +1,12 @@
-//! Groups of tasks: what the tasks of each have taken, as the threads that did them add it up.
+//! Groups of tasks: the sums of time that the tasks of each group took. The threads that run the
+//! tasks add them up.
 //!
-//! A thread has a cell for each group that it does tasks of: numbers that it alone writes, through
-//! a direct buffer, and anybody reads. A cell that its thread has no more use for is the next
-//! thread's, which goes on adding: so a group's sum is that of its cells. Who has no cell (a
-//! virtual thread; too many) adds to one that all share. Groups last as long as the process, since
-//! the program keeps their numbers. Nobody who adds to a cell waits for anybody; to get one takes a
-//! lock, once.
+//! A thread has a cell for each group of its tasks. Only that thread writes the cell, through a
+//! direct buffer. Any thread may read it. The cell of a thread that exits goes to the next thread,
+//! which continues to add. So a group's sum is the sum of its cells. A thread without a cell adds
+//! to a shared cell: it is virtual, or there are too many cells. Groups last as long as the
+//! process, because the program keeps their numbers. Adding to a cell never waits. Getting a cell
+//! takes a lock once.
 //!
 //! # Invariants
 //!
@@ -34,13 +35,13 @@ use vouch_report::{GroupReport, LIMIT_COUNT};
 
 use crate::library::wanted;
 
-/// So many are told apart, as the library does.
+/// The maximum number of groups, which is the same in the Java library.
 const MOST: usize = 4_097;
-/// The name of the first, which is that of those that are too many.
+/// The name of the first group. It contains all groups beyond the limit.
 const OTHERS: &str = "[others]";
-/// So many cells of threads: 16 MiB.
+/// The maximum number of cells of threads. They take 16 MiB.
 const MOST_CELLS: usize = 1 << 16;
-// Which number of a cell is which. Both sides have agreed upon these.
+// The indexes of a cell's values. The Java library uses the same ones.
 const TASKS: usize = 0;
 const WALL: usize = 1;
 const CPU: usize = 2;
@@ -49,17 +50,17 @@ const UNKNOWN: usize = 4;
 const UNKNOWN_WALL: usize = 5;
 const LONG_WALL: usize = 6;
 const LONG_CPU: usize = LONG_WALL + LIMIT_COUNT;
-/// Numbers of a cell.
+/// The number of values in a cell.
 pub const NUMBERS: usize = LONG_CPU + LIMIT_COUNT;
 
 static GROUPS: Lazy<Groups> = Lazy::new(Groups::default);
 
-/// Those of the process.
+/// Returns the groups of the process.
 pub fn groups() -> &'static Groups {
     &GROUPS
 }
 
-/// What a thread's tasks of a group have taken. It is alone in its cache lines.
+/// The sums of a thread's tasks of a group. A cell is alone in its cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Cell([AtomicU64; NUMBERS]);
@@ -73,7 +74,7 @@ impl Cell {
         self.0[which].fetch_add(more, Relaxed);
     }
 
-    /// One task more. For the cell that all share; of the others each has one that writes.
+    /// Adds a task. It is for the shared cell; every other cell has a single writer.
     fn spend(&self, wall: u64, cpu: Option<u64>) {
         self.add(TASKS, 1);
         self.add(WALL, wall);
@@ -87,7 +88,7 @@ impl Cell {
         self.count(LONG_WALL, wall);
     }
 
-    /// Counts a time at the greatest limit that it is longer than.
+    /// Counts a time at the greatest limit that it exceeds.
     fn count(&self, limits: usize, took: u64) {
         if let Some(limit) = (took / 1_000_000).checked_ilog2() {
             self.add(limits + (limit as usize).min(LIMIT_COUNT - 1), 1);
@@ -105,7 +106,7 @@ struct Group {
 #[derive(Debug, Default)]
 struct Cells {
     all: Vec<&'static Cell>,
-    /// Of those, whose threads are gone.
+    /// The cells of threads that have exited.
     free: Vec<&'static Cell>,
 }
 
@@ -114,7 +115,7 @@ impl Group {
         Self { name: name.to_owned(), shared: Cell::default(), cells: Mutex::default() }
     }
 
-    /// One of its numbers, of all these cells.
+    /// Returns the sum of one value over all of these cells.
     fn sum(&self, cells: &Cells, which: usize) -> u64 {
         let all = cells.all.iter().copied().chain([&self.shared]);
         all.map(|cell| cell.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
@@ -130,16 +131,16 @@ impl Group {
     }
 }
 
-/// All groups.
+/// All groups of the process.
 #[derive(Debug)]
 pub struct Groups {
     by_number: Box<[OnceCell<Group>]>,
     numbers: Mutex<HashMap<String, u32>>,
-    /// Cells of threads that there are.
+    /// The number of cells of threads.
     cells: AtomicUsize,
-    /// The program itself does, once and for all.
+    /// True once the program itself has asked for groups. It stays true.
     asked: AtomicBool,
-    /// What they were when the recording began.
+    /// The sums of each group when the recording began.
     before: Mutex<Vec<[u64; NUMBERS]>>,
 }
 
@@ -158,7 +159,7 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// The number of a group, from 1; that of the others if there are too many.
+    /// Returns the number of a group, from 1. It is the first group's number if there are too many.
     pub fn number(&self, name: &str) -> u32 {
         let mut numbers = self.numbers.lock();
         if let Some(number) = numbers.get(name) {
@@ -181,7 +182,7 @@ impl Groups {
         self.by_number.iter().map_while(OnceCell::get)
     }
 
-    /// A cell of a group, for one thread; `None` if there are too many.
+    /// Returns a cell of a group for one thread, or `None` if there are too many.
     pub fn cell(&self, number: u32) -> Option<&'static Cell> {
         let mut cells = self.get(number)?.cells.lock();
         if let Some(free) = cells.free.pop() {
@@ -196,35 +197,36 @@ impl Groups {
         Some(cell)
     }
 
-    /// Takes the cell of a thread back that runs no Java any more.
+    /// Takes back the cell of a thread that runs no Java code any more.
     pub fn give_back(&self, number: u32, cell: &'static Cell) {
         if let Some(group) = self.get(number) {
             group.cells.lock().free.push(cell);
         }
     }
 
-    /// From here on the program wants them.
+    /// Records that the program wants groups from now on.
     pub fn want(&self) {
         self.asked.store(true, SeqCst);
         wanted::want(wanted::GROUPS, true);
     }
 
-    /// A recording begins.
+    /// Begins a recording.
     pub fn begin(&self) {
         *self.before.lock() = self.known().map(Group::sums).collect();
         wanted::want(wanted::GROUPS, true);
     }
 
-    /// It ends.
+    /// Ends the recording.
     pub fn end(&self) {
         wanted::want(wanted::GROUPS, false);
-        // Looked at behind that: the program may ask at any time, and is not to be forgotten.
+        // This check comes after the store. The program may ask at any time, and its request must
+        // not be lost.
         if self.asked.load(SeqCst) {
             wanted::want(wanted::GROUPS, true);
         }
     }
 
-    /// What the tasks of each group have taken since the recording began, by its name.
+    /// Returns the sums of each group since the recording began, by its name.
     pub fn report(&self) -> BTreeMap<String, GroupReport> {
         let before = self.before.lock();
         let mut before = before.iter().copied().chain(std::iter::repeat([0; NUMBERS]));
@@ -240,8 +242,8 @@ impl Groups {
 
 fn report(sums: &[u64; NUMBERS]) -> GroupReport {
     let millis = vouch_report::millis;
-    // Each limit is of those that took longer than it, so also of those that took longer than the
-    // next.
+    // A task is counted at one limit only. A task that exceeds a limit also exceeds all lower ones,
+    // so the counts are added up.
     let beyond =
         |limits: usize| array::from_fn(|limit| sums[limits + limit..limits + LIMIT_COUNT].iter().sum());
     GroupReport {

@@ -1,8 +1,8 @@
-//! What a program says of itself: the kinds of its markers, and how many there were of each.
+//! Markers are events that the program reports. This module has their kinds, and counts them.
 //!
-//! They last as long as the process, since the program keeps their numbers; so there is a limit to
-//! them. A number never comes to mean another kind. Of what comes too often a part is shown, and
-//! all of it is counted; whoever tells of one waits for nobody.
+//! Kinds last as long as the process, because the program keeps their numbers. So their number is
+//! limited. A number is never reused for another kind. All markers are counted, and only a part of
+//! frequent markers is shown. A thread that reports a marker never waits.
 
 pub mod natives;
 #[cfg(test)]
@@ -22,42 +22,43 @@ use crate::events::calling_thread;
 use crate::events::event_type::Row;
 use crate::library::wanted;
 
-/// So many kinds are told apart.
+/// The maximum number of kinds.
 const MOST_KINDS: usize = 256;
-/// So many of a kind are shown in a second.
+/// The maximum number of markers of a kind that are shown per second.
 const MOST_IN_A_SECOND: u64 = 1_000;
 
-/// By which the name of a kind of the program's own begins, so that it is none of the agent's.
+/// The prefix of the names of the program's kinds. It keeps them apart from the agent's own kinds.
 const PREFIX: &str = "marker:";
 
 static MARKERS: Lazy<Markers> = Lazy::new(Markers::default);
 
-/// Those of the process.
+/// Returns the kinds of the process.
 pub fn markers() -> &'static Markers {
     &MARKERS
 }
 
-/// A kind, as its class says it.
+/// A kind of marker, as its class declares it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     pub class: String,
     pub label: String,
-    /// A sentence, or none.
+    /// A sentence that describes the kind, or an empty text.
     pub description: String,
-    /// Of each field, its name, what it is called and how it is to be read.
+    /// The name, the label and the unit of each field.
     pub fields: Vec<(String, String, Unit)>,
 }
 
-/// All kinds.
+/// All kinds of markers.
 #[derive(Debug)]
 pub struct Markers {
-    /// By their numbers, which are read without a lock: whoever tells of one waits for nobody.
+    /// The kinds by their numbers. They are read without a lock, so that a thread that reports a
+    /// marker never waits.
     declared: Box<[OnceCell<Declared>]>,
-    /// Whoever adds one.
+    /// The lock for adding a kind.
     adding: Mutex<()>,
-    /// A recording wants them.
+    /// True if a recording wants markers.
     wanted: AtomicBool,
-    /// How many were told of which nothing can be shown: of kinds that are too many.
+    /// The number of markers that cannot be shown, such as markers of a kind beyond the limit.
     lost: AtomicU64,
 }
 
@@ -79,7 +80,7 @@ struct Declared {
 }
 
 impl Markers {
-    /// The number of a kind, from 1; 0 if there are too many.
+    /// Returns the number of a kind, from 1. It is 0 if there are too many kinds.
     pub fn number(&self, kind: Kind) -> u32 {
         let _one_at_a_time = self.adding.lock();
         let known = self.known().position(|known| known.kind == kind);
@@ -99,18 +100,18 @@ impl Markers {
         self.declared.iter().map_while(OnceCell::get)
     }
 
-    /// The row of a kind's number.
+    /// Returns the row of a kind by its number.
     pub fn row(&'static self, number: u32) -> Option<&'static Row> {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
         self.declared.get(place)?.get().map(|declared| &declared.row)
     }
 
-    /// The same by what an event says that it is.
+    /// Returns the row of a kind by the number that its events have.
     pub fn row_of(&'static self, event: u64) -> Option<&'static Row> {
         self.known().map(|declared| &declared.row).find(|row| row.number() == event)
     }
 
-    /// A recording begins.
+    /// Begins a recording.
     pub fn begin(&self) {
         self.known().for_each(|declared| declared.row.counts.begin());
         self.lost.store(0, Relaxed);
@@ -118,14 +119,14 @@ impl Markers {
         wanted::want(wanted::MARKERS, true);
     }
 
-    /// It ends.
+    /// Ends the recording.
     pub fn end(&self) {
         wanted::want(wanted::MARKERS, false);
         self.wanted.store(false, Relaxed);
     }
 
-    /// The times between which one is shown that went on between these, if it is: not before the
-    /// recording began, and it has ended.
+    /// Returns the times to show for a marker, or `None` if it is not shown. The times are limited
+    /// to the recording so far.
     fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
         let (since, now) = (calling_thread::started(), clock::monotonic());
         let ended = ended.min(now);
@@ -136,17 +137,17 @@ impl Markers {
         row.counted_within(began, ended, MOST_IN_A_SECOND).then_some((began, ended))
     }
 
-    /// One was told of which nothing can be shown.
+    /// Counts a marker that cannot be shown.
     fn lose(&self) {
         self.lost.fetch_add(u64::from(self.wanted.load(Relaxed)), Relaxed);
     }
 
-    /// How many these were since the recording began.
+    /// Returns the number of markers that cannot be shown since the recording began.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
     }
 
-    /// How many there were of each kind since the recording began, by its class.
+    /// Returns the counters of each kind since the recording began, by its class.
     pub fn report(&self) -> BTreeMap<String, EventReport> {
         let of = |declared: &Declared| {
             let name = declared.row.mark.key.strip_prefix(PREFIX).unwrap_or_default();
@@ -156,15 +157,14 @@ impl Markers {
     }
 }
 
-/// How a kind stands in a timeline, where so many of its class are there already that look
-/// otherwise.
+/// Makes the marker of a kind. The argument counts the different kinds of the same class so far.
 fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
     let Kind { class, label, description, fields } = kind;
     let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
     let number = if same == 0 { String::new() } else { format!("~{}", same + 1) };
     let mut figures: Vec<Figure<'static>> = Vec::new();
     for (name, label, unit) in fields {
-        // A class and its superclass may have fields of one name.
+        // A class and its superclass may have fields with the same name.
         let mut key = vouch_profile::merge::field_key(name);
         while figures.iter().any(|figure| figure.key == key) {
             key.push('_');

@@ -1,8 +1,8 @@
-//! The terminal of a command of `vouch` that waits for what the agent says: a folder
+//! The terminal of a `vouch` command that waits for the agent's messages. It is a folder
 //! (`vouch_report::options::terminal` has its layout).
 //!
-//! It must never lead anywhere but into that folder, nor hold the program up: it is written to like
-//! a log, and nobody is waited for.
+//! The agent must never write outside that folder, nor block the program. It writes to the folder
+//! as to a log, and never waits for a reader.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -16,13 +16,13 @@ use vouch_log::output::held::beyond_standard_streams;
 pub use vouch_report::options::terminal::{BEGUN, ENDED};
 use vouch_report::options::terminal::{End, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH};
 
-/// One that is open. All files are made at once: whoever takes the folder away then finds no new
-/// ones in it.
+/// An open terminal. All files are created at once, so a command that removes the folder finds no
+/// new files in it.
 #[derive(Debug)]
 struct Terminal {
     folder: File,
     said: File,
-    /// Of one that follows a recording.
+    /// The files of a terminal that follows a recording.
     followed: Option<Followed>,
 }
 
@@ -32,14 +32,15 @@ struct Followed {
     recordings: File,
 }
 
-/// Who is answered: whoever gave the calling thread its command; else whoever began the recording.
+/// The terminal of the command that began the recording. It gets the messages if the calling thread
+/// runs no other command.
 static OF_RECORDING: Mutex<Option<Arc<Terminal>>> = Mutex::new(None);
 
 thread_local! {
     static OF_COMMAND: RefCell<Option<Arc<Terminal>>> = const { RefCell::new(None) };
 }
 
-/// As long as it lives the calling thread answers there.
+/// Sends the calling thread's messages to a terminal until it is dropped.
 #[derive(Debug)]
 pub struct Answering(());
 
@@ -50,7 +51,7 @@ impl Drop for Answering {
 }
 
 impl Terminal {
-    /// A mistake is a sentence.
+    /// Opens a terminal. An error is a sentence for the user.
     fn open(path: &Path, follows: bool) -> Result<Arc<Self>, String> {
         let opened = Self::try_open(path, follows);
         opened.map(Arc::new).map_err(|error| format!("{KEY}={}: {error}", path.display()))
@@ -61,16 +62,16 @@ impl Terminal {
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)?;
         let folder = beyond_standard_streams(folder)?;
         let found = folder.metadata()?;
-        // SAFETY: it only asks.
+        // SAFETY: this only returns the process's user id.
         let own = unsafe { libc::geteuid() };
         if found.uid() != own || found.mode() & 0o077 != 0 {
-            // Somebody has made it where there was one.
+            // Another user may have replaced the folder, or may write to it.
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let said = file(path, MESSAGES, |options| options.append(true))?;
         let followed = if follows {
             let state = file(path, STATE, |options| options.write(true))?;
-            // Its room is there from now on: its end has to be told on a full disk, too.
+            // This allocates the file's space, so that the end can be reported on a full disk, too.
             state.write_all_at(&padded(""), 0)?;
             Some(Followed { state, recordings: file(path, RECORDINGS, |options| options.append(true))? })
         } else {
@@ -79,11 +80,11 @@ impl Terminal {
         Ok(Self { folder, said, followed })
     }
 
-    /// Whoever waits has it locked.
+    /// Returns true if a command waits for messages. It locks the folder while it waits.
     fn is_heard(&self) -> bool {
         match self.folder.try_lock_shared() {
             Ok(()) => {
-                // It is closed in any case.
+                // The lock is released in any case when the file is closed.
                 let _ = self.folder.unlock();
                 false
             }
@@ -92,35 +93,36 @@ impl Terminal {
     }
 }
 
-/// The calling thread obeys a command whose answer is wanted there.
+/// Sends the messages of the calling thread's command to this folder.
 pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, String> {
     let Some(folder) = folder else { return Ok(None) };
     OF_COMMAND.set(Some(Terminal::open(folder, false)?));
     Ok(Some(Answering(())))
 }
 
-/// A recording begins, and what there is to say of it is wanted there.
+/// Sends the messages of the recording that begins to this folder.
 pub fn follow(folder: Option<&Path>) -> Result<(), String> {
     *OF_RECORDING.lock() = folder.map(|folder| Terminal::open(folder, true)).transpose()?;
     Ok(())
 }
 
-/// The recording is over, and everything of it is said.
+/// Closes the terminal after the recording's last message.
 pub fn leave(end: End) {
     state(|| end.line().to_owned());
     *OF_RECORDING.lock() = None;
 }
 
-/// Says it to whoever waits for it; false if that is nobody.
+/// Sends a message to the command that waits for it. Returns false if no command waits.
 pub fn say(text: &str) -> bool {
     let terminal = OF_COMMAND.with_borrow(Clone::clone).or_else(|| OF_RECORDING.lock().clone());
     terminal
         .is_some_and(|terminal| terminal.is_heard() && (&terminal.said).write_all(text.as_bytes()).is_ok())
 }
 
-/// Tells whoever follows the recording what state it is in; where that is nobody, nobody is asked.
+/// Writes the recording's state for the command that follows it. `line` is only called if there is
+/// one.
 pub fn state(line: impl FnOnce() -> String) {
-    // It is told again in a second, or was the last word, for which there is room.
+    // A lost line is written again after a second. The last line has its space allocated.
     followed(|followed| drop(followed.state.write_all_at(&padded(&line()), 0)));
 }
 
@@ -135,12 +137,12 @@ fn padded(line: &str) -> Vec<u8> {
     text
 }
 
-/// Tells whoever follows it what would be left of the recording, from when on and until when:
-/// [`BEGUN`], [`ENDED`].
+/// Writes the name of the file that remains if the recording is interrupted. `word` is [`BEGUN`] at
+/// the start of that period, and [`ENDED`] at its end.
 pub fn recording(word: &str, file: &Path) {
     let file = absolute(file).unwrap_or_else(|_| file.to_owned());
     let line = format!("{word}{}\n", file.display());
-    // Without it the recording is found by its name.
+    // If this fails, the command finds the recording by its name.
     followed(|followed| drop((&followed.recordings).write_all(line.as_bytes())));
 }
 
@@ -151,7 +153,8 @@ fn followed(tell: impl FnOnce(&Followed)) {
     }
 }
 
-/// A file in it: no link, and no pipe, since that has no reader who can be relied on.
+/// Opens a file in the folder. It follows no link, and opens no pipe, because a pipe may have no
+/// reader.
 fn file(folder: &Path, name: &str, how: fn(&mut OpenOptions) -> &mut OpenOptions) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);

@@ -1,8 +1,7 @@
-//! Whom a sample is walked by: a list, in which a walker is a row, and our own one held to what the
-//! JVM says of a stack.
+//! The list of walkers for samples, and the check of our own walker against GetStackTrace.
 //!
-//! The handler asks them in their order. A list must never change under a handler: whoever wants
-//! others makes a new one.
+//! The handler calls the walkers in their order. A list must never change under a handler, so each
+//! change makes a new list.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,33 +21,33 @@ use crate::options::choices::WalkerWish;
 use crate::single_walk::SingleWalk;
 use crate::threads::registry;
 
-/// The walkers, in the order in which they are asked.
+/// The walkers, in the order in which they are called.
 pub type List = &'static [&'static dyn Walker];
 
-/// Where two walkers are there the second one is asked where the first has no stack; and in one of
-/// so many samples anyhow.
+/// One of this many samples is walked by both walkers. Otherwise the second walker runs only if the
+/// first finds no stack.
 const COMPARED: u32 = 16;
 
-/// Whom a recording's samples are walked by.
+/// The walkers of a recording.
 #[derive(Debug, Clone)]
 pub struct Walkers {
     pub list: List,
-    /// In one of so many samples all of them are asked.
+    /// One of this many samples is walked by all walkers.
     pub compare: u32,
-    /// Our own, if it is among them.
+    /// Our own walker, if it is in the list.
     pub own: Option<&'static HotspotWalker>,
-    /// Our own, which tells whom a thread carries, whoever walks.
+    /// Our own walker as the reader of mounted virtual threads, for any walker in the list.
     pub reads: Option<&'static HotspotWalker>,
-    /// Our own, which tells what of another walker's stack is not the thread's own, also where it
-    /// does not walk; not where AsyncGetCallTrace is asked for alone, whose word is then shown as
-    /// it is.
+    /// Our own walker as the filter of frames that do not belong to a thread, in stacks of another
+    /// walker. It also runs if our own walker does not walk. It is `None` if only AsyncGetCallTrace
+    /// is chosen, so that its stacks stay unchanged.
     pub parts: Option<&'static HotspotWalker>,
-    /// Why our own is missing.
+    /// The reason why our own walker is missing.
     pub missing: Option<String>,
 }
 
 impl Walkers {
-    /// Their names in the report, in the order in which they are asked.
+    /// Returns the names of the walkers in the report, in the order in which they are called.
     pub fn names(&self) -> &'static [&'static str] {
         match (self.own, self.list.len()) {
             (None, _) => &["asgct"],
@@ -57,16 +56,17 @@ impl Walkers {
         }
     }
 
-    /// True if our own was among them and was found wrong.
+    /// Returns true if our own walker was in the list and was found wrong.
     pub fn wrong(&self) -> bool {
         self.own.is_some_and(|own| own.wrong.load(Ordering::Relaxed))
     }
 }
 
-/// Those that are wished for. One that is broken stands alone: nobody is to make good for it.
+/// Makes the walkers that are chosen. A walker that a test breaks is alone in its list, so that no
+/// other one hides its failures.
 ///
-/// What is made here stays for as long as the process, since a handler may hold it at any time: one
-/// list for each recording, and for each time that a test breaks a walker or mends it.
+/// The lists last as long as the process, because a handler may hold one at any time. Each
+/// recording adds one, and so does each test that breaks or repairs a walker.
 pub fn of(
     hotspot: &HotSpot,
     own: Result<&'static HotspotWalker, &str>,
@@ -92,7 +92,7 @@ pub fn of(
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
         let broken: &'static BrokenWalker =
             Box::leak(Box::new(BrokenWalker::new(whole, how, every, guard::past_end())));
-        // What becomes of a context that no thread had says nothing of who walks it.
+        // The walk of a CPU context that no thread had says nothing about the walker.
         if own.is_some() && how.spoils() {
             *HELD.lock() = Some(broken);
         }
@@ -118,10 +118,10 @@ pub fn of(
     }
 }
 
-/// Our own walker, if nothing speaks against its walking.
+/// Returns our own walker, or the reason why it cannot walk.
 pub fn able<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &'w str> {
     match () {
-        // Its faults are to end its walk and nothing else.
+        // A fault in the walker must only end its walk.
         () if guard::unguarded().is_some() => Err("walks are not guarded"),
         () if own.wrong.load(Ordering::Relaxed) => {
             Err("Vouch's own walker found a stack that the JVM does not have")
@@ -130,16 +130,17 @@ pub fn able<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &
     }
 }
 
-/// Our own walker, as it has walked for a recording. If none has, GetStackTrace is not asked: the
-/// truth lab has to see the JVM without what that repairs.
+/// Our own walker, as a recording uses it. If no recording has used it, GetStackTrace is not
+/// called. The truth lab must observe the JVM without the ids that GetStackTrace makes.
 static HELD: Mutex<Option<&'static dyn Walker>> = Mutex::new(None);
-/// How often there was an occasion to hold our own walker to the JVM's word.
+/// The number of opportunities to check our own walker so far.
 static OCCASIONS: AtomicU32 = AtomicU32::new(0);
-/// The deepest stack that is held to it.
+/// The maximum depth of a stack that is checked, in frames.
 const DEEPEST: usize = 1 << 10;
 
-/// Holds our own walker to what the JVM says of the calling thread's stack: at the first occasion,
-/// the second, the fourth and so on. If they say something else it walks no more.
+/// Checks our own walker against GetStackTrace of the calling thread. It runs at the first
+/// opportunity, the second, the fourth and so on. If the stacks differ, the walker is not used any
+/// more.
 pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
     let Some(walker) = *HELD.lock() else { return };
@@ -152,13 +153,13 @@ pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     }
     let Some(slot) = registry().slots().find(own_tid()) else { return };
     let mut walked = vec![RawFrame::EMPTY; DEEPEST + 1];
-    // The walk before the witness, which would make ids that are lacking.
+    // The walk comes before GetStackTrace, which would make missing ids.
     // SAFETY: slot and JNIEnv are the calling thread's.
     let walk = unsafe { SingleWalk { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
-    // That it finds none says nothing about those that it finds.
+    // A failed walk does not refute the stacks of other walks.
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();
-    // A stack of more was not walked.
+    // A deeper stack was cut by the walk, so it is not compared.
     let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room, DEEPEST + 1) else { return };
     let witness: Vec<_> = room[..count].iter().map(|frame| frame.frame()).collect();
     if walk.cut.is_none() && count < DEEPEST && !agrees(&walk.frames, &witness) {
@@ -166,9 +167,10 @@ pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     }
 }
 
-/// True if a walk has all that the witness of the same moment has.
+/// Returns true if a walk contains all frames of the witness of the same moment.
 fn agrees(walk: &[Frame], witness: &[Frame]) -> bool {
-    // What was redefined has no id for the walk. And behind a virtual thread stands its carrier.
+    // A redefined method has no id in the walk. The frames of a carrier follow those of its virtual
+    // thread.
     walk.iter().any(|frame| frame.method().is_none())
         || walk
             .get(..witness.len())

@@ -1,13 +1,12 @@
-//! The witness: some of the samples are compared with GetStackTrace, in the midst of ordinary
-//! profiling.
+//! The witness compares some samples with GetStackTrace during ordinary profiling.
 //!
-//! The agent says when; the next walk that succeeds is marked by its handler, which wakes the
-//! agent's thread and stays until that asks GetStackTrace (`vouch_signal::witness_rendezvous`). So
-//! the thread goes on to its next safepoint poll at most, and everything must agree but the frames
-//! of its topmost compiled frame, as far as it is known which those are; every frame, if it
-//! provably did not run. Otherwise only the roots can be compared, and it is counted apart. The
-//! walk has always been taken before. It must never cost more than it was allowed, nor call a walk
-//! wrong that may be right.
+//! The agent decides when. The handler of the next successful walk marks its sample, wakes the
+//! agent's thread, and waits until GetStackTrace was requested
+//! (`vouch_signal::witness_rendezvous`). So the sampled thread runs to its next safepoint poll at
+//! most. All frames must agree, except those of the topmost compiled frame if they are known. If
+//! the thread provably did not run, every frame must agree. Otherwise only the roots can be
+//! compared, and such witnesses are counted separately. The walk always comes first. The witness
+//! must never cost more than its budget, nor refute a walk that may be right.
 //!
 //! # Invariants
 //!
@@ -37,69 +36,71 @@ use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};
 use crate::options::choices::Witnessing;
 use crate::record::recovered::Began;
 
-/// By default the time between two is so many times what the last one cost: a thousandth of the
-/// run, and some reserve.
+/// The default interval between two witnesses is this many times the cost of the last one. That
+/// limits the cost to a thousandth of the run, with some reserve.
 const SPARING: u32 = 1_250;
-/// And never less than this.
+/// The shortest interval between two witnesses.
 const LEAST: Duration = Duration::from_millis(100);
-/// As much longer is the time between two askings for ids alone.
+/// The interval between two requests for ids alone is this many times their cost.
 const IDS_SPARING: u32 = 500;
-/// While a mark waits to be taken there is nothing to look at.
+/// The interval to the next check while the handler is to mark a sample.
 const PENDING: Duration = Duration::from_secs(1);
 
-/// When to ask, and what came of it.
+/// Schedules witnesses, and keeps their results.
 #[derive(Debug)]
 pub struct Witness {
     wish: Witnessing,
-    /// When the next one is due; `None` while one is marked for.
+    /// The time of the next witness. It is `None` while the handler is to mark a sample.
     next: Option<Instant>,
     counts: WitnessReport,
-    /// What came of asking about the thread that stayed.
+    /// The answer of GetStackTrace about the thread that waited in its handler.
     answered: Option<Answer>,
-    /// What the one at hand has taken so far.
+    /// The cost of the present witness so far.
     spent: Duration,
     carriers: Carriers,
-    /// When a thread may be asked about for ids alone, and how long that usually takes.
+    /// The earliest time of the next request for ids alone. The next field is its usual cost.
     next_ids: Instant,
     smoothed_cost: SmoothedCost,
 }
 
-/// The JVM's own account of the same moment as a walk.
+/// The JVM's stack for the same moment as a walk.
 #[derive(Debug)]
 pub struct Account {
     pub frames: Vec<Frame>,
-    /// What may have gone since; `None`: nothing, every frame was compared.
+    /// The top frames that may have returned since the walk. It is `None` if every frame was
+    /// compared.
     pub top: Option<Top>,
-    /// It is another one.
+    /// True if the JVM's stack differs from the walk.
     pub differs: bool,
 }
 
 impl Account {
-    /// True if it speaks against this walk, as it is told: the frames by what their ids meant.
+    /// Returns true if this stack refutes the walk. The walk's frames are compared by the methods
+    /// to which their ids were resolved.
     pub fn refutes(&self, walk: &[Frame]) -> bool {
         let walk: Vec<Frame> = walk.iter().copied().map(rules::normalise_walk_frame).collect();
         match self.top {
             None => walk != self.frames,
-            // A walk that does not fit what stood on top is not compared.
+            // A walk that does not match the top frames is not compared.
             Some(top) => top.frames_in(&walk).is_ok_and(|top| !agrees_outside_top(&walk, top, &self.frames)),
         }
     }
 }
 
-/// What GetStackTrace said of a thread that stayed for it.
+/// The answer of GetStackTrace about a thread that waited in its handler.
 #[derive(Debug)]
 struct Answer {
-    /// The sample's.
+    /// The time of the sample.
     time: u64,
     serial: u32,
     witnessed: Option<Witnessed>,
-    /// What may have gone meanwhile: the thread was to stop at its next poll; `None` if it may have
-    /// gone on from there.
+    /// The frames that may have returned before the thread stopped at its next poll. It is `None`
+    /// if the thread may have run further.
     top: Option<Top>,
 }
 
-/// Which methods stand on a carrier's stack alone, between its own frames and those of a virtual
-/// thread, or when one comes or goes. No class of theirs is ever unloaded.
+/// The methods that occur only on a carrier's stack: between its frames and those of a virtual
+/// thread, or during a mount or unmount. Their classes are never unloaded.
 #[derive(Debug, Default)]
 struct Carriers(HashMap<MethodId, bool>);
 
@@ -110,7 +111,7 @@ impl Carriers {
         "java.lang.VirtualThread.runContinuation",
     ];
 
-    /// True if a walk is of a carrier.
+    /// Returns true if a walk is of a carrier.
     fn any_in(&mut self, walk: &[Frame], time: u64, jvm: &mut dyn Jvm) -> bool {
         let mut is_one = |method: MethodId| {
             *self.0.entry(method).or_insert_with(|| {
@@ -122,7 +123,7 @@ impl Carriers {
     }
 }
 
-/// Where what lies on the calling thread's stack lies that is called from here.
+/// Returns the address range of the calling thread's stack that the callees of this function use.
 fn own_stack() -> Range<usize> {
     const DEEP: usize = 256 << 10;
     const FRAME: usize = 4 << 10;
@@ -131,7 +132,8 @@ fn own_stack() -> Range<usize> {
     here.saturating_sub(DEEP)..here.saturating_add(FRAME)
 }
 
-/// The frames with an id for each name and descriptor. What has no name keeps its own.
+/// Returns the frames with one id for each name and descriptor. A frame without a name keeps its
+/// id.
 fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
     let name = |frame: &Frame| {
         let meaning = jvm.resolve(frame.method(), time);
@@ -145,7 +147,7 @@ fn by_name(frames: &[Frame], time: u64, jvm: &mut dyn Jvm) -> Vec<Frame> {
     frames.iter().map(name).collect()
 }
 
-/// Counts where only the roots can be compared.
+/// Counts a witness in which only the roots can be compared.
 fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why: UnknownTop) {
     *counts.root_only_because.entry(why.name().to_owned()).or_default() += 1;
     let kind = root_side(walk, witness).kind();
@@ -155,8 +157,8 @@ fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why
     }
 }
 
-/// What it has cost since the calling thread's CPU clock stood there: as much again for the thread
-/// that is asked about, which walks its own stack.
+/// Returns the cost since the calling thread's CPU clock read `begun`. The cost counts twice,
+/// because the sampled thread walks its own stack, too.
 fn cost(begun: u64) -> Duration {
     2 * Duration::from_nanos(clock::own_cpu().saturating_sub(begun))
 }
@@ -179,7 +181,7 @@ impl Witness {
         }
     }
 
-    /// True once, when a sample is to be marked.
+    /// Returns true once, when a sample is to be marked.
     pub fn is_due(&mut self) -> bool {
         let due = self.wish != Witnessing::Off && self.next.is_some_and(|next| next <= Instant::now());
         if due {
@@ -188,7 +190,7 @@ impl Witness {
         due
     }
 
-    /// The time until it is.
+    /// Returns the time until the next witness is due.
     pub fn next(&self) -> Duration {
         match self.next {
             Some(next) if self.wish != Witnessing::Off => next.saturating_duration_since(Instant::now()),
@@ -196,13 +198,13 @@ impl Witness {
         }
     }
 
-    /// What came of it so far.
+    /// Returns the results so far.
     pub fn counts(&self) -> &WitnessReport {
         &self.counts
     }
 
-    /// Asks about the thread that stays in its handler, if one does: before all else, since it must
-    /// not stay long.
+    /// Requests the stack of the thread that waits in its handler, if there is one. It must run
+    /// before all other work, because that thread must not wait long.
     pub fn answer(&mut self, rendezvous: &WitnessRendezvous, jvm: &mut dyn Jvm) {
         if let Some(post) = rendezvous.posted() {
             let begun = clock::own_cpu();
@@ -215,38 +217,38 @@ impl Witness {
             self.answered(&post, witnessed, Some(top).filter(|_| stopped));
             self.spent += cost(begun);
         }
-        // Also of one that has gone before it was asked about.
+        // This includes the wait of a thread that continued before the request.
         let stayed = Duration::from_nanos(rendezvous.take_waited_ns());
         self.spent += stayed;
         self.counts.stayed_ms += millis(stayed);
         self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(stayed));
     }
 
-    /// GetStackTrace has answered about a thread that has stayed; what stood on top of it, if it
-    /// was to stop at its next poll.
+    /// Stores the answer of GetStackTrace about a thread that waited. `top` has its top frames, if
+    /// it stops at its next poll.
     pub fn answered(&mut self, post: &PostedThread, witnessed: Option<Witnessed>, top: Option<Top>) {
         let top = top.filter(|_| witnessed.is_some());
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
     }
 
-    /// Witnesses a marked sample, whose walk is given, and where it began; gives the JVM's own
-    /// account, if it is of the same moment.
+    /// Compares a marked sample with its witness. Returns the JVM's stack, if it is of the same
+    /// moment. `began` is the frame with which the walk began.
     pub fn take(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) -> Option<Account> {
         let begun = clock::own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
-        // What has no root can be compared with nothing.
+        // A walk without a root cannot be compared.
         let account = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
         self.pay(begun);
         account
     }
 
-    /// A marked sample has no walk to compare.
+    /// Drops the witness of a marked sample that has no walk to compare.
     pub fn forgo(&mut self) {
         self.answered = None;
         self.pay(clock::own_cpu());
     }
 
-    /// What the one at hand took puts the next one off.
+    /// Delays the next witness by the cost of the present one.
     fn pay(&mut self, begun: u64) {
         let took = take(&mut self.spent) + cost(begun);
         self.counts.took_ms += millis(took);
@@ -276,8 +278,8 @@ impl Witness {
         };
         rules::cut_like_walk(&mut witness, walk);
         let walk: Vec<Frame> = walk.frames.iter().copied().map(rules::normalise_walk_frame).collect();
-        // Where it began with a caller, what the JVM has on top is not what the walk has there,
-        // even if the thread did not run.
+        // If the walk began with a caller, the JVM's top frames are not in the walk, even if the
+        // thread did not run.
         let top = top.or(exact.then(Top::default)).map(|top| began.top(top));
         let exact = exact && began == Began::Here;
         let left_out = if self.carriers.any_in(&walk, head.time, jvm) {
@@ -300,15 +302,14 @@ impl Witness {
         } else {
             let mut differences = compare_outside_top(&walk, left_out, &witness);
             if !differences.is_empty() {
-                // A class may have been redefined before the thread came to its poll: then its
-                // frames' methods have other ids.
+                // A class may have been redefined before the thread reached its poll. Then the
+                // methods of its frames have other ids.
                 let walk = by_name(&walk, head.time, jvm);
                 differences = compare_outside_top(&walk, left_out, &by_name(&witness, u64::MAX, jvm));
             }
             (&mut counts.all_but_top, differences)
         };
-        // That the JVM had not numbered a method when it was walked is no difference between the
-        // stacks.
+        // A method without an id at the time of the walk is no difference between the stacks.
         if walk.iter().any(|frame| frame.method() == MethodId::UNNUMBERED) {
             differences.retain(|difference| !matches!(difference, Difference::NullMethod { .. }));
         }
@@ -320,31 +321,32 @@ impl Witness {
         Some(Account { frames: witness, top, differs: !differences.is_empty() })
     }
 
-    /// A sample that is of this fate by proof alone has been compared with this account.
+    /// Records that a sample was compared with this stack, if the sample's fate follows from the
+    /// proof alone.
     pub fn compared(&mut self, fate: Fate, account: &Account) {
         let WitnessReport { contradicted, confirmed, .. } = &mut self.counts;
         let counts = if account.differs { contradicted } else { confirmed };
         *counts.entry(fate.name().to_owned()).or_default() += 1;
     }
 
-    /// The method that the thread of a sample began with, as far as GetStackTrace tells now. Who
-    /// stands too deep cannot be asked about.
+    /// Returns the root method of the sample's thread, as GetStackTrace reports it now. Returns
+    /// `None` for a stack that is too deep.
     pub fn present_root(&mut self, head: &Head, jvm: &mut dyn Jvm) -> Option<ResolvedMethod> {
         if self.wish == Witnessing::Off {
             return None;
         }
         let begun = clock::own_cpu();
         let witnessed = jvm.stack(head.tid, head.serial, &mut || ());
-        // The next witness pays for it.
+        // The interval to the next witness includes this cost.
         self.spent += cost(begun);
         let root = witnessed?.frames.pop()?;
         Some(jvm.resolve(root.method(), u64::MAX))
     }
 
-    /// A walk of this thread's has a frame whose method has no id: it was redefined while it ran,
-    /// or its class was prepared by a virtual thread that was just leaving its carrier, of which
-    /// the JVM says nothing. It makes one for each method that it tells of: asked once, the walks
-    /// that come find it.
+    /// Makes ids for the methods of this thread's frames, because a method in a walk has none. The
+    /// method was redefined while it ran, or an unmounting virtual thread prepared its class, which
+    /// the JVM does not report. GetStackTrace makes an id for each method that it reports, so later
+    /// walks find it.
     pub fn make_ids(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if self.wish == Witnessing::Off || Instant::now() < self.next_ids {
             return;

@@ -1,9 +1,9 @@
-//! For whom virtual threads work: their table, and where this JVM tells by number whom a carrier
-//! carries.
+//! The contexts of virtual threads: their table, and the offset of a carrier's mounted virtual
+//! thread in this JVM.
 //!
-//! A handler reads that from Java's heap, and where that cannot be read just then there. Where
-//! neither is certain no virtual thread has a context: its samples carry none, and it is counted.
-//! It must never be guessed.
+//! A handler reads the mounted virtual thread from Java's heap, or from that offset if the heap
+//! cannot be read. If neither is certain, the samples of virtual threads have no context, and they
+//! are counted. The virtual thread must never be guessed.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -15,16 +15,17 @@ use vouch_signal::vthread_contexts::{VTHREAD_CONTEXTS, VthreadContext};
 use crate::guard;
 use crate::virtual_threads;
 
-/// So many virtual threads can be in a context at once, if they lie evenly: 5 MiB.
+/// The number of entries for virtual threads with a context, if they are distributed evenly. The
+/// table takes 5 MiB.
 const ENTRIES: usize = 1 << 17;
-/// So many virtual threads must have been found at the same place before it is believed,
+/// An offset is used after this number of virtual threads had their id there.
 const ENOUGH: u32 = 2;
-/// and so many are looked at.
+/// The search reads the ids of this many virtual threads at most.
 const LOOKED_AT: u32 = 1_000;
 
 static TABLE: OnceCell<&'static [VthreadContext]> = OnceCell::new();
 static SEARCH: Mutex<Search> = Mutex::new(Search { owner: None, asked: 0 });
-/// What the search has come to: no lock is taken for what is settled.
+/// The state of the search. A thread takes no lock once the state is final.
 static FOUND: AtomicU8 = AtomicU8::new(Found::Never as u8);
 
 #[derive(Debug)]
@@ -33,28 +34,28 @@ struct Search {
     asked: u32,
 }
 
-/// What is known of the place where a JavaThread has whom it carries.
+/// Defines the states of the search for the offset in a `JavaThread` that has the mounted virtual
+/// thread's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Found {
-    /// There is nothing to look for, or it is not where it was thought to be, or at one of several
-    /// places.
+    /// There is no offset to find, the expected one was refuted, or several offsets remain.
     Never,
-    /// Not enough has been looked at.
+    /// Too few virtual threads were checked.
     NotYet,
-    /// It is known, and looked at further.
+    /// The offset is known, and further virtual threads are checked.
     Likely,
     Certain,
 }
 
-/// There may be virtual threads in this JVM.
+/// Prepares for virtual threads, which this JVM may have.
 pub fn expect(owner: Option<MonitorOwnerId>) {
     let found = if owner.is_some() { Found::NotYet } else { Found::Never };
     *SEARCH.lock() = Search { owner, asked: 0 };
     FOUND.store(found as u8, Relaxed);
 }
 
-/// The table, for the Java library; made when the first virtual thread comes.
+/// Returns the table for the Java library. It is allocated for the first virtual thread.
 pub fn table() -> &'static [VthreadContext] {
     TABLE.get_or_init(|| {
         let table: &[VthreadContext] = Vec::leak((0..ENTRIES).map(|_| VthreadContext::default()).collect());
@@ -63,8 +64,8 @@ pub fn table() -> &'static [VthreadContext] {
     })
 }
 
-/// Gives the virtual thread that the calling thread carries an entry of the table: how far in it
-/// that lies. `None`: it has none.
+/// Claims an entry of the table for the mounted virtual thread. Returns its offset in the table, or
+/// `None` if it gets no entry.
 ///
 /// # Safety
 /// `env` must be the calling thread's JNIEnv, and `id` the id of the virtual thread that runs on
@@ -84,18 +85,18 @@ pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
 }
 
 impl Search {
-    /// Looks at one more virtual thread.
+    /// Checks one more virtual thread.
     ///
     /// # Safety
-    /// As of [`claim`].
+    /// As for [`claim`].
     unsafe fn look(&mut self, env: usize, id: u64) -> Found {
         let Some(owner) = &mut self.owner else { return Found::Never };
         // SAFETY: by the caller's promise.
         let place = unsafe { owner.narrow(env, id) };
         self.asked = self.asked.saturating_add(1);
         let found = found(place.is_some(), owner.has_failed(), self.asked);
-        // SAFETY: a place in each JavaThread, by where its JNIEnv lies; or nothing is looked at any
-        // more.
+        // SAFETY: this is a location in each `JavaThread`, at an offset from its JNIEnv. An offset
+        // of 0 turns the reads off.
         unsafe {
             match (found, place) {
                 (Found::Never, _) => VTHREAD_CONTEXTS.set_current_id_offset(0),
@@ -110,7 +111,7 @@ impl Search {
     }
 }
 
-/// What there is to say when so many virtual threads have been looked at.
+/// Returns the state of the search after this number of virtual threads.
 fn found(one_place: bool, nowhere: bool, asked: u32) -> Found {
     match (one_place, asked) {
         _ if nowhere => Found::Never,

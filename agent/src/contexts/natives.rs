@@ -1,8 +1,8 @@
-//! The Java library's natives for contexts and traces. Each only guards against panics and passes
-//! on.
+//! The Java library's native methods for contexts and traces. Each only catches panics and calls
+//! the implementation.
 //!
-//! They are called for what is new alone: a thread's first context, a context that is met for the
-//! first time.
+//! The library calls them only for new objects: a thread's first cell, or a context that it sees
+//! for the first time.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -19,7 +19,7 @@ use crate::java;
 use crate::library::native::{buffer, method};
 use crate::threads::registry;
 
-/// In the place of a number: there are too many, so none need be asked for any more.
+/// The library gets this instead of a number if there are too many contexts. It need not ask again.
 const FULL: jint = -1;
 
 pub fn methods() -> [NativeMethod; 7] {
@@ -35,39 +35,40 @@ pub fn methods() -> [NativeMethod; 7] {
     ]
 }
 
-/// The calling thread's cell, as a direct buffer; null if there is none to be had.
+/// Returns the cell of the calling thread as a direct buffer, or null if no cell is available.
 extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let purpose = registry().cell(clock::own_tid()).map(Cell::purpose).map(std::ptr::from_ref);
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
-        // long as that runs Java.
+        // long as it runs Java code.
         unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<ThreadContext>()))) }
     })
 }
 
-/// The table in which virtual threads have their cells, as a direct buffer; null if there is none
-/// to be had.
+/// Returns the table with the cells of virtual threads as a direct buffer, or null if it is not
+/// available.
 extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let table = carried::table();
-        // SAFETY: the table is never freed, and all of it are atomics: the program writes each
-        // entry by the virtual thread that has it.
+        // SAFETY: the table is never freed, and contains only atomics. Each entry is written by the
+        // virtual thread that has claimed it.
         unsafe { buffer(&mut env, Some((table.as_ptr().cast_mut().cast(), size_of_val(table)))) }
     })
 }
 
-/// How far in that table the calling virtual thread has its entry, of which the id is given; -1 if
-/// it has none.
+/// Returns the offset of the calling virtual thread's entry in that table, or -1 if it has none.
+/// `id` is the id of the virtual thread.
 extern "system" fn claim(env: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
     guard(None, || {
-        // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread its own id.
+        // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread passes its own
+        // id.
         let place = unsafe { carried::claim(env.get_raw() as usize, u64::try_from(id).ok()?) }?;
         jint::try_from(place).ok()
     })
     .unwrap_or(-1)
 }
 
-/// The number of a class of contexts.
+/// Returns the number of a class of contexts.
 extern "system" fn kind(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -88,7 +89,7 @@ extern "system" fn kind(
     })
 }
 
-/// The number of a context within another one.
+/// Returns the number of a context within another one.
 extern "system" fn context(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -107,17 +108,17 @@ extern "system" fn context(
     })
 }
 
-/// 1 if a context lies somewhere inside of another one.
+/// Returns 1 if a context is nested in another one, at any depth.
 extern "system" fn inside(_: JNIEnv<'_>, _: JClass<'_>, context: jint, other: jint) -> jint {
     guard(0, || contexts().is_inside(context.cast_unsigned(), other.cast_unsigned()).into())
 }
 
-/// A context was left out.
+/// Counts a dropped context.
 extern "system" fn lost(_: JNIEnv<'_>, _: JClass<'_>) {
     guard((), || contexts().lose());
 }
 
-/// A number as Java has it; 0 for none.
+/// Converts a number to Java's type. `None` becomes 0.
 fn numbered(number: impl FnOnce() -> Option<jint>) -> jint {
     guard(None, number).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! Finds the library that publishes the traces of the program's threads as OpenTelemetry says (OTEP
-//! 4947), so that handlers read them.
+//! Finds the library that publishes the traces of the program's threads as OpenTelemetry specifies
+//! (OTEP 4947), so that handlers can read them.
 //!
-//! The first one is it. It must never keep a library loaded that publishes nothing, nor have
-//! handlers look where a thread has something else.
+//! The first library with the variable is used. The search must never keep another library loaded.
+//! Handlers must never read a location that has other data in some threads.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
@@ -14,57 +14,59 @@ use vouch_walk::memory::PeekedMemory;
 
 use crate::threads::hook;
 
-/// Each thread's own pointer to its record.
+/// The name of the thread-local pointer to a thread's record.
 const VARIABLE: &CStr = c"otel_thread_ctx_v1";
 
-/// The library that has it, and whether handlers can read it.
+/// The library with the variable, and whether handlers can read it.
 static FOUND: OnceCell<(CString, bool)> = OnceCell::new();
 
 static SEEN: hook::Loaded = hook::Loaded::new();
 
-/// A library that has variables for each thread, and such a name.
+/// A library that has thread-local variables and a matching name.
 struct Candidate {
     path: CString,
     module: usize,
-    /// Those of the calling thread; empty where it has none yet.
+    /// The thread-local variables of the calling thread. The range is empty if the thread has none
+    /// yet.
     own: Range<usize>,
 }
 
-/// Looks for it if a library has been loaded since the last time. To be called by a thread of the
-/// agent's own.
+/// Searches if a library has been loaded since the last search. Only a thread of the agent may call
+/// it.
 pub fn look_if_new() {
     if FOUND.get().is_some() || !SEEN.has_more() {
         return;
     }
     for object in candidates() {
-        // SAFETY: RTLD_NOLOAD only takes a reference on what is there. (It waits while another
-        // thread loads a library: hardly any process has a candidate.)
+        // SAFETY: RTLD_NOLOAD only takes a reference to a loaded library. It may wait for a thread
+        // that loads one, but few processes have a candidate.
         let handle = unsafe { libc::dlopen(object.path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if handle.is_null() {
             continue;
         }
-        // SAFETY: a handle of the linker's; of a variable of a thread's own it gives the calling
-        // thread's.
+        // SAFETY: this is a handle of the linker. For a thread-local variable, the result is the
+        // calling thread's.
         let own = unsafe { libc::dlsym(handle, VARIABLE.as_ptr()) };
-        // Now this thread has them all. What the library only knows of another one is found there.
+        // Now this thread has all of the library's variables. A variable that the library only
+        // imports belongs to another candidate.
         let seen =
             candidates().into_iter().find(|seen| seen.path == object.path && seen.own.contains(&own.addr()));
         if let Some(seen) = seen {
-            // Handlers have it read by the kernel, which may be forbidden.
+            // Handlers read it through the kernel, which may forbid that.
             let place = place(own.addr(), &seen).filter(|_| PeekedMemory::allowed().is_some());
-            // It stays loaded, since handlers look at its variable from now on.
+            // The library stays loaded, because handlers read its variable from now on.
             let _ = FOUND.set((object.path, place.is_some()));
             if let Some(place) = place {
                 OTEL_THREAD_CONTEXT.set_location(place);
             }
             return;
         }
-        // SAFETY: gives back the reference from above.
+        // SAFETY: this releases the reference from above.
         unsafe { libc::dlclose(handle) };
     }
 }
 
-/// What there is to say where traces are published and cannot be read.
+/// Returns a sentence if traces are published and cannot be read.
 pub fn unread() -> Option<String> {
     let (path, _) = FOUND.get().filter(|(_, is_read)| !is_read)?;
     Some(format!(
@@ -73,7 +75,8 @@ pub fn unread() -> Option<String> {
     ))
 }
 
-/// Where each thread has what this one has there.
+/// Returns how each thread finds the variable: at an offset from the thread pointer, or by module
+/// and offset.
 fn place(own: usize, object: &Candidate) -> Option<TlsVariable> {
     if own_memory().is_some_and(|memory| memory.contains(&own)) {
         return Some(TlsVariable::Static(own.wrapping_sub(thread_pointer()).cast_signed()));
@@ -82,13 +85,14 @@ fn place(own: usize, object: &Candidate) -> Option<TlsVariable> {
     cfg!(target_env = "gnu").then_some(TlsVariable::Dynamic { module: object.module, offset })
 }
 
-/// The memory that the calling thread was made with: its stack, and the variables that lie at the
-/// same place in each thread. What is only made for it later lies elsewhere.
+/// Returns the memory that was allocated when the calling thread was created. It has the stack, and
+/// the variables with the same offset in each thread. Variables that are allocated later are
+/// elsewhere.
 fn own_memory() -> Option<Range<usize>> {
-    // SAFETY: all zero is a valid value to be written over.
+    // SAFETY: an all-zero value is valid, and is overwritten.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
     let (mut begin, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: writes the calling thread's attributes, reads them, and gives back what they took.
+    // SAFETY: this gets the calling thread's attributes, reads them, and frees them.
     let read = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
             return None;
@@ -100,10 +104,10 @@ fn own_memory() -> Option<Range<usize>> {
     (read == 0).then(|| begin.addr()..begin.addr().saturating_add(size))
 }
 
-/// All such libraries.
+/// Returns all candidate libraries.
 fn candidates() -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> = Vec::new();
-    // SAFETY: the callback gets the list back for as long as this call lasts.
+    // SAFETY: the callback gets the list for as long as this call lasts.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut candidates).cast()) };
     candidates
 }
@@ -112,21 +116,22 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, candidates:
     if size < size_of::<libc::dl_phdr_info>() {
         return 0;
     }
-    // SAFETY: the linker passes a valid entry as long as it says, and `candidates` its own list.
+    // SAFETY: the linker passes an entry that is valid during this call, and the list of
+    // `candidates`.
     let (info, candidates) = unsafe { (&*info, &mut *candidates.cast::<Vec<Candidate>>()) };
     if info.dlpi_tls_modid == 0 || info.dlpi_name.is_null() {
         return 0;
     }
-    // SAFETY: an entry of the linker's.
+    // SAFETY: this is an entry of the linker.
     if !unsafe { hook::Object::of(info) }.is_some_and(|object| object.has_name(VARIABLE)) {
         return 0;
     }
-    // SAFETY: the linker's own table of this object's headers.
+    // SAFETY: this is the linker's table of the object's headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let length = headers.iter().find(|header| header.p_type == libc::PT_TLS).map_or(0, |tls| tls.p_memsz);
     let (begin, length) = (info.dlpi_tls_data.addr(), usize::try_from(length).unwrap_or(0));
     let own = if begin == 0 { 0..0 } else { begin..begin.saturating_add(length) };
-    // SAFETY: the linker's own C string.
+    // SAFETY: this is a C string of the linker.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
     candidates.push(Candidate { path, module: info.dlpi_tls_modid, own });
     0

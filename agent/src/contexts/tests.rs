@@ -1,4 +1,4 @@
-//! What numbers stand for, and whose a cell is.
+//! Tests of the numbers of contexts, and of the cells of threads.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn a_cell_goes_to_its_next_thread_without_a_context() {
     let second = contexts.cell();
     assert!(!std::ptr::eq(first, second));
     let words = [7 | 1 << 32, 1, 2, 3_u64];
-    // SAFETY: its words are atomic ones, and the Java library writes them as this does.
+    // SAFETY: the cell's words are atomics. The Java library writes them in the same way.
     unsafe { std::ptr::from_ref(first.purpose()).cast_mut().cast::<[u64; 4]>().write_volatile(words) };
     assert_eq!(first.purpose().read(), (7, Some([1, 2, 3])));
     contexts.give_back(first);

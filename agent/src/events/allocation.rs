@@ -1,8 +1,9 @@
-//! Allocations: one object in so many bytes, at random, and what it stands for.
+//! Events of sampled allocations: one object in a mean number of bytes, at random, with a weight.
 //!
-//! Each thread draws anew after each, so an object of `size` bytes is met with the probability 1 -
-//! exp(-size / mean): by that it is weighed, with the mean that held when the thread drew. All
-//! weights together are what was allocated, near enough.
+//! After each sample, a thread draws the distance to the next one. So an object of `size` bytes is
+//! sampled with the probability 1 - exp(-size / mean). The mean is the one that was valid when the
+//! thread drew. The weight is the size divided by the probability. The sum of all weights estimates
+//! the allocated bytes.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -28,32 +29,33 @@ pub static ALLOCATION: Row = Row::of(
     }],
 );
 
-/// So many bytes lie between two objects that are told, at first,
+/// The initial and lowest mean number of bytes between two samples.
 const FIRST: u32 = 512 << 10;
-/// and at most.
+/// The highest mean number of bytes between two samples.
 const LAST: u32 = 1 << 30;
 
 static MEAN: AtomicU32 = AtomicU32::new(FIRST);
-/// Held by who changes it, here and in the JVM.
+/// Locks changes of the mean, here and in the JVM.
 static CHANGE: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// What was so when the thread drew; 0: nobody has seen it draw, and it was as at first.
+    /// The mean when the thread drew. A 0 is the initial mean: no drawing was seen.
     static DRAWN: Cell<u32> = const { Cell::new(0) };
-    /// What objects stood for that found no room: the next one stands for that, too.
+    /// The weight in bytes of samples that were lost because the buffer was full. The next sample
+    /// adds it.
     static OWED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A recording is about to begin.
+/// Resets the mean for a new recording.
 pub fn begin(jvmti: Jvmti) {
     let _change = CHANGE.lock();
     MEAN.store(FIRST, Relaxed);
-    // Where the JVM refuses it tells of an object as often as it does by itself, which is the same.
+    // If the JVM refuses, it uses its default, which is the same mean.
     let _ = jvmti.set_heap_sampling_interval(FIRST);
 }
 
-/// The calling thread begins, and has drawn. (Most never allocate what is told: they need not have
-/// the thread-local for it.)
+/// Stores the mean with which a new thread has drawn. Most threads have no sample. So the initial
+/// mean is not stored, to avoid creating the thread-local.
 pub fn born() {
     let mean = MEAN.load(Relaxed);
     if mean != FIRST {
@@ -61,9 +63,9 @@ pub fn born() {
     }
 }
 
-/// From here on an object is to be told so often.
+/// Changes the mean.
 fn change(pace: Pace) {
-    // One who changes it at the same moment has done so.
+    // Another thread that holds the lock is changing it now.
     let Some(_change) = CHANGE.try_lock() else { return };
     let mean = MEAN.load(Relaxed);
     let next = match pace {
@@ -96,7 +98,7 @@ unsafe extern "C" fn sampled(
         let now = clock::monotonic();
         let size = u64::try_from(size).unwrap_or(0);
         ALLOCATION.counts.add(0);
-        // None is left out, or the weights would not add up: they get rarer instead.
+        // No sample is left out, or the weights would not add up. Instead the mean grows.
         let pace = ALLOCATION.counts.pace(now, kinds::ALLOCATION.max_per_second);
         if pace != Pace::Same {
             change(pace);
@@ -109,7 +111,7 @@ unsafe extern "C" fn sampled(
     });
 }
 
-/// What an object of this size stands for, where one lies so far from the next on average.
+/// Returns the weight in bytes of an object of this size, for this mean.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,8 +1,7 @@
-//! What a parked thread waits for, as far as Java says: an object that it has left in its `Thread`,
-//! and, of a lock, the thread that has it.
+//! Reads the object that a parked thread waits for, from its `Thread`, and the owner of a lock.
 //!
-//! It is read of fields of the JDK's own; no code of the program's runs for it. To park costs
-//! little, so nothing here may look a name up.
+//! It reads fields of the JDK, and runs no code of the program. A park is cheap, so nothing here
+//! may look up a field by its name.
 
 use jni::JNIEnv;
 use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
@@ -13,7 +12,7 @@ use super::calling_thread::class_of_object;
 use crate::facade::Jvmti;
 use crate::java;
 
-/// Where it stands.
+/// The ids of the fields.
 struct Fields {
     blocker: JFieldID,
     /// The class of all locks that have an owner.
@@ -23,7 +22,7 @@ struct Fields {
 
 static FIELDS: OnceCell<Fields> = OnceCell::new();
 
-/// Finds it in this JVM. Loads a class: not to be called by a thread that is about to park.
+/// Finds the fields. It loads a class, so a thread that is about to park must not call it.
 pub fn meet(env: &mut JNIEnv<'_>) {
     const OWNED: &str = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
     let found = env.with_local_frame(4, |env| -> jni::errors::Result<Fields> {
@@ -37,15 +36,16 @@ pub fn meet(env: &mut JNIEnv<'_>) {
     }
 }
 
-/// What a thread waits for.
+/// The object that a parked thread waits for.
 pub struct Blocker<'e> {
     object: JObject<'e>,
-    /// `None`: nobody, or it is none that has an owner.
+    /// The thread that owns the object. It is `None` if the object has no owner now, or never has
+    /// one.
     owner: Option<JObject<'e>>,
 }
 
 impl<'e> Blocker<'e> {
-    /// That of a thread which is about to park, or has; `None` if it does not say.
+    /// Reads the object that a thread parks for. Returns `None` if the thread has not set one.
     pub fn of(thread: &JObject<'_>, env: &mut JNIEnv<'e>) -> Option<Self> {
         let fields = FIELDS.get()?;
         let object = field(thread, fields.blocker, env)?;
@@ -55,7 +55,7 @@ impl<'e> Blocker<'e> {
         Some(Self { object, owner })
     }
 
-    /// Its class as in source, and the name of the thread that has it.
+    /// Returns the object's class as in source, and the name of its owner.
     pub fn describe(&self, jvmti: Jvmti, env: &JNIEnv<'_>) -> (String, Option<String>) {
         (
             class_of_object(&self.object, env),
@@ -64,21 +64,22 @@ impl<'e> Blocker<'e> {
     }
 }
 
-/// The object in a field of an object's; `None` for null.
+/// Reads an object from a field of an object. Returns `None` for null.
 fn field<'e>(of: &JObject<'_>, field: JFieldID, env: &mut JNIEnv<'e>) -> Option<JObject<'e>> {
     let found = env.get_field_unchecked(of, field, ReturnType::Object).and_then(JValueOwned::l);
     java::cleared(env, found).filter(|object| !object.is_null())
 }
 
-/// What a thread is called, for a person; `None` where the JVM does not tell.
+/// Returns a thread's name, or a description of a thread without a name. Returns `None` if JVMTI
+/// returns no name.
 pub fn display_name(jvmti: Jvmti, thread: &JObject<'_>, env: &JNIEnv<'_>) -> Option<String> {
     let name = jvmti.thread_name(thread.as_raw()).ok()?;
     if !name.is_empty() {
         return Some(name);
     }
     let has_virtual = jvmti.jdk().is_some_and(|jdk| jdk >= 21);
-    // SAFETY: the calling thread's, of a JVM that has this function, and a reference that is valid
-    // there.
+    // SAFETY: this is the calling thread's JNIEnv, of a JVM that has this function. The reference
+    // is valid in it.
     let is_virtual = has_virtual && unsafe { java::is_virtual(env.get_raw(), thread.as_raw()) };
     Some(if is_virtual { "a virtual thread" } else { "a thread without a name" }.to_owned())
 }

@@ -1,10 +1,11 @@
-//! Where the calling thread stands, in a callback of the JVM's or a native of the library's: what
-//! GetStackTrace says of it.
+//! Records the stack and the waits of the calling thread, in a callback of the JVM or a native
+//! method of Vouch's Java library.
 //!
-//! It is in the midst of that, so what the JVM says of it is of this very moment. A callback must
-//! not be slowed by a stack without a bound: the outermost frames of a deeper one are left out.
+//! GetStackTrace of the calling thread is exact. A callback must stay short, so the outermost
+//! frames of a deep stack are left out.
 //!
-//! What is kept for a thread may be gone before its last callback: native threads detach late.
+//! Thread-local data may be destroyed before the thread's last callback, because native threads
+//! detach late.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::null_mut;
@@ -23,20 +24,20 @@ use crate::own_thread;
 use crate::resolve::readable;
 use crate::threads::registry;
 
-/// Deeper, a callback would take too long.
+/// The maximum number of frames of an event's stack. More would make a callback too slow.
 pub const DEEPEST: usize = 2_048;
-/// A thread keeps room for so many frames of its stack from one event to the next.
+/// The capacity, in frames, that a thread keeps for the stack of its next event.
 const KEPT: usize = 256;
 
-/// So many frames of a stack are taken, one more than are kept: so a stack that was cut is known to
-/// be cut.
+/// The limit for GetStackTrace, in frames. It is one more than is kept, so that a cut stack is
+/// recognized.
 static MOST: AtomicUsize = AtomicUsize::new(0);
-/// When the recording began: of what had begun before, nobody knows whether its end was missed.
+/// The time in ns at which the recording began. The end of an earlier wait may have been missed.
 static STARTED: AtomicU64 = AtomicU64::new(0);
-/// There may be virtual threads.
+/// True if the JVM may have virtual threads.
 static VIRTUAL: AtomicBool = AtomicBool::new(false);
 
-/// A thread, as it is known to its callbacks.
+/// The calling thread and its slot, which are looked up once.
 #[derive(Clone, Copy)]
 struct Known {
     tid: u32,
@@ -49,20 +50,21 @@ thread_local! {
     static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
-/// A recording begins that keeps so many frames of a stack.
+/// Begins a recording that keeps `depth` frames of a stack.
 pub fn start(jvmti: Jvmti, depth: usize) {
     MOST.store(depth.min(DEEPEST) + 1, Relaxed);
     VIRTUAL.store(jvmti.jdk().is_some_and(|jdk| jdk >= 21), Relaxed);
     STARTED.store(clock::monotonic(), Relaxed);
 }
 
-/// The calling thread, by the kernel's id and our number; 0 where it has none.
+/// Returns the kernel's id of the calling thread, and its serial. The serial is 0 if the thread has
+/// none.
 pub fn own() -> (u32, u32) {
     known().map_or_else(|| (clock::own_tid(), 0), |known| (known.tid, known.serial))
 }
 
-/// Passes the calling thread's stack on, leaf first; an empty one if it cannot be had, as at a
-/// thread's very end.
+/// Calls `take` with the calling thread's stack, leaf first. The stack is empty if JVMTI returns
+/// none, as at the end of a thread.
 pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
     let room = ROOM.try_with(RefCell::take).unwrap_or_default();
     let (mut theirs, mut frames) = room;
@@ -74,12 +76,12 @@ pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
     theirs.truncate(KEPT);
     theirs.shrink_to(KEPT);
     frames.shrink_to(KEPT);
-    // A thread that is about to be gone needs no room.
+    // It fails for a thread that exits, which needs no buffers.
     let _ = ROOM.try_with(|room| room.replace((theirs, frames)));
     taken
 }
 
-/// The class of an object, as in source; empty if it cannot be had.
+/// Returns the class of an object, as in source. It is empty if the JVM does not return it.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `object` a reference that is valid there.
@@ -91,21 +93,23 @@ pub unsafe fn class_of(env: *mut jni_sys::JNIEnv, object: jobject) -> String {
     class_of_object(&object, &env)
 }
 
-/// The same of one whose reference is known to be valid.
+/// Returns the class of an object like [`class_of`], for a reference that is known to be valid.
 pub fn class_of_object(object: &JObject<'_>, env: &JNIEnv<'_>) -> String {
     let class = env.get_object_class(object);
     java::cleared(env, class).map_or_else(String::new, |class| class_name(class.as_raw()))
 }
 
-/// A class's name as in source.
+/// Returns a class's name as in source.
 pub fn class_name(class: jni_sys::jclass) -> String {
     let signature = Jvmti::current().and_then(|jvmti| jvmti.class_signature(class).ok());
     signature.map_or_else(String::new, |signature| readable::type_name(&signature))
 }
 
-/// The calling thread begins to wait; `still` is the number of the row that shows the wait if it is
-/// not over at the recording's end. A virtual thread is left out: what begins on one carrier may
-/// end on another; and the agent's own.
+/// Records that the calling thread begins to wait. `still` is the number of the row that shows the
+/// wait if it is not over at the recording's end.
+///
+/// It ignores virtual threads, because they may begin a wait on one carrier and end it on another.
+/// It also ignores the agent's own thread.
 ///
 /// # Safety
 /// `env` must be the calling thread's, and `thread` a reference that is valid there.
@@ -116,7 +120,7 @@ pub unsafe fn begin(env: *mut jni_sys::JNIEnv, thread: jobject, still: u64, note
     }
 }
 
-/// The same of whatever runs on the calling thread, and will not leave it until that is over.
+/// Records a wait like [`begin`], for a thread that stays on its carrier until the wait is over.
 pub fn begin_here(still: u64, note: impl FnOnce() -> u64) {
     if !own_thread::is_calling()
         && let Some(known) = known()
@@ -126,7 +130,8 @@ pub fn begin_here(still: u64, note: impl FnOnce() -> u64) {
     }
 }
 
-/// It has come to an end; `None` if this recording has not seen it begin, or it was left out.
+/// Ends the wait, and returns it. Returns `None` if the wait began before this recording, or was
+/// ignored.
 ///
 /// # Safety
 /// As of [`begin`].
@@ -138,12 +143,13 @@ pub unsafe fn end(env: *mut jni_sys::JNIEnv, thread: jobject) -> Option<Wait> {
     end_here()
 }
 
-/// The same of what began with [`begin_here`].
+/// Ends a wait that began with [`begin_here`].
 pub fn end_here() -> Option<Wait> {
     known()?.slot.end_wait().filter(is_of_this_recording)
 }
 
-/// The calling thread, found once. It may have given its slot back: native threads detach late.
+/// Returns the calling thread, which is looked up once. Returns `None` if it has released its slot,
+/// since native threads detach late.
 fn known() -> Option<Known> {
     KNOWN.get().filter(|known| known.slot.belongs_to(known.tid, known.serial)).or_else(|| {
         let tid = clock::own_tid();
@@ -153,12 +159,12 @@ fn known() -> Option<Known> {
     })
 }
 
-/// When the recording began.
+/// Returns the time in ns at which the recording began.
 pub fn started() -> u64 {
     STARTED.load(Relaxed)
 }
 
-/// What began before may have ended while nobody was told.
+/// Returns true if a wait began in this recording. The end of an earlier wait may have been missed.
 pub fn is_of_this_recording(wait: &Wait) -> bool {
     wait.since >= started()
 }
@@ -166,6 +172,6 @@ pub fn is_of_this_recording(wait: &Wait) -> bool {
 /// # Safety
 /// As of [`begin`].
 unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
-    // SAFETY: by the caller's promise; that the JVM has the function is what is known of it.
+    // SAFETY: by the caller's promise. A JVM with virtual threads has the function.
     VIRTUAL.load(Relaxed) && unsafe { java::is_virtual(env, thread) }
 }

@@ -1,16 +1,16 @@
-//! Which kinds of events a recording has, as `events=` names them.
+//! The event kinds that the option `events=` chooses.
 
 use vouch_recording::kinds::{EVENTS, EventKind};
 
-/// Which kinds are recorded, by their places in the catalogue.
+/// Contains one flag for each kind of the catalogue: true if it is recorded.
 pub type Chosen = [bool; EVENTS.len()];
 
-/// Those that are recorded when nobody says anything.
+/// Returns the kinds that are recorded without the option.
 pub fn by_default() -> Chosen {
     EVENTS.map(|kind| kind.by_default)
 }
 
-/// The kinds that a text names, joined by `+`.
+/// Parses names of kinds, joined by `+`.
 pub fn chosen(text: &str) -> Result<Chosen, String> {
     let mut chosen = [false; EVENTS.len()];
     match text {
@@ -34,12 +34,12 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
     Ok(chosen)
 }
 
-/// All words, for a person.
+/// Returns all words, for messages.
 pub fn words() -> String {
     EVENTS.map(|kind| kind.word).join(", ")
 }
 
-/// Whether this kind is one of those that are recorded.
+/// Returns true if a kind is chosen.
 pub fn are_chosen(chosen: Chosen, kind: &EventKind) -> bool {
     EVENTS.iter().zip(chosen).any(|(known, chosen)| chosen && known.word == kind.word)
 }

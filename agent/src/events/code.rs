@@ -1,7 +1,6 @@
-//! What the program's code goes through: classes that are made ready, methods that are compiled.
+//! Events of classes that are prepared and methods that are compiled.
 //!
-//! The agent is told of classes and compiled methods anyway, so these have no callbacks of their
-//! own.
+//! These JVMTI events are always on, so this module has no callbacks.
 
 use jni_sys::jclass;
 use vouch_recording::kinds;
@@ -16,7 +15,7 @@ pub static CLASS: Row = Row::of(&kinds::CLASS, &[]);
 
 pub static COMPILATION: Row = Row::of_method(&kinds::COMPILATION);
 
-/// The calling thread has a class prepared.
+/// Records that the calling thread has prepared a class.
 pub fn prepared(class: jclass) {
     if !CLASS.counts.wanted() || own_thread::is_calling() {
         return;
@@ -27,14 +26,14 @@ pub fn prepared(class: jclass) {
     }
 }
 
-/// There is code of a method, from here on.
+/// Records that a method was compiled.
 pub fn compiled(method: MethodId, code: usize, size: usize) {
     if !COMPILATION.counts.wanted() {
         return;
     }
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
-        // Nothing is asked about the method here: its name comes later.
+        // The method's name is read later, because this callback must be short.
         COMPILATION.happened_to(now, method, life::figures(size, life::made(code)));
     }
 }

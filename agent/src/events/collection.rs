@@ -1,6 +1,6 @@
-//! Collections: from when to when the program stood still for one, and what for.
+//! Events of garbage collections: the time for which the program was stopped, and the cause.
 //!
-//! The JVM tells of them in the midst of them: nothing may be asked of it then.
+//! The callbacks run during the collection, so they must not call the JVM.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -32,17 +32,17 @@ pub static COLLECTION: Row = Row::of(
     ],
 );
 
-/// When the present one began. Where the JVM tells of one within another, it goes from the first
-/// beginning to the first end.
+/// The time in ns at which the present collection began. For nested collections, the event lasts
+/// from the first beginning to the first end.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 static REASON: OnceCell<GcCause> = OnceCell::new();
 
-/// The counters by which this JVM tells what a collection is for.
+/// Sets the performance counters. The cause of a collection is read from them.
 pub fn told_by(data: &PerfData, is_g1: bool) {
     let _ = GcCause::find(data, is_g1).map(|cause| REASON.set(cause));
 }
 
-/// A recording is about to begin.
+/// Prepares for a new recording.
 pub fn begin() {
     BEGAN.store(0, Relaxed);
 }

@@ -1,7 +1,7 @@
-//! A kind of events: how it is told, how it is counted, how it is shown.
+//! An event type: which JVMTI events report it, how its events are counted, and how they are shown.
 //!
-//! Whoever publishes an event waits for nobody, be it a callback of the JVM's in the midst of
-//! something. All are counted; of what comes too often a part is shown.
+//! A callback may publish an event at any point of the program, so publishing never blocks. All
+//! events are counted. Only a part of frequent events is shown.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -15,55 +15,59 @@ use super::calling_thread;
 use crate::clock;
 use crate::facade::EventSubscription;
 
-/// So many of a kind are shown in all: a recording is to fit into memory, and into a browser.
+/// The maximum number of shown events of one type. A recording must fit into memory, and a profile
+/// into a browser.
 const MOST: u64 = 100_000;
 
-/// Threads spend at most so much CPU time in a second on the stacks of a kind, all together: a
+/// The CPU time in ns per second that all threads together may spend on the stacks of one type. A
 /// stack of 2,000 frames takes a millisecond.
 const MOST_NS: u64 = 50_000_000;
 
-/// Where none is left out so many are to come in a second, however many there are already.
+/// The lowest rate, in events per second, to which [`Counts::pace`] slows a type down.
 const FEWEST: u64 = 8;
 
-/// What took so long matters most: it is shown where there are already too many,
+/// An event of at least this duration in ns is long. Long events matter most, so their limits are
+/// higher.
 const LONG_NS: u64 = 50_000_000;
-/// until there are so many times more.
+/// The limits per second for long events are this many times higher.
 const TIMES: u64 = 5;
 
-/// What the frames and the text of an event are.
+/// Defines what the frames and the text of an event contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brings {
-    /// Its thread's stack, and a text for its figure that is one.
+    /// The event has the thread's stack, and the text of its only text field.
     Stack,
-    /// Its thread's stack, and the texts of all figures that are texts, of which each has its
-    /// length for a value.
+    /// The event has the thread's stack, and the texts of all text fields. The value of such a
+    /// field is the length of its text.
     Texts,
-    /// One frame of the method that it is about, which is named when there is time for it.
+    /// The event has one frame: the method that the event is about. The method is named later.
     Method,
-    /// The same, where the Java library's frames are on top of the stack.
+    /// The event has the same content as [`Self::Texts`], with frames of Vouch's Java library on
+    /// top of the stack.
     Program,
-    /// Its thread's stack with the constructors of a throwable on top, and the throwable's class as
-    /// a text.
+    /// The event has the thread's stack with the constructors of a throwable on top. Its text is
+    /// the throwable's class.
     Constructors,
 }
 
-/// A kind of events.
+/// An event type.
 #[derive(Debug)]
 pub struct Row {
-    /// Its place in the catalogue; the agent's own have none, and are always told.
+    /// The catalogue's entry. It is `None` for an event of the agent itself, which is always
+    /// recorded.
     pub kind: Option<&'static EventKind>,
-    /// How it stands in a timeline.
+    /// The marker that shows an event in a timeline.
     pub mark: &'static MarkKind<'static>,
     /// The JVMTI events to turn on while this kind is recorded. It is empty if they are always on.
     pub subscriptions: &'static [EventSubscription],
-    /// Whether it can be told of in this process, when all that is there.
+    /// Returns true if this process can record the events, provided that JVMTI reports them.
     pub can: fn() -> bool,
     pub brings: Brings,
     pub counts: Counts,
 }
 
 impl Row {
-    /// Of what the agent itself does.
+    /// Makes the type of an event of the agent itself.
     pub const fn own(mark: &'static MarkKind<'static>) -> Self {
         Self {
             kind: None,
@@ -75,29 +79,30 @@ impl Row {
         }
     }
 
-    /// Of what the JVM tells.
+    /// Makes the type of an event of the JVM.
     pub const fn of(kind: &'static EventKind, subscriptions: &'static [EventSubscription]) -> Self {
         Self { kind: Some(kind), subscriptions, ..Self::own(&kind.mark) }
     }
 
-    /// Of what the JVM tells of a method.
+    /// Makes the type of an event of the JVM about a method.
     pub const fn of_method(kind: &'static EventKind) -> Self {
         Self { brings: Brings::Method, ..Self::of(kind, &[]) }
     }
 
-    /// Of what the program tells.
+    /// Makes the type of an event that the program reports through Vouch's Java library.
     pub const fn of_program(mark: &'static MarkKind<'static>) -> Self {
         Self { brings: Brings::Program, ..Self::own(mark) }
     }
 
-    /// It happened to all of the process, from a time to a time.
+    /// Publishes an event of the whole process. Both times are in ns.
     pub fn happened<const N: usize>(&'static self, began: u64, ended: u64, figures: [u64; N], text: &str) {
         let values = pad_values(figures);
         let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[], text });
     }
 
-    /// The same of the calling thread, with its stack; false if there was no room for it.
+    /// Publishes an event of the calling thread, with its stack. Returns false if the buffer is
+    /// full.
     pub fn happened_here<const N: usize>(
         &'static self,
         began: u64,
@@ -108,7 +113,8 @@ impl Row {
         self.told_here(began, ended, pad_values(figures), text, true)
     }
 
-    /// The same of a kind whose first figures are texts, with these.
+    /// Publishes an event of the calling thread, with its stack. The first fields of its type are
+    /// `texts`, and the others are `figures`. Returns false if the buffer is full.
     pub fn said_here<const T: usize, const N: usize>(
         &'static self,
         began: u64,
@@ -124,7 +130,8 @@ impl Row {
         self.told_here(began, ended, values, &texts.concat(), true)
     }
 
-    /// The same, with its stack or without.
+    /// Publishes an event of the calling thread, with or without its stack. Returns false if the
+    /// buffer is full.
     pub fn told_here(
         &'static self,
         began: u64,
@@ -145,14 +152,14 @@ impl Row {
         has_room
     }
 
-    /// It happened to a method.
+    /// Publishes an event about a method.
     pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, figures: [u64; N]) {
         let values = pad_values(figures);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[Frame::Java { method, bci: 0 }], text: "" });
     }
 
-    /// Counts one that took from a time to a time; true if it is to be shown.
+    /// Counts an event, and returns true if it is to be shown.
     pub fn counted(&self, began: u64, ended: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
@@ -160,7 +167,8 @@ impl Row {
             .is_none_or(|kind| took >= kind.min_shown_ns && self.admits(took, ended, kind.max_per_second))
     }
 
-    /// The same, where so many are shown in a second, and of long ones more.
+    /// Counts an event, and returns true if it is to be shown within this limit per second. The
+    /// limit for long events is higher.
     pub fn counted_within(&self, began: u64, ended: u64, max_per_second: u64) -> bool {
         let took = ended.saturating_sub(began);
         self.counts.add(took);
@@ -172,22 +180,22 @@ impl Row {
         self.counts.admits(ended, max_per_second * times, MOST_NS * times)
     }
 
-    /// By which an event says that it is one of these.
+    /// Returns the number that identifies events of this type.
     pub fn number(&'static self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
 }
 
-/// How often a kind should be told.
+/// Defines how the rate of a type's events should change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Fewer,
     Same,
-    /// So many times more.
+    /// Raise the rate by this factor.
     More(u64),
 }
 
-/// How many there were, since a recording began that wants them.
+/// Counts the events of a type since the recording began.
 #[derive(Debug)]
 pub struct Counts {
     wanted: AtomicBool,
@@ -210,17 +218,17 @@ impl Counts {
         Self { wanted, all, took_ns, longest_ns, admitted, shown, left_out, second, in_second, ns_in_second }
     }
 
-    /// Whether they are recorded.
+    /// Returns true if the events are recorded.
     pub fn wanted(&self) -> bool {
         self.wanted.load(Relaxed)
     }
 
-    /// A recording begins that wants them, or ends.
+    /// Sets whether the events are recorded.
     pub fn set_wanted(&self, wanted: bool) {
         self.wanted.store(wanted, Relaxed);
     }
 
-    /// A recording begins.
+    /// Resets all counters for a new recording.
     pub fn begin(&self) {
         let Self {
             wanted: _,
@@ -239,18 +247,18 @@ impl Counts {
         }
     }
 
-    /// Counts one.
+    /// Counts an event that took this many ns.
     pub fn add(&self, took: u64) {
         self.all.fetch_add(1, Relaxed);
         self.took_ns.fetch_add(took, Relaxed);
         self.longest_ns.fetch_max(took, Relaxed);
     }
 
-    /// Its place among those of the present second, from 1; and how many the last one had, if a new
-    /// one begins with it.
+    /// Returns the event's ordinal in the present second, from 1. For the first event of a second,
+    /// it also returns the number of events in the last second.
     fn place(&self, now: u64) -> (u64, Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
-        // Threads come here a little out of order.
+        // Threads may call this slightly out of order.
         let begins = self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND;
         let last = begins.then(|| {
             self.ns_in_second.store(0, Relaxed);
@@ -259,7 +267,7 @@ impl Counts {
         (self.in_second.fetch_add(1, Relaxed) + 1, last)
     }
 
-    /// Whether one more is to be shown.
+    /// Returns true if one more event is to be shown.
     fn admits(&self, now: u64, max_per_second: u64, most_ns_in_a_second: u64) -> bool {
         let admitted = self.place(now).0 <= max_per_second
             && self.ns_in_second.load(Relaxed) < most_ns_in_a_second
@@ -269,18 +277,18 @@ impl Counts {
         admitted
     }
 
-    /// The stack of one took so much CPU time.
+    /// Adds the CPU time in ns that a stack took.
     fn pay(&self, ns: u64) {
         self.ns_in_second.fetch_add(ns, Relaxed);
     }
 
-    /// Admits one whatever the budget; and says whether there should be fewer of them from here on,
-    /// or more.
+    /// Admits an event in any case, and returns how the rate should change from now on. It is for
+    /// weighted events: their sum would be wrong if one were left out.
     pub fn pace(&self, now: u64, max_per_second: u64) -> Pace {
         const OFTEN: u64 = 50_000;
         let before = self.admitted.fetch_add(1, Relaxed);
-        // The more there are already, the fewer are to come: else those of a day would be more than
-        // anybody can open.
+        // The rate falls with the number of events so far. Otherwise a recording of a day would be
+        // too large to open.
         let most = (max_per_second / (1 + before / OFTEN)).max(FEWEST);
         match self.place(now) {
             (place, _) if place.is_multiple_of(most) => Pace::Fewer,
@@ -289,12 +297,12 @@ impl Counts {
         }
     }
 
-    /// One has come into the recording.
+    /// Counts an event that was added to the recording.
     pub fn show(&self) {
         self.shown.fetch_add(1, Relaxed);
     }
 
-    /// As the report has them.
+    /// Returns the counters for the report.
     pub fn report(&self) -> EventReport {
         let millis = |ns: &AtomicU64| vouch_report::millis(ns.load(Relaxed));
         EventReport {
@@ -343,7 +351,7 @@ mod tests {
         assert_eq!(fewer, 5, "once for each budget");
         let paces = [20, 20, 21, 21].map(|at| counts.pace(at * second, 200));
         assert_eq!(paces, [Pace::Same, Pace::Same, Pace::More(50), Pace::Same], "after a second with two");
-        // After a first fifty thousand half as many are to come.
+        // After 50,000 events, the rate is halved.
         let fewer =
             |counts: &Counts| (0..1_000).filter(|_| counts.pace(30 * second, 200) == Pace::Fewer).count();
         for _ in 0..50_000 {

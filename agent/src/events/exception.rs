@@ -1,5 +1,5 @@
-//! Exceptions, as they are made: the native method that fills in a throwable's stack trace is bound
-//! to a function here when the JVM starts.
+//! Events of throwables that are created. The native method that fills in a throwable's stack trace
+//! is bound to a function here when the JVM starts.
 //!
 //! JVMTI's Exception event would report where each is thrown and caught. But the capability for it
 //! alone, with the event off, makes compiled code throw fifteen to fifty times slower until the JVM
@@ -28,7 +28,7 @@ static IS_BOUND: AtomicBool = AtomicBool::new(false);
 pub static EXCEPTION: Row =
     Row { brings: Brings::Constructors, can: is_bound, ..Row::of(&kinds::EXCEPTION, &[]) };
 
-/// If the native method that is being bound is the one, says what to bind in its place.
+/// Returns the function to bind instead of `bound`, if that is `fillInStackTrace`.
 pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
     // A second binding of the same method finds the same function.
     let _ = ORIGINAL.get_or_try_init(|| fill_in_stack_trace(bound).ok_or(()));
@@ -43,10 +43,10 @@ fn is_bound() -> bool {
     IS_BOUND.load(Relaxed)
 }
 
-/// `Throwable.fillInStackTrace(int)`: the JDK's own work comes first, whatever becomes of ours.
+/// Implements `Throwable.fillInStackTrace(int)`. It calls the JDK's function first.
 unsafe extern "C" fn fill_in(env: *mut jni_sys::JNIEnv, throwable: jobject, unused: jint) -> jobject {
     let Some(original) = ORIGINAL.get() else { return throwable };
-    // SAFETY: the JVM's own arguments, passed on.
+    // SAFETY: these are the arguments that the JVM passed.
     let filled = unsafe { original(env, throwable, unused) };
     if EXCEPTION.counts.wanted() {
         // SAFETY: the JVM calls a native method with its thread's JNIEnv and a valid reference.

@@ -1,6 +1,6 @@
-//! How full the heap is, as time passes: what the JVM itself answers to `Runtime`.
+//! Records the used heap over time, by the methods of `java.lang.Runtime`.
 //!
-//! It is asked now and then, by the agent's own thread: no code of the program's runs for it.
+//! The agent's own thread calls them at intervals. They run no code of the program.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use vouch_recording::{CounterId, Recording, Unit};
 use crate::clock;
 use crate::java;
 
-/// The time between two looks.
+/// The time between two values.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The heap of this JVM.
+/// Records the used heap of this JVM.
 #[derive(Debug, Default)]
 pub struct Heap {
     ways: Option<Ways>,
-    /// It was looked for.
+    /// True once the methods were looked up.
     looked: bool,
     next: u64,
     counter: Option<CounterId>,
 }
 
-/// How to ask.
+/// The object of `java.lang.Runtime`, and its methods.
 #[derive(Debug)]
 struct Ways {
     runtime: GlobalRef,
@@ -34,7 +34,7 @@ struct Ways {
 }
 
 impl Heap {
-    /// Looks, if it is time to.
+    /// Records a value if it is time for one.
     pub fn look(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         let now = clock::monotonic();
         if now < self.next {
@@ -72,13 +72,14 @@ impl Ways {
     fn used(&self, env: &mut JNIEnv<'_>) -> Option<u64> {
         let mut ask = |method| {
             let long = ReturnType::Primitive(Primitive::Long);
-            // SAFETY: methods of its class without arguments, which give a long.
+            // SAFETY: these are methods of the object's class without arguments, which return a
+            // long.
             let answer = unsafe { env.call_method_unchecked(&self.runtime, method, long, &[]) };
             let answer = answer.and_then(jni::objects::JValueOwned::j);
             java::cleared(env, answer)
         };
         let (total, free) = (ask(self.total)?, ask(self.free)?);
-        // It may have grown or shrunk between the two.
+        // The heap may have been resized between the two calls.
         if ask(self.total)? != total {
             return None;
         }

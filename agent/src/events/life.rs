@@ -1,8 +1,8 @@
-//! What becomes of compiled code: how much of it there is, and what of it was given up.
+//! Records the size of compiled code over time, and the code that was deoptimised.
 //!
-//! The JVM tells of code that comes and of code that it throws away, which is long after it has
-//! given it up, if it ever does. So the agent's own thread looks now and then what the code says of
-//! itself. What has other code in its place that is as good was not given up but replaced.
+//! The JVM reports code that is installed or freed, which may be long after it was deoptimised. So
+//! the agent's own thread reads the state of the code at intervals. Code that was replaced by
+//! equally good code does not count as deoptimised.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
@@ -20,48 +20,49 @@ use crate::compiled::{self, Change};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 
-/// How this JVM's code tells of itself.
+/// The layout of this JVM's nmethods.
 static NMETHODS: OnceCell<NmethodLayout> = OnceCell::new();
 
-/// The time between two looks. What replaces code is told some milliseconds late: after so long it
-/// is known, too.
+/// The time in ns between two looks. Replacing code is reported some milliseconds late, and after
+/// this time it has been.
 const PAUSE_NS: u64 = 250_000_000;
-/// So much code is looked at in one.
+/// The maximum number of nmethods that one look reads.
 const ONCE: usize = 4096;
 
 pub fn told_by(nmethods: NmethodLayout) {
     let _ = NMETHODS.set(nmethods);
 }
 
-/// What the code around an address tells of itself.
+/// Returns how the code around an address was compiled.
 pub fn made(pc: usize) -> Compilation {
     made_in(pc, &CachedMemory::default())
 }
 
-/// The same, by memory that the caller reads more of.
+/// Returns how the code around an address was compiled. It reads through `memory`, which the caller
+/// may use for more reads.
 pub fn made_in(pc: usize, memory: &impl Memory) -> Compilation {
     NMETHODS.get().and_then(|nmethods| nmethods.compilation(pc, memory)).unwrap_or_default()
 }
 
-/// Looks now and then, while a recording runs.
+/// Reads the state of compiled code at intervals, while a recording runs.
 #[derive(Debug)]
 pub struct Life {
     next: u64,
-    /// The graph of it is wanted.
+    /// True if the recording draws a graph of the code size.
     drawn: bool,
     counter: Option<CounterId>,
     lives: Lives,
 }
 
 impl Life {
-    /// `None` if nobody wants to know.
+    /// Returns `None` if neither the graph nor the event is wanted.
     pub fn of(drawn: bool) -> Option<Self> {
         if !drawn && !GIVEN_UP.counts.wanted() {
             return None;
         }
         compiled::watch();
         let mut life = Self { next: 0, drawn, counter: None, lives: Lives::default() };
-        // What is given up from here on is told, however soon that is.
+        // Code that is deoptimised from now on is reported, however soon that is.
         life.take();
         Some(life)
     }
@@ -85,7 +86,7 @@ impl Life {
         }
     }
 
-    /// What there is to tell just now: the recording ends, or is to be written.
+    /// Publishes all remaining events, when the recording ends or is to be written.
     pub fn finish(&mut self) {
         if GIVEN_UP.counts.wanted() {
             let now = clock::monotonic();
@@ -97,8 +98,7 @@ impl Life {
     }
 
     fn take(&mut self) {
-        // Nobody asks by whom it was made whose bytes are counted alone: it takes some
-        // microseconds.
+        // Reading the compiler takes some microseconds, so it is skipped if only bytes are counted.
         let made = if GIVEN_UP.counts.wanted() { made } else { |_| Compilation::default() };
         self.lives.take(compiled::take_changes(), made, given_up);
     }
@@ -116,57 +116,58 @@ fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
     }
 }
 
-/// What is told of code, in the catalogue's order; the first is its method's name.
+/// Returns the values of a code event, in the catalogue's order. The first is for the method's
+/// name, which is resolved later.
 pub fn figures(size: usize, Compilation { tier, is_osr, .. }: Compilation) -> [u64; 4] {
     [0, size as u64, tier.into(), is_osr.into()]
 }
 
-/// Which code, by where it begins, was given up.
+/// Returns which code was deoptimised. Each nmethod is identified by its first address.
 fn given_up(code: &[(usize, Compilation)]) -> Vec<bool> {
     let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
     let states: Vec<usize> = code.iter().map(|(_, made)| made.state_address).collect();
     let given_up = nmethods.are_not_entrant(&states).into_iter();
-    // Where it lay another's code may lie, and anything stand where it had its state. Few are left
-    // to be asked.
+    // Freed memory may contain other code, and any bytes at the offset of the state. Only a few
+    // candidates remain to be checked.
     let is_it = |(begin, made): &(usize, Compilation)| {
         nmethods.compilation(*begin, &CachedMemory::default()) == Some(*made)
     };
     given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
 }
 
-/// A method's code.
+/// A method's nmethod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Code {
     method: MethodId,
     size: usize,
     made: Compilation,
-    /// Later ones have higher numbers; what was there at first has none.
+    /// Later code has a higher number. Code from before the first look has 0.
     number: u64,
-    /// Nobody knows that it was given up.
+    /// True unless the code was seen to be deoptimised.
     good: bool,
 }
 
-/// All code that there is.
+/// All nmethods of this JVM.
 #[derive(Debug, Default)]
 struct Lives {
     code: BTreeMap<usize, Code>,
     bytes: u64,
     numbers: u64,
-    /// Of a method, and of its loops, the last code of each tier.
+    /// The number of the last code of each tier, for a method and for its loops (OSR).
     latest: HashMap<(MethodId, bool), [u64; TIERS]>,
-    /// What was seen to be given up, and when; whether it was replaced is not known yet.
+    /// The code that was seen to be deoptimised, and when. It may yet turn out to be replaced.
     doubtful: Vec<(u64, Code)>,
-    /// Where the next look begins.
+    /// The address after which the next look begins.
     at: usize,
-    /// What was there at first is known.
+    /// True once the code from before the first look has been read.
     begun: bool,
 }
 
 const TIERS: usize = 5;
 const BEST: u8 = 2;
 
-/// How good code is. The JVM's own policy replaces code that counts what it does by other such
-/// code, too, as the compilers have time.
+/// Returns how good a tier is. The JVM's policy also replaces profiled code by other profiled code,
+/// as the compilers have time.
 fn worth(tier: usize) -> u8 {
     match tier {
         2 | 3 => 1,
@@ -176,7 +177,7 @@ fn worth(tier: usize) -> u8 {
 }
 
 impl Lives {
-    /// What has come and gone; the first time that is all there is.
+    /// Adds installed code and removes freed code. The first call adds all code that exists.
     fn take(
         &mut self,
         changes: Vec<Change>,
@@ -195,7 +196,7 @@ impl Lives {
             self.begun = true;
             self.begin(given_up);
         }
-        // Methods go, too.
+        // Methods are unloaded, too.
         if self.latest.len() > 2 * self.code.len() + 1_000 {
             self.latest.clear();
             for code in self.code.values() {
@@ -204,8 +205,8 @@ impl Lives {
         }
     }
 
-    /// What was given up before the recording is nothing to tell of, and in which order it came
-    /// nobody knows.
+    /// Removes code that was deoptimised before the recording. Such code is not reported, and its
+    /// order is unknown.
     fn begin(&mut self, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
         let all: Vec<(usize, Compilation)> =
             self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
@@ -225,7 +226,7 @@ impl Lives {
         self.bytes -= before.map_or(0, |code| code.size as u64);
     }
 
-    /// Looks at so much code, from where the last look ended.
+    /// Reads the state of `most` nmethods, from the end of the last look.
     fn look(&mut self, now: u64, most: usize, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
         let from = if most < self.code.len() { self.at } else { 0 };
         let good = self.code.range((Excluded(from), Unbounded)).filter(|(_, code)| code.good).take(most);
@@ -239,13 +240,13 @@ impl Lives {
         }
     }
 
-    /// What was given up so long ago that what replaced it would have been told; and when it was
-    /// seen.
+    /// Returns the code that was deoptimised long enough ago, and when that was seen. By then, code
+    /// that replaces it would have been reported.
     fn known(&mut self, now: u64) -> Vec<(u64, Code)> {
         self.settle(|at, _| at + PAUSE_NS <= now)
     }
 
-    /// What is of a tier that no other replaces.
+    /// Returns the code of a tier that no other tier replaces.
     fn certain(&mut self) -> Vec<(u64, Code)> {
         self.settle(|_, code| worth(code.made.tier.into()) == BEST)
     }
@@ -257,7 +258,7 @@ impl Lives {
         known.into_iter().filter(|(_, code)| !self.was_replaced(code)).collect()
     }
 
-    /// Whether other code has come since that is as good.
+    /// Returns true if equally good code has been installed since.
     fn was_replaced(&self, code: &Code) -> bool {
         let Some(latest) = self.latest.get(&(code.method, code.made.is_osr)) else { return false };
         let tier = usize::from(code.made.tier);
@@ -280,7 +281,7 @@ mod tests {
 
     const SECOND: u64 = 4 * PAUSE_NS;
 
-    /// Code that lies at these places, each a hundred times its method's number: by its tier.
+    /// Makes nmethods of these tiers. Each address is 100 times its method's number.
     fn of(tiers: &[(usize, u8, bool)]) -> Lives {
         let mut lives = Lives { begun: true, ..Lives::default() };
         come(&mut lives, tiers);
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    /// These methods' code is seen to be given up.
+    /// Marks the code of these methods as deoptimised.
     fn see(lives: &mut Lives, at: u64, methods: &[usize]) {
         lives.look(at, ONCE, |code| code.iter().map(|(begin, _)| methods.contains(&(begin / 100))).collect());
     }
@@ -314,8 +315,8 @@ mod tests {
             of(&[(1, 3, false), (2, 4, false), (3, 3, true), (4, 3, false), (5, 2, false), (6, 3, false)]);
         see(&mut lives, SECOND, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(methods(lives.known(SECOND + 1)), [], "what replaces it may not have been told");
-        // Better code for the first, worse for the second, for the third none of its loop, for the
-        // fourth the same once more, for the last as good.
+        // The first gets better code, the second worse, and the third none for its loop. The fourth
+        // gets the same again, and the last gets equally good code.
         come(
             &mut lives,
             &[(1, 4, false), (2, 3, false), (3, 4, false), (4, 3, false), (5, 3, false), (6, 2, false)],
@@ -363,13 +364,13 @@ mod tests {
             state_address: begin,
         };
         let mut lives = Lives::default();
-        // Of one method code that was given up lies behind code that is good.
+        // One method has deoptimised code after good code.
         lives.take(vec![loaded(100, 1), loaded(200, 2), loaded(300, 1)], made, |code| {
             code.iter().map(|(begin, _)| *begin == 300).collect()
         });
         see(&mut lives, SECOND, &[1, 3]);
         assert_eq!(methods(lives.known(2 * SECOND)), [(SECOND, 1)]);
-        // What comes later is told of, whatever it says of itself as it comes.
+        // Code that is installed later is reported, whatever its first state is.
         lives.take(vec![loaded(400, 4)], made, |code| vec![true; code.len()]);
         see(&mut lives, SECOND, &[4]);
         assert_eq!(methods(lives.certain()), [(SECOND, 4)]);

@@ -22,12 +22,12 @@ use crate::java;
 use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
 use crate::threads::registry;
 
-/// Among so many threads at most it is looked for whose stack or list has a lock.
+/// The maximum number of threads that are searched for the owner of a lock, by stack or lock stack.
 const MOST_ASKED: usize = 2_000;
-/// In the note of a wait: the owner is none that the kernel knows.
+/// The note of a wait for a lock that a virtual thread owns.
 const VIRTUAL: u64 = u64::MAX;
 
-/// Where the JVM has who holds a monitor. Set once it is up, if it does.
+/// The layout by which owners are read. It is set after VM initialization, if it was found.
 static MONITORS: OnceCell<MonitorLayout> = OnceCell::new();
 
 pub static MONITOR: Row = Row {
@@ -53,7 +53,7 @@ pub static WAIT: Row = Row::of(
     ],
 );
 
-/// What a thread that has waited for a lock until the recording's end is told to do.
+/// The event of a thread that still waits for a lock at the recording's end.
 pub static STILL_ENTERS: Row = Row::own(&MarkKind {
     key: "monitor_still_enters",
     label: "Still waits for a lock",
@@ -62,7 +62,7 @@ pub static STILL_ENTERS: Row = Row::own(&MarkKind {
     figures: &[Figure::text("class", "Lock of class")],
 });
 
-/// The same of one that has not been notified.
+/// The event of a thread that is still in `Object.wait` at the recording's end.
 pub static STILL_WAITS: Row = Row::own(&MarkKind {
     key: "monitor_still_waits",
     label: "Still in Object.wait",
@@ -72,8 +72,8 @@ pub static STILL_WAITS: Row = Row::own(&MarkKind {
 });
 
 const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscription {
-    // The others are for what is not over at the end: without them it is not told what for, nor who
-    // has it.
+    // The last two are for waits that are not over at the end: they report the object and its
+    // owner.
     const ALL: &[Capability] = &[
         Capability::GenerateMonitorEvents,
         Capability::GetCurrentContendedMonitor,
@@ -82,15 +82,15 @@ const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscri
     EventSubscription { event, capabilities: ALL, install, need: Need::Itself }
 }
 
-/// The JVM is up, and has who holds a monitor there.
+/// Sets the layout by which owners are read. It runs after VM initialization.
 pub fn meet(monitors: Option<MonitorLayout>) {
     if let Some(monitors) = monitors {
         let _ = MONITORS.set(monitors);
     }
 }
 
-/// A Java thread is there: the calling one, or one that was `found`, which may have ended
-/// meanwhile.
+/// Adds a Java thread to the live threads. It is the calling thread, or one that was `found` and
+/// may have ended meanwhile.
 pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObject<'_>, found: bool) {
     let Some(monitors) = MONITORS.get() else { return };
     let word = if monitors.has_owner_ids() { java::id(env, thread) } else { Some(java_thread as u64) };
@@ -101,12 +101,12 @@ pub fn started(tid: u32, java_thread: usize, env: &mut JNIEnv<'_>, thread: &JObj
     }
 }
 
-/// Who has the lock that the calling thread is about to wait for, as a note of that wait: a serial,
-/// 0 where it is not known.
+/// Finds the owner of the lock that the calling thread is about to wait for. Returns it as the note
+/// of the wait: the owner's serial, or 0 if it is unknown.
 ///
 /// # Safety
-/// `env` must be the calling thread's, which the JVM is telling of this, and `object` a reference
-/// to what it wants.
+/// `env` must be the calling thread's in the callback of `MonitorContendedEnter`. `object` must be
+/// the callback's reference.
 unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     let Some(monitors) = MONITORS.get() else { return 0 };
     // SAFETY: by the caller's promise.
@@ -123,21 +123,21 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     serial.map_or(0, u64::from)
 }
 
-/// Who has an object on his list. A collector may be moving objects meanwhile: what was seen counts
-/// if it is so still when the JVM lets this thread on.
+/// Finds the thread that has an object on its lock stack. A collector may move objects meanwhile.
+/// So the result counts only if it is the same after a JNI call.
 ///
 /// # Safety
 /// As of [`owner`].
 unsafe fn listed(monitors: &MonitorLayout, env: *mut jni_sys::JNIEnv, object: jobject) -> Option<u32> {
     let find = || {
-        // SAFETY: the JVM's references for a callback are places of the object's address.
+        // SAFETY: a callback's reference is the address of a word that contains the object's
+        // address.
         let wanted = unsafe { object.cast::<usize>().read_volatile() };
         let found = LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.is_on_lock_stack(wanted, thread));
         found.map(|serial| (serial, wanted))
     };
     let found = find()?;
-    // SAFETY: by the caller's promise; whatever is asked, the answer takes until the collector has
-    // stopped.
+    // SAFETY: by the caller's promise. Any JNI call waits until a collector's pause is over.
     let env = unsafe { JNIEnv::from_raw(env) }.ok()?;
     // SAFETY: as above.
     let object = unsafe { java::object(&env, object) };
@@ -146,7 +146,7 @@ unsafe fn listed(monitors: &MonitorLayout, env: *mut jni_sys::JNIEnv, object: jo
     find().filter(|again| *again == found).map(|(serial, _)| serial)
 }
 
-/// What the thread was called that had a lock, by the note of a wait for it that began `since`.
+/// Returns the name that the owner of a lock had. `note` is of a wait that began at `since` ns.
 fn owner_name(note: u64, since: u64) -> String {
     if note == VIRTUAL {
         return "a virtual thread".to_owned();
@@ -155,11 +155,12 @@ fn owner_name(note: u64, since: u64) -> String {
     u32::try_from(note).ok().and_then(name).unwrap_or_default()
 }
 
-/// What a thread waited for is over: `tell` is told of the wait, its end, and the class of that, if
-/// the wait is to be shown.
+/// Ends a wait. If the wait is to be shown, `tell` is called with the wait, its end, and the
+/// object's class.
 ///
 /// # Safety
-/// `env` must be the calling thread's, and the other two references that are valid there.
+/// `env` must be the calling thread's. `thread` and `object` must be references that are valid
+/// there.
 unsafe fn over(
     row: &'static Row,
     env: *mut jni_sys::JNIEnv,

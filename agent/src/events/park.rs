@@ -1,9 +1,8 @@
-//! Threads that park: for a lock of java.util.concurrent that another thread has, or for whatever
-//! else their Java code waits for there.
+//! Events of threads that park: for a lock of java.util.concurrent, or for another condition.
 //!
-//! The JVM tells no agent of it, but all of it goes through one native method of the JVM's own,
-//! `Unsafe.park`, which is bound to a function here when the JVM starts. What goes on for all of
-//! that is the JVM's function, whatever becomes of ours.
+//! JVMTI has no event for it. But all parks call the native method `Unsafe.park`, which is bound to
+//! a function here when the JVM starts. That function always calls the JVM's own, whatever else
+//! fails.
 
 use std::ffi::c_void;
 
@@ -22,12 +21,12 @@ use crate::facade::Jvmti;
 use crate::fault::guard;
 use crate::java;
 
-/// The JVM's own function. Set once the method has been bound to ours.
+/// The JVM's own function. It is set once the method is bound to the one here.
 static ORIGINAL: OnceCell<Park> = OnceCell::new();
 
 pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::of(&kinds::PARK, &[]) };
 
-/// What a thread that is parked at the recording's end is told to do.
+/// The event of a thread that is still parked at the recording's end.
 pub static STILL_PARKS: Row = Row::own(&MarkKind {
     key: "still_parks",
     label: "Still parked",
@@ -36,8 +35,7 @@ pub static STILL_PARKS: Row = Row::own(&MarkKind {
     figures: &[Figure::text("class", "Parked on")],
 });
 
-/// If the native method that is being bound is the one, says what to bind in its place; `park` is
-/// the JVM's function for it.
+/// Returns the function to bind instead of `bound`, if that is the JVM's function `park`.
 pub fn on_bind(bound: *mut c_void, park: Park) -> Option<*mut c_void> {
     if !std::ptr::eq(bound, park as *const c_void) {
         return None;
@@ -47,7 +45,7 @@ pub fn on_bind(bound: *mut c_void, park: Park) -> Option<*mut c_void> {
     Some(self::park as *const () as *mut c_void)
 }
 
-/// Whether parks come here. An agent that is attached came too late for that.
+/// Returns true if parks are recorded. An agent that was attached is too late to bind the method.
 pub fn is_bound() -> bool {
     ORIGINAL.get().is_some()
 }
@@ -56,7 +54,7 @@ unsafe extern "C" fn park(env: *mut jni_sys::JNIEnv, object: jobject, until: jbo
     // SAFETY: the JVM calls a native method with its thread's JNIEnv, which stays valid.
     let parked = guard(None, || unsafe { begin(env, until != 0, time) });
     if let Some(original) = ORIGINAL.get() {
-        // SAFETY: the JVM's own arguments, passed on.
+        // SAFETY: these are the arguments that the JVM passed.
         unsafe { original(env, object, until, time) };
     }
     if let Some((mut env, blocker)) = parked {
@@ -64,11 +62,11 @@ unsafe extern "C" fn park(env: *mut jni_sys::JNIEnv, object: jobject, until: jbo
     }
 }
 
-/// The calling thread is about to park: what for is read now, since whoever has it gives it away at
-/// the end.
+/// Begins a park, and reads the object that the thread waits for. The owner is read now, because it
+/// releases the lock before the park ends.
 ///
 /// # Safety
-/// `env` must be the calling thread's, for as long as what this gives is kept.
+/// `env` must be the calling thread's, for as long as the result is kept.
 unsafe fn begin<'e>(
     env: *mut jni_sys::JNIEnv,
     until: bool,
@@ -80,11 +78,10 @@ unsafe fn begin<'e>(
     // SAFETY: by the caller's promise.
     let mut env = unsafe { JNIEnv::from_raw(env) }.ok()?;
     let thread = Jvmti::current()?.current_thread().ok()?;
-    // SAFETY: the JVM gave this reference a moment ago, to the calling thread.
+    // SAFETY: JVMTI has just returned this local reference to the calling thread.
     let thread = unsafe { java::object(&env, thread) };
     let blocker = Blocker::of(&thread, &mut env);
-    // A virtual thread that comes here is pinned: it does not leave its carrier before it has been
-    // woken.
+    // A virtual thread that calls this method is pinned: it stays on its carrier until it is woken.
     calling_thread::begin_here(STILL_PARKS.number(), || timeout(until, time));
     Some((env, blocker))
 }
@@ -100,7 +97,8 @@ fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
     }
 }
 
-/// In ns, 0 for none, from what `park` takes: ns from now, or ms of the wall clock.
+/// Converts the arguments of `park` to a timeout in ns, or 0 for none. `time` is in ns from now, or
+/// in ms of the wall clock if `until` is true.
 fn timeout(until: bool, time: jlong) -> u64 {
     let time = u64::try_from(time).unwrap_or(0);
     if until { time.saturating_mul(1_000_000).saturating_sub(clock::epoch()) } else { time }

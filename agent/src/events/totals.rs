@@ -1,9 +1,8 @@
-//! What the JVM adds up from its beginning on, whether anybody asks or not: how long all threads
-//! stood still, what its classes took, and its compilers. A report has what of it fell into the
-//! recording.
+//! Totals of the recording from the JVM's performance counters: time at safepoints, for classes,
+//! and in the compilers.
 //!
-//! Times are the clock's, of all threads together: who sleeps in an initialiser takes time there.
-//! The JVM adds up what has ended.
+//! Times are elapsed times, summed over all threads. So a thread that sleeps in a class initializer
+//! adds to them. The JVM counts work when it has ended.
 
 use once_cell::sync::OnceCell;
 use vouch_hotspot::perf_data::{PerfCounters, PerfData};
@@ -11,8 +10,8 @@ use vouch_report::{ClassReport, CompilerReport, SafepointReport, float};
 
 const SAFEPOINTS: [&str; 3] = ["sun.rt.safepoints", "sun.rt.safepointTime", "sun.rt.safepointSyncTime"];
 
-/// What is a time of its own in another's is not counted twice: all of it, of that the
-/// initialisers', and what linking and checking took.
+/// The counters of classes. `sun.cls.time` includes the three times after it, which exclude each
+/// other: initialization, linking and verification.
 const CLASSES: [&str; 7] = [
     "java.cls.loadedClasses",
     "java.cls.sharedLoadedClasses",
@@ -25,21 +24,20 @@ const CLASSES: [&str; 7] = [
 
 const COMPILERS: [&str; 3] = ["sun.ci.totalCompiles", "sun.ci.totalBailouts", "java.ci.totalTime"];
 
-/// Where this JVM counts.
+/// The performance counters of this JVM.
 static DATA: OnceCell<PerfData> = OnceCell::new();
 
-/// The counters by which this JVM tells.
+/// Sets the performance counters.
 pub fn told_by(data: &PerfData) {
     DATA.get_or_init(|| data.clone());
 }
 
-/// What has come to some of its counters since a recording began.
+/// Counters, and their values when the recording began.
 #[derive(Debug)]
 struct Since<const COUNT: usize> {
     names: [&'static str; COUNT],
     tally: OnceCell<PerfCounters<COUNT>>,
-    /// What they stood at then. (A JVM makes some when it is up already: until then they stand at
-    /// nothing.)
+    /// The values when the recording began. They are 0 for counters that the JVM creates later.
     then: Option<[u64; COUNT]>,
 }
 
@@ -57,24 +55,24 @@ impl<const COUNT: usize> Since<COUNT> {
         self.tally.get_or_try_init(|| PerfCounters::find(DATA.get().ok_or(())?, self.names).ok_or(())).ok()
     }
 
-    /// `None` if this JVM does not publish it.
+    /// Returns the growth since the recording began. Returns `None` if this JVM lacks a counter.
     fn now(&self) -> Option<[u64; COUNT]> {
         self.tally()?.growth_since(self.then?)
     }
 }
 
-/// All of it, since a recording began.
+/// All totals since the recording began.
 #[derive(Debug)]
 pub struct Totals {
     safepoints: Since<{ SAFEPOINTS.len() }>,
     classes: Since<{ CLASSES.len() }>,
     compilers: Since<{ COMPILERS.len() }>,
-    /// How many of the clock's ticks, in which the JVM counts times, are a second.
+    /// The number of ticks per second. The JVM counts times in ticks.
     ticks: OnceCell<u64>,
 }
 
 impl Totals {
-    /// A recording begins.
+    /// Begins a recording.
     pub fn begin() -> Self {
         Self {
             safepoints: Since::begin(SAFEPOINTS),
@@ -84,20 +82,20 @@ impl Totals {
         }
     }
 
-    /// How to tell ticks in milliseconds.
+    /// Returns a function that converts ticks to milliseconds.
     fn millis(&self) -> Option<impl Fn(u64) -> f64> {
         let found = || DATA.get().and_then(PerfData::ticks_per_second).ok_or(());
         let in_a_second = float(*self.ticks.get_or_try_init(found).ok()?);
         Some(move |ticks| 1000.0 * float(ticks) / in_a_second)
     }
 
-    /// How often and how long all threads have stood still since.
+    /// Returns the number of safepoints and their times.
     pub fn safepoints(&self) -> Option<SafepointReport> {
         let ([count, stopped, reaching], millis) = (self.safepoints.now()?, self.millis()?);
         Some(SafepointReport { count, stopped_ms: millis(stopped), reaching_ms: millis(reaching) })
     }
 
-    /// What classes have taken since.
+    /// Returns the number of classes and the times for them.
     pub fn classes(&self) -> Option<ClassReport> {
         let [loaded, shared, initialized, all, initializing, linking, checking] = self.classes.now()?;
         let millis = self.millis()?;
@@ -111,7 +109,7 @@ impl Totals {
         })
     }
 
-    /// What the compilers have done since.
+    /// Returns the number of compilations and their time.
     pub fn compilers(&self) -> Option<CompilerReport> {
         let ([compiled, failed, took], millis) = (self.compilers.now()?, self.millis()?);
         Some(CompilerReport { compiled, failed, took_ms: millis(took) })

@@ -1,4 +1,5 @@
-//! The Java library's natives for groups of tasks. Each only guards against panics and passes on.
+//! The Java library's native methods for groups of tasks. Each only catches panics and calls the
+//! implementation.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -31,43 +32,44 @@ pub fn methods() -> [NativeMethod; 10] {
     ]
 }
 
-/// The calling thread's page.
+/// Returns the page with the calling thread's context switches.
 extern "system" fn switches(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         let page = registry().switches(clock::own_tid());
-        // SAFETY: the page is there while the thread lives, and the library reads it on that alone.
+        // SAFETY: the page exists while the thread lives, and only that thread's library code reads
+        // it.
         unsafe { buffer(&mut env, page.map(|page| (page.as_ptr(), READ))) }
     })
 }
 
-/// The calling thread's CPU time.
+/// Returns the calling thread's CPU time.
 extern "system" fn cpu(_: JNIEnv<'_>, _: JClass<'_>) -> jlong {
     clock::own_cpu().cast_signed()
 }
 
-/// From now on somebody wants to know of groups.
+/// Records that the program wants groups from now on.
 extern "system" fn want(_: JNIEnv<'_>, _: JClass<'_>) {
     guard((), || groups().want());
 }
 
-/// The number of a group.
+/// Returns the number of a group.
 extern "system" fn group(mut env: JNIEnv<'_>, _: JClass<'_>, name: JString<'_>) -> jint {
     guard(1, || java::text(&mut env, name.into()).map_or(1, |name| groups().number(&name).cast_signed()))
 }
 
-/// The calling thread's cell of a group.
+/// Returns the cell of a group for the calling thread.
 extern "system" fn sums(mut env: JNIEnv<'_>, _: JClass<'_>, group: jint) -> jobject {
     guard(null_mut(), || {
         let cell = registry().sums(clock::own_tid(), group.cast_unsigned());
         let memory =
             cell.map(|cell: &Cell| (cell.numbers().as_ptr().cast_mut().cast(), size_of_val(cell.numbers())));
         // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
-        // long as that runs Java.
+        // long as it runs Java code.
         unsafe { buffer(&mut env, memory) }
     })
 }
 
-/// A task of a group has taken so long.
+/// Adds a task to a group's shared cell. The times are in ns, and a negative `cpu` is unknown.
 extern "system" fn spend(_: JNIEnv<'_>, _: JClass<'_>, group: jint, wall: jlong, cpu: jlong) {
     guard((), || {
         if let Some(group) = groups().get(group.cast_unsigned()) {
@@ -76,7 +78,7 @@ extern "system" fn spend(_: JNIEnv<'_>, _: JClass<'_>, group: jint, wall: jlong,
     });
 }
 
-/// How long a task of a group took says nothing.
+/// Counts an abandoned task of a group, for which no time is valid.
 extern "system" fn abandon(_: JNIEnv<'_>, _: JClass<'_>, group: jint) {
     guard((), || {
         if let Some(group) = groups().get(group.cast_unsigned()) {
@@ -85,7 +87,7 @@ extern "system" fn abandon(_: JNIEnv<'_>, _: JClass<'_>, group: jint) {
     });
 }
 
-/// A task of the calling thread took long.
+/// Records a long task of the calling thread.
 extern "system" fn took_long(
     _: JNIEnv<'_>,
     _: JClass<'_>,
@@ -105,7 +107,7 @@ extern "system" fn took_long(
     });
 }
 
-/// The names of all groups, by their numbers.
+/// Returns the names of all groups, by their numbers.
 extern "system" fn names(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobjectArray {
     guard(None, || {
         let names: Vec<String> = groups().known().map(|group| group.name.clone()).collect();
@@ -123,7 +125,7 @@ extern "system" fn names(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobjectArray {
     .unwrap_or(null_mut())
 }
 
-/// What all tasks of a group have taken.
+/// Returns the sums of all tasks of a group.
 extern "system" fn spent(env: JNIEnv<'_>, _: JClass<'_>, group: jint) -> jlongArray {
     guard(None, || {
         let sums = groups().get(group.cast_unsigned())?.sums().map(u64::cast_signed);

@@ -1,10 +1,10 @@
-//! The CPU time that the tasks of groups have taken, as time passes: a graph for each of the first
-//! groups that take any.
+//! The CPU time that the tasks of groups took over time. The first groups that take any have a
+//! graph each.
 //!
-//! It is read off their sums now and then, by the agent's own thread. What a task took is there
-//! when it has ended: one that is longer than the time between two looks is all at its end (and is
-//! a marker besides). It must never take more than a hundredth of a processor, however many cells
-//! there are; and what a group has while it rests must be no readings.
+//! The agent's own thread reads the sums at intervals. A task's CPU time appears when the task
+//! ends. So a task that is longer than the interval appears all at its end, and has a marker
+//! besides. Reading must never take more than a hundredth of a processor, however many cells there
+//! are. A group without new CPU time must add no readings.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use vouch_report::plain;
 use super::{CPU, Groups};
 use crate::clock;
 
-/// The time between two looks, or as many times as much as a look takes of a processor.
+/// The interval between two looks. It is at least [`RARE`] times the CPU time of a look.
 const PAUSE: Duration = Duration::from_millis(100);
 const RARE: u64 = 100;
-/// Two readings are so far apart at least, or what is between them would be no rate.
+/// The shortest time in ns between two readings. Less would not give a valid rate.
 const APART_NS: u64 = 1_000_000;
-/// So many groups have a graph: more would be no help to anybody, and each may have half a
+/// The maximum number of groups with a graph. More would be hard to read, and each may take half a
 /// megabyte.
 const MOST_SHOWN: usize = 20;
 
-/// What was told of each group, by their numbers.
+/// The last readings of all groups, by their numbers.
 #[derive(Debug)]
 pub struct Spending {
     groups: Vec<Spent>,
@@ -35,18 +35,18 @@ pub struct Spending {
 #[derive(Debug, Default)]
 struct Spent {
     counter: Option<CounterId>,
-    /// What was told last, and when.
+    /// The CPU time in ns at the last reading. The next field is the time of that reading.
     told: u64,
     told_ns: u64,
 }
 
 impl Spending {
-    /// The recording has begun.
+    /// Begins a recording.
     pub fn begin(now: u64) -> Self {
         Self { groups: Vec::new(), shown: 0, looked_ns: now, next_ns: now }
     }
 
-    /// Looks, if it is time to.
+    /// Reads the sums if it is time to.
     pub fn look(&mut self, groups: &Groups, recording: &mut Recording) {
         let now = clock::monotonic();
         if now >= self.next_ns {
@@ -57,7 +57,7 @@ impl Spending {
         }
     }
 
-    /// What they have spent since the recording began.
+    /// Adds the CPU time of each group since the recording began.
     pub fn tell(&mut self, groups: &Groups, recording: &mut Recording, now: u64) {
         let now = now.max(self.looked_ns + APART_NS);
         let before = groups.before.lock();
@@ -81,7 +81,7 @@ impl Spending {
                     Unit::Nanoseconds,
                 )
             });
-            // Since then it has rested, and grows from there on.
+            // The group took no CPU time until the last look, and the graph grows from there.
             if of.told_ns != self.looked_ns {
                 recording.count(counter, self.looked_ns, of.told);
             }
@@ -115,7 +115,7 @@ mod tests {
             }
             spending.tell(&groups, &mut recording, now * MS);
         }
-        // At the end it is looked at just after it was.
+        // The last look at the end follows right after the one before.
         spend(&groups, "early", MS);
         spending.tell(&groups, &mut recording, 70 * MS + 1);
         let told: Vec<_> =

@@ -1,8 +1,8 @@
-//! A page by which a thread sees whether it was taken off its processor, so that it need not ask
-//! the kernel for its CPU time.
+//! A page from which a thread reads whether it was taken off its processor. So it need not ask the
+//! kernel for its CPU time.
 //!
-//! The thread's Java code reads it as long as there is any. So a page is never unmapped while its
-//! thread lives, whatever else has been told of that: not before the kernel has none of this id.
+//! The thread's Java code may read the page at any time. So a page is never unmapped before the
+//! kernel has no thread with its id, whatever the JVM reports.
 
 use std::fs;
 use std::io;
@@ -16,14 +16,15 @@ use parking_lot::Mutex;
 use crate::clock;
 use crate::engine::perf::Event;
 
-/// So much of a page the library reads: the versions of its layout, and how often the kernel has
-/// written it.
+/// The number of bytes of a page that the library reads. They contain the versions of the page's
+/// layout, and a counter of the kernel's writes.
 pub const READ: usize = 16;
 const PAGE: usize = 4096;
-/// What the kernel lets a user have for each processor where nobody has changed it, in KiB.
+/// The kernel's default limit of locked memory for perf events per processor and user, in KiB.
 const USUAL_KIB: usize = 516;
 
-/// Such pages are few, and other programs of the user's have of the same: half of them are left.
+/// The maximum number of pages. Other programs of the same user share the kernel's limit, so half
+/// of it is left to them.
 static MOST: Lazy<usize> = Lazy::new(|| {
     let kib = fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb");
     let kib = kib.ok().and_then(|kib| kib.trim().parse().ok()).unwrap_or(USUAL_KIB);
@@ -32,25 +33,25 @@ static MOST: Lazy<usize> = Lazy::new(|| {
 });
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// Pages of threads that are said to be gone.
+/// Pages of threads that have been reported as exited.
 static LEFT: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
-/// A page in which the kernel counts how often a thread gets a processor.
+/// A page in which the kernel counts how often a thread is put on a processor.
 #[derive(Debug)]
 struct Page {
     address: NonNull<libc::c_void>,
     tid: u32,
 }
 
-// SAFETY: the address of a page that may be read by anybody while it is mapped.
+// SAFETY: any thread may read the page at this address while it is mapped.
 unsafe impl Send for Page {}
 
 impl Page {
     fn map(tid: u32) -> io::Result<Self> {
-        // The mapping keeps the event, also when its descriptor is closed.
+        // The mapping keeps the event after its descriptor is closed.
         let event = Event::idle(tid)?;
         let (kind, file) = (libc::MAP_SHARED, event.descriptor());
-        // SAFETY: a new mapping, wherever there is room.
+        // SAFETY: this makes a new mapping at an address that the kernel chooses.
         let page = unsafe { libc::mmap(null_mut(), PAGE, libc::PROT_READ, kind, file, 0) };
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -63,21 +64,21 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: this mapping is ours, and nobody reads it: it was not handed out, or its thread
-        // is gone.
+        // SAFETY: this mapping is ours and has no reader: it was not handed out, or its thread has
+        // exited.
         unsafe { libc::munmap(self.address.as_ptr(), PAGE) };
         MAPPED.fetch_sub(1, Relaxed);
     }
 }
 
-/// A thread's page, which is kept until the thread is gone.
+/// A thread's page, which is kept until the thread has exited.
 #[derive(Debug)]
 pub struct Switches(ManuallyDrop<Page>);
 
 impl Switches {
-    /// The calling thread's, whose id is given.
+    /// Maps a page for the calling thread, which has the id `tid`.
     pub fn of(tid: u32) -> io::Result<Self> {
-        // What is unmapped here was of threads that there are no more.
+        // This unmaps only pages of threads that do not exist any more.
         LEFT.lock().retain(|page| clock::thread_cpu(page.tid).is_some());
         if MAPPED.load(Relaxed) >= *MOST {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
@@ -92,7 +93,7 @@ impl Switches {
 
 impl Drop for Switches {
     fn drop(&mut self) {
-        // SAFETY: it is not looked at again.
+        // SAFETY: the field is not used again.
         LEFT.lock().push(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
@@ -102,9 +103,9 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// As the library reads it.
+    /// Reads the counter in the same way as the library.
     fn count(page: NonNull<u8>) -> u32 {
-        // SAFETY: a page, whose third word this is; the kernel may write it at any time.
+        // SAFETY: the counter is the third word of the page. The kernel may write it at any time.
         unsafe { page.cast::<u32>().add(2).read_volatile() }
     }
 
@@ -120,7 +121,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(count(page).wrapping_sub(before) >= 3, "{before}, then {}", count(page));
-        // Its thread lives: others come, and it is still there.
+        // The thread lives while other threads come and go, so its page is still mapped.
         drop(switches);
         for _ in 0..20 {
             std::thread::spawn(|| drop(Switches::of(clock::own_tid()))).join().unwrap();

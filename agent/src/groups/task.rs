@@ -1,15 +1,15 @@
-//! The event of a task that took long.
+//! The event of a long task.
 
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 
 use crate::events::event_type::Row;
 
-/// A task is shown in the timeline if it took at least this time.
+/// The shortest duration of a task that the timeline shows.
 pub const SHOWN_NS: u64 = 10_000_000;
-/// How many tasks are shown in a second.
+/// The maximum number of tasks that are shown per second.
 pub const MAX_IN_A_SECOND: u64 = 200;
 
-/// A task that took long.
+/// The event type of a long task.
 pub static TASK: Row = Row::own(&MarkKind {
     key: "task",
     label: "Task",
@@ -17,7 +17,7 @@ pub static TASK: Row = Row::own(&MarkKind {
     category: Category::Application,
     figures: &[
         Figure::text("group", "Group"),
-        // Not known of a virtual thread's.
+        // The CPU time of a virtual thread's task is unknown.
         Figure { key: "cpu", label: "CPU time, ms", unit: Unit::Decimal },
     ],
 });

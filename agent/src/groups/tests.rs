@@ -1,10 +1,10 @@
-//! What tasks take is added up, whoever has done them.
+//! Tests that the times of tasks are added up, whichever threads ran them.
 
 use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// Adds a task as the library does.
+/// Adds a task in the same way as the library.
 fn task(cell: &Cell, wall: u64) {
     for (which, more) in [(TASKS, 1), (WALL, wall), (CPU, wall / 2)] {
         let number = &cell.numbers()[which];

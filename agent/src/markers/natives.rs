@@ -1,4 +1,5 @@
-//! The Java library's natives for markers. Each only guards against panics and passes on.
+//! The Java library's native methods for markers. Each only catches panics and calls the
+//! implementation.
 
 use std::ffi::c_void;
 
@@ -14,7 +15,7 @@ use crate::fault::guard;
 use crate::java;
 use crate::library::native::method;
 
-/// How a value is to be read, by the library's number for it.
+/// Converts the library's number for a unit.
 const UNITS: [Unit; 6] =
     [Unit::Text, Unit::Count, Unit::Bytes, Unit::Nanoseconds, Unit::Decimal, Unit::Percentage];
 
@@ -27,7 +28,7 @@ pub fn methods() -> [NativeMethod; 2] {
     ]
 }
 
-/// The number of a class of markers; 0 if it has none.
+/// Returns the number of a class of markers, or 0 if it has none.
 extern "system" fn marker(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -61,8 +62,8 @@ extern "system" fn marker(
     .unwrap_or(0)
 }
 
-/// Something that the calling thread tells: as many numbers as its kind has fields, and the texts
-/// of those that are texts. 0 is a kind that has no number.
+/// Records a marker of the calling thread. `numbers` has a value for each field, and `texts` has
+/// the text of each text field. A kind of 0 has no number and is only counted.
 extern "system" fn marked(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
@@ -87,8 +88,8 @@ extern "system" fn marked(
     });
 }
 
-/// What it says, all texts behind one another, of which each has its length in bytes for a value;
-/// `None` if that cannot be read.
+/// Reads the values and the joined texts of a marker. The value of a text field is the length of
+/// its text in bytes. Returns `None` if they cannot be read.
 fn told(
     env: &mut JNIEnv<'_>,
     row: &Row,

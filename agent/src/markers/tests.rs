@@ -1,4 +1,4 @@
-//! What kinds of markers become, how many there are, and which are shown.
+//! Tests of the kinds of markers, their counters, and which markers are shown.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
         &[("file", Unit::Text), ("type", Unit::Text), ("type_", Unit::Bytes), ("file", Unit::Text)],
     );
     assert_eq!(markers.number(upload.clone()), 1);
-    // The same class of another class loader's.
+    // This is a class with the same name from another class loader.
     assert_eq!(markers.number(kind("shop.Upload", &[("size", Unit::Count)])), 2);
     assert_eq!(markers.number(upload), 1);
     let mark = |number| markers.row(number).unwrap().mark;
