@@ -1,6 +1,6 @@
-//! What happens when: the JVM is up, time passes, a command comes, the JVM dies.
+//! The agent: its reactions to the JVM's start, to passing time, to commands and to the JVM's end.
 //!
-//! There is one agent in a process, however often its library is loaded. It holds at most one
+//! A process has one agent, however often its library is loaded. The agent holds at most one
 //! session.
 
 use std::io;
@@ -55,24 +55,24 @@ pub struct Agent {
     pub jvmti: Jvmti,
     pub hotspot: HotSpot,
     pub resolver: Resolver,
-    /// AsyncGetCallTrace, as the truth lab asks it.
+    /// AsyncGetCallTrace, for the truth lab.
     asked: Mutex<Walkers>,
     layouts: OnceCell<JvmLayouts>,
     program: OnceCell<Program>,
     state: Mutex<State>,
 }
 
-/// What the agent is about. Locked for the length of a drain or a write.
+/// The agent's present activity. It is locked for the length of a drain or a write.
 #[derive(Debug, Default)]
 enum State {
     #[default]
     Idle,
-    /// A recording is to begin at a time.
+    /// A recording begins at this time.
     Waiting(Box<Plan>, Instant),
-    /// When the JVM is up it is to be said what a recording would be like.
+    /// The agent reports what a recording would be like once the JVM is up.
     Checking,
     Recording(Box<Session>),
-    /// The JVM is gone: nothing begins any more.
+    /// The JVM has ended, so nothing begins any more.
     Dead,
 }
 
@@ -80,16 +80,16 @@ static AGENT: OnceCell<Agent> = OnceCell::new();
 
 /// The time between two rounds of the agent's thread while a recording runs.
 const ROUND: Duration = Duration::from_millis(100);
-/// The same while there is no recording: classes go on being prepared, and are held until they are
-/// named.
+/// The time between two rounds without a recording. Classes are still prepared then, and are held
+/// until they are named.
 const IDLE: Duration = Duration::from_secs(1);
-/// A recording that waits for the JVM to be up waits for no time of day.
+/// The delay of a recording that waits for the JVM's start instead of a time.
 const NEVER: Duration = Duration::from_hours(365 * 24);
 
-/// What is said to one who asked for the truth lab.
+/// The message when the truth lab was requested.
 pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
 
-/// What is said to one who wants to end what is not there.
+/// The error when no recording runs that could be ended.
 pub const NO_RECORDING: &str = "no recording is running: start one first (`vouch start PID`)";
 
 /// What the agent's thread does.
@@ -106,12 +106,12 @@ static DUTIES: Duties = Duties {
     },
 };
 
-/// The agent, once it has been loaded.
+/// Returns the agent, once it has been loaded.
 pub fn agent() -> Option<&'static Agent> {
     AGENT.get()
 }
 
-/// The agent, which is made if there is none.
+/// Returns the agent, and makes it if there is none.
 pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent {
     AGENT.get_or_init(|| {
         jvmti.make_current();
@@ -127,7 +127,8 @@ impl Agent {
         Self { jvmti, hotspot, resolver, asked, layouts, program, state: Mutex::default() }
     }
 
-    /// Whom the truth lab asks: AsyncGetCallTrace, and our own walker where it can walk.
+    /// Returns the walkers that the truth lab queries: AsyncGetCallTrace, and the agent's walker if
+    /// it works here.
     pub fn asked(&self) -> Vec<&'static dyn Walker> {
         let mut asked = vec![self.asked.lock().list[0]];
         if let Some(own) = self.own().and_then(|own| walkers::able(own).ok()) {
@@ -136,12 +137,12 @@ impl Agent {
         asked
     }
 
-    /// Our own walker, once the JVM is up and if it knows this one.
+    /// Returns the agent's walker, once the JVM is up and if the walker supports it.
     fn own(&self) -> Option<&'static HotspotWalker> {
         self.layouts.get()?.walker.as_ref().ok().copied()
     }
 
-    /// Breaks AsyncGetCallTrace as the truth lab asks it, or mends it.
+    /// Breaks AsyncGetCallTrace for the truth lab, or restores it.
     pub fn break_walker(&self, how: Option<Break>) {
         *self.asked.lock() = Self::asgct(&self.hotspot, how.map(|how| (how, 1)));
     }
@@ -150,7 +151,7 @@ impl Agent {
         walkers::of(hotspot, Err(""), WalkerWish::Asgct, broken)
     }
 
-    /// A class is prepared, by the calling thread.
+    /// Handles a class that the calling thread prepares.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         if let Some(signature) = self.resolver.on_prepare(env, class) {
             self.met(env, class, &signature, false);
@@ -160,13 +161,13 @@ impl Agent {
         }
     }
 
-    /// A class is there; `before` if it was before anybody looked.
+    /// Handles a loaded class. `before` is true if the class was loaded before the agent looked.
     fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
         library::met(env, class, signature, before);
         if signature == virtual_threads::continuations::CLASS
             && let Some(own) = self.own()
         {
-            // SAFETY: the caller's local reference, which it keeps until this returns; dropping it
+            // SAFETY: the caller's local reference, which it keeps until this returns. Dropping it
             // here does nothing.
             let class = unsafe { JClass::from_raw(class) };
             if before || !worker::is_running() {
@@ -177,7 +178,8 @@ impl Agent {
         }
     }
 
-    /// The JVM is up: everything that is there already is taken in, and the agent's thread starts.
+    /// Handles the JVM's start: reads everything that exists already, and starts the agent's
+    /// thread.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
         self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot));
         if let Some(data) = PerfData::find(&self.hotspot) {
@@ -185,18 +187,19 @@ impl Agent {
             events::told_by(&data, is_g1);
         }
         let jni = env.get_raw() as usize;
-        // In a JavaThread the JNIEnv lies at a fixed place, which the calling thread's shows.
+        // The JNIEnv is at a fixed offset in a JavaThread, which the calling thread's addresses
+        // give.
         let thread = java::own_java_thread(env).and_then(|own| Some((own, jni.checked_sub(own)?)));
-        // SAFETY: it is the calling thread's.
+        // SAFETY: the JavaThread is the calling thread's.
         self.layouts.get_or_init(|| unsafe { JvmLayouts::find(&self.hotspot, thread) });
         if let Some(own) = self.own() {
             self.resolver.set_layout(own.methods());
         }
-        // Before that the JVM does not write by number whom a carrier carries.
+        // Before JDK 24 the JVM does not store the mounted virtual thread's number in its carrier.
         if self.jvmti.jdk().is_some_and(|jdk| jdk >= 24)
             && let (Some((own, place)), Some(id)) = (thread, java::own_id(env))
         {
-            // SAFETY: it is the calling thread's.
+            // SAFETY: the JavaThread is the calling thread's.
             carried::expect(unsafe { MonitorOwnerId::new(&self.hotspot, own, place, id) });
         }
         let jdk = self.jvmti.jdk().unwrap_or(0);
@@ -206,7 +209,7 @@ impl Agent {
         }
         compiled::add_existing(|| {
             // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
-            // compiled code has less.
+            // compiled code has less data.
             let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);
         });
         events::meet(env, thread.and_then(|(_, place)| MonitorLayout::find(&self.hotspot, jdk, place)));
@@ -225,9 +228,9 @@ impl Agent {
         late
     }
 
-    /// It is to be said what a recording would be like when the JVM is up.
+    /// Requests a report, once the JVM is up, of what a recording would be like.
     pub fn wait_to_check(&self, options: &Options) {
-        // Whoever asked finds it on stderr.
+        // If this fails, the report is on stderr.
         let _ = terminal::follow(options.terminal.as_deref());
         *self.state.lock() = State::Checking;
     }
@@ -239,24 +242,24 @@ impl Agent {
         say(&check::lines(&self.hotspot, layouts, jdk, late).join("\n"));
     }
 
-    /// A recording is to begin when the JVM is up: `begin_now` says when that is.
+    /// Plans a recording for the JVM's start, which `begin_now` reports.
     pub fn wait_for_vm(&self, plan: Plan) {
-        // A JVM that was started by another program may not see it, or come late: it speaks on
-        // stderr.
+        // If the JVM was started by another program it may not see the terminal, or come late.
+        // Messages then go to stderr.
         let _ = terminal::follow(plan.options.terminal.as_deref());
         *self.state.lock() = State::Waiting(Box::new(plan), Instant::now() + NEVER);
     }
 
-    /// True while a recording runs.
+    /// Returns true while a recording runs.
     pub fn is_recording(&self) -> bool {
         matches!(*self.state.lock(), State::Recording(_))
     }
 
-    /// One round of the agent's thread: begins what is due, drains, ends what is over. Gives the
-    /// time until the next round.
+    /// Runs one round of the agent's thread: begins what is due, drains, ends what is over. Returns
+    /// the time until the next round.
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
-        // Not when the threads are looked through, which may have to wait: a library's threads are
-        // not seen before it is.
+        // This is separate from the scan of the threads, which may have to wait. Until then a new
+        // library's threads would not be seen.
         hook::install_if_new();
         published::look_if_new();
         if let Some(own) = self.own() {
@@ -292,8 +295,8 @@ impl Agent {
         }
     }
 
-    /// The agent's thread rests: in the way that Flight Recorder tells of, if there should be an
-    /// anchor. Nothing is locked meanwhile.
+    /// Rests the agent's thread. It waits in a way that Flight Recorder records, if an anchor is
+    /// wanted. Nothing is locked meanwhile.
     fn rest(&self, env: &mut JNIEnv<'_>, time: Duration) {
         let is_due = match &*self.state.lock() {
             State::Recording(session) => session.anchors.are_due(time),
@@ -311,7 +314,7 @@ impl Agent {
         }
     }
 
-    /// Looks for threads that came, left or were named without a word.
+    /// Looks for threads that came, left or were named without a report.
     fn look(&self, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         if !rename::told(self.jvmti) {
@@ -319,8 +322,8 @@ impl Agent {
         }
     }
 
-    /// The JVM is up and the main thread about to run: a recording without delay begins here, so
-    /// that it misses nothing.
+    /// Handles the moment when the JVM is up and the main thread is about to run. A recording
+    /// without a delay begins here, so that it misses nothing.
     pub fn begin_now(&self) {
         let mut state = self.state.lock();
         if matches!(*state, State::Checking) {
@@ -337,8 +340,8 @@ impl Agent {
         }
     }
 
-    /// The JVM dies: what has been recorded is written. The process may go on without it, so the
-    /// agent's threads and signal handlers go, too.
+    /// Handles the JVM's end: writes what has been recorded. The process may go on without the JVM,
+    /// so the agent's threads and signal handlers end, too.
     pub fn die(&self, env: &mut JNIEnv<'_>) {
         {
             let mut state = self.state.lock();
@@ -346,7 +349,7 @@ impl Agent {
             *state = State::Dead;
         }
         let (worker_left, governor_left) = (worker::end(), governor::leave());
-        // A thread that is late may still need them.
+        // A late thread may still need them.
         if worker_left && governor_left && rig::is_empty() {
             sampling_signal::give_back();
             guard::remove();
@@ -367,7 +370,7 @@ impl Agent {
         if !plan.options.true_stacks {
             sampling_signal::take(plan.options.signal)?;
         }
-        // Threads may have come and gone while nobody looked.
+        // Threads may have started and ended since the last scan.
         scan::scan(registry());
         let engine = plan.choice.engine.name();
         if let Some(warning) = &plan.choice.warning {
@@ -411,7 +414,7 @@ impl Agent {
         self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot))
     }
 
-    /// Does what was asked of a running JVM.
+    /// Executes a command for a running JVM.
     pub fn command(
         &self,
         options: Options,

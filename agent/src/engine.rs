@@ -1,14 +1,14 @@
-//! Engines: what makes the kernel send SIGPROF to the thread that burns the CPU.
+//! Engines make the kernel send SIGPROF to the thread that uses the CPU.
 //!
 //! | engine | what it is | what one signal weighs |
 //! |---|---|---|
 //! | `perf` | a cpu-clock event per thread, on a high-resolution timer | one interval |
-//! | `timer` | a POSIX CPU timer per thread, looked at once a kernel tick | one, and its overrun |
-//! | `itimer` | ITIMER_PROF, one for the process | what the thread that it met ran since its last sample |
-//! | `poll` | threads of the agent that signal the threads that run | the time since the last look |
-//! | `hammer` | for the soak: a thread that signals each thread that has run | what that ran since its last sample |
+//! | `timer` | a POSIX CPU timer per thread, checked once a kernel tick | one, and its overrun |
+//! | `itimer` | ITIMER_PROF, one for the process | the thread's CPU time since its last sample |
+//! | `poll` | agent threads that signal the threads that run | the time since the last look |
+//! | `hammer` | for the soak: signals threads that have run | CPU time since the last sample |
 //!
-//! An engine knows nothing of the JVM, and what it armed it disarms when it is dropped.
+//! An engine uses nothing of the JVM. Dropping what it armed disarms it.
 
 pub mod bias;
 pub mod choose;
@@ -25,23 +25,23 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many perf events were replaced by timers, in the life of the process.
+/// How many perf events were replaced by timers since the process started.
 static REPLACED: AtomicU64 = AtomicU64::new(0);
 
-/// See [`Engine::arm`].
+/// Returns how many perf events were replaced by timers; see [`Engine::arm`].
 pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
 }
 
-/// The CPU time that threads of engines have had, in nanoseconds.
+/// Returns the CPU time that engine threads have used, in nanoseconds.
 pub fn cpu() -> u64 {
     hammer::cpu().saturating_add(poll::cpu())
 }
 
-/// An engine that has been found to work.
+/// An engine that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Without the kernel's own time where the system forbids it.
+    /// The perf event. It cannot see kernel time where the system forbids that.
     Perf {
         user_only: bool,
     },
@@ -51,18 +51,18 @@ pub enum Engine {
     Hammer,
 }
 
-/// The engine of one thread. Dropping it disarms.
+/// The engine of one thread. Dropping it disarms the thread.
 #[derive(Debug)]
 pub enum Armed {
     Perf(perf::Event),
     Timer(timer::Timer),
     Watched(#[expect(dead_code, reason = "dropped to end the looks")] poll::Watch),
-    /// What there is for the whole process meets the thread now and then.
+    /// The engine works for the whole process and needs nothing for this thread.
     Process,
 }
 
 impl Engine {
-    /// The engine's name in options and report.
+    /// Returns the engine's name in options and report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Perf { .. } => "perf",
@@ -73,19 +73,19 @@ impl Engine {
         }
     }
 
-    /// True if it does not see the time that a thread spends inside the kernel.
+    /// Returns true if the engine does not see the time that a thread spends inside the kernel.
     pub fn user_only(self) -> bool {
         matches!(self, Self::Perf { user_only: true })
     }
 
-    /// True if its threads rest after a walk that is dear, so that the program goes on as if
-    /// nothing was.
+    /// Returns true if threads rest after a slow walk under this engine, so that walks do not hold
+    /// the program up.
     pub fn rests(self) -> bool {
         self != Self::Hammer
     }
 
-    /// Makes the engine of thread `tid`, which does nothing yet. A perf event that cannot be had
-    /// for want of descriptors is replaced by a timer, and counted.
+    /// Makes the engine of thread `tid`, not started yet. If no descriptor is left for a perf
+    /// event, a timer replaces it, and is counted.
     pub fn prepare(self, tid: u32, first: Duration) -> io::Result<Armed> {
         match self {
             Self::Perf { user_only } => match perf::Event::open(tid, first, user_only) {
@@ -102,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// Starts what the engine has for the whole process.
+    /// Starts the part of the engine that works for the whole process.
     pub fn arm_process(self, interval: Duration) -> io::Result<()> {
         match self {
             Self::Perf { .. } | Self::Timer => Ok(()),
@@ -112,7 +112,7 @@ impl Engine {
         }
     }
 
-    /// Ends it.
+    /// Stops the part of the engine that works for the whole process.
     pub fn disarm_process(self) {
         match self {
             Self::Perf { .. } | Self::Timer => {}
@@ -124,8 +124,8 @@ impl Engine {
 }
 
 impl Armed {
-    /// Starts the signals, of which the first comes after `first`. A perf event goes on with that
-    /// period: the handler sets the interval.
+    /// Starts the signals; the first comes after `first`. A perf event repeats that period until
+    /// the handler sets the interval.
     pub fn start(&self, interval: Duration, first: Duration) -> io::Result<()> {
         match self {
             Self::Perf(event) => event.start(),
@@ -134,34 +134,34 @@ impl Armed {
         }
     }
 
-    /// True if it has interrupts of its own, with which it can pause.
+    /// Returns true if the engine has interrupts of its own, and can therefore pause.
     pub fn pauses(&self) -> bool {
         matches!(self, Self::Perf(_))
     }
 
-    /// No interrupts for a while; the present period goes on where it was.
+    /// Pauses the interrupts. The present period continues later from where it stopped.
     pub fn pause(&self) {
         if let Self::Perf(event) = self {
             event.stop();
         }
     }
 
-    /// The end of a pause. Nothing can be done about a failure: the thread's next samples are
-    /// settled at its end.
+    /// Ends a pause. A failure is ignored: the thread's next samples are settled at its end.
     pub fn resume(&self) {
         if let Self::Perf(event) = self {
             drop(event.start());
         }
     }
 
-    /// For a thread without a slot, whose handler cannot set the period.
+    /// Sets the period for a thread without a slot, because its handler cannot set it.
     pub fn repeat(&self, period: Duration) {
         if let Self::Perf(event) = self {
             event.repeat(period);
         }
     }
 
-    /// By which the handler finds a perf event; -1 for what needs no handler's help.
+    /// Returns the descriptor by which the handler finds a perf event; -1 if the engine needs no
+    /// help from the handler.
     pub fn descriptor(&self) -> i32 {
         match self {
             Self::Perf(event) => event.descriptor(),

@@ -1,16 +1,17 @@
-//! The governor: a thread of its own that looks, a few times a second, what the engine costs this
+//! The governor: a separate thread that checks a few times a second what the engine costs this
 //! machine.
 //!
-//! What it should cost: a timer interrupt for each stride of CPU time. What it does cost: what an
-//! interrupt takes now, measured on the governor itself; the interrupts that the kernel counts for
-//! each core; and how late the governor gets the processor while the process is in the kernel most
-//! of its time. Where the two part, [`policy`] lengthens the stride, then stops the engine, and it
-//! is said. Before the engine is blamed for what the machine suffers from, it pauses for a moment.
+//! The expected cost is one timer interrupt for each stride of CPU time. The actual cost has three
+//! measures. The governor measures the present cost of an interrupt on itself. It reads the
+//! kernel's count of interrupts for each core. It records how late it gets the processor while the
+//! process is mostly in the kernel. If the actual cost is too high, [`policy`] lengthens the
+//! stride, then stops the engine, and the governor reports it. The governor pauses the engine for a
+//! moment before it blames the engine for the machine's load.
 //!
-//! It has a thread to itself since the agent's may be naming or writing for seconds, and the
-//! highest priority that it can get: where the timer interrupts leave a core hardly any time, the
-//! little must be its. A longer stride needs no lock. It must never cost what it guards against:
-//! while the program sleeps it only counts.
+//! The governor has a separate thread because the agent's thread may resolve names or write for
+//! seconds. It has the highest priority that it can get, because timer interrupts may leave a core
+//! hardly any time. A longer stride needs no lock. The governor must never cost what it guards
+//! against: while the program sleeps it only counts.
 
 pub mod acts;
 mod budget;
@@ -39,29 +40,28 @@ use policy::{Order, Policy, Seen};
 
 use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
 
-/// The time between two looks, at least; longer where a look takes long.
+/// The minimum time between two looks; longer if a look takes long.
 const LOOK: Duration = Duration::from_millis(300);
-/// A look may take this part of the time.
+/// A look may take one part in this many of the time.
 const LOOK_SHARE: u32 = 500;
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// How long the engine pauses while it is asked whose doing something is: a storm is thousands of
-/// interrupts in that time, and each thread's next sample stands for what it ran meanwhile.
+/// How long the engine pauses to find the cause of a storm. A storm has thousands of interrupts in
+/// that time. Each thread's next sample covers the CPU time that the thread used meanwhile.
 const REST: Duration = Duration::from_millis(50);
-/// How many looks are taken of it.
+/// How many looks are taken during a pause.
 const GLANCES: u32 = 5;
-/// A look that comes so much later than it should is late.
+/// A look counts as late if it is delayed by more than this.
 const LATE: Duration = Duration::from_secs(1);
-/// The cost of an interrupt is measured in one look of so many, from so many interrupts.
+/// One look in this many measures the cost of an interrupt, from `INTERRUPTS` interrupts.
 const MEASURE: u32 = 4;
 const INTERRUPTS: usize = 5;
-/// In a storm of interrupts the process has at least this part of all cores, and this part of that
-/// for the kernel's work: a container that is throttled, or a machine that others fill, answers
-/// late for other reasons.
+/// In a storm of interrupts the process uses at least this part of all cores, and spends this part
+/// of that in the kernel. Throttled containers and overloaded machines are late for other reasons.
 const STORM: f64 = 0.5;
-/// A program that uses less than this part of a core is not looked at.
+/// A program that uses less than this part of a core is not checked.
 const IDLE: f64 = 0.05;
 
-/// What the recording that runs is governed by.
+/// What the governor needs for the recording that runs.
 #[derive(Debug)]
 struct Task {
     policy: Policy,
@@ -69,30 +69,30 @@ struct Task {
     user_only: bool,
 }
 
-/// How far the governor's thread has come.
+/// The state of the governor's thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ThreadState {
     #[default]
     Missing,
     Runs,
-    /// The JVM is gone: the thread must end.
+    /// The JVM has ended, so the thread must end.
     Leaves,
 }
 
-/// The governor's desk.
+/// The governor's shared state.
 #[derive(Debug, Default)]
 struct Desk {
     task: Option<Task>,
-    /// Since when the engine pauses.
+    /// The time since which the engine pauses, in nanoseconds.
     paused: Option<u64>,
     thread: ThreadState,
-    /// The engine of the present recording, or the last, was stopped.
+    /// True if the engine of the present or last recording was stopped.
     stopped: bool,
-    /// What was done in the present recording, or the last, as a person should know it.
+    /// The governor's actions in the present or last recording, as sentences for the user.
     notes: Vec<String>,
-    /// Those of the notes that the summary begins with.
+    /// The notes that the summary begins with.
     warnings: Vec<String>,
-    /// It has been said in this recording that others make the machine suffer.
+    /// True once this recording has reported that other processes load the machine.
     said_others: bool,
 }
 
@@ -108,7 +108,7 @@ static DESK: Mutex<Desk> = Mutex::new(Desk {
 static CALL: Condvar = Condvar::new();
 static THREAD: OwnThread = OwnThread::new();
 
-/// A recording begins, as it was planned, with this engine. `None`: with none.
+/// Begins to govern a planned recording with this engine. `None` means that it has no engine.
 pub fn begin(engine: Option<Engine>, plan: &Plan) {
     let mut desk = DESK.lock();
     desk.notes.clear();
@@ -122,15 +122,16 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     };
     STRIDE.store(plan.stride, Ordering::Relaxed);
     let interval = plan.options.interval;
-    // A timer sees the kernel's time, which belongs to no sample where perf is blind for it; and
-    // who asks for perf gets it.
+    // A timer sees kernel time, which no sample may include if perf does not see it. A user who
+    // asks for perf keeps perf.
     let timers = plan.options.engine == EngineWish::Auto && !user_only;
     let budget = plan.options.budget.map(|part| Budget::new(part, timers, plan.options.free));
     let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
     desk.task = Some(Task { policy, interval, user_only });
     let is_first = desk.thread == ThreadState::Missing;
     if is_first {
-        // Without a thread for it the machine has other troubles; the profile is as good.
+        // Without a thread for the governor the machine has other problems, and the profile stays
+        // valid.
         let thread = std::thread::Builder::new().name("Vouch governor".to_owned()).stack_size(1 << 18);
         if thread.spawn(|| guard((), body)).is_ok() {
             desk.thread = ThreadState::Runs;
@@ -144,8 +145,7 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
     }
 }
 
-/// The recording has ended: there is nothing to govern any more. What was done can still be asked
-/// for.
+/// Ends the governing when the recording has ended. The actions can still be read.
 pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;
@@ -156,7 +156,8 @@ pub fn end() {
     CALL.notify_all();
 }
 
-/// Ends the governor's thread, whatever it waits for; false if it does not end soon.
+/// Ends the governor's thread, whatever it waits for. Returns false if the thread does not end
+/// soon.
 pub fn leave() -> bool {
     THREAD.end_by(|| {
         let mut desk = DESK.lock();
@@ -167,7 +168,7 @@ pub fn leave() -> bool {
     })
 }
 
-/// Stops the engine of the present recording before its time, and says why; once.
+/// Stops the engine of the present recording early, and reports why, once.
 pub fn stop(why: &str) {
     let mut desk = DESK.lock();
     if desk.stopped {
@@ -182,7 +183,7 @@ pub fn stop(why: &str) {
     say(&line);
 }
 
-/// From here on nothing is sampled; what there is to say of it.
+/// Records the end of sampling, and returns the message about it.
 fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     desk.task = None;
     desk.stopped = true;
@@ -194,20 +195,20 @@ fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     line
 }
 
-/// How it stands with the engine of the present recording, or the last.
+/// The state of the engine of the present or last recording.
 #[derive(Debug)]
 pub struct Story {
-    /// How many intervals a signal stands for.
+    /// How many intervals one signal covers.
     pub stride: u32,
-    /// It was stopped before its time.
+    /// True if the engine was stopped early.
     pub stopped: bool,
-    /// What was done about it.
+    /// The governor's actions.
     pub notes: Vec<String>,
-    /// Those of the notes that the summary begins with.
+    /// The notes that the summary begins with.
     pub warnings: Vec<String>,
 }
 
-/// See [`Story`].
+/// Returns the engine's state; see [`Story`].
 pub fn story() -> Story {
     let desk = DESK.lock();
     Story {
@@ -218,7 +219,7 @@ pub fn story() -> Story {
     }
 }
 
-/// The CPU time that the governor has had, in nanoseconds.
+/// Returns the CPU time that the governor has used, in nanoseconds.
 pub fn cpu() -> u64 {
     THREAD.cpu()
 }
@@ -240,7 +241,7 @@ fn body() {
     }
 }
 
-/// Looks until the recording ends.
+/// Takes looks until the recording ends.
 fn govern(meter: Option<&Meter>) {
     let mut before = Look::now();
     let mut pause = LOOK;
@@ -271,7 +272,7 @@ fn govern(meter: Option<&Meter>) {
     }
 }
 
-/// Waits that long; false as soon as there is nothing to govern any more.
+/// Waits for `pause`. Returns false as soon as there is nothing to govern any more.
 fn pauses(pause: Duration) -> bool {
     let until = Instant::now() + pause;
     let mut desk = DESK.lock();
@@ -279,9 +280,9 @@ fn pauses(pause: Duration) -> bool {
     desk.task.is_some()
 }
 
-/// What is seen while the engine pauses: of each core the most interrupts of several short looks,
-/// since a core that a host takes away for a moment has none meanwhile, and what others do would
-/// seem to be over.
+/// Looks at the machine while the engine pauses. It keeps each core's highest rate of several short
+/// looks. A host may take a core away for a moment. That core then has no interrupts, and the
+/// storm would seem to be over.
 fn look_at_rest() -> Seen {
     let mut looks = vec![Look::now()];
     for _ in 0..GLANCES {
@@ -294,23 +295,24 @@ fn look_at_rest() -> Seen {
     Seen { late: last.is_late(first, REST), interrupts: most.unwrap_or_default(), ..last.since(first) }
 }
 
-/// What comes after an act.
+/// The step that follows an act.
 enum Next {
-    /// A look, some time later.
+    /// Another look, some time later.
     Look,
-    /// The engine pauses: a look at what goes on without it, and a verdict.
+    /// The engine pauses. A look without the engine follows, and a verdict.
     Verdict,
-    /// Nothing is left to govern.
+    /// The recording needs no more governing.
     Nothing,
 }
 
-/// Does what the policy says.
+/// Executes the policy's order.
 fn act(seen: &Seen) -> Next {
     let mut desk = DESK.lock();
     let Some(task) = &mut desk.task else { return Next::Nothing };
     let interval = task.interval;
     let Some(order) = task.policy.judge(seen) else { return Next::Look };
-    // All of it with the desk locked, so that it is this recording's engine and not the next one's.
+    // The desk stays locked throughout, so that the order applies to this recording's engine and
+    // not to the next one's.
     let now = clock::monotonic();
     let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
     if let Some(began) = paused {
@@ -363,9 +365,9 @@ struct Look {
     process_cpu: u64,
     system: u64,
     switches: u64,
-    /// Signals, and the nanoseconds that their handlers took.
+    /// The number of signals, and the nanoseconds that their handlers took.
     sampling: (u64, u64),
-    /// Timer interrupts of each core since it was started.
+    /// Timer interrupts of each core since the machine started.
     interrupts: Vec<u64>,
 }
 
@@ -404,13 +406,13 @@ impl Look {
         }
     }
 
-    /// True if it comes much later than `pause` after the one before, for what the process does in
-    /// the kernel.
+    /// Returns true if the look comes much later than `pause` after the one before, and the
+    /// process's kernel work is the cause.
     fn is_late(&self, before: &Self, pause: Duration) -> bool {
         self.wall.duration_since(before.wall) > pause + LATE && self.stormed_since(before)
     }
 
-    /// True if the process was mostly in the kernel since then, on many cores.
+    /// Returns true if the process was mostly in the kernel since `before`, on many cores.
     fn stormed_since(&self, before: &Self) -> bool {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let cpu = float(self.process_cpu.saturating_sub(before.process_cpu));
@@ -418,14 +420,14 @@ impl Look {
         all && float(self.system.saturating_sub(before.system)) > STORM * cpu
     }
 
-    /// Cores that the process has used since then.
+    /// Returns how many cores the process has used since `before`.
     fn busy_since(&self, before: &Self) -> f64 {
         let wall = self.wall.duration_since(before.wall).as_secs_f64();
         seconds(self.process_cpu.saturating_sub(before.process_cpu)) / wall
     }
 }
 
-/// The counts of the line that x86 has for its local timers; none where there is no such line.
+/// Returns the counts in x86's line for local timers, or no counts if the table has no such line.
 fn timer_interrupts(table: &str) -> Vec<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix("LOC:")).unwrap_or_default();
     line.split_whitespace().map_while(|word| word.parse().ok()).collect()

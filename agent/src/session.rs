@@ -1,7 +1,7 @@
-//! One recording, from its first signal to its files.
+//! A session: one recording, from its first signal to its files.
 //!
-//! It ties the parts together: the sampler that handlers use, the engine, the recorder. It is owned
-//! by the agent and used by one thread at a time.
+//! A session connects the sampler that handlers use, the engine and the recorder. The agent owns
+//! it, and one thread uses it at a time.
 
 mod additions;
 mod command_line;
@@ -56,10 +56,10 @@ use state::Moment;
 pub use state::Session;
 pub use trust::Program;
 
-/// Whoever follows a recording is told its state about so often.
+/// The time between two reports of a recording's state to `vouch`, in nanoseconds.
 const STATE_EVERY_NS: u64 = 500_000_000;
-/// A thread that ended so long ago before its lanes were emptied has nothing in them, and nobody
-/// speaks of it any more.
+/// How long before the lanes were emptied a thread must have ended, in nanoseconds. Its lanes then
+/// hold no more samples, so its record can be dropped.
 const SETTLED: u64 = 2_000_000_000;
 
 impl Session {
@@ -145,23 +145,23 @@ impl Session {
         }
     }
 
-    /// Takes in what the handlers have published.
+    /// Reads what the handlers have published.
     pub fn drain(&mut self, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
             let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
             self.rig.counters().count_unsignalled(stacks, stacks);
         }
-        // Before all else: a thread stays in its handler for it.
+        // This comes first, because a thread waits in its handler for the answer.
         self.recorder.witness.answer(self.rig.rendezvous(), &mut self.questions.on(resolver, env));
         if self.disk.state_is_due(clock::monotonic()) {
-            // What a thread ran until now has its samples in this round: read later, its clock
-            // would have what no sample on disk stands for.
+            // The clocks are read before the drain. A later reading would include CPU time that no
+            // sample on disk covers.
             registry().refresh_cpu();
         }
         self.take_in(resolver, env);
         self.courses.look(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
-            // Whoever came too late to be seen must not stand in the next one's place.
+            // A thread that came too late for an answer must not use the next round's.
             self.rig.rendezvous().end_round();
             self.rig.want_witness();
         }
@@ -176,7 +176,7 @@ impl Session {
         self.keep_up(program);
     }
 
-    /// Has on disk what is there so far.
+    /// Writes the new samples to the recording on disk.
     fn keep_up(&mut self, program: &Program) {
         let (now, begun) = (clock::monotonic(), clock::own_cpu());
         self.recorder.count_dropped(self.rig.counters());
@@ -189,7 +189,7 @@ impl Session {
         self.disk.paid(clock::own_cpu().saturating_sub(begun));
     }
 
-    /// What there is to say besides the recording.
+    /// Returns the run's state, which is written with the recording.
     fn state(&self, meta: Meta, mut run: Run, is_last: bool) -> State {
         let since = self.disk.since_ns().map(|since| since.saturating_sub(self.started.monotonic));
         run.engine_notes.extend(since.map(|since| {
@@ -201,8 +201,8 @@ impl Session {
         State::new(meta, run, is_last)
     }
 
-    /// Sees whether walks are guarded: the program may put its own handlers in front at any time.
-    /// Where they are not, nothing that may fault is tried any more.
+    /// Checks that walks are guarded, because the program may install its own handlers first at any
+    /// time. Without the guard, nothing that may fault is tried any more.
     fn look_for_guard(&mut self) {
         let unguarded = guard::unguarded().is_some();
         if let Some(own) = self.walkers.reads {
@@ -226,27 +226,27 @@ impl Session {
         self.recorder.forget_ended(has_come);
     }
 
-    /// The time until there is something to do besides draining.
+    /// Returns the time until the next task other than draining.
     pub fn next_task(&self) -> Duration {
         if self.truth.is_some() { truth::PAUSE } else { self.recorder.witness.next() }
     }
 
-    /// Time since the recording began.
+    /// Returns the time since the recording began.
     pub fn age(&self) -> Duration {
         Duration::from_nanos(clock::monotonic().saturating_sub(self.started.monotonic))
     }
 
-    /// After how long the recording is to end by itself.
+    /// Returns the time after which the recording ends by itself.
     pub fn duration(&self) -> Option<Duration> {
         self.plan.options.duration
     }
 
-    /// What the recording was asked for with.
+    /// Returns the plan of the recording.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Writes what there is so far. What is due meanwhile has no stack.
+    /// Writes the profile so far. Intervals that are due meanwhile have no stack.
     pub fn dump(
         &mut self,
         places: &Plan,
@@ -258,7 +258,7 @@ impl Session {
         self.courses.tell_all();
         let still = self.still_waiting(resolver, env);
         self.rig.pause();
-        // What threads have run since their last signal is of this dump, too.
+        // The CPU time that threads used since their last signal belongs to this dump, too.
         self.take_unsignalled();
         self.finish_counts(resolver, env);
         let marks = self.recorder.recording.marker_counts();
@@ -268,7 +268,7 @@ impl Session {
         let (meta, run) = (trust::meta(self, program), trust::run(self, program, power));
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
-        // What was not over then will be told when it is.
+        // Events that have not ended yet are recorded at their end.
         self.recorder.recording.truncate_markers(&marks);
         self.take_unsignalled();
         self.rig.go_on();
@@ -296,7 +296,7 @@ impl Session {
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.courses.finish(&mut self.recorder.recording);
         let (meta, run) = (trust::meta(&self, program), trust::run(&self, program, power));
-        // A JVM may be killed while it ends, too.
+        // The state is written first, because a JVM may be killed while it ends, too.
         let state = self.state(meta.clone(), run.clone(), true);
         self.disk.keep_up(&mut self.recorder.recording, meta.ended_ns, Some(&state));
         let written = files::write(&self, places.unwrap_or(&plan), meta, run, self.disk.remedy());
@@ -305,7 +305,7 @@ impl Session {
         written
     }
 
-    /// One line on the state of things.
+    /// Returns the recording's state in one line.
     pub fn status(&self) -> String {
         let counters = self.rig.counters();
         let governor::Story { stride, stopped, .. } = governor::story();
@@ -320,7 +320,7 @@ impl Session {
                 format!("{} of Java unwalked; ", share(weight.unwalked)),
             ),
         };
-        // A terminal of 80 columns shows what matters, and the rest is cut.
+        // A terminal of 80 columns shows the important part, and the rest is cut.
         format!(
             "recording for {:.1} s{}: {proven}{} dropped, {} signals ({}/s); {unwalked}engine {} at {:?}; room for stacks {} %",
             age.as_secs_f64(),
@@ -334,7 +334,7 @@ impl Session {
         )
     }
 
-    /// Tells it to whoever follows the recording, where it is time to.
+    /// Reports the state to the `vouch` that follows the recording, if a report is due.
     pub fn tell_state(&mut self) {
         let now = clock::monotonic();
         if now >= self.state_reported_ns + STATE_EVERY_NS {
@@ -343,18 +343,20 @@ impl Session {
         }
     }
 
-    /// The program may want the signal for itself: then it gets its own, and no others.
+    /// Checks whether the program uses the sampling signal itself. The program then gets its own
+    /// signals, and no others.
     fn watch_signal(&mut self) {
         if self.truth.is_some() || self.signal_is_lost {
             return;
         }
         match sampling_signal::owner() {
             Owner::Vouch => {}
-            // Whoever had taken it has given it back, to nobody: the next signal would end the
-            // process.
+            // The program has removed its handler without restoring the agent's. The next signal
+            // would end the process.
             Owner::Nobody => drop(sampling_signal::take(self.plan.options.signal)),
             Owner::Another => {
-                // From here on the process's timer may be the program's, too, and is left alone.
+                // From here on the process's timer may belong to the program, too, so it stays
+                // unchanged.
                 self.signal_is_lost = true;
                 self.plan.choice.engine.disarm_process();
                 governor::stop(&format!(
@@ -379,7 +381,8 @@ impl Session {
         rig::close();
     }
 
-    /// Takes in what was due while no sample was taken; the gate is closed, or the rig paused.
+    /// Records the intervals that were due while no sample was taken. The gate is closed, or the
+    /// rig paused.
     fn take_unsignalled(&mut self) {
         self.take_owed(&registry().settle());
     }
@@ -390,14 +393,14 @@ impl Session {
         self.recorder.take_unsignalled(due);
     }
 
-    /// Whose waits are not over, asked while the JVM still tells of their ends.
+    /// Returns the waits that have not ended. It runs while the JVM still reports their ends.
     fn still_waiting(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) -> Vec<Still> {
         let mut waiting = registry().waiting();
         waiting.retain(|waiting| events::is_of_this_recording(&waiting.wait));
         self.recorder.still_waiting(waiting, &mut self.questions.on(resolver, env))
     }
 
-    /// Tells of those that were not over at a time.
+    /// Records the waits that had not ended at `now`.
     fn take_still(&mut self, mut still: Vec<Still>, now: u64, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         still.retain(|still| registry().still_waits(&still.waiting));
         self.waiting = self.recorder.take_still(still, now, &mut self.questions.on(resolver, env));

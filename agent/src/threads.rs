@@ -1,10 +1,11 @@
-//! The threads of the process, from their first instruction to their last.
+//! The registry of the process's threads, from their first instruction to their last.
 //!
-//! A thread is met in one of four ways: its `pthread_create` goes through [`hook`], JVMTI tells of
-//! its start, [`scan`] finds it in the kernel's list, or it was there before the agent ([`late`]).
-//! Whichever comes first makes its entry here; the others complete it. This file keeps the entries;
-//! [`live`] has a thread's slot for the handler and its engine, [`sampling`] what a recording does
-//! to all of them. None knows more of samples than what is owed.
+//! A thread is found in one of four ways. Its `pthread_create` goes through [`hook`], JVMTI reports
+//! its start, [`scan`] finds it in the kernel's list, or it ran before the agent ([`late`]). The
+//! first of these makes the entry here, and the others complete it. This file keeps the entries.
+//! [`live`] has a thread's slot for the handler and its engine, and [`sampling`] has what a
+//! recording does to all threads. These modules use samples only for CPU time that no signal
+//! accounted for.
 
 mod arming;
 pub mod hook;
@@ -42,24 +43,24 @@ use sampling::Arming;
 pub use sampling::{Debt, Sampling, Unsignalled};
 pub use send::signal;
 
-/// How many threads can be alive at once and still be known to the handler; beyond, they are
-/// sampled without a Java stack.
+/// The maximum number of live threads that the handler can look up. Threads beyond it are sampled
+/// without a Java stack.
 const SLOTS: usize = 1 << 16;
 
 static REGISTRY: Lazy<Registry> = Lazy::new(|| Registry::new(SLOTS));
 
-/// The one registry of the process.
+/// Returns the one registry of the process.
 pub fn registry() -> &'static Registry {
     &REGISTRY
 }
 
-/// All entries.
+/// The entries of all threads.
 #[derive(Debug)]
 pub struct Registry {
     slots: Slots<'static>,
     inner: Mutex<Inner>,
-    /// Held while something is asked of a JavaThread: its thread's end waits for it. No JVM event
-    /// but that end takes it, so that its holder may wait for a safepoint to end.
+    /// Locked during a query on a JavaThread, so that the end of its thread waits. That end is the
+    /// only JVM event that takes the lock, so its holder may wait for a safepoint to end.
     stays: Mutex<()>,
 }
 
@@ -67,18 +68,18 @@ pub struct Registry {
 struct Inner {
     last_serial: u32,
     live: HashMap<u32, Live>,
-    /// By serial: the threads of this recording, with those that ended a moment ago.
+    /// Thread records by serial: the threads of this recording, and those that ended a moment ago.
     lives: HashMap<u32, Life>,
-    /// The serials of those that ended, in the order in which they did.
+    /// The serials of ended threads, in the order in which they ended.
     ended: VecDeque<u32>,
     arming: Arming,
     compilers_together: bool,
-    /// Threads that have said farewell, and that the kernel still lists, with their serials: they
-    /// are not to be met again.
+    /// Threads that have left the registry but are still in the kernel's list, with their serials.
+    /// A scan must not enter them again.
     left: HashMap<u32, u32>,
 }
 
-/// A thread that waits.
+/// A thread that waits, and what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     pub tid: u32,
@@ -87,21 +88,22 @@ pub struct Waiting {
 }
 
 impl Registry {
-    /// With so many slots, whose memory is never given back: a handler may look at it at any time.
+    /// Makes a registry with this number of slots. Their memory is never freed, because a handler
+    /// may read it at any time.
     pub fn new(slots: usize) -> Self {
-        // Most are never used, and no memory is taken for those until then. SAFETY: a slot consists
-        // of numbers and pointers, each of which may be zero; and that it is free then a test of
-        // its own says.
+        // Most slots are never used, and use no memory until then. SAFETY: a slot consists of
+        // numbers and pointers, each of which may be zero. A separate test checks that a zeroed
+        // slot is free.
         let memory = unsafe { Untouched::new(slots) };
         Self { slots: Slots::new(memory.leak()), inner: Mutex::default(), stays: Mutex::default() }
     }
 
-    /// The table that the handler reads.
+    /// Returns the table that the handler reads.
     pub fn slots(&self) -> Slots<'static> {
         self.slots
     }
 
-    /// A thread is there: by its own call, or found. Nothing happens if it is known.
+    /// Enters a thread that was created or found. Does nothing if the thread has an entry.
     pub fn enter(&self, tid: u32) {
         let mut inner = self.inner.lock();
         if !inner.left.contains_key(&tid) {
@@ -109,8 +111,8 @@ impl Registry {
         }
     }
 
-    /// A new thread says that it begins: whatever is known under its id belongs to one that is
-    /// gone.
+    /// Enters a new thread, on that thread. An entry under the same id belongs to a thread that has
+    /// ended.
     pub fn begin_thread(&self, tid: u32, routine: usize) {
         let mut inner = self.inner.lock();
         inner.left.remove(&tid);
@@ -120,13 +122,13 @@ impl Registry {
         self.with_live_of(&mut inner, tid, |_, life, _| life.routine = Some(routine));
     }
 
-    /// A Java thread begins, on itself: from here on its stack can be walked.
+    /// Enters a Java thread that begins, on that thread. From then on its stack can be walked.
     pub fn java_start(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) {
         self.java_begins(&mut self.inner.lock(), tid, env, java_thread, name);
     }
 
-    /// A Java thread was found that had begun before anybody looked. False for one that has said
-    /// meanwhile that it ends, or that it is another now: it knows better.
+    /// Enters a Java thread that was found running. Returns false if the thread has meanwhile
+    /// ended, or reported its start as another Java thread: its own report takes precedence.
     pub fn java_found(&self, tid: u32, env: *mut c_void, java_thread: usize, name: Option<&str>) -> bool {
         let mut inner = self.inner.lock();
         let knows_better = |live: &Live| live.is_over || ![0, java_thread].contains(&live.java_thread);
@@ -149,8 +151,8 @@ impl Registry {
             live.java_thread = java_thread;
             live.is_over = false;
             match name {
-                // It was a Java thread before, and has attached anew: the main thread does at the
-                // end. What it owes is of what it was.
+                // This thread was a Java thread before and has attached again, as the main thread
+                // does at its end. Its pending intervals belong to its old name.
                 Some(name) if life.java => {
                     live.pay_so_far(tid, true, arming);
                     live.rename(tid, name, clock::monotonic(), life, arming);
@@ -166,7 +168,7 @@ impl Registry {
         });
     }
 
-    /// A Java thread ends, on itself: its JNIEnv is about to be freed.
+    /// Handles the end of a Java thread, on that thread, before the JVM frees its JNIEnv.
     pub fn java_end(&self, tid: u32) {
         if let Some(slot) = self.slots.find(tid) {
             slot.set_env(std::ptr::null_mut());
@@ -178,15 +180,16 @@ impl Registry {
             return;
         }
         self.with_live_of(&mut inner, tid, |live, life, arming| {
-            // Whoever has found it may have been about to enter it.
+            // A search may have found the thread and be about to enter it.
             live.is_over = true;
             if let Some(slot) = live.slot {
                 slot.set_env(std::ptr::null_mut());
             }
-            // Only here: what a thread does behind our back at its very end may still be Java. A
-            // cell that nobody gives back is lost.
+            // The cells are freed only here, because a thread may still run Java after its
+            // reported end. A cell that is not freed is lost.
             live.give_cells_back();
-            // The JVM gives the place to another thread soon, maybe before this one leaves.
+            // The JVM may reuse the JavaThread's address for another thread before this thread
+            // leaves.
             live.java_thread = 0;
             if arming.sampling.is_some() {
                 life.ran_until(cpu);
@@ -194,23 +197,25 @@ impl Registry {
         });
     }
 
-    /// Where the calling thread's Java code says whose work it does; `None` if it is about to be
-    /// gone.
+    /// Returns the cell in which the calling thread's Java code stores its thread context. Returns
+    /// `None` if the thread is about to end.
     pub fn cell(&self, tid: u32) -> Option<&'static Cell> {
         self.of_caller(tid, Live::cell)
     }
 
-    /// Where it sees that it was taken off its processor; `None` if it can have none.
+    /// Returns the page that counts the calling thread's context switches, or `None` if it cannot
+    /// have one.
     pub fn switches(&self, tid: u32) -> Option<NonNull<u8>> {
         self.of_caller(tid, |live| live.switches(tid)).flatten()
     }
 
-    /// Where it adds up its tasks of a group; the same.
+    /// Returns the cell that sums the calling thread's tasks of a group, or `None` if it cannot
+    /// have one.
     pub fn sums(&self, tid: u32, group: u32) -> Option<&'static groups::Cell> {
         self.of_caller(tid, |live| live.sums(group)).flatten()
     }
 
-    /// What a thread that runs Java has for itself.
+    /// Runs `ask` on the calling thread's entry if that thread runs Java.
     fn of_caller<T>(&self, tid: u32, ask: impl FnOnce(&mut Live) -> T) -> Option<T> {
         let mut inner = self.inner.lock();
         if inner.left.contains_key(&tid) {
@@ -221,7 +226,7 @@ impl Registry {
         answer
     }
 
-    /// The thread with this id and serial has this name since `now`.
+    /// Records that the thread with this id and serial has this name since `now`.
     pub fn renamed(&self, (tid, serial): (u32, u32), name: &str, now: u64) {
         self.with_known(tid, |live, life, arming| {
             if live.serial == serial {
@@ -230,8 +235,8 @@ impl Registry {
         });
     }
 
-    /// The kernel's name of a thread that has no Java name. Nothing happens if the thread has left
-    /// meanwhile.
+    /// Sets the kernel's name of a thread that has no Java name. Does nothing if the thread has
+    /// left meanwhile.
     pub fn native_name(&self, tid: u32, kernel: &str) {
         let place = {
             let inner = self.inner.lock();
@@ -241,7 +246,7 @@ impl Registry {
             }
             let alike =
                 |life: &&Life| kernel_name::alike(kernel, &life.kernel_name, inner.compilers_together);
-            // The kernel's ids tell who was made first; they may have begun to run in another
+            // Kernel ids give the order of creation. The threads may have begun to run in another
             // order.
             inner.live.values().filter_map(life).filter(|life| life.tid < tid).filter(alike).count()
         };
@@ -254,12 +259,12 @@ impl Registry {
         });
     }
 
-    /// How this JVM numbers its compilers' threads.
+    /// Sets whether this JVM numbers all its compiler threads together.
     pub fn set_compilers_together(&self, together: bool) {
         self.inner.lock().compilers_together = together;
     }
 
-    /// Makes the calling thread the agent's own.
+    /// Marks the calling thread as one of the agent's own threads.
     pub fn own(&self, tid: u32) {
         self.with_live(tid, |live, life, sampling| {
             live.own = true;
@@ -268,8 +273,8 @@ impl Registry {
         });
     }
 
-    /// A thread ends, on itself. What its engine still owes is signalled first; then it is
-    /// forgotten.
+    /// Handles the end of a thread, on that thread. It signals the engine's pending intervals
+    /// first, then removes the entry.
     pub fn leave(&self, tid: u32) {
         if let Some(name) = kernel_name::of_calling_thread() {
             self.native_name(tid, &name);
@@ -284,15 +289,15 @@ impl Registry {
         inner.left.insert(tid, serial);
     }
 
-    /// The serial of the youngest thread.
+    /// Returns the serial of the youngest thread.
     pub fn youngest(&self) -> u32 {
         self.inner.lock().last_serial
     }
 
-    /// Drops the entries of threads that `list`, the kernel's, no longer has. Who came after
-    /// `youngest`, as it was before the list was read, need not be in it. And where a thread ends
-    /// while the list is read, the kernel leaves out some that live: so who is not in it is asked
-    /// for by itself.
+    /// Drops the entries of threads that `list`, the kernel's list, no longer has. `youngest` is
+    /// read before the list: threads entered later need not be in it. If a thread ends while the
+    /// list is read, the kernel may leave out live threads. Each missing thread is therefore
+    /// checked separately.
     pub fn retain(&self, youngest: u32, list: impl Fn(u32) -> bool) {
         let mut inner = self.inner.lock();
         let stays =
@@ -305,7 +310,7 @@ impl Registry {
         }
     }
 
-    /// True if the thread has an entry, and a name to stay.
+    /// Returns true if the thread has an entry and a final name.
     pub fn known(&self, tid: u32) -> bool {
         let now = clock::monotonic();
         let inner = self.inner.lock();
@@ -316,12 +321,13 @@ impl Registry {
             .is_some_and(|life| life.is_named(now))
     }
 
-    /// A thread's life, by serial; `None` if it was none of this recording's.
+    /// Runs `ask` on the thread record with this serial. Returns `None` if the thread is not in
+    /// this recording.
     pub fn life<R>(&self, serial: u32, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         self.inner.lock().lives.get(&serial).map(ask)
     }
 
-    /// The same of a thread that had come so far by its CPU clock when it was sampled.
+    /// Runs `ask` on the record of a thread whose CPU clock was at `cpu` when it was sampled.
     pub fn life_at_sample<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         let mut inner = self.inner.lock();
         let life = inner.lives.get_mut(&serial)?;
@@ -329,13 +335,13 @@ impl Registry {
         Some(ask(life))
     }
 
-    /// What threads owed that have ended, or become others.
+    /// Takes the pending intervals of threads that have ended, or changed their name or kind.
     pub fn take_unsignalled(&self) -> Vec<Unsignalled> {
         take(&mut self.inner.lock().arming.unsignalled)
     }
 
-    /// Threads that had ended at that time are forgotten: their lives, in the order in which they
-    /// began.
+    /// Removes the threads that had ended at `time`. Returns their records in the order in which
+    /// they began.
     pub fn take_ended(&self, time: u64) -> Vec<Life> {
         let mut inner = self.inner.lock();
         let Inner { lives, ended, .. } = &mut *inner;
@@ -347,7 +353,7 @@ impl Registry {
         taken
     }
 
-    /// The lives of all threads that have not been forgotten, in the order in which they began.
+    /// Visits all thread records in the registry, in the order in which the threads began.
     pub fn each_life(&self, mut see: impl FnMut(&Life)) {
         let inner = self.inner.lock();
         let mut lives: Vec<_> = inner.lives.values().collect();
@@ -355,7 +361,7 @@ impl Registry {
         lives.into_iter().for_each(&mut see);
     }
 
-    /// Who waits now, and for what.
+    /// Returns the threads that wait now, and what they wait for.
     pub fn waiting(&self) -> Vec<Waiting> {
         let inner = self.inner.lock();
         let waiting = |(tid, live): (&u32, &Live)| {
@@ -364,13 +370,13 @@ impl Registry {
         inner.live.iter().filter_map(waiting).collect()
     }
 
-    /// True if that is what the thread waits for still.
+    /// Returns true if the thread still waits for the same thing.
     pub fn still_waits(&self, waiting: &Waiting) -> bool {
         let slot = self.slot(waiting.tid, waiting.serial);
         slot.is_some_and(|(slot, _)| slot.wait() == Some(waiting.wait))
     }
 
-    /// Runs `change` on the thread's entry, which is made if there is none.
+    /// Runs `change` on the thread's entry, and makes the entry if there is none.
     fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         self.with_live_of(&mut self.inner.lock(), tid, change);
     }
@@ -397,8 +403,8 @@ impl Registry {
         }
     }
 
-    /// Runs `change` on the thread's entry, if there is one: what is told of a thread may be told
-    /// when it has left.
+    /// Runs `change` on the thread's entry if there is one. A report about a thread may arrive
+    /// after it has left.
     fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;

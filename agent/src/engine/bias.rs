@@ -1,11 +1,11 @@
-//! Where the samples of an engine are biased, in the words of the summary and of `vouch doctor`.
+//! Reports where the samples of an engine are biased, for the summary and for `vouch doctor`.
 
 use vouch_report::grouped;
 
 use super::Engine;
 
-/// Threads that wait more often than this in a second of CPU time run for less than a quarter of a
-/// kernel's tick of 4 ms.
+/// Threads that wait more often than this in a second of CPU time run for under a quarter of a
+/// kernel tick of 4 ms.
 const FREQUENT_WAITS: u32 = 1_000;
 /// Threads that wait more often than this run for less than ten times as long at a time as a poller
 /// needs to find them.
@@ -25,7 +25,7 @@ impl Bias {
     const OF_POLLERS: Self =
         Self { max_waits: VERY_FREQUENT_WAITS, why: "may look too late for threads that run so briefly" };
 
-    /// The bias of any recording with this engine.
+    /// Returns the bias of any recording with this engine.
     pub fn from_engine(engine: Engine) -> Option<Self> {
         match engine {
             Engine::Timer | Engine::Itimer => Some(Self::OF_TICKS),
@@ -34,7 +34,7 @@ impl Bias {
         }
     }
 
-    /// One line for who chooses an engine.
+    /// Returns one line for the list of engines to choose from.
     pub fn line(self, engine: Engine) -> String {
         format!(
             "engine={} {}: shares of methods are biased within threads that wait more than {} times in a second of CPU \

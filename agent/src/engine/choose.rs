@@ -1,5 +1,5 @@
-//! Which engine: the one that was asked for if it works, or the best that does, and why not a
-//! better one.
+//! Chooses the engine: the requested one if it works, or the best that does. It records why a
+//! better one was not used.
 
 use std::io;
 use std::time::Duration;
@@ -9,20 +9,21 @@ use super::{Engine, kernel, perf, poll, timer};
 use crate::options::choices::EngineWish;
 use crate::options::signal::Signal;
 
-/// The engine, and what a person should know of how it was chosen.
+/// The chosen engine, and the facts about the choice that a user needs.
 #[derive(Debug, Clone)]
 pub struct Choice {
     pub engine: Engine,
     pub notes: Vec<String>,
-    /// Why `auto` did not take perf. The first of the notes says so, too.
+    /// The reason why `auto` did not take perf. The first of the notes gives it, too.
     pub no_perf: Option<String>,
-    /// What one of its interrupts costs, if it has any of its own, and that could be measured.
+    /// The cost of one of the engine's interrupts. `None` if it has no interrupts, or their cost
+    /// could not be measured.
     pub cost: Option<Duration>,
-    /// How many samples a second the kernel allows of it.
+    /// How many samples a second the kernel allows with this engine.
     pub most: Option<u32>,
-    /// What must be said at once: later may be too late.
+    /// A warning that is printed at once, because later may be too late.
     pub warning: Option<String>,
-    /// Why signals come less often than each interval from the beginning.
+    /// The reason why signals come less often than each interval from the beginning.
     pub rarer: Option<String>,
 }
 
@@ -36,9 +37,9 @@ impl Choice {
     }
 }
 
-/// What an interrupt costs at its cheapest, in two milliseconds: a recording that begins while the
-/// host is busy must not go with long strides to its end. That it stays dear is the governor's to
-/// notice.
+/// Measures the cost of an interrupt at its cheapest, in two milliseconds. A busy host at the start
+/// must not cause long strides for the whole recording. The governor reacts if interrupts stay
+/// slow.
 fn least_cost(user_only: bool) -> Option<Duration> {
     const TIMES: u32 = 3;
     const INTERRUPTS: usize = 5;
@@ -46,10 +47,10 @@ fn least_cost(user_only: bool) -> Option<Duration> {
     (0..TIMES).filter_map(|_| meter.measure(INTERRUPTS)).min()
 }
 
-/// Long enough that an attempt never fires.
+/// A period so long that a trial event never fires.
 const NEVER: Duration = Duration::from_hours(1);
 
-/// Tries the engines on the calling thread, in order of worth.
+/// Tries the engines on the calling thread, the best first.
 pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
     if wish == EngineWish::Itimer && !signal.is_default() {
         return Err(format!(
@@ -84,7 +85,7 @@ pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
     }
 }
 
-/// The best engine that works besides perf.
+/// Returns the best engine that works, except perf.
 fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
     let mut notes = vec![no_perf.clone()];
     let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
@@ -100,13 +101,13 @@ fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
     Err(format!("no engine works here with signal={signal}: {}", notes.join("; ")))
 }
 
-/// The kernel's own name says whether its perf events may be used.
+/// Returns the danger of perf events on the running kernel, by its release name.
 fn present_danger() -> Option<String> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     kernel::danger(release.trim())
 }
 
-/// perf, unless that would put the machine at risk: then it is not even tried.
+/// Chooses perf, unless that would put the machine at risk. In that case perf is not even tried.
 fn safe_perf() -> Result<Choice, String> {
     present_danger().map_or_else(try_perf, Err)
 }
@@ -154,7 +155,7 @@ fn try_timer() -> Result<Choice, String> {
     }
 }
 
-/// The system's setting, as a person would look it up.
+/// Returns the value of `perf_event_paranoid`, in the form in which a user would look it up.
 fn paranoid() -> Option<String> {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     Some(format!("perf_event_paranoid={}", level.trim()))

@@ -1,38 +1,39 @@
-//! What a timer interrupt costs on this machine: on a virtual one ten times what it does on iron,
-//! and more when it is busy.
+//! Measures the cost of a timer interrupt on this machine. On a virtual machine it is ten times the
+//! cost on bare metal, and more when the host is busy.
 //!
-//! An event of the calling thread's runs without a signal, while the thread does nothing but read
-//! the clock: each of its interrupts leaves a gap between two readings. It must take no longer than
-//! a person would not notice.
+//! An event of the calling thread runs without a signal, while the thread only reads the clock.
+//! Each interrupt leaves a gap between two readings. The measurement must be short enough that no
+//! user notices it.
 
 use std::time::{Duration, Instant};
 
 use super::perf::Event;
 use crate::clock;
 
-/// The event's period while it is measured.
+/// The event's period during the measurement.
 const PERIOD: Duration = Duration::from_micros(150);
-/// How long it may take where others want the core, too.
+/// The time limit of a measurement, for the case that other threads use the core, too.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// A gap between two readings of the clock is so much longer than most are, and at least so long.
+/// A gap counts as an interrupt if it exceeds the usual reading by this factor, and is at least
+/// `GAP`.
 const LONGER: u32 = 4;
 const GAP: Duration = Duration::from_nanos(500);
 
-/// Measures it for the thread that it was made on.
+/// Measures the cost of an interrupt, on the thread that made this meter.
 #[derive(Debug)]
 pub struct Meter(Event);
 
 impl Meter {
-    /// `None` if the kernel gives no event.
+    /// Returns `None` if the kernel provides no event.
     pub fn new(user_only: bool) -> Option<Self> {
         Event::silent(clock::own_tid(), PERIOD, user_only).ok().map(Self)
     }
 
-    /// The cost of one interrupt: the median of so many, since some gaps are somebody else's turn
-    /// on this core, and some an interrupt for less. `None` if there were not that many in good
-    /// time.
+    /// Returns the cost of one interrupt: the median of `interrupts` gaps. A median is needed
+    /// because some gaps are another thread's time slice, and some a different interrupt. Returns
+    /// `None` if the time limit ends with too few gaps.
     pub fn measure(&self, interrupts: usize) -> Option<Duration> {
-        // Some machines' clocks take longer to read than an interrupt takes elsewhere.
+        // The clock of some machines takes longer to read than an interrupt takes on others.
         let mut readings: Vec<Duration> = (0..33).map(|_| Instant::now().elapsed()).collect();
         readings.sort_unstable();
         let gap = GAP.max(readings[readings.len() / 2] * LONGER);

@@ -1,10 +1,10 @@
-//! The hammer: a thread that signals whatever thread has run since it looked last, without any
-//! timer.
+//! The hammer engine: a thread that signals each thread that has run since the last look, without
+//! any timer.
 //!
-//! It is there for the soak (`scripts/soak`), whose walks are to be as many as the machine can
-//! make, and is no engine for a profile: a thread rests under it for an interval alone, and the
-//! program is slowed several times. What a signal weighs is told by the thread's clock, as ever. It
-//! must never signal a thread that has not run: its system calls would be interrupted for nothing.
+//! It is made for the soak (`scripts/soak`), which needs as many walks as the machine can make. It
+//! is no engine for a profile: a thread rests for only one interval, and the program runs several
+//! times slower. The thread's CPU clock gives a signal's weight, as with other engines. It must
+//! never signal a thread that has not run: that would interrupt its system calls for nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,13 +21,13 @@ use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
 use crate::threads::present;
 
-/// How often it asks the kernel which threads there are.
+/// The time between two readings of the kernel's list of threads.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The one that is at work.
+/// The hammer that is running.
 static HAMMER: Mutex<Option<Hammer>> = Mutex::new(None);
 static THREAD: OwnThread = OwnThread::new();
-/// The CPU time of those that have ended.
+/// The CPU time of the hammers that have ended.
 static SPENT: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct Hammer {
     thread: JoinHandle<()>,
 }
 
-/// Begins to signal, each thread once in this much of its CPU time, if it gets round so often.
+/// Starts to signal each thread once per `interval` of its CPU time, if one round is short enough.
 pub fn start(interval: Duration) -> io::Result<()> {
     let ending = Arc::new(AtomicBool::new(false));
     let its = Arc::clone(&ending);
@@ -47,30 +47,30 @@ pub fn start(interval: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends it: when this returns it signals no more.
+/// Stops the hammer. It sends no more signals once this returns.
 pub fn stop() {
     let Some(Hammer { ending, thread }) = HAMMER.lock().take() else { return };
     ending.store(true, Ordering::Relaxed);
-    // What it could say of its end has been said by its guard.
+    // The thread's guard has already reported a panic.
     let _ = thread.join();
 }
 
-/// The CPU time that it has had, in nanoseconds.
+/// Returns the CPU time that hammers have used, in nanoseconds.
 pub fn cpu() -> u64 {
     SPENT.load(Ordering::Relaxed).saturating_add(THREAD.cpu())
 }
 
 fn body(interval: Duration, ending: &AtomicBool) {
     let _running = THREAD.begin(Blocked::All);
-    // What it signals would else have every core to itself until its slice ends.
+    // Without priority, the signalled threads would have every core until their time slice ends.
     own_thread::take_priority();
-    // Of each thread its CPU clock when it was signalled last, or found.
+    // The CPU clock of each thread when it was found or last signalled.
     let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
     let mut next_look = Instant::now();
     while !ending.load(Ordering::Relaxed) {
         let now = Instant::now();
         if now >= next_look {
-            // The list may leave out a thread that lives, while others end.
+            // The list may leave out a live thread while others end.
             for tid in present::present().unwrap_or_default() {
                 threads.entry(tid).or_insert_with(|| clock::thread_cpu(tid).unwrap_or(0));
             }

@@ -1,14 +1,15 @@
-//! ITIMER_PROF: one timer for the process, which the kernel looks at when it ticks.
+//! ITIMER_PROF: one timer for the process, which the kernel checks at each tick.
 //!
-//! There is no other of its kind: the program may set it for itself at any time, and then it must
-//! never be stopped.
+//! A process has only one such timer. The program may set it for itself at any time, and the agent
+//! must never stop it then.
 
 use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The interval that it was set to, in the microseconds that the kernel keeps; 0: it is not ours.
+/// The interval that the agent set, in the microseconds that the kernel keeps; 0 if the timer is
+/// not the agent's.
 static SET_US: AtomicU64 = AtomicU64::new(0);
 
 /// Starts the process's timer.
@@ -18,7 +19,7 @@ pub fn start(interval: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Stops it, if it is still what it was set to. Nothing can be done about a failure.
+/// Stops the timer, if its interval is still the one that the agent set. A failure is ignored.
 pub fn stop() {
     let set_us = SET_US.swap(0, Ordering::Relaxed);
     if set_us > 0 && set_us == present_us() {
@@ -26,7 +27,7 @@ pub fn stop() {
     }
 }
 
-/// The interval that it has now; the kernel may have rounded what it was given.
+/// Returns the timer's present interval. The kernel may have rounded the requested one.
 fn present_us() -> u64 {
     // SAFETY: all zero is a valid itimerval.
     let mut present: libc::itimerval = unsafe { std::mem::zeroed() };

@@ -1,15 +1,14 @@
-//! What the kernel lets one do with perf's CPU clock: how often, and, by what `uname -r` says,
-//! whether it may be asked at all.
+//! What the kernel allows with perf's CPU clock: how many samples, and whether the running release
+//! (`uname -r`) is safe for it.
 //!
-//! Linux 6.16 came to stop an event of the CPU clock from inside of its own timer's interrupt when
-//! it is throttled, and then waits for that interrupt to end: the core hangs, and soon the machine
-//! (async-profiler's issue 1578). The mend came with 6.18 and 6.17.8, and left the timer of an
-//! event running after the event's memory had been given back (CVE-2026-23014), which 6.18.6 mends;
-//! 6.16 and 6.17 had come to their ends by then. A distribution may have mended more than its
-//! number tells: it is judged by the number. It must never take a kernel that it cannot read for
-//! dangerous.
+//! Linux 6.16 can hang on a throttled event of the CPU clock (async-profiler's issue 1578). It
+//! stops the event inside its own timer's interrupt, and then waits for that interrupt to end. The
+//! core hangs, and soon the machine. The fix came with 6.18 and 6.17.8. It left an event's timer
+//! running after the event's memory had been freed (CVE-2026-23014), which 6.18.6 fixes. By then
+//! 6.16 and 6.17 were no longer maintained. A distribution may have backported a fix; the check
+//! uses only the number. It must never report a release that it cannot parse as dangerous.
 
-/// Why perf's CPU clock is dangerous on the kernel of this name; `None` if it is not, as far as is
+/// Returns why perf's CPU clock is dangerous on this kernel release. Returns `None` if no danger is
 /// known.
 pub fn danger(release: &str) -> Option<String> {
     const HANGS: &str = "can hang the machine in a perf timer";
@@ -23,17 +22,17 @@ pub fn danger(release: &str) -> Option<String> {
     Some(format!("Linux {release} {why}: 6.18.6 and later cannot"))
 }
 
-/// How many samples a second the kernel allows of perf's events: it throttles those that come more
-/// often.
+/// Returns how many samples a second the kernel allows for perf events. It throttles events that
+/// come more often.
 pub fn most_samples() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").ok()?.trim().parse().ok()
 }
 
-/// What the name says.
+/// A parsed kernel release.
 struct Release {
     version: (u32, u32),
     patch: u32,
-    /// Before its release: the number of the candidate.
+    /// The number of a release candidate; `None` for a final release.
     candidate: Option<u32>,
 }
 
@@ -44,7 +43,7 @@ impl Release {
         let mut numbers = numbers.split('.').map(str::parse);
         let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
         let patch = numbers.next().and_then(Result::ok).unwrap_or(0);
-        // As in 6.18.0-rc3, and in Fedora's 6.18.0-0.rc3.
+        // A release candidate, as in 6.18.0-rc3, and in Fedora's 6.18.0-0.rc3.
         let candidate = rest
             .split(|c: char| !c.is_ascii_alphanumeric())
             .find_map(|word| word.strip_prefix("rc")?.parse().ok());

@@ -2,7 +2,7 @@
 //!
 //! The event has no buffer: each overflow only sends the sampling signal to the thread. The handler
 //! sets its regular period, and changes that once in a group of signals. Within a group nothing
-//! re-arms the event, so that one period follows the other without a gap.
+//! re-arms the event, so one period follows the other without a gap.
 
 use std::fs::File;
 use std::io;
@@ -20,21 +20,21 @@ use vouch_signal::signal_number;
 
 use crate::clock::nanos;
 
-/// An open event; closing it ends the signals.
+/// An open event. Closing it ends the signals.
 #[derive(Debug)]
 pub struct Event {
     file: File,
     user_only: bool,
-    /// It goes on for as long as somebody has its page.
+    /// True if the event keeps running as long as its page is mapped.
     stays: bool,
 }
 
-/// How many events are open. The descriptors are the program's: it keeps three quarters of what it
-/// may have.
+/// How many events are open. The descriptors belong to the program, which keeps three quarters of
+/// its limit.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 const SHARE: usize = 4;
 
-/// `F_SETSIG` and `F_SETOWN_EX` with its argument: the libc crate lacks the second one's.
+/// `F_SETSIG` and `F_SETOWN_EX` with its argument. The libc crate lacks the argument's type.
 const F_SETSIG: i32 = 10;
 const F_SETOWN_EX: i32 = 15;
 const F_OWNER_TID: i32 = 0;
@@ -46,15 +46,15 @@ struct Owner {
 }
 
 impl Event {
-    /// Opens an event for thread `tid`, which does nothing yet. Once started it signals each
-    /// `period`, until the handler sets another one.
+    /// Opens an event for thread `tid`, not started yet. Once started it signals each `period`,
+    /// until the handler sets another one.
     pub fn open(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
         let event = Self::silent(tid, period, user_only)?;
         event.signal(tid)?;
         Ok(event)
     }
 
-    /// The same without a signal: its timer alone.
+    /// Opens an event that sends no signal: only its timer runs.
     pub fn silent(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
         let mut attr = attributes(PERF_COUNT_SW_CPU_CLOCK.into(), user_only);
         attr.__bindgen_anon_1.sample_period = nanos(period);
@@ -63,8 +63,8 @@ impl Event {
         Self::make(attr, tid, user_only, false)
     }
 
-    /// One that counts nothing and signals nobody. But the kernel looks after it each time that the
-    /// thread gets a processor.
+    /// Opens an event that counts nothing and sends no signal. The kernel still handles it each
+    /// time the thread gets a processor.
     pub fn idle(tid: u32) -> io::Result<Self> {
         Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true, true)
     }
@@ -74,55 +74,57 @@ impl Event {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
         let flags = PERF_FLAG_FD_CLOEXEC.into();
-        // SAFETY: the attributes are valid for their size; the descriptor that comes back is ours.
+        // SAFETY: the attributes are valid for their size, and the returned descriptor belongs to
+        // this function.
         let descriptor = unsafe { sys::perf_event_open(&raw mut attr, tid.cast_signed(), -1, -1, flags) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a fresh descriptor that nobody else owns.
+        // SAFETY: a fresh descriptor that has no other owner.
         let file = beyond_standard_streams(unsafe { File::from_raw_fd(descriptor) })?;
         let event = Self { file, user_only, stays };
         OPEN.fetch_add(1, Ordering::Relaxed);
         Ok(event)
     }
 
-    /// From here on it signals.
+    /// Starts the signals.
     pub fn start(&self) -> io::Result<()> {
         // SAFETY: the descriptor is a perf event; the request takes no argument that matters.
         let done = unsafe { sys::ioctls::ENABLE(self.descriptor(), 0) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Until it is started again it does nothing. Nothing can be done about a failure.
+    /// Stops the event until it is started again. A failure is ignored.
     pub fn stop(&self) {
         // SAFETY: as above.
         unsafe { sys::ioctls::DISABLE(self.descriptor(), 0) };
     }
 
-    /// From here on, or from its start on, it signals each `period`. For an event that no handler
-    /// finds.
+    /// Sets the period of the signals, at once or from the start on. It is for an event that no
+    /// handler finds.
     pub fn repeat(&self, period: Duration) {
         let mut period = nanos(period);
-        // SAFETY: the descriptor is a perf event; the request reads one u64 where its argument
-        // points to.
+        // SAFETY: the descriptor is a perf event, and the request reads one u64 through its
+        // argument.
         unsafe { sys::ioctls::PERIOD(self.descriptor(), (&raw mut period).expose_provenance() as u64) };
     }
 
-    /// The descriptor, by which the handler finds the event.
+    /// Returns the descriptor, by which the handler finds the event.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    /// It is blind for what the thread does inside the kernel.
+    /// Returns true if the event does not count the thread's kernel time.
     pub fn user_only(&self) -> bool {
         self.user_only
     }
 
-    /// Has each overflow send the sampling signal to thread `tid`.
+    /// Makes each overflow send the sampling signal to thread `tid`.
     fn signal(&self, tid: u32) -> io::Result<()> {
         let descriptor = self.descriptor();
         let owner = Owner { kind: F_OWNER_TID, id: tid.cast_signed() };
-        // SAFETY: all three are requests on our own descriptor; the second reads one `Owner`.
+        // SAFETY: all three are requests on this event's descriptor, and the second reads one
+        // `Owner`.
         let done = unsafe {
             libc::fcntl(descriptor, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) >= 0
                 && libc::fcntl(descriptor, F_SETOWN_EX, &raw const owner) >= 0
@@ -134,8 +136,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // A child that was forked meanwhile and runs no other program has the descriptor, too: the
-        // event would go on for as long as that lives.
+        // A child that was forked meanwhile without an exec has the descriptor, too. The event
+        // would run as long as that child lives.
         if !self.stays {
             self.stop();
         }
@@ -143,7 +145,7 @@ impl Drop for Event {
     }
 }
 
-/// Of an event of the kernel's own.
+/// Returns the attributes of a software event.
 fn attributes(config: u64, user_only: bool) -> perf_event_attr {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -156,7 +158,7 @@ fn attributes(config: u64, user_only: bool) -> perf_event_attr {
     attr
 }
 
-/// How many descriptors the process may have.
+/// Returns the maximum number of descriptors of the process.
 fn most_descriptors() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes one rlimit.
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn an_event_ends_though_somebody_else_has_its_descriptor() {
         let tid = crate::clock::own_tid();
-        // Nobody is to be signalled: what the kernel counts is enough.
+        // No signal is needed: the kernel's count is enough.
         let Ok(event) = Event::silent(tid, Duration::from_secs(100), true) else { return };
         event.start().unwrap();
         let child = event.file.try_clone().unwrap();

@@ -1,16 +1,16 @@
-//! Pollers: threads that look at random times which threads of the program have a processor, and
+//! Pollers: threads that check at random times which of the program's threads have a processor, and
 //! signal those.
 //!
-//! They need nothing that a container forbids, and know no kernel tick. A thread is found running
-//! in proportion to the time that it runs, however short that is at a time; so what is found stands
-//! for the elapsed time since the last look. A thread runs if its CPU clock moves between two
-//! readings. On the poller's own processor none does, so there is a poller on each of two to four
-//! processors, which sees the others. Where there are more, one poller suffices.
+//! Pollers need nothing that a container forbids, and do not depend on the kernel tick. The chance
+//! to find a thread running is proportional to its running time, however short each run is. A
+//! sample therefore counts for the elapsed time since the last look. A thread runs if its CPU clock
+//! moves between two readings. No other thread runs on the poller's own processor. With two to four
+//! processors each has its poller, which sees the others; with more, one poller suffices.
 //!
-//! A poller must never signal a thread that sleeps, which would interrupt its system call. It wakes
-//! when the thread on its processor leaves the kernel, if the kernel is not preemptible: threads
-//! that hand work to each other every few microseconds are seen at some of their places more than
-//! at others.
+//! A poller must never signal a thread that sleeps, because that would interrupt its system call.
+//! If the kernel is not preemptible, a poller wakes when the thread on its processor leaves the
+//! kernel. Threads that hand work to each other every few microseconds are therefore sampled
+//! unevenly over their code.
 
 mod watch_list;
 
@@ -30,26 +30,26 @@ use crate::clock;
 use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
 
-/// On at most this many processors each has a poller.
+/// The maximum number of processors with a poller on each.
 const MAX_PINNED: usize = 4;
 /// All looks together take at most one part in this many of a processor.
 const COST_SHARE: u64 = 50;
 /// The cost of a look is smoothed over this many looks.
 const SMOOTHING: u64 = 16;
-/// Threads that end owe samples, or had too many, by chance. What is below this many intervals, of
-/// all threads together, is no loss.
+/// A thread that ends has by chance too few or too many samples. A total below this many intervals,
+/// over all threads, is not reported as a loss.
 const MAX_BALANCE: i64 = 64;
-/// The same of one thread.
+/// The same limit for one thread, in intervals.
 const MAX_THREAD_BALANCE: i64 = 16;
 
-/// Those that are at work.
+/// The pollers that are running.
 static POLLERS: Mutex<Vec<Poller>> = Mutex::new(Vec::new());
 static THREADS: [OwnThread; MAX_PINNED] = [const { OwnThread::new() }; MAX_PINNED];
-/// The CPU time that pollers have had, in nanoseconds.
+/// The CPU time that ended pollers have used, in nanoseconds.
 static SPENT: AtomicU64 = AtomicU64::new(0);
 static WATCHED: Lazy<Mutex<WatchList>> = Lazy::new(Mutex::default);
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
-/// Intervals for which threads ran and no sample stands, of threads that have ended.
+/// Intervals for which ended threads ran without a sample.
 static BALANCE: AtomicI64 = AtomicI64::new(0);
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Poller {
     thread: JoinHandle<()>,
 }
 
-/// A thread is looked at until this is dropped.
+/// A handle of a sampled thread. Pollers look at the thread until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     tid: u32,
@@ -79,7 +79,7 @@ impl Drop for Watch {
     }
 }
 
-/// Why there can be no poller here; `None` if there can.
+/// Returns why pollers cannot work here, or `None` if they can.
 pub fn obstacle() -> Option<String> {
     (processors().len() < 2).then(|| "it needs two processors, and this process may use one".to_owned())
 }
@@ -112,7 +112,7 @@ pub fn start(interval: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the pollers. When this returns none signals any more.
+/// Stops the pollers. They send no more signals once this returns.
 pub fn stop() {
     let pollers = std::mem::take(&mut *POLLERS.lock());
     for Poller { ending, thread } in &pollers {
@@ -125,14 +125,14 @@ pub fn stop() {
     }
 }
 
-/// The CPU time that pollers have had, in nanoseconds.
+/// Returns the CPU time that pollers have used, in nanoseconds.
 pub fn cpu() -> u64 {
     SPENT.load(Ordering::Relaxed)
 }
 
-/// Settles a thread that ran for `balance` intervals more than its samples stand for, or fewer: for
-/// how many of them there has to be a sample without a stack. The pool of all threads hides at most
-/// `MAX_THREAD_BALANCE` intervals of one thread.
+/// Settles a thread that ran for `balance` intervals more, or fewer, than its samples cover.
+/// Returns for how many of them a sample without a stack is needed. The pool of all threads hides
+/// at most `MAX_THREAD_BALANCE` intervals of one thread.
 pub fn settle(balance: i64) -> u32 {
     let all = BALANCE.fetch_add(balance, Ordering::Relaxed).saturating_add(balance);
     let lost = all.saturating_sub(MAX_BALANCE).min(balance).max(balance - MAX_THREAD_BALANCE).max(0);
@@ -140,7 +140,7 @@ pub fn settle(balance: i64) -> u32 {
     u32::try_from(lost).unwrap_or(u32::MAX)
 }
 
-/// The processors that this process may use.
+/// Returns the processors that this process may use.
 fn processors() -> Vec<usize> {
     // SAFETY: all zero is a valid set, which the call writes.
     let set = unsafe {
@@ -153,10 +153,10 @@ fn processors() -> Vec<usize> {
     (0..most).filter(|processor| unsafe { libc::CPU_ISSET(*processor, &set) }).collect()
 }
 
-/// Keeps the calling thread on one processor. If that is refused it runs on any, and some threads
-/// are seen less often.
+/// Keeps the calling thread on one processor. If the kernel refuses, the poller runs on any, and
+/// some threads are seen less often.
 fn pin(processor: usize) {
-    // SAFETY: all zero is a valid set; the number is one that the kernel had in such a set.
+    // SAFETY: all zero is a valid set, and the kernel reported this number in such a set.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
@@ -164,11 +164,11 @@ fn pin(processor: usize) {
     }
 }
 
-/// How a poller works.
+/// The parameters of a poller.
 struct Plan {
-    /// In nanoseconds.
+    /// The interval in nanoseconds.
     interval: u64,
-    /// How many pollers there are.
+    /// How many pollers run.
     count: u64,
     processor: Option<usize>,
 }
@@ -190,7 +190,7 @@ fn body(own: &'static OwnThread, plan: &Plan, ending: &AtomicBool) {
             return;
         }
         let now = clock::monotonic();
-        // All pollers but its own see a thread.
+        // All pollers but the one on its own processor see a thread.
         unspent += now.saturating_sub(looked) / (plan.count - 1).max(1);
         looked = now;
         look(unspent / plan.interval, random.u64(..));
@@ -203,7 +203,7 @@ fn body(own: &'static OwnThread, plan: &Plan, ending: &AtomicBool) {
     }
 }
 
-/// Sleeps for this many nanoseconds, or until the end.
+/// Sleeps for this many nanoseconds, or until the pollers end.
 fn rest(nanos: u64, ending: &AtomicBool) {
     let until = Instant::now() + Duration::from_nanos(nanos);
     while !ending.load(Ordering::Relaxed) {
@@ -229,8 +229,8 @@ fn look(weight: u64, draw: u64) {
     });
 }
 
-/// A thread has a processor. Where threads that ended had more samples than they ran for, this
-/// one's makes up for it.
+/// Signals a thread that has a processor. If ended threads had too many samples, the signal is
+/// left out to compensate.
 fn found(tid: u32, weight: u32) {
     if BALANCE.load(Ordering::Relaxed) < -MAX_BALANCE {
         BALANCE.fetch_add(weight.into(), Ordering::Relaxed);
@@ -248,13 +248,13 @@ mod tests {
         BALANCE.store(0, Ordering::Relaxed);
         assert_eq!([15; 4].map(settle), [0; 4]);
         assert_eq!([-50, 10, 10, 10, 10, 10].map(settle), [0; 6]);
-        // 60 are owed; of ten more, six are too many for chance.
+        // 60 intervals are pending. Of ten more, six are too many for chance.
         assert_eq!(settle(10), 6);
         settle(-200);
         assert_eq!([15; 10].map(settle), [0; 10]);
-        // 14 are owed.
+        // 14 intervals are pending.
         assert_eq!([16; 5].map(settle), [0, 0, 0, 14, 16], "of all threads together");
-        // What one thread lost is not chance, even where others had too many samples.
+        // The loss of one thread is not chance, even if other threads had too many samples.
         BALANCE.store(-60, Ordering::Relaxed);
         assert_eq!([16, 17, 60].map(settle), [0, 1, 44]);
         assert_eq!(BALANCE.load(Ordering::Relaxed), -60 + 3 * 16);

@@ -2,8 +2,8 @@
 
 use vouch_signal::{cause, signal_number};
 
-/// Signals a thread of this process. The sample weighs this many intervals of elapsed time; 0: what
-/// the thread ran since its last sample, by its CPU clock.
+/// Signals a thread of this process. The sample weighs this many intervals of elapsed time. Weight
+/// 0 means the CPU time that the thread used since its last sample.
 pub fn signal(tid: u32, weight: u32) {
     // SAFETY: all zero is a valid siginfo.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -16,7 +16,7 @@ pub fn signal(tid: u32, weight: u32) {
         (&raw mut info).cast::<usize>().add(cause::SIGINFO_VALUE_WORD).write(cause::marker());
         (&raw mut info).cast::<u32>().add(cause::SIGINFO_WEIGHT_U32).write(weight);
     }
-    // SAFETY: reads the siginfo; the signal has a handler of ours. The kernel refuses a thread that
-    // has ended.
+    // SAFETY: reads the siginfo. The signal has a handler of the agent's, and the kernel refuses a
+    // thread that has ended.
     unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), tid, signal, &raw const info) };
 }

@@ -1,5 +1,5 @@
-//! A POSIX CPU timer for one thread. The kernel looks at it when it ticks, and says how often it
-//! overran.
+//! A POSIX CPU timer for one thread. The kernel checks it at each tick, and reports the number of
+//! overruns.
 
 use std::io;
 use std::ptr::null_mut;
@@ -9,7 +9,7 @@ use vouch_signal::signal_number;
 
 use crate::clock::cpu_clock;
 
-/// A timer; dropping it deletes it.
+/// A timer. Dropping it deletes it.
 #[derive(Debug)]
 pub struct Timer(libc::timer_t);
 
@@ -17,7 +17,7 @@ pub struct Timer(libc::timer_t);
 unsafe impl Send for Timer {}
 
 impl Timer {
-    /// Makes a timer on the CPU clock of thread `tid`, which is to signal that thread.
+    /// Makes a timer on the CPU clock of thread `tid`, which signals that thread.
     pub fn make(tid: u32) -> io::Result<Self> {
         // SAFETY: all zero is a valid sigevent.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -32,10 +32,10 @@ impl Timer {
         Ok(Self(id))
     }
 
-    /// From here on it signals, first after `first`.
+    /// Starts the signals, the first after `first`.
     pub fn start(&self, interval: Duration, first: Duration) -> io::Result<()> {
         let setting = libc::itimerspec { it_interval: timespec(interval), it_value: timespec(first) };
-        // SAFETY: the timer is ours; reads one itimerspec.
+        // SAFETY: the timer is this object's own, and the call reads one itimerspec.
         let done = unsafe { libc::timer_settime(self.0, 0, &raw const setting, null_mut()) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -43,7 +43,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the timer is ours and is deleted once.
+        // SAFETY: the timer is this object's own and is deleted once.
         unsafe { libc::timer_delete(self.0) };
     }
 }

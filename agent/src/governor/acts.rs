@@ -1,11 +1,11 @@
-//! What the governor did, as a timeline has it: from when to when there were no samples, and since
-//! when they are rarer.
+//! The governor's actions on the timeline: when there were no samples, and from when on they are
+//! rarer.
 
 use vouch_recording::{Category, Figure, MarkKind, Unit};
 
 use crate::events::event_type::Row;
 
-/// The engine paused, to see whose a storm is.
+/// The engine paused, to find the cause of a storm.
 pub static PAUSED: Row = Row::own(&MarkKind {
     key: "vouch_paused",
     label: "Sampling paused",
@@ -15,7 +15,7 @@ pub static PAUSED: Row = Row::own(&MarkKind {
     figures: &[],
 });
 
-/// Signals come more rarely from here on.
+/// Signals come less often from here on.
 pub static LENGTHENED: Row = Row::own(&MarkKind {
     key: "vouch_lengthened",
     label: "Sampling more rarely",

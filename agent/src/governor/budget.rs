@@ -1,21 +1,21 @@
-//! What sampling may take of the program's CPU time where nobody asked for an interval.
+//! The share of the program's CPU time that sampling may take if the user set no interval.
 //!
-//! It is not for the first of that time, so that the profile of a program that is soon done has
-//! many samples. It must never judge by what was spent at another stride.
+//! The first part of that time is free, so that the profile of a short program has many samples.
+//! The budget must never be compared with time that was spent at another stride.
 
 use std::time::Duration;
 
 use vouch_report::float;
 
-/// What sampling takes is judged by so much of it.
+/// The CPU time over which the cost of sampling is judged.
 const JUDGED: Duration = Duration::from_secs(2);
 
-/// What sampling takes of the process's time.
+/// The cost of sampling, and the process's CPU time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     /// All CPU time of the process.
     pub cpu: Duration,
-    /// That of the handlers.
+    /// The CPU time of the handlers.
     pub handlers: Duration,
     pub signals: u64,
     /// How often threads of the process lost or got a core.
@@ -25,16 +25,16 @@ pub struct Spent {
 /// The part of the program's CPU time that sampling has taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
-    /// By its signals.
+    /// The part taken by signals.
     pub signals: f64,
-    /// By what it has the kernel do where one thread follows another: at most, since not each of
-    /// them has to set the core's timer.
+    /// The part taken by the kernel at thread switches. It is an upper bound, because not every
+    /// switch has to set the core's timer.
     pub switches: f64,
 }
 
 impl Spent {
-    /// What was taken where an interrupt costs so much: a signal takes one and as much for itself,
-    /// and to set a core's timer is about as dear.
+    /// Returns the parts that were taken if an interrupt costs `cost`. A signal costs one interrupt
+    /// and about as much again. To set a core's timer costs about one interrupt.
     fn taken(&self, cost: Duration) -> Taken {
         let (cpu, cost) = (self.cpu.as_secs_f64(), cost.as_secs_f64());
         let signals = self.handlers.as_secs_f64() + float(self.signals) * 2.0 * cost;
@@ -49,16 +49,16 @@ impl Spent {
     }
 }
 
-/// What there is, and what was had of it.
+/// The budget, and what was spent of it.
 #[derive(Debug)]
 pub struct Budget {
     /// The part of the program's CPU time that sampling may take.
     pub part: f64,
-    /// Timers may take the place of perf's events.
+    /// True if timers may replace perf's events.
     pub timers: bool,
-    /// So much CPU time is not judged.
+    /// The CPU time at the start that is not judged.
     free: Duration,
-    /// The CPU time that the program has had, and what sampling took of that which is to be judged.
+    /// The program's CPU time so far, and the cost of sampling in the part that is judged.
     had: Duration,
     spent: Spent,
 }
@@ -68,7 +68,7 @@ impl Budget {
         Self { part, timers, free, had: Duration::ZERO, spent: Spent::default() }
     }
 
-    /// Takes in what was spent since.
+    /// Adds the cost since the last call.
     pub fn spend(&mut self, spent: &Spent) {
         self.had += spent.cpu;
         if self.had > self.free {
@@ -76,13 +76,13 @@ impl Budget {
         }
     }
 
-    /// The part that sampling has taken, where an interrupt costs so much; `None` while there is
-    /// too little to judge by. What comes next is judged by itself.
+    /// Returns the parts that sampling has taken if an interrupt costs `cost`. Returns `None` while
+    /// there is too little CPU time to judge by. The next call judges only what follows.
     pub fn taken(&mut self, cost: Duration) -> Option<Taken> {
         (self.spent.cpu >= JUDGED).then(|| std::mem::take(&mut self.spent).taken(cost))
     }
 
-    /// From here on it is spent at another stride.
+    /// Starts a new measurement after a change of the stride.
     pub fn begin_anew(&mut self) {
         self.spent = Spent::default();
     }

@@ -1,65 +1,67 @@
-//! When the engine is too dear for this machine, and what is done about it: a longer stride first,
-//! then its end. And when it takes more of the program's time than somebody who did not ask for an
-//! interval would expect: then a longer stride, too.
+//! Decides when the engine costs too much on this machine, and what to do: lengthen the stride
+//! first, then stop the engine. It also lengthens the stride if sampling exceeds the default
+//! budget, which applies when the user set no interval.
 //!
-//! A machine may suffer from others' timers as well, so before the engine is blamed for that it has
-//! to pause for a moment: what goes on without it is not its own. Pure: it judges what was seen,
-//! and knows no kernel. It must never stop the engine without having lengthened the stride, nor
-//! blame it for what it was not asked about.
+//! Other processes' timers can load a machine, too. The engine therefore pauses for a moment before
+//! it is blamed: load that goes on is not the engine's. The policy is pure: it judges only what was
+//! seen, and makes no system calls. It must never stop the engine without having lengthened the
+//! stride first. It must never blame the engine for anything but the suspicion that was checked.
 
 use std::time::Duration;
 
 use super::budget::{Budget, Spent, Taken};
 
-/// The interrupts of a new recording may take this part of a core…
+/// The interrupts of a new recording may take one part in this many of a core.
 const AFFORDED: u32 = 20;
-/// …and, since they get dearer on a busy host, this part before the stride is lengthened.
+/// The stride is lengthened once interrupts take more than one part in this many of a core. The
+/// limit exceeds that of a new recording, because interrupts get slower on a busy host.
 const BEARABLE: u32 = 10;
 /// The longest time between two signals that a stride is lengthened to.
 const LONGEST: Duration = Duration::from_millis(20);
-/// How often in a row something must be seen before it is believed.
+/// How often in a row something must be seen before the policy acts on it.
 const TIMES: u32 = 3;
 /// How many measurements of an interrupt the median is taken of.
 const KEPT: usize = 5;
-/// What a core's timer interrupts take, at least, before anybody is asked why.
+/// The minimum part of a core that timer interrupts take before the policy looks for a cause.
 const DEAR: f64 = 0.2;
-/// And how many times as many there must be as are accounted for.
+/// The factor by which interrupts must exceed the accounted ones.
 const TOO_MANY: f64 = 4.0;
-/// Timer interrupts a second that every core may have of its own: the kernel's ticks, others'
-/// timers.
+/// Timer interrupts a second that every core may have without the engine: the kernel's ticks and
+/// other processes' timers.
 const OTHERS: f64 = 2_000.0;
-/// A storm that has lost less than this part of itself while the engine paused is somebody else's.
+/// A storm that keeps more than this part of its rate while the engine pauses has another cause.
 const REMAINS: f64 = 0.5;
-/// After each time that the engine was not to blame, it must be seen so many times as often before
-/// the engine pauses again: a storm that comes and goes must not have it pause for ever…
+/// The factor by which the required number of sightings grows each time the engine was not the
+/// cause. A storm that comes and goes must not pause the engine for ever.
 const PATIENCE: u32 = 4;
-/// …but so often at most.
+/// The maximum number of sightings that are required.
 const MOST_PATIENCE: u32 = 48;
-/// After so many looks at a machine that is well, what was is forgotten: some five minutes.
+/// After this many calm looks, some five minutes, the policy resets its warnings.
 const CALM: u32 = 1_000;
 
-/// What was seen in one look.
+/// What one look saw.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// The look came so late that the machine hardly answers.
+    /// True if the look came so late that the machine hardly answers.
     pub late: bool,
-    /// What an interrupt costs, if it was measured this time.
+    /// The cost of an interrupt, if it was measured this time.
     pub cost: Option<Duration>,
-    /// Timer interrupts a second on each core; none if the kernel does not tell.
+    /// Timer interrupts a second on each core; empty if the kernel does not report them.
     pub interrupts: Vec<f64>,
-    /// How often a second threads of the process got or lost a core: each time a timer may expire
+    /// How often a second threads of the process got or lost a core. Each time a timer may expire
     /// early.
     pub switches: f64,
-    /// What sampling has taken since the look before, and of what.
+    /// The cost of sampling since the last look, and the CPU time that it relates to.
     pub spent: Spent,
 }
 
-/// What is to be done.
+/// An action that the policy orders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// The engine is to pause until the next look, which is to come soon: it says what to do then.
+    /// The engine must pause until the next look, which must come soon. That look decides the next
+    /// step.
     Pause,
-    /// It goes on as it was; what is wrong is not its doing.
+    /// The engine goes on unchanged, because it is not the cause.
     GoOn {
         why: String,
     },
@@ -67,7 +69,7 @@ pub enum Order {
         stride: u32,
         why: String,
     },
-    /// Timers are to take the place of perf's events; there is nothing to govern any more.
+    /// Timers must replace perf's events. Nothing needs governing afterwards.
     Relieve {
         why: String,
     },
@@ -76,21 +78,21 @@ pub enum Order {
     },
 }
 
-/// What the engine pauses for.
+/// The reason for a pause of the engine.
 #[derive(Debug, Clone, Copy)]
 enum Suspicion {
     Late,
     Interrupts(Surplus),
 }
 
-/// Timer interrupts a second of a core, beyond those that are known to be others'.
+/// Timer interrupts a second of a core, beyond those that other processes are known to cause.
 #[derive(Debug, Clone, Copy)]
 struct Surplus {
     core: usize,
     rate: f64,
 }
 
-/// What the governor knows of a recording.
+/// The policy's state for one recording.
 #[derive(Debug)]
 pub struct Policy {
     interval: Duration,
@@ -99,15 +101,16 @@ pub struct Policy {
     costs: Vec<Duration>,
     late: u32,
     too_many: u32,
-    /// The engine pauses, for this.
+    /// The suspicion for which the engine pauses.
     asking: Option<Suspicion>,
-    /// Timer interrupts a second of each core that were there while it paused, and have been since.
+    /// Timer interrupts a second of each core that occurred during the pause, and have gone on
+    /// since.
     others: Vec<f64>,
-    /// How often in a row something must be seen before it is believed.
+    /// How often in a row something must be seen before the policy acts on it.
     patience: u32,
-    /// The machine has been answered with a longer stride.
+    /// True once the stride was lengthened because of the machine's load.
     warned: bool,
-    /// Looks in a row at which there was nothing wrong.
+    /// How many looks in a row saw nothing wrong.
     calm: u32,
 }
 
@@ -161,7 +164,7 @@ impl Policy {
         self.dearer().or_else(|| self.over_budget())
     }
 
-    /// The core with the most interrupts that are not known to be others'.
+    /// Returns the core with the most interrupts that other processes are not known to cause.
     fn most(&self, seen: &Seen) -> Option<Surplus> {
         let cores = seen.interrupts.iter().enumerate();
         let surplus = cores.map(|(core, now)| Surplus { core, rate: now - self.others_on(core) });
@@ -180,7 +183,7 @@ impl Policy {
         Order::Pause
     }
 
-    /// What was seen while the engine paused tells whose doing it is.
+    /// Decides from a look during the pause whether the engine is the cause.
     fn verdict(&mut self, suspicion: Suspicion, seen: &Seen) -> Order {
         match suspicion {
             Suspicion::Late if seen.late => {
@@ -205,13 +208,13 @@ impl Policy {
         }
     }
 
-    /// It is not the engine's doing.
+    /// Lets the engine go on, because it is not the cause.
     fn acquit(&mut self, why: String) -> Order {
         self.patience = self.patience.saturating_mul(PATIENCE).min(MOST_PATIENCE);
         Order::GoOn { why }
     }
 
-    /// The machine suffers: the first time the stride is lengthened, then the engine stopped.
+    /// Reacts to an overloaded machine: lengthens the stride the first time, then stops the engine.
     fn answer(&mut self, why: String) -> Order {
         const LONGER: u32 = 4;
         if self.warned {
@@ -221,7 +224,8 @@ impl Policy {
         self.lengthen(self.stride.saturating_mul(LONGER), why)
     }
 
-    /// Interrupts have become too dear for the present stride.
+    /// Lengthens the stride if interrupts have become too expensive for the present one, or stops
+    /// the engine.
     fn dearer(&mut self) -> Option<Order> {
         let cost = self.believed_cost()?;
         if cost * BEARABLE <= self.interval * self.stride {
@@ -232,8 +236,8 @@ impl Policy {
         if stride == self.stride { Some(Order::Stop { why }) } else { Some(self.lengthen(stride, why)) }
     }
 
-    /// Nobody asked for so many samples, and they take more of the program's time than they may.
-    /// Where no longer stride helps against what they take at each switch of threads, timers do.
+    /// Lengthens the stride if sampling exceeds its share of the program's time. If no longer
+    /// stride reduces the cost of thread switches, timers replace perf's events.
     fn over_budget(&mut self) -> Option<Order> {
         let cost = self.believed_cost()?;
         let budget = self.budget.as_mut()?;
@@ -275,13 +279,14 @@ impl Policy {
         costs.get(costs.len() / 2).copied()
     }
 
-    /// The same, once there were so many measurements that one that went wrong decides nothing.
+    /// Returns the cost of an interrupt once there are enough measurements, so that a single wrong
+    /// one decides nothing.
     fn believed_cost(&self) -> Option<Duration> {
         self.cost().filter(|_| self.costs.len() >= KEPT)
     }
 
-    /// How many timer interrupts a second a core may have for what is known of the engine and of
-    /// any machine.
+    /// Returns how many timer interrupts a second a core may have, from the engine and from other
+    /// known sources.
     fn accounted_for(&self, switches: f64) -> f64 {
         1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches
     }
@@ -292,14 +297,14 @@ impl Policy {
     }
 }
 
-/// The shortest stride, from `least` on and twice or four times… as long, at which interrupts of
-/// this cost can be afforded.
+/// Returns the shortest stride whose interrupts of this cost are affordable. It tries `least`, then
+/// twice and four times as long, and so on.
 pub fn stride_for(cost: Duration, interval: Duration, least: u32) -> u32 {
     doubled(least.max(1), interval, |period| cost * AFFORDED <= period)
 }
 
-/// The shortest stride, from `least` on, with which a signal comes rarely enough; none is longer
-/// than the longest.
+/// Returns the shortest stride, from `least` on, at which signals are rare enough. No stride
+/// exceeds the longest one.
 fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) -> u32 {
     let mut stride = least;
     while !rarely(interval * stride) && interval * stride * 2 <= LONGEST {
@@ -308,8 +313,8 @@ fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) ->
     stride
 }
 
-/// The stride of a new recording, and why it is not 1: what an interrupt costs, if that is known,
-/// or how many samples a second the kernel allows.
+/// Returns the stride of a new recording, and why it is not 1. The reason is the cost of an
+/// interrupt, if known, or the kernel's limit of samples a second.
 pub fn first_stride(interval: Duration, cost: Option<Duration>, most: Option<u32>) -> (u32, Option<String>) {
     let afforded = cost.map_or(1, |cost| stride_for(cost, interval, 1));
     let allowed =
@@ -328,7 +333,7 @@ pub fn first_stride(interval: Duration, cost: Option<Duration>, most: Option<u32
     )
 }
 
-/// A time as options spell it.
+/// Formats a time in the syntax of options.
 pub fn micros(time: Duration) -> String {
     format!("{}us", time.as_micros())
 }

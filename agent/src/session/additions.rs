@@ -1,7 +1,7 @@
-//! What is added to a profile before it is written: the events of the Flight Recorder's file
-//! (`jfr=`), and source text (`sources=`).
+//! Adds data to a profile before it is written: the events of the Flight Recorder's file (`jfr=`),
+//! and source text (`sources=`).
 //!
-//! What cannot be added must never cost the profile.
+//! A failed addition must never cost the profile.
 
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::options::fields::Options;
 /// Writes the profile itself.
 type Profile<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
-/// What came of it.
+/// The result of the additions.
 #[derive(Debug, Default)]
 pub struct Additions {
-    /// To be written in the place of the profile.
+    /// The document that is written instead of the profile.
     pub document: Option<Part>,
-    /// What was added, in lines.
+    /// What was added, one item a line.
     pub lines: Vec<String>,
-    /// What was not, and why.
+    /// What could not be added, and why.
     pub failures: Vec<String>,
 }
 

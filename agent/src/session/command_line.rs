@@ -1,11 +1,10 @@
-//! The JVM's own flags, out of the command line of its process, where it does not tell of them
-//! itself.
+//! Reads the JVM's own flags from the command line of its process, if the JVM does not report them.
 
 use std::fs;
 
 use vouch_report::options::launcher::split;
 
-/// Those of this process, those of the environment first.
+/// Returns the flags of this process; those from the environment come first.
 pub fn given() -> Vec<String> {
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let words: Vec<String> = line
@@ -17,8 +16,8 @@ pub fn given() -> Vec<String> {
     picked_up.split_whitespace().map(str::to_owned).chain(vm_flags(&words)).collect()
 }
 
-/// The flags in `words`, the launcher first. The JDK's other tools hand to the JVM what stands
-/// behind `-J`, and nothing else.
+/// Returns the flags in `words`, which begin with the launcher. The JDK's other tools pass only the
+/// flags after `-J` to the JVM.
 fn vm_flags(words: &[String]) -> Vec<String> {
     let Some((launcher, words)) = words.split_first() else { return Vec::new() };
     if !launcher.ends_with("java") {
@@ -27,7 +26,8 @@ fn vm_flags(words: &[String]) -> Vec<String> {
     split(words).0.to_vec()
 }
 
-/// The one that gives a class path, and its value, which the JVM does not count among its own.
+/// Returns the flag that sets a class path, and its value. The JVM does not report them among its
+/// flags.
 pub fn class_path(flags: &[String]) -> &[String] {
     let names = ["-cp", "-classpath", "--class-path"];
     let at = |wanted: &dyn Fn(&str) -> bool| flags.iter().rposition(|flag| wanted(flag));

@@ -1,7 +1,6 @@
-//! What is drawn as a graph beside the threads: the heap, compiled code, and what groups of tasks
-//! spend.
+//! The graphs beside the threads: the heap, compiled code, and the costs of task groups.
 //!
-//! It is looked at between two drains, by the agent's own thread.
+//! The agent's own thread reads them between two drains.
 
 use jni::JNIEnv;
 use vouch_recording::{Recording, kinds};
@@ -12,14 +11,14 @@ use crate::groups::{groups, spending::Spending};
 
 #[derive(Debug)]
 pub struct Courses {
-    /// Collections are read beside what they have collected.
+    /// The heap, which is read along with its collections.
     heap: Option<Heap>,
     life: Option<Life>,
     spending: Spending,
 }
 
 impl Courses {
-    /// The recording has begun; `told`: the events that are recorded.
+    /// Makes the graphs when the recording begins. `told` holds the events that are recorded.
     pub fn of(told: Chosen) -> Self {
         let heap = events::are_chosen(told, &kinds::COLLECTION).then(Heap::default);
         let life = Life::of(events::are_chosen(told, &kinds::COMPILATION));
@@ -36,14 +35,14 @@ impl Courses {
         self.spending.look(groups(), recording);
     }
 
-    /// Events that are told late are told now: the recording ends, or is to be written.
+    /// Reports the events that are held back, because the recording ends or is about to be written.
     pub fn tell_all(&mut self) {
         if let Some(life) = &mut self.life {
             life.finish();
         }
     }
 
-    /// The report is to be made just now, and the graphs are to end with what it says.
+    /// Adds the last points just before the report is made, so that the graphs end with its values.
     pub fn finish(&mut self, recording: &mut Recording) {
         self.spending.tell(groups(), recording, clock::monotonic());
     }

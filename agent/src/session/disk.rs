@@ -1,8 +1,8 @@
-//! The recording on disk while it runs, so that it outlives a JVM that is killed: `vouch recover`
-//! makes the profile of it.
+//! The recording on disk while the session runs. It outlives a JVM that is killed, and `vouch
+//! recover` makes a profile from it.
 //!
-//! It must never cost the program its run, or the user the profile at its end: what cannot be
-//! written is said once, and tried again.
+//! It must never break the program's run, or cost the user the profile at its end. A failed write
+//! is reported once, and tried again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,30 +17,31 @@ use crate::plan::Plan;
 use crate::say::say;
 use crate::terminal;
 
-/// The state of the run is written after a tenth of its time, but within these.
+/// The limits of the time between two writes of the run's state. Within them it is a tenth of the
+/// run's time.
 const SOONEST_NS: u64 = 1_000_000_000;
 const LATEST_NS: u64 = 30_000_000_000;
 
-/// The file, as long as there is one.
+/// The recording's file, as long as it exists.
 #[derive(Debug)]
 pub struct Disk {
     writer: Option<Writer>,
     begun_ns: u64,
     state_due_ns: u64,
-    /// So many samples the JVM itself had contradicted.
+    /// How many samples the JVM itself had contradicted at the last state.
     contradicted: u64,
-    /// It was said that it cannot be written.
+    /// True once a failed write was reported.
     failing: bool,
-    /// Nothing more is written to it.
+    /// True once nothing more is written to the file.
     stopped: bool,
-    /// What was before is in it no more.
+    /// The time from which the file has data, if earlier data was dropped.
     since_ns: Option<u64>,
-    /// The agent's own time that it took.
+    /// The CPU time that the agent used for the file, in nanoseconds.
     cpu_ns: u64,
 }
 
 impl Disk {
-    /// Creates the file beside the first profile.
+    /// Creates the file in the first profile's folder.
     pub fn begin(plan: &Plan, now_ns: u64) -> Self {
         let mut writer = None;
         if let (Some(stem), true) = (stem(plan), plan.options.on_disk != OnDisk::Off) {
@@ -76,36 +77,36 @@ impl Disk {
         }
     }
 
-    /// True if it is time for the state of the run.
+    /// Returns true if the state of the run is due.
     pub fn state_is_due(&self, now_ns: u64) -> bool {
         !self.stopped && self.writer.is_some() && now_ns >= self.state_due_ns
     }
 
-    /// True if the state of the run is to be written: what the JVM contradicts is told with the
-    /// samples that it contradicts.
+    /// Returns true if the state of the run must be written. New contradictions by the JVM are
+    /// written along with the samples that they contradict.
     pub fn wants_state(&mut self, now_ns: u64, contradicted: u64) -> bool {
         let news = std::mem::replace(&mut self.contradicted, contradicted) != contradicted;
         let is_full = |writer: &Writer| !self.stopped && (news || writer.is_full(now_ns));
         self.state_is_due(now_ns) || self.writer.as_ref().is_some_and(is_full)
     }
 
-    /// From when on it tells, if not from the beginning.
+    /// Returns the time from which the file has data, if earlier data was dropped.
     pub fn since_ns(&self) -> Option<u64> {
         self.since_ns
     }
 
-    /// So much of its thread's time somebody has taken for it.
+    /// Adds CPU time that a thread used for the file.
     pub fn paid(&mut self, cpu_ns: u64) {
         self.cpu_ns += cpu_ns;
     }
 
-    /// What it has cost so far.
+    /// Returns the file's cost so far.
     pub fn report(&self) -> Option<RecordingFile> {
         let bytes = self.writer.as_ref()?.written();
         Some(RecordingFile { bytes, cpu_ms: clock::seconds(self.cpu_ns) * 1000.0 })
     }
 
-    /// Writes what has come since.
+    /// Appends the new samples.
     pub fn keep_up(&mut self, recording: &mut Recording, now_ns: u64, state: Option<&State>) {
         let Some(writer) = self.writer.as_mut().filter(|_| !self.stopped) else { return };
         let place = writer.path().display().to_string();
@@ -122,7 +123,7 @@ impl Disk {
             Ok(kept) => {
                 if let Kept::Since(since_ns) = kept {
                     self.since_ns = Some(since_ns).filter(|since_ns| *since_ns > 0);
-                    // Which the state is to say.
+                    // The next state records it.
                     self.state_due_ns = now_ns;
                 }
                 if std::mem::take(&mut self.failing) {
@@ -142,7 +143,8 @@ impl Disk {
         }
     }
 
-    /// What the user can do if a file of the run is lost; `None` if the recording has nothing.
+    /// Returns what the user can do if a file of the run is lost. Returns `None` if the recording
+    /// has no data.
     pub fn remedy(&self) -> Option<String> {
         let writer = self.writer.as_ref().filter(|writer| has_content(writer))?;
         let how_far = if self.is_whole() { "" } else { ", as far as it could be written" };
@@ -152,12 +154,12 @@ impl Disk {
         ))
     }
 
-    /// The last write has put all into it.
+    /// Returns true if the last write stored everything.
     fn is_whole(&self) -> bool {
         !self.stopped && !self.failing
     }
 
-    /// Ends the file. It is removed if all files of the run are `saved`, or if it has nothing.
+    /// Ends the file. Removes it if all files of the run are `saved`, or if it has no data.
     pub fn end(self, plan: &Plan, saved: bool) {
         let is_whole = self.is_whole();
         let Some(mut writer) = self.writer else { return };
@@ -167,12 +169,13 @@ impl Disk {
             return remove(writer, &place);
         }
         if is_whole {
-            // Without its end it counts as the recording of a killed run, and is read all the same.
+            // Without its end the file reads as the recording of a killed run, which is complete,
+            // too.
             let _ = writer.finish();
         }
     }
 
-    /// Nothing was recorded.
+    /// Removes the file of a run that recorded nothing.
     pub fn discard(self) {
         if let Some(writer) = self.writer {
             terminal::recording(terminal::ENDED, writer.path());
@@ -182,7 +185,7 @@ impl Disk {
     }
 }
 
-/// True if a profile can be made of it.
+/// Returns true if a profile can be made from the file.
 fn has_content(writer: &Writer) -> bool {
     writer.length() > 0 && writer.is_there()
 }
@@ -207,20 +210,20 @@ fn append(
 ) -> io::Result<Kept> {
     if let Some(state) = state.filter(|state| !state.is_last)
         && writer.is_full(now_ns)
-        // Where that fails it goes on as it is, as long as it may.
+        // If the new start fails, the file is continued up to its limit.
         && let Ok(since) = writer.start_over(recording, now_ns, state)
     {
         match since {
             Some(since) => return Ok(Kept::Since(since)),
             None if writer.is_at_its_limit() => return Ok(Kept::NoRoom),
-            // There is half of it left.
+            // The file still has half of its space.
             None => {}
         }
     }
     writer.append(recording, now_ns, state).map(|()| Kept::Here)
 }
 
-/// The first profile's name without its ending.
+/// Returns the first profile's path without its extension.
 fn stem(plan: &Plan) -> Option<PathBuf> {
     let out = plan.outputs.first()?;
     let name = out.path.file_name()?.to_str()?;

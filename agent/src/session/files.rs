@@ -1,7 +1,7 @@
-//! Writes a session's profiles and report, and says what came of it.
+//! Writes a session's profiles and report, and reports the result.
 //!
-//! A file that cannot be written costs the others nothing, and the program nothing at all. It is
-//! written into another folder, where one takes it.
+//! A file that cannot be written must not affect the other files or the program. It is written into
+//! another folder, if one takes it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -43,20 +43,20 @@ impl Written {
     }
 }
 
-/// The files that are written, and what there is to say of those that are not where they should be.
+/// The files that are written, and messages about those that are not at their requested path.
 struct Files {
     folders: Vec<PathBuf>,
     all: Vec<String>,
     moved: Vec<String>,
     lost: Vec<String>,
-    /// When the recording began: a file from before is another run's.
+    /// When the recording began. An older file belongs to another run.
     began: SystemTime,
     has_replaced: bool,
 }
 
 impl Files {
     fn new(began: SystemTime) -> Self {
-        // The working folder first: the temporary folder may be gone with the process.
+        // The working folder comes first: the temporary folder may disappear with the process.
         let mut folders: Vec<PathBuf> =
             std::env::current_dir().into_iter().chain([std::env::temp_dir()]).collect();
         folders.dedup();
@@ -64,7 +64,7 @@ impl Files {
         Self { folders, all, moved, lost, began, has_replaced: false }
     }
 
-    /// Writes a file where it should be, or into another folder; its path.
+    /// Writes a file to its requested path, or into another folder. Returns the path.
     fn write(
         &mut self,
         (path, ending): (&Path, &str),
@@ -97,7 +97,7 @@ impl Files {
         written
     }
 
-    /// The folders that did not take a file either, for a person.
+    /// Lists the folders that did not take a file either, as readable text.
     fn tried(&self, path: &Path) -> String {
         let others = self.folders.iter().filter(|folder| path.parent() != Some(folder));
         let others: Vec<String> = others.map(|folder| folder.display().to_string()).collect();
@@ -117,15 +117,15 @@ impl Files {
     }
 }
 
-/// What distinguishes this run's file in a folder that other runs use: the pid, unless the name has
-/// it, and the time.
+/// Returns the part of a file name that separates this run from others in a shared folder. It is
+/// the pid, unless the name has it, and the time.
 fn run_of(path: &Path) -> String {
     let (pid, stamp) = (std::process::id().to_string(), clock::file_stamp());
     let has_pid = path.file_name().is_some_and(|name| name.to_string_lossy().contains(&pid));
     if has_pid { stamp } else { format!("{pid}-{stamp}") }
 }
 
-/// Writes everything that `places` names. `remedy` says what the user can do where a file is lost.
+/// Writes all files in `places`. `remedy` says what the user can do if a file is lost.
 pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Option<String>) -> Written {
     let recording = &session.recorder.recording;
     let measure = places.options.measure.unwrap_or_default();
@@ -137,7 +137,8 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
-        // What is added is looked for once: all that the front-end opens is the same document.
+        // The additions are searched only once: all files that the front-end opens are the same
+        // document.
         let document = if format.opens {
             additions.get_or_insert_with(|| Additions::of(&places.options, &plain)).document.as_ref()
         } else {
@@ -159,8 +160,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
         lost.extend(remedy);
         lost.push("the program itself is not touched by this".to_owned());
     }
-    // What was asked for and is not there comes first, and is said even to those who want no
-    // summary.
+    // Requested files that are missing come first. They are reported even without a summary.
     say_lines(&moved);
     say_lines(&lost);
     say_lines(&not_added);
@@ -174,13 +174,13 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     written
 }
 
-/// A dump may lie where the end is not written after all: whoever has the recording's terminal
-/// would fetch it in the place of the end.
+/// Removes dumps at paths where the end was not written. Otherwise the `vouch` that follows the
+/// recording would fetch a dump instead of the end.
 pub fn take_back_dumped(plan: &Plan, places: &Plan) {
     let Some(terminal) = &plan.options.terminal else { return };
     for file in plan.files().filter(|file| file.starts_with(terminal)) {
         if !places.files().any(|wanted| wanted == file) {
-            // It may not be there.
+            // The file may not exist.
             let _ = fs::remove_file(file);
         }
     }

@@ -1,6 +1,7 @@
-//! The notes of a run: what a reader of its profile should know besides the figures.
+//! The notes of a run: what a reader of its profile needs besides the values.
 //!
-//! A warning must never be less than that: the summary begins with it, whatever else is left out.
+//! A warning must always stay a warning. The summary begins with the warnings, whatever else it
+//! leaves out.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,17 +23,18 @@ use crate::say;
 use crate::threads::{MAX_NAME_CHARS, names_cut, registry};
 use crate::virtual_threads;
 
-/// Sentences for a person.
+/// Notes and warnings, as sentences for the user.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// All of them, the warnings too.
+    /// All sentences, including the warnings.
     pub all: Vec<String>,
-    /// What was asked for and refused, and what can harm the program or the profile.
+    /// Requests that were refused, and anything that can harm the program or the profile.
     pub warnings: Vec<String>,
 }
 
 impl Notes {
-    /// Of a session, with the program's CPU time in seconds until `now`, and what the governor did.
+    /// Collects the notes of a session. It uses the program's CPU time in seconds until `now`, and
+    /// the governor's actions.
     pub fn of_run(session: &Session, (now, program_cpu): (&Moment, f64), governor: &Story) -> Self {
         let mut notes = Self::default();
         notes.of_engine(session, governor);
@@ -52,7 +54,7 @@ impl Notes {
         self.all.extend(warnings);
     }
 
-    /// A warning where the user has asked for what it refuses.
+    /// Adds a warning if the user requested what is refused, or else a note.
     fn warn_if(&mut self, is_asked: bool, note: impl IntoIterator<Item = String>) {
         if is_asked { self.warn(note) } else { self.note(note) }
     }
@@ -60,9 +62,9 @@ impl Notes {
     fn of_engine(&mut self, session: &Session, governor: &Story) {
         let Choice { notes, warning, rarer, .. } = &session.plan.choice;
         self.warn(warning.clone());
-        // It slows the program several times.
+        // The hammer slows the program several times.
         self.warn_if(session.plan.choice.engine == Engine::Hammer, notes.clone());
-        // Without a budget the interval is one that the user has named.
+        // Without a budget the user has set the interval.
         let is_asked = session.plan.options.budget.is_none();
         self.warn_if(is_asked, rarer.clone());
         for note in &governor.notes {
@@ -93,7 +95,7 @@ impl Notes {
             )
         }));
         let (unseen, all) = session.recorder.unseen();
-        // A hundredth of the time is not worth a note.
+        // A reason for less than a hundredth of the time is not worth a note.
         for (why, weight) in unseen.iter().filter(|(_, weight)| **weight * 100 > all) {
             let share = percent(100.0 * float(*weight) / float(all));
             let cause = why_unseen(*why, session.plan.choice.engine);
@@ -173,8 +175,7 @@ impl Notes {
     }
 }
 
-/// Why time has no stack though its thread ran, with the reason's name in the report, and what a
-/// user can do.
+/// Returns why CPU time has no stack: the reason's name in the report, and what the user can do.
 fn why_unseen(why: Reason, engine: Engine) -> String {
     let (cause, remedy) = match (why, engine) {
         (Reason::PASSED_OVER, _) => (
@@ -189,12 +190,12 @@ fn why_unseen(why: Reason, engine: Engine) -> String {
 
 const THREADS_ENDED: &str = "its threads ended, or left the recording, before their next sample";
 
-/// Less CPU time says nothing of how often threads wait: in seconds, and as a share of the time
-/// that passed. A JVM that does nothing waits a hundred times a second.
+/// The minimum CPU time for a statement on how often threads wait: in seconds, and as a share of
+/// elapsed time. An idle JVM waits a hundred times a second.
 const MIN_PROGRAM_CPU: f64 = 0.3;
 const MIN_PROGRAM_SHARE: f64 = 0.2;
-/// A sentence where the engine samples threads that wait often with a bias. It says why perf was
-/// not taken where `auto` could not take it.
+/// Returns a sentence if the engine samples threads that wait often with a bias. It says why `auto`
+/// could not take perf.
 fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String> {
     let Choice { engine, no_perf, .. } = &session.plan.choice;
     let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));

@@ -1,7 +1,8 @@
-//! What handlers, and those who publish events, are lent: lanes, and what names them.
+//! The memory that handlers and event publishers borrow: lanes, and the structures that lead to
+//! them.
 //!
-//! Both sides point into memory of their own rig. It must never be given back while somebody may be
-//! inside of a gate: who has not left in time keeps it.
+//! Both gates point into memory of their own rig. It must never be freed while a thread may be
+//! inside a gate. If a thread does not leave in time, the memory is leaked.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,23 +22,23 @@ use crate::threads::registry;
 use crate::wake;
 use crate::walkers::Walkers;
 
-/// A lane's least size in words: 1 MiB, of which a drained lane only ever touches the beginning.
+/// The minimum size of a lane in words: 1 MiB. A drained lane touches only its beginning.
 const LANE_WORDS: usize = 1 << 17;
 /// How many of the longest samples a lane must hold at least.
 const LANE_SAMPLES: usize = 2;
-/// Walks have room for so many frames at least, however few are kept: where a virtual thread's
-/// stack ends is told by several.
+/// The minimum number of frames that a walk has memory for, however few are kept. The end of a
+/// virtual thread's stack takes several frames to recognise.
 const LEAST_WALKED: usize = 64;
-/// What the drain takes for a word of a sample, in nanoseconds, until that is known: of stacks that
-/// are much alike.
+/// The minimum drain cost of a sample's word, in nanoseconds, also assumed until it is measured.
+/// It holds for similar stacks.
 const PRICE: u64 = 5;
-/// Lanes for events, and their size: in all, some 5,000 with a stack of fifty frames from one drain
-/// to the next.
+/// The number and size of lanes for events. In all they hold some 5,000 events with a stack of
+/// fifty frames between two drains.
 const EVENT_LANES: usize = 8;
 const EVENT_LANE_WORDS: usize = 1 << 16;
 
-/// How long handlers may take to leave after the gate was closed, before their memory is given up
-/// for lost.
+/// How long handlers may take to leave after the gate was closed. After that their memory is
+/// leaked.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// The memory that the two gates lead to.
@@ -49,7 +50,7 @@ pub struct Rig {
     event_lanes: ManuallyDrop<Lanes>,
 }
 
-// SAFETY: the pointers are owned; what they point to may be used from every thread.
+// SAFETY: the pointers are owned, and their targets may be used from every thread.
 unsafe impl Send for Rig {}
 
 impl Rig {
@@ -62,7 +63,7 @@ impl Rig {
         polls: Option<PollOffsets>,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
-        // A handler may be preempted with its lane claimed, so there are more lanes than
+        // A handler may be preempted while it holds its lane, so there are more lanes than
         // processors.
         let count = (processors * 4).clamp(8, 64);
         let mut sampler = Box::new(Sampler {
@@ -85,7 +86,7 @@ impl Rig {
         });
         let size = LANE_WORDS.max(LANE_SAMPLES * sampler.max_words(sampler.depth));
         let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
-        // SAFETY: given back in `drop`, once the gate is closed and empty.
+        // SAFETY: freed in `drop`, once the gate is closed and empty.
         sampler.outlet.lanes = unsafe { lanes.lent() };
         // SAFETY: as above.
         let outlet = Outlet { lanes: unsafe { event_lanes.lent() }, wake: wake::semaphore() };
@@ -94,19 +95,19 @@ impl Rig {
         Self { sampler, events, lanes: ManuallyDrop::new(lanes), event_lanes: ManuallyDrop::new(event_lanes) }
     }
 
-    /// Lets handlers in.
+    /// Opens the gate for handlers.
     pub fn open(&self) {
         GATE.open(self.sampler);
     }
 
-    /// Takes no samples until `go_on`; waits until none is being taken. Handlers go on counting
-    /// signals.
+    /// Pauses sampling until `go_on`, and waits until no sample is being taken. Handlers still
+    /// count signals.
     pub fn pause(&self) {
         self.set_paused(true);
         settled(|| GATE.is_empty());
     }
 
-    /// Takes samples again.
+    /// Resumes sampling.
     pub fn go_on(&self) {
         self.set_paused(false);
     }
@@ -116,13 +117,13 @@ impl Rig {
         unsafe { &(*self.sampler).paused }.store(paused, Ordering::Release);
     }
 
-    /// Lets events in.
+    /// Opens the gate for events.
     pub fn open_events(&self) {
         EVENT_GATE.open(self.events);
     }
 
     pub fn lanes(&self) -> &[Lane<'static>] {
-        // SAFETY: borrowed from this rig, which has them.
+        // SAFETY: borrowed from this rig, which owns them.
         unsafe { self.lanes.lent() }
     }
 
@@ -131,15 +132,16 @@ impl Rig {
         unsafe { self.event_lanes.lent() }
     }
 
-    /// How many events there was no room for.
+    /// Returns how many events were lost because the lanes were full.
     pub fn events_lost(&self) -> u64 {
         // SAFETY: alive as long as the rig; an atomic.
         unsafe { &(*self.events).lost }.load(Ordering::Relaxed)
     }
 
-    /// The drain has taken so many nanoseconds for so many words.
+    /// Records that the drain took `nanos` nanoseconds for `words` words.
     pub fn paid(&self, nanos: u64, words: u64) {
-        /// So many words say what one costs; of fewer only as much.
+        /// The number of words after which a measured cost fully replaces the old one. Fewer words
+        /// count in proportion.
         const TELLING: u64 = 100_000;
         // SAFETY: alive as long as the rig; an atomic.
         let price = unsafe { &(*self.sampler).drain_ns_per_word };
@@ -149,21 +151,21 @@ impl Rig {
         price.store((known.saturating_add(now) / TELLING).max(PRICE), Ordering::Relaxed);
     }
 
-    /// Has the next walk that succeeds witnessed.
+    /// Requests a witness for the next walk that succeeds.
     pub fn want_witness(&self) {
         // SAFETY: alive as long as the rig; an atomic.
         unsafe { &(*self.sampler).witness_wanted }.store(true, Ordering::Release);
     }
 
-    /// Where the thread of a sample stays that is to be witnessed.
+    /// Returns the rendezvous where the thread of a witnessed sample waits.
     pub fn rendezvous(&self) -> &WitnessRendezvous {
         // SAFETY: as above.
         unsafe { &(*self.sampler).rendezvous }
     }
 
-    /// What is done where a walk fails, and how often it was tried.
+    /// Returns the recovery of failed walks, with the count of its attempts.
     pub fn recovery(&self) -> Option<&Recovery> {
-        // SAFETY: as above; what it counts are atomics.
+        // SAFETY: as above; its counters are atomics.
         unsafe { &(*self.sampler).recovery }.as_ref()
     }
 
@@ -173,24 +175,26 @@ impl Rig {
     }
 }
 
-/// Lets no handler in any more, and waits until none is inside; false if one does not leave.
+/// Closes the gate for handlers, and waits until none is inside. Returns false if one does not
+/// leave in time.
 pub fn close() -> bool {
     GATE.close();
     settled(|| GATE.is_empty())
 }
 
-/// True while no handler and no event is inside.
+/// Returns true while no handler and no event is inside a gate.
 pub fn is_empty() -> bool {
     GATE.is_empty() && EVENT_GATE.is_empty()
 }
 
-/// Lets no event in any more, and waits until the last has come; false if it does not come.
+/// Closes the gate for events, and waits until the last one has left. Returns false if one does not
+/// leave in time.
 pub fn close_events() -> bool {
     EVENT_GATE.close();
     settled(|| EVENT_GATE.is_empty())
 }
 
-/// Waits until that is so; false if it takes too long.
+/// Waits until `done` returns true. Returns false if that takes too long.
 fn settled(done: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while !done() {
@@ -205,10 +209,11 @@ fn settled(done: impl Fn() -> bool) -> bool {
 impl Drop for Rig {
     fn drop(&mut self) {
         let (handlers_left, events_left) = (close(), close_events());
-        // Whoever has not come back may still write: to what is then nobody's any more.
+        // A handler that has not returned may still write to the memory, which is leaked in that
+        // case.
         if handlers_left && events_left {
-            // SAFETY: made by `Box::into_raw` in `new`, and nobody is inside of the gates that lead
-            // there; what borrows goes first.
+            // SAFETY: `new` made them by `Box::into_raw`, and no thread is inside the gates that
+            // lead there. What borrows is dropped first.
             unsafe {
                 drop(Box::from_raw(self.sampler));
                 drop(Box::from_raw(self.events));

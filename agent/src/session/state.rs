@@ -1,4 +1,4 @@
-//! What a session consists of.
+//! The state of a session.
 
 use vouch_report::WaitingReport;
 
@@ -38,30 +38,30 @@ pub struct Session {
     pub(super) recorder: Recorder,
     pub(super) disk: Disk,
     pub(super) questions: JvmState,
-    /// By whom samples are walked.
+    /// The walkers that walk the samples' stacks.
     pub(super) walkers: Walkers,
-    /// Why nothing is recovered.
+    /// The reason why failed walks are not recovered.
     pub(super) unrecovered: Option<&'static str>,
-    /// In the place of an engine.
+    /// The source of true stacks, which replaces an engine.
     pub(super) truth: Option<Truth>,
-    /// When its state was last told to whoever follows it.
+    /// The time of the last state report to `vouch`, in nanoseconds.
     pub(super) state_reported_ns: u64,
-    /// It was said that so many walks crashed that there are no more.
+    /// True once it was reported that walks stopped after too many crashes.
     pub(super) said_stopped: bool,
-    /// The program has taken the signal for itself.
+    /// True once the program has taken the signal for itself.
     pub(super) signal_is_lost: bool,
     pub(super) started: Moment,
-    /// How many contexts had been left out before.
+    /// How many thread contexts had been left out before this recording.
     pub(super) left_out_before: u64,
     pub(super) jvmti: Jvmti,
-    /// The events that are recorded, and those that this JVM cannot report, for a person.
+    /// The events that are recorded, and those that this JVM cannot report, as readable text.
     pub(super) events: events::Chosen,
     pub(super) unsupported_events: Option<String>,
     pub(super) courses: Courses,
     pub anchors: Anchors,
-    /// What the JVM had counted before.
+    /// The JVM's counts before this recording.
     pub(super) totals: Totals,
-    /// Who wants a lock, at the end or at a dump.
+    /// The threads that wait for a lock, at the end or at a dump.
     pub(super) waiting: Vec<WaitingReport>,
 }
 

@@ -1,4 +1,4 @@
-//! The trust report and the profile's own description, from what a session knows.
+//! Makes the trust report and the profile's description from a session.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -22,7 +22,7 @@ use crate::markers::markers;
 use crate::record::Powers;
 use crate::worker;
 
-/// What there is to know of the program that is profiled.
+/// The description of the profiled program.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     pub jdk: String,
@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Asks the JVM, and where that does not tell, the kernel for the command line.
+    /// Reads the command line from the JVM, or from the kernel if the JVM does not report it.
     pub fn of(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let given = command_line::given();
@@ -47,7 +47,7 @@ impl Program {
         }
     }
 
-    /// The main class or jar alone.
+    /// Returns the main class or jar alone.
     pub fn name(&self) -> &str {
         let first = self.command.split(' ').next().unwrap_or_default();
         let last = first.rsplit('/').next().unwrap_or(first);
@@ -55,7 +55,7 @@ impl Program {
     }
 }
 
-/// What the session knows of the run besides the recording.
+/// Returns the session's data on the run, apart from the recording.
 pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let now = Moment::now();
     let plan = &session.plan;
@@ -127,7 +127,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     }
 }
 
-/// The profile's description of the run; its report is the caller's to put in.
+/// Returns the profile's description of the run. The caller adds the report.
 pub fn meta(session: &Session, program: &Program) -> Meta {
     let now = Moment::now();
     Meta {
@@ -150,7 +150,7 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
     }
 }
 
-/// A command line of readable length; the report has all of it.
+/// Shortens a command line to a readable length. The report has all of it.
 fn shortened(command: &str) -> String {
     const MOST: usize = 2_000;
     match command.char_indices().nth(MOST) {
@@ -174,10 +174,10 @@ fn cpu_name() -> String {
     line.and_then(|line| line.split_once(':')).map_or_else(String::new, |(_, name)| name.trim().to_owned())
 }
 
-/// None where `/proc` does not tell all of it.
+/// Returns the process's identity, or `None` if `/proc` does not have all of it.
 fn identity() -> Option<Identity> {
-    // What stands behind the name, which may hold anything; of that the 20th is when it was
-    // started.
+    // The fields after the name, which may contain any character. The 20th of them is the start
+    // time.
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     Some(Identity {

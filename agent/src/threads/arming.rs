@@ -1,7 +1,8 @@
-//! What a recording does to all threads: it has them armed, disarmed, and settles what they owe
-//! where no signal came.
+//! What a recording does to all threads: it arms and disarms them, and settles the intervals for
+//! which no signal came.
 //!
-//! It must never settle while a handler may still take a sample: that time would be counted twice.
+//! It must never settle while a handler may still take a sample, because that time would be counted
+//! twice.
 
 use std::mem::take;
 
@@ -11,7 +12,7 @@ use crate::clock;
 use crate::engine::Engine;
 
 impl Registry {
-    /// Starts the engine for all threads, and for those to come.
+    /// Starts the engine for all threads, including threads that begin later.
     pub fn begin_sampling(&self, sampling: Sampling) {
         let mut inner = self.inner.lock();
         let now = clock::monotonic();
@@ -34,12 +35,12 @@ impl Registry {
         }
     }
 
-    /// Stops the engine for all threads, and notes what CPU time they had.
+    /// Stops the engine for all threads, and records the CPU time that each has used.
     pub fn end_sampling(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
-        // It may have been stopped already: what the threads ran since then is none of the
-        // recording's.
+        // The engine may have been stopped already. CPU time after that is not part of the
+        // recording.
         let Some(sampling) = arming.sampling.take() else { return };
         arming.ending = Some(sampling);
         for (tid, live) in live {
@@ -51,12 +52,12 @@ impl Registry {
         }
     }
 
-    /// No interrupts for a while. What threads run meanwhile is their next samples'.
+    /// Pauses the interrupts. CPU time during the pause counts for each thread's next sample.
     pub fn pause(&self) {
         self.set_paused(true);
     }
 
-    /// The end of a pause.
+    /// Ends a pause.
     pub fn resume(&self) {
         self.set_paused(false);
     }
@@ -71,7 +72,8 @@ impl Registry {
         }
     }
 
-    /// Signals have become rarer. Handlers see to it themselves, but for threads without a slot.
+    /// Sets the longer period after signals became rarer. Handlers set it themselves, except for
+    /// threads without a slot.
     pub fn lengthen(&self) {
         let inner = self.inner.lock();
         let Some(sampling) = &inner.arming.sampling else { return };
@@ -80,8 +82,8 @@ impl Registry {
         }
     }
 
-    /// Timers take the place of perf's events, also of threads to come. A thread for which there is
-    /// none keeps its event.
+    /// Replaces perf events by timers, also for threads that begin later. A thread keeps its event
+    /// if no timer is available.
     pub fn relieve(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, arming, .. } = &mut *inner;
@@ -89,13 +91,14 @@ impl Registry {
         sampling.engine = Engine::Timer;
         let interval = sampling.interval;
         for (tid, live) in live {
-            // One that has just ended needs none.
+            // A thread that has just ended needs no timer.
             let _ = live.relieve(*tid, interval);
         }
     }
 
-    /// What was due, and was not signalled: until the engine was stopped, or, where it goes on,
-    /// while the gate was closed or the rig paused. To be asked when the last handler has ended.
+    /// Returns the intervals that were due and had no signal. The period ends at the engine's stop,
+    /// or covers a closed gate or paused rig while the engine runs on. Call this only after the
+    /// last handler has left.
     pub fn settle(&self) -> Vec<Unsignalled> {
         self.refresh_cpu();
         let mut inner = self.inner.lock();
@@ -115,7 +118,7 @@ impl Registry {
         owed
     }
 
-    /// The recording has been written: those that have ended are forgotten.
+    /// Ends a recording that has been written, and removes the ended threads.
     pub fn end_recording(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, ended, arming, .. } = &mut *inner;
@@ -124,8 +127,8 @@ impl Registry {
         lives.retain(|_, life| live.get(&life.tid).is_some_and(|live| live.serial == life.serial));
     }
 
-    /// Reads the CPU clocks of all live threads, unless the engine has been stopped: then what they
-    /// run is none of the recording's any more.
+    /// Reads the CPU clocks of all live threads. Does nothing if the engine has been stopped,
+    /// because later CPU time is not part of the recording.
     pub fn refresh_cpu(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
@@ -139,7 +142,7 @@ impl Registry {
         }
     }
 
-    /// How many threads the engine could not be armed for, and why.
+    /// Returns how many threads the engine could not be armed for, and the last reason.
     pub fn unarmed(&self) -> Option<(u64, String)> {
         let inner = self.inner.lock();
         let Arming { unarmed, unarmed_why, .. } = &inner.arming;

@@ -1,9 +1,10 @@
-//! Threads meet us at birth: `pthread_create`, as the loaded libraries call it, goes through here.
+//! The hook on `pthread_create`: calls from loaded libraries go through this module, so that each
+//! thread is entered at its start.
 //!
-//! Only a library's own table of imports is changed, so that its calls lead here first; the
-//! function itself is the system's. The new thread enters the registry before its first own
-//! instruction, and leaves it by the destructor of a thread-specific key, however it ends. This
-//! file must not know what the registry does.
+//! The hook changes only each library's own import table. The system's function stays unchanged.
+//! The new thread enters the registry before its first own instruction. The destructor of a
+//! thread-specific key removes it, however the thread ends. This file must not depend on what the
+//! registry does.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
@@ -15,16 +16,16 @@ use parking_lot::Mutex;
 use super::registry;
 use crate::clock;
 
-/// What a thread is to run.
+/// The start routine of a thread.
 type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// What the creator hands to the new thread.
+/// What the creator passes to the new thread.
 struct Start {
     routine: Routine,
     argument: *mut c_void,
 }
 
-/// The key whose destructor runs at a thread's end. None: no key was left.
+/// The key with the destructor that runs at a thread's end. `None` if the process had no free key.
 static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
     let mut key = 0;
     // SAFETY: writes one key.
@@ -32,11 +33,11 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
     (made == 0).then_some(key)
 });
 
-/// The libraries that are loaded whose imports have been looked at.
+/// The loaded libraries with imports that have been checked.
 static DONE: Lazy<Mutex<Vec<Done>>> = Lazy::new(Mutex::default);
 
-/// One of them: where it lies, and one of its imports that was changed, if it has any. Another
-/// library may come to lie where it was.
+/// A checked library: its address, and one import that was changed, if it has any. Another library
+/// may be loaded later at the same address.
 #[derive(Clone, Copy)]
 struct Done {
     base: usize,
@@ -44,13 +45,13 @@ struct Done {
     place: Option<usize>,
 }
 
-/// Where the library lies that has the function itself.
+/// The address range of the library that defines `pthread_create`.
 static SYSTEM: Lazy<std::ops::Range<usize>> =
     Lazy::new(|| library_of(libc::pthread_create as *const () as usize));
 
 static SEEN: Loaded = Loaded::new();
 
-/// How many libraries the linker had loaded in all when somebody looked at them last.
+/// The linker's total of loaded libraries at the last check.
 pub struct Loaded(AtomicU64);
 
 impl Loaded {
@@ -58,7 +59,7 @@ impl Loaded {
         Self(AtomicU64::new(0))
     }
 
-    /// True if there are more of them since it was last asked. Cheap.
+    /// Returns true if libraries were loaded since the last call. Cheap.
     pub fn has_more(&self) -> bool {
         let mut loaded = 0_u64;
         // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
@@ -67,12 +68,12 @@ impl Loaded {
     }
 }
 
-/// Sends the `pthread_create` of every loaded library through here; those that are done already
-/// stay as they are.
+/// Redirects the `pthread_create` import of every loaded library to this module. Libraries that are
+/// done already stay unchanged.
 pub fn install() {
     Lazy::force(&END_KEY);
-    // The system's own is the linker's answer, or in older code a way to ask the linker that lies
-    // in the library itself.
+    // The system's own function is the address that the linker returns. In older code it is a stub
+    // in the library itself, which asks the linker.
     let system = &*SYSTEM;
     let mut done = DONE.lock();
     let before = std::mem::take(&mut *done);
@@ -85,8 +86,8 @@ pub fn install() {
         let known = before.iter().find(|known| known.base == base && known.end == end);
         let still = known.filter(|known| known.place.is_some_and(|place| object.read(place) == Some(ours)));
         let mut places = if still.is_some() { Vec::new() } else { object.imports(c"pthread_create") };
-        // Where somebody else has put himself in between he would be left out; such threads are
-        // found when they are looked for.
+        // An import that another tool has redirected stays unchanged, so that its hook still runs.
+        // A later scan finds such threads.
         places.retain(|place| {
             object
                 .read(*place)
@@ -101,7 +102,8 @@ pub fn install() {
     each(&mut visit);
 }
 
-/// Where the library lies whose address this is; nowhere if there is none.
+/// Returns the address range of the library that contains this address. Returns an empty range if
+/// there is none.
 fn library_of(address: usize) -> std::ops::Range<usize> {
     let mut found = 0..0;
     each(&mut |object: &Object| {
@@ -112,28 +114,28 @@ fn library_of(address: usize) -> std::ops::Range<usize> {
     found
 }
 
-/// Visits each library that is loaded.
+/// Visits each loaded library.
 fn each(mut visit: &mut dyn FnMut(&Object)) {
     // SAFETY: the callback gets `visit` back for as long as this call lasts.
     unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
 }
 
-/// The same, if a library has been loaded since the last time. Cheap where none has.
+/// Runs `install` if a library has been loaded since the last call. Cheap if none has.
 pub fn install_if_new() {
     if SEEN.has_more() {
         install();
     }
 }
 
-/// Has the calling thread leave the registry when it ends.
+/// Makes the calling thread leave the registry when it ends.
 pub fn watch_end() {
     if let Some(key) = *END_KEY {
-        // SAFETY: the key is never deleted; the value only needs to be other than null.
+        // SAFETY: the key is never deleted, and the value only needs to be other than null.
         unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
     }
 }
 
-/// Stands in for `pthread_create`.
+/// Replaces `pthread_create`.
 unsafe extern "C" fn create(
     thread: *mut libc::pthread_t,
     attributes: *const libc::pthread_attr_t,
@@ -141,14 +143,14 @@ unsafe extern "C" fn create(
     argument: *mut c_void,
 ) -> c_int {
     let start = Box::into_raw(Box::new(Start { routine, argument }));
-    // SAFETY: the same signature but for what may unwind: a thread that is cancelled unwinds
-    // through `begin`, which has nothing to drop.
+    // SAFETY: the signatures differ only in what may unwind. A cancelled thread unwinds through
+    // `begin`, which has nothing to drop.
     let begin: extern "C" fn(*mut c_void) -> *mut c_void =
         unsafe { std::mem::transmute(begin as extern "C-unwind" fn(*mut c_void) -> *mut c_void) };
     // SAFETY: the caller's own arguments; `start` is a box that the new thread takes over.
     let result = unsafe { libc::pthread_create(thread, attributes, begin, start.cast()) };
     if result != 0 {
-        // SAFETY: no thread came to be, so the box is still ours.
+        // SAFETY: no thread was created, so the box still belongs to this function.
         drop(unsafe { Box::from_raw(start) });
     }
     result
@@ -157,7 +159,7 @@ unsafe extern "C" fn create(
 extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: `create` made this box for this thread alone.
     let Start { routine, argument } = *unsafe { Box::from_raw(start.cast::<Start>()) };
-    // A fault of ours must not keep the thread from running.
+    // An error in the agent must not keep the thread from running.
     let _ = catch_unwind(|| {
         registry().begin_thread(clock::own_tid(), routine as usize);
         watch_end();
@@ -188,12 +190,12 @@ unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit:
 pub struct Object {
     base: usize,
     end: usize,
-    /// The pages that the linker made read-only once it had filled them.
+    /// The pages that the linker made read-only after it had filled them.
     sealed: std::ops::Range<usize>,
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
     strings_length: usize,
-    /// Start and bytes of the two tables of relocations.
+    /// The start and size in bytes of the two relocation tables.
     relocations: [(usize, usize); 2],
 }
 
@@ -245,7 +247,7 @@ impl Object {
         loop {
             // SAFETY: the dynamic section ends with an entry whose tag is 0.
             let Dynamic { tag, value } = unsafe { entry.read() };
-            // The linker has made addresses of these offsets, except in objects that it may not
+            // The linker has replaced these offsets by addresses, except in objects that it may not
             // write to.
             let address = if value < base { base + value } else { value };
             match tag {
@@ -259,16 +261,16 @@ impl Object {
                 DT_RELASZ => object.relocations[1].1 = value,
                 _ => {}
             }
-            // SAFETY: not the last one.
+            // SAFETY: this entry is not the last one.
             entry = unsafe { entry.add(1) };
         }
         (!object.symbols.is_null() && !object.strings.is_null()).then_some(object)
     }
 
-    /// True if some symbol or library is called so in it.
+    /// Returns true if a symbol or library in the object has this name.
     pub fn has_name(&self, name: &CStr) -> bool {
-        // SAFETY: the table is the linker's own, of so many bytes, and loaded as long as the
-        // object.
+        // SAFETY: the linker owns the table, which has `strings_length` bytes and stays loaded as
+        // long as the object.
         let names = unsafe { std::slice::from_raw_parts(self.strings.cast::<u8>(), self.strings_length) };
         let name = name.to_bytes_with_nul();
         names.windows(name.len()).any(|part| part == name)
@@ -278,7 +280,7 @@ impl Object {
         (self.base..self.end).contains(&address)
     }
 
-    /// Where the address of the imported function `name` stands.
+    /// Returns the addresses of the import slots of the function `name`.
     fn imports(&self, name: &CStr) -> Vec<usize> {
         let mut places = Vec::new();
         for (start, bytes) in self.relocations.into_iter().filter(|(start, _)| *start != 0) {
@@ -287,8 +289,8 @@ impl Object {
             let table = unsafe { std::slice::from_raw_parts(start as *const libc::Elf64_Rela, count) };
             for relocation in table.iter().filter(|r| IMPORT_KINDS.contains(&(r.r_info & 0xffff_ffff))) {
                 let index = usize::try_from(relocation.r_info >> 32).unwrap_or(0);
-                // SAFETY: a relocation's symbol lies in the object's table of symbols, its name in
-                // that of strings.
+                // SAFETY: a relocation's symbol is in the object's symbol table, and its name in
+                // the string table.
                 let imported = unsafe {
                     let symbol = &*self.symbols.add(index);
                     CStr::from_ptr(self.strings.add(symbol.st_name as usize))
@@ -301,19 +303,19 @@ impl Object {
         places
     }
 
-    /// The address that stands there.
+    /// Returns the address in an import slot.
     fn read(&self, place: usize) -> Option<usize> {
         if !self.holds(place) {
             return None;
         }
-        // SAFETY: an aligned pointer of the object's, which is loaded; others may write it at the
-        // same time.
+        // SAFETY: an aligned pointer in the object, which is loaded. Other threads may write it at
+        // the same time.
         Some(unsafe { (*(place as *const AtomicUsize)).load(Ordering::Acquire) })
     }
 
-    /// Writes one address, into pages that may have been sealed.
+    /// Writes one address, also into pages that were made read-only.
     fn write(&self, place: usize, value: usize) {
-        // SAFETY: asks for a constant of the system's.
+        // SAFETY: reads a constant of the system.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let first = (place & !(page - 1)) as *mut c_void;
         let sealed = self.sealed.contains(&place);
@@ -324,8 +326,8 @@ impl Object {
         if sealed && !protect(libc::PROT_READ | libc::PROT_WRITE) {
             return;
         }
-        // SAFETY: the place is an aligned pointer of the object's, writable now. Other threads may
-        // read it at the same time, which is why it is stored as one atomic word.
+        // SAFETY: the slot is an aligned pointer in the object, and is writable now. Other threads
+        // may read it at the same time, so it is stored as one atomic word.
         unsafe { (*(place as *const AtomicUsize)).store(value, Ordering::Release) };
         if sealed {
             protect(libc::PROT_READ);

@@ -9,8 +9,8 @@ use super::{Inner, Registry};
 use crate::clock;
 
 impl Registry {
-    /// The kernel's id and the JNIEnv of a Java thread, by the JVM's side of it; `None` if it has
-    /// ended or is unknown.
+    /// Returns the kernel id, slot and JNIEnv of the thread with this JavaThread. Returns `None` if
+    /// the thread has ended or is unknown.
     pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {
         let inner = self.inner.lock();
         let (tid, live) = inner.java(java_thread)?;
@@ -19,22 +19,22 @@ impl Registry {
         (!env.is_null()).then_some((tid, slot, env))
     }
 
-    /// The kernel's id and our serial of a Java thread, by the JVM's side of it. Another thread may
-    /// have that place as soon as this one has ended.
+    /// Returns the kernel id and serial of the thread with this JavaThread. The JVM may reuse the
+    /// address for another thread as soon as this thread has ended.
     pub fn java_serial(&self, java_thread: usize) -> Option<(u32, u32)> {
         let inner = self.inner.lock();
         inner.java(java_thread).map(|(tid, live)| (tid, live.serial))
     }
 
-    /// The slot of a thread, and the JVM's side of it, by serial; `None` if it has ended.
+    /// Returns a thread's slot and JavaThread by serial, or `None` if the thread has ended.
     pub fn slot(&self, tid: u32, serial: u32) -> Option<(&'static Slot, usize)> {
         let inner = self.inner.lock();
         let live = inner.live.get(&tid).filter(|live| live.serial == serial)?;
         Some((live.slot?, live.java_thread))
     }
 
-    /// Asks something of the JVM's side of a thread, which has been sampled in Java and does not
-    /// end meanwhile; `None` if it has.
+    /// Runs `ask` on the JavaThread of a thread that was sampled in Java. The thread cannot end
+    /// meanwhile. Returns `None` if it has ended.
     pub fn with_java_thread<R>(&self, tid: u32, serial: u32, ask: impl FnOnce(usize) -> R) -> Option<R> {
         let _stays = self.stays.lock();
         let (slot, java_thread) = self.slot(tid, serial)?;
@@ -43,10 +43,10 @@ impl Registry {
 }
 
 impl Inner {
-    /// The thread that has this place in the JVM.
+    /// Returns the thread with this JavaThread.
     fn java(&self, java_thread: usize) -> Option<(u32, &Live)> {
         let is_it = |live: &Live| java_thread != 0 && live.java_thread == java_thread;
-        // Mostly a thread asks about itself.
+        // A thread mostly asks about itself.
         let own = self.live.get_key_value(&clock::own_tid()).filter(|(_, live)| is_it(live));
         let found = own.or_else(|| self.live.iter().find(|(_, live)| is_it(live)));
         found.map(|(tid, live)| (*tid, live))

@@ -1,12 +1,13 @@
-//! The VM's own threads by their whole names. //!
-//! The kernel keeps 15 bytes of a thread's name. HotSpot gives it the first 15, or from JDK 22 on
-//! the first seven, two dots and the last six. The names that are longer are few, and known; of the
-//! numbered ones the number may be lost, and is then the thread's place among its like, since the
-//! VM makes them in the order of their numbers.
+//! The full names of the VM's own threads.
+//!
+//! The kernel keeps 15 bytes of a thread's name. HotSpot passes it the first 15, or from JDK 22 on
+//! the first seven, two dots and the last six. Only a few names are longer, and they are listed
+//! here. A numbered name may lose its number. The number is then the thread's index among similar
+//! threads, because the VM creates them in order.
 
 use std::ffi::CStr;
 
-/// Names that stand for themselves.
+/// Full names without a number.
 const WHOLE: [&str; 7] = [
     "VM Periodic Task Thread",
     "Monitor Deflation Thread",
@@ -16,7 +17,7 @@ const WHOLE: [&str; 7] = [
     "G1 Refine Control",
     "Concurrent Mark-Sweep GC Thread",
 ];
-/// Names with a number in them: what stands before it, and behind.
+/// Names that contain a number: the parts before and after it.
 const NUMBERED: [(&str, &str); 5] = [
     (C1, ""),
     (C2, ""),
@@ -27,10 +28,10 @@ const NUMBERED: [(&str, &str); 5] = [
 const C1: &str = "C1 CompilerThread";
 const C2: &str = "C2 CompilerThread";
 
-/// How much of a name the kernel keeps.
+/// How many bytes of a name the kernel keeps.
 const KEPT: usize = 15;
 
-/// The kernel's name of the calling thread.
+/// Returns the kernel's name of the calling thread.
 pub fn of_calling_thread() -> Option<String> {
     let mut name = [0_u8; 16];
     // SAFETY: writes at most 16 bytes, ended by a zero.
@@ -39,8 +40,8 @@ pub fn of_calling_thread() -> Option<String> {
     (done == 0 && !name.is_empty()).then(|| name.to_owned())
 }
 
-/// The whole name of the thread that the kernel calls `kept`, if it is one of the VM's; else the
-/// same. `place` is how many threads that are `alike` came before it.
+/// Returns the full name of the VM thread with the kernel name `kept`. Returns `kept` itself for
+/// any other thread. `place` is the number of earlier threads that are `alike`.
 pub fn whole(kept: &str, place: usize) -> String {
     if let Some(name) = WHOLE.iter().find(|name| cut(name) == kept || elided(name) == kept) {
         return (*name).to_owned();
@@ -59,8 +60,8 @@ pub fn whole(kept: &str, place: usize) -> String {
     kept.to_owned()
 }
 
-/// True if the VM numbers two threads with these kernel names in one row. Before JDK 9 it did so
-/// with both compilers'.
+/// Returns true if the VM numbers two threads with these kernel names in one series. Before JDK 9
+/// both compilers' threads shared a series.
 pub fn alike(kept: &str, other: &str, compilers_together: bool) -> bool {
     let compiler = |name: &str| name == cut(C1) || name == cut(C2);
     kept == other || compilers_together && compiler(kept) && compiler(other)

@@ -1,7 +1,8 @@
-//! The Java threads that were there before the agent: each has its JNIEnv found without its help.
+//! Enters the Java threads that began before the agent: their JNIEnvs are found in their
+//! JavaThreads.
 //!
-//! The events of thread start and end are on before this runs. A thread that ends meanwhile takes
-//! its JNIEnv away itself, after which it is not put back.
+//! Thread start and end events are enabled before this runs. A thread that ends meanwhile removes
+//! its JNIEnv itself, and the JNIEnv is not entered again.
 
 use std::ffi::c_void;
 
@@ -15,8 +16,8 @@ use crate::events::monitor;
 use crate::facade::Jvmti;
 use crate::java;
 
-/// Enters every Java thread; in each JavaThread its JNIEnv lies at `place`. `Err` says why their
-/// stacks cannot be walked.
+/// Enters every Java thread. `place` is the offset of the JNIEnv in a JavaThread. `Err` gives the
+/// reason why their stacks cannot be walked.
 pub fn enter_all(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
@@ -37,8 +38,8 @@ pub fn enter_all(
             return;
         }
         monitor::started(tid, java_thread, env, thread, true);
-        // It may have ended before the events of that were on. (Its place has no other thread yet,
-        // or that one has said so.)
+        // The thread may have ended before its end event was enabled. (No other thread uses its
+        // JavaThread's address yet, or that thread has reported its start.)
         if !jvmti.is_alive(thread.as_raw())
             && registry().java_serial(java_thread).is_some_and(|(of, _)| of == tid)
         {
@@ -49,7 +50,7 @@ pub fn enter_all(
     Ok(())
 }
 
-/// Calls `visit` with every live platform thread; references are given back one by one.
+/// Calls `visit` with every live platform thread. Local references are deleted one by one.
 pub fn each_java_thread(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
@@ -58,7 +59,7 @@ pub fn each_java_thread(
     java::expect_many_references(env);
     let Ok(threads) = jvmti.all_threads() else { return };
     for thread in threads.iter() {
-        // A frame of its own: asking for a name leaves references behind.
+        // A separate local frame, because a query for a name leaves references.
         let _ = env.with_local_frame(16, |env| -> jni::errors::Result<()> {
             // SAFETY: JVMTI gave this local reference to the calling thread, and it is not deleted
             // in the frame.
@@ -66,7 +67,7 @@ pub fn each_java_thread(
             visit(env, &thread);
             Ok(())
         });
-        // SAFETY: as above; deleted here and not used again.
+        // SAFETY: as above. The reference is deleted here and not used again.
         let _ = env.delete_local_ref(unsafe { JObject::from_raw(*thread) });
     }
 }

@@ -1,18 +1,18 @@
-//! One thread's life, as the recording tells it: when, under which names, with how much CPU time.
+//! One thread's record in the recording: its start and end, its names and its CPU time.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A name of a thread, by its place among the thread's names.
+/// A thread's name, as an index into its list of names.
 pub type NameId = usize;
 
-/// A thread that goes on renaming itself past this many names keeps the last place for all further
-/// ones.
+/// The maximum number of names that a thread record keeps. All further names of the thread share
+/// the last entry.
 const MOST_NAMES: usize = 64;
 
-/// So many renames are remembered in any case, and so many at most: between them those after which
-/// a sample may still come, which is told a moment after it was taken. A worker that is called
-/// otherwise for each request would fill the memory.
+/// The minimum and maximum number of renames that are kept. Above the minimum, a rename is kept
+/// while a sample may still ask for it, because samples arrive a moment late. The limit saves
+/// memory when a worker is renamed for each request.
 const FEW_SPANS: usize = 256;
 const MOST_SPANS: usize = 1 << 16;
 const LATE_NS: u64 = 10_000_000_000;
@@ -23,12 +23,13 @@ pub const MAX_NAME_CHARS: usize = 256;
 /// How many longer names were cut since the agent was loaded.
 static NAMES_CUT: AtomicU64 = AtomicU64::new(0);
 
-/// How many names of threads had more than [`MAX_NAME_CHARS`] characters.
+/// Returns how many thread names had more than [`MAX_NAME_CHARS`] characters.
 pub fn names_cut() -> u64 {
     NAMES_CUT.load(Ordering::Relaxed)
 }
 
-/// The end of the part of a name that is kept before an ellipsis; `None` if all of it is kept.
+/// Returns the end of the part of a name that is kept before an ellipsis. Returns `None` if all of
+/// it is kept.
 fn cut_at(name: &str) -> Option<usize> {
     let mut ends = name.char_indices().skip(MAX_NAME_CHARS - 1);
     let (end, _) = ends.next()?;
@@ -43,27 +44,27 @@ pub struct Life {
     pub started: u64,
     pub ended: Option<u64>,
     pub java: bool,
-    /// The agent's own thread: nobody's profile.
+    /// True for the agent's own threads, which no profile shows.
     pub own: bool,
-    /// The address of what the thread was made to run, if its making was seen.
+    /// The address of the start routine, if the agent saw the thread's creation.
     pub routine: Option<usize>,
-    /// The engine was armed for it at some time.
+    /// True once the engine was armed for the thread.
     pub sampled: bool,
-    /// The thread's CPU clock when the recording met it, and when it was last read.
+    /// The thread's CPU clock when it joined the recording, and at the last reading.
     pub cpu_start: u64,
     pub cpu_now: u64,
-    /// What the kernel calls it; empty if it was not asked.
+    /// The thread's kernel name; empty if it was not read.
     pub kernel_name: String,
     names: Vec<Named>,
-    /// In order.
+    /// The renames, in order of time.
     spans: VecDeque<Span>,
-    /// The name before all of them.
+    /// The name before the first span.
     before: NameId,
     /// The thread's CPU clock when it took its present name.
     present_since: u64,
 }
 
-/// A name, and how long the thread ran under it before it took the present one.
+/// A name, and the thread's CPU time under it before it took the present name.
 #[derive(Debug, Clone)]
 struct Named {
     text: String,
@@ -90,7 +91,7 @@ impl Named {
     }
 }
 
-/// From this time on this name.
+/// A rename: the time from which the thread has this name.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     since: u64,
@@ -118,7 +119,7 @@ impl Life {
         }
     }
 
-    /// A recording begins: what was before it does not count.
+    /// Resets the record when a recording begins. Earlier names and CPU time do not count.
     pub fn restart(&mut self, now: u64, cpu: u64) {
         self.started = now;
         self.cpu_start = cpu;
@@ -128,7 +129,7 @@ impl Life {
         self.begin_names(current.as_deref());
     }
 
-    /// None but this, since the recording met the thread.
+    /// Replaces all names by this one.
     fn begin_names(&mut self, name: Option<&str>) {
         self.names = name.into_iter().map(Named::new).collect();
         self.spans.clear();
@@ -136,27 +137,27 @@ impl Life {
         self.present_since = self.cpu_start;
     }
 
-    /// The name that a Java thread begins with. A native thread that attaches gives up the kernel's
-    /// name.
+    /// Sets the name that a Java thread begins with. It replaces the kernel's name of a native
+    /// thread that attaches.
     pub fn first_name(&mut self, name: &str) {
         self.begin_names(Some(name));
     }
 
-    /// What a native thread is called: all that the kernel tells, and the last that it told is the
-    /// truest.
+    /// Sets a native thread's names from the kernel. The last one that was read replaces the
+    /// earlier ones.
     pub fn native_name(&mut self, kernel: &str, whole: &str) {
         kernel.clone_into(&mut self.kernel_name);
         self.first_name(whole);
     }
 
-    /// From `now` on the thread is called otherwise. `cpu` is its CPU clock then.
+    /// Records the thread's name since `now`. `cpu` is its CPU clock then.
     pub fn rename(&mut self, name: &str, now: u64, cpu: u64) {
         if self.names.is_empty() {
             self.first_name(name);
             return;
         }
         if self.spans.back().is_some_and(|span| span.since > now) {
-            // It was looked up while the thread took another one.
+            // The name was read while the thread took another one.
             return;
         }
         let known = self.names.iter().position(|known| known.is(name));
@@ -177,7 +178,7 @@ impl Life {
         }
     }
 
-    /// Forgets renames that no sample will ask for any more.
+    /// Removes renames that no sample will look up any more.
     fn forget(&mut self, now: u64) {
         let is_late = |span: &Span| span.since.saturating_add(LATE_NS) < now;
         while self.spans.len() > MOST_SPANS
@@ -187,40 +188,41 @@ impl Life {
         }
     }
 
-    /// Which of its names the thread had at a time.
+    /// Returns the name that the thread had at a time.
     pub fn name_at(&self, time: u64) -> NameId {
         let after = self.spans.partition_point(|span| span.since <= time);
         after.checked_sub(1).map_or(self.before, |at| self.spans[at].name)
     }
 
-    /// A name, or what stands for it until one is known.
+    /// Returns a name, or a substitute until one is known.
     pub fn name(&self, id: NameId) -> String {
         self.names.get(id).map_or_else(|| format!("thread {}", self.tid), |name| name.text.clone())
     }
 
-    /// True once there is a name that will not change behind our back. A young native thread may
-    /// not have given itself its name yet.
+    /// Returns true once the thread has a final name. A young native thread may not have set its
+    /// name yet.
     pub fn is_named(&self, now: u64) -> bool {
         const YOUNG: u64 = 1_000_000_000;
         !self.names.is_empty() && (self.java || now.saturating_sub(self.started) > YOUNG)
     }
 
-    /// The name that it has now, if one is known.
+    /// Returns the thread's present name, if it is known.
     pub fn present_name(&self) -> Option<&str> {
         self.names.get(self.name_at(u64::MAX)).map(|name| name.text.as_str())
     }
 
-    /// The thread's CPU clock was read, by whomever: it only goes forward.
+    /// Records a reading of the thread's CPU clock. The value never decreases.
     pub fn ran_until(&mut self, cpu: u64) {
         self.cpu_now = self.cpu_now.max(cpu);
     }
 
-    /// How many names there are; one at least, even if it is not known.
+    /// Returns how many names the thread has: at least one, even if it is unknown.
     pub fn names(&self) -> usize {
         self.names.len().max(1)
     }
 
-    /// CPU time under one of the names since the recording met the thread, in nanoseconds.
+    /// Returns the CPU time under one of the names since the thread joined the recording, in
+    /// nanoseconds.
     pub fn cpu_under(&self, name: NameId) -> u64 {
         let before = self.names.get(name).map_or(0, |name| name.cpu);
         let is_present = self.name_at(u64::MAX) == name;
@@ -296,7 +298,7 @@ mod tests {
         }
         assert_eq!(life.spans.len(), MOST_SPANS);
         life.cpu_now = 10_000_010;
-        // Half of it under each; before the first rename there was none.
+        // Half of the CPU time belongs to each name. The time before the first rename is left out.
         assert_eq!((life.cpu_under(0), life.cpu_under(1)), (5_000_020 - 10, 5_000_000));
         let at = |life: &Life, time| life.name(life.name_at(time));
         let last = 200 + 999_999 * 1_000;
@@ -307,7 +309,7 @@ mod tests {
         for number in 1_000_000..1_001_000 {
             rename(&mut life, number, 1_000_000);
         }
-        // A second's, of which a sample may still come.
+        // The renames of one second are kept, because a sample may still ask for them.
         assert!(life.spans.len() > 999);
         for number in 1_001_000..1_002_000 {
             rename(&mut life, number, 1_000_000_000);

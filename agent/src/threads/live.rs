@@ -1,6 +1,7 @@
-//! A thread that exists: its slot for the handler, and its engine.
+//! A live thread: its slot for the handler, and its engine.
 //!
-//! Here it is decided whether a thread is sampled, and what its engine still owes it at its end.
+//! This module decides whether a thread is sampled, and which pending intervals its engine has left
+//! at its end.
 
 use std::io;
 use std::ptr::NonNull;
@@ -20,30 +21,30 @@ use crate::engine::{Armed, Engine, poll};
 use crate::groups::switches::Switches;
 use crate::groups::{self, groups};
 
-/// A thread that exists.
+/// A live thread.
 #[derive(Debug)]
 pub struct Live {
     pub serial: u32,
     pub slot: Option<&'static Slot>,
     armed: Option<Armed>,
-    /// Until it is settled what the thread owes.
+    /// The checkpoint up to which intervals are pending. It is `Some` until they are settled.
     come: Option<Come>,
-    /// Where the JVM keeps its side of a Java thread, as a number; 0 if unknown.
+    /// The address of the JavaThread; 0 if unknown.
     pub java_thread: usize,
-    /// It has said that it is no Java thread any more.
+    /// True once the thread has reported its end as a Java thread.
     pub is_over: bool,
-    /// Where the thread's Java code says whose work it does.
+    /// The cell in which the thread's Java code stores its thread context.
     cell: Option<&'static Cell>,
-    /// Where it sees that it was taken off its processor, if it does tasks of groups.
+    /// The page that counts the thread's context switches, if it runs tasks of groups.
     switches: Option<Switches>,
-    /// Where it adds up its tasks of each group, by their numbers.
+    /// The cells that sum the thread's tasks of each group, by group number.
     sums: Vec<(u32, &'static groups::Cell)>,
-    /// The agent's own: never sampled, never shown.
+    /// True for the agent's own threads, which are never sampled and never shown.
     pub own: bool,
 }
 
-/// How far a thread has come, when that was, by its CPU clock, and whether it is the signals that
-/// tell what it owes.
+/// A checkpoint: the thread's CPU clock, the time of the reading, and whether signals or
+/// pollers decide what is pending.
 #[derive(Debug)]
 struct Come {
     time: u64,
@@ -68,7 +69,7 @@ impl Live {
         }
     }
 
-    /// Where the thread says for whom it works, which it gets if it has none.
+    /// Returns the cell for the thread's context, and assigns one if the thread has none.
     pub fn cell(&mut self) -> &'static Cell {
         let cell = *self.cell.get_or_insert_with(|| contexts().cell());
         if let Some(slot) = self.slot {
@@ -77,8 +78,8 @@ impl Live {
         cell
     }
 
-    /// The page in which the thread sees how often it was taken off its processor, which it gets if
-    /// it has none; `None` if it can have none.
+    /// Returns the page that counts the thread's context switches, and makes one if needed. Returns
+    /// `None` if the thread cannot have one.
     pub fn switches(&mut self, tid: u32) -> Option<NonNull<u8>> {
         if self.switches.is_none() {
             self.switches = Switches::of(tid).ok();
@@ -86,8 +87,8 @@ impl Live {
         self.switches.as_ref().map(Switches::page)
     }
 
-    /// Where the thread adds up its tasks of a group, which it gets if it has no place; `None` if
-    /// it can have none.
+    /// Returns the cell that sums the thread's tasks of a group, and assigns one if needed. Returns
+    /// `None` if the thread cannot have one.
     pub fn sums(&mut self, group: u32) -> Option<&'static groups::Cell> {
         if let Some((_, cell)) = self.sums.iter().find(|(known, _)| *known == group) {
             return Some(cell);
@@ -97,7 +98,7 @@ impl Live {
         Some(cell)
     }
 
-    /// The thread runs no Java any more: its cells are another one's.
+    /// Gives the cells back for use by other threads, once this thread runs no Java any more.
     pub fn give_cells_back(&mut self) {
         for (group, cell) in self.sums.drain(..) {
             groups().give_back(group, cell);
@@ -109,11 +110,11 @@ impl Live {
         contexts().give_back(cell);
     }
 
-    /// Arms or disarms the thread, by what is known of it.
+    /// Arms or disarms the thread, depending on its record and the filter.
     pub fn choose(&mut self, tid: u32, life: &mut Life, arming: &mut Arming) {
         let sampling = arming.sampling.as_ref().filter(|s| !self.own && s.wants(life.present_name()));
         let Some(sampling) = sampling else { return self.disarm() };
-        // Under a filter, what the thread ran before it had its name is not asked for.
+        // Under a filter, CPU time before the thread had its name does not count.
         let from = Some(life.cpu_start).filter(|_| !life.sampled && sampling.filter.is_none());
         life.sampled = true;
         if self.armed.is_some() {
@@ -121,8 +122,8 @@ impl Live {
         }
         if let Err(error) = self.arm(tid, from, sampling, arming.random.u64(..)) {
             self.disarm();
-            // A thread that has just ended is no failure of the engine's; the kernel has more than
-            // one word for it.
+            // A thread that has just ended is no engine failure. The kernel reports it with more
+            // than one error code.
             if clock::thread_cpu(tid).is_some() {
                 arming.unarmed += 1;
                 arming.unarmed_why = Some(error.to_string());
@@ -130,8 +131,8 @@ impl Live {
         }
     }
 
-    /// Starts the engine, for all that the thread runs since its CPU clock was at `from`, or since
-    /// now.
+    /// Starts the engine. It covers the CPU time since the thread's CPU clock was at `from`, or
+    /// since now.
     fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, random: u64) -> io::Result<()> {
         let interval = nanos(sampling.interval);
         let now = clock::thread_cpu(tid).unwrap_or(0);
@@ -139,18 +140,18 @@ impl Live {
         let period = interval.saturating_mul(stride.into());
         let mut phase = Phase::draw(random, from.unwrap_or(now), now, period);
         if self.slot.is_none() {
-            // Its handler cannot find the event, so the first period has to stay the right one.
+            // The handler cannot find the event, so the first period has to stay the right one.
             phase.first = period;
         }
         let first = Duration::from_nanos(phase.first);
         let armed = sampling.engine.prepare(tid, first)?;
         if let Some(slot) = self.slot {
-            // All that the handler needs, before the first signal.
+            // The slot gets everything that the handler needs before the first signal.
             slot.begin(phase.base, stride);
             slot.set_beginning(armed.descriptor(), phase.late);
             slot.set_excluded(false);
         }
-        // A pause ends by starting what pauses.
+        // `resume` starts a paused engine later.
         if !(sampling.paused && armed.pauses()) {
             armed.start(Duration::from_nanos(period), first)?;
         }
@@ -158,7 +159,7 @@ impl Live {
         Ok(())
     }
 
-    /// Has the thread's engine pause, or go on.
+    /// Pauses or resumes the thread's engine.
     pub fn pause(&self, paused: bool) {
         match &self.armed {
             Some(armed) if paused => armed.pause(),
@@ -167,8 +168,8 @@ impl Live {
         }
     }
 
-    /// Has a timer do what the thread's perf event did. What is due stays so: it is told by the
-    /// thread's CPU clock, whoever signals.
+    /// Replaces the thread's perf event by a timer. Pending intervals do not change: the thread's
+    /// CPU clock decides them under either engine.
     pub fn relieve(&mut self, tid: u32, interval: Duration) -> io::Result<()> {
         if !matches!(self.armed, Some(Armed::Perf(_))) {
             return Ok(());
@@ -183,18 +184,19 @@ impl Live {
         Ok(())
     }
 
-    /// The present stride's period, for an event that no handler finds.
+    /// Sets the present stride's period, for an event that no handler finds.
     pub fn repeat(&self, interval: Duration) {
         if let Some(armed) = &self.armed {
             armed.repeat(interval * STRIDE.load(Ordering::Relaxed));
         }
     }
 
-    /// The thread has this name since `now`, by which it may come into the recording, or leave it.
+    /// Records the thread's name since `now`. A filter may start or stop sampling the thread by its
+    /// new name.
     pub fn rename(&mut self, tid: u32, name: &str, now: u64, life: &mut Life, arming: &mut Arming) {
         let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
         let now = if leaves && tid == clock::own_tid() {
-            // What it owes is of its old name.
+            // The pending intervals belong to the old name.
             self.pay(tid, life.java, arming);
             clock::monotonic()
         } else {
@@ -213,7 +215,7 @@ impl Live {
         self.armed = None;
     }
 
-    /// Disarms the thread, whose CPU clock is at `cpu`, unless it has ended.
+    /// Disarms the thread, with its CPU clock at `cpu`, unless it has ended.
     pub fn stop(&mut self, cpu: Option<u64>) {
         if let Some(cpu) = cpu {
             self.come_to(cpu);
@@ -221,11 +223,11 @@ impl Live {
         self.disarm();
     }
 
-    /// Notes how far the thread has come: what it owes until then can be settled.
+    /// Records a checkpoint at `cpu`, so that the intervals until then can be settled.
     pub fn come_to(&mut self, cpu: u64) {
         if let Some(armed) = &self.armed {
-            // An engine that is blind inside the kernel tells by its signals what there was to see,
-            // and by the clock only what was due before the first of them.
+            // An engine that cannot see kernel time counts by its signals. The CPU clock decides
+            // only what was due before the first signal.
             let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
             let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
             let polled = matches!(armed, Armed::Watched(_));
@@ -233,10 +235,10 @@ impl Live {
         }
     }
 
-    /// The intervals until there that no sample stands for; none will.
+    /// Returns the intervals up to the checkpoint that no sample covers, and none will cover.
     ///
-    /// To be asked when no handler can take a sample of this thread any more: a signal that was on
-    /// its way would be counted twice.
+    /// Call this only when no handler can take a sample of this thread any more. A pending signal
+    /// would be counted twice.
     pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
         let (Come { time, cpu, by_signals, polled }, slot) = (self.come.take()?, self.slot?);
         let weight = if by_signals {
@@ -253,15 +255,15 @@ impl Live {
         (weight > 0).then_some(Debt { weight, time, cpu })
     }
 
-    /// Stops the calling thread's engine, and signals what no sample stands for. If the engine was
-    /// stopped before, what the thread does now is not what it owes.
+    /// Stops the calling thread's engine, and signals the intervals that no sample covers. If the
+    /// engine was stopped before, CPU time after the stop is not pending.
     pub fn pay(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         self.stop(Some(clock::own_cpu()));
         self.pay_what_is_due(tid, java, arming);
     }
 
-    /// The same of a thread whose engine goes on. What it did since its last sample gets no stack,
-    /// so this is not for a thread that is in the midst of something.
+    /// Signals the pending intervals of the calling thread while its engine runs on. CPU time since
+    /// the last sample gets no stack, so a thread must not call this in the middle of work.
     pub fn pay_so_far(&mut self, tid: u32, java: bool, arming: &mut Arming) {
         let Some(slot) = self.slot.filter(|slot| self.armed.is_some() && slot.beginning().is_none()) else {
             return;
@@ -272,20 +274,21 @@ impl Live {
         slot.set_excluded(false);
     }
 
-    /// Of the calling thread, which is excluded, up to where it has come.
+    /// Signals the pending intervals up to the checkpoint of the calling thread, which excludes its
+    /// own samples meanwhile.
     fn pay_what_is_due(&mut self, tid: u32, java: bool, arming: &mut Arming) {
-        // It handles its signals itself, and none while it is excluded: all that were to be taken
-        // have been.
+        // The thread handles its signals itself, and handles none while it is excluded. All earlier
+        // samples have therefore been taken.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
         let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {
             slot.set_end_weight(debt.weight);
             slot.set_excluded(false);
-            // The handler takes no lock, so it may run while this thread holds one; it does so
-            // before this returns.
+            // The handler takes no lock, so it may run while this thread holds one. It runs before
+            // this call returns.
             signal(tid);
             slot.set_excluded(true);
-            // Unless the gate is closed, there is no room for it, or the thread has the signal
+            // Weight remains if the gate is closed, the lane is full, or the thread has the signal
             // blocked.
             debt.weight = slot.take_end_weight();
         }

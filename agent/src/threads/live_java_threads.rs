@@ -25,9 +25,9 @@ pub struct LiveJavaThreads(Mutex<Inner>);
 struct Inner {
     /// The owner word that monitors have of a thread, by its kernel id.
     words: HashMap<u32, u64>,
-    /// The same word, by the address of the thread's JavaThread.
+    /// The owner word that monitors have of a thread, by the address of its JavaThread.
     words_by_address: HashMap<usize, u64>,
-    /// The threads, by owner word.
+    /// The live threads, by owner word.
     threads: HashMap<u64, Known>,
     /// Owner words and serials of threads that ended, the last one first.
     ended: VecDeque<(u64, u32)>,
@@ -76,8 +76,9 @@ impl LiveJavaThreads {
         }
     }
 
-    /// The serial of the thread with this owner word. `Err` if all platform threads are known and
-    /// this is none of them: where owner words are thread ids, it is then a virtual thread's.
+    /// Returns the serial of the thread with this owner word. Returns `Err` if all platform threads
+    /// are known and this is none of them. Where owner words are thread ids, the owner is then a
+    /// virtual thread.
     pub fn serial(&self, word: u64) -> Result<Option<u32>, ()> {
         let inner = self.0.lock();
         let ended = || inner.ended.iter().find(|(ended, _)| *ended == word).map(|(_, serial)| *serial);
@@ -87,8 +88,9 @@ impl LiveJavaThreads {
         }
     }
 
-    /// The serial of the thread with a JavaThread that passes `is_it`. `None` if there are more
-    /// than `max` threads, because a search holds up every thread that starts or ends.
+    /// Returns the serial of the thread with a JavaThread that passes `is_it`. Returns `None` if
+    /// there are more than `max` threads, because a search holds up every thread that starts or
+    /// ends.
     pub fn find(&self, max: usize, is_it: impl Fn(&JavaThread) -> bool) -> Option<u32> {
         let inner = self.0.lock();
         let mut threads = inner.threads.values().take(if inner.threads.len() > max { 0 } else { max });

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-/// The threads of this process, in the order in which they were made; `None` if the kernel does not
-/// list them.
+/// Returns the threads of this process, in order of their ids. Returns `None` if the kernel does
+/// not list them.
 pub fn present() -> Option<BTreeSet<u32>> {
     let list = fs::read_dir("/proc/self/task").ok()?;
     Some(list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())

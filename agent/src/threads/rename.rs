@@ -1,9 +1,9 @@
-//! A thread that renames itself: `Thread.setNativeName`, the one native method that every rename
+//! Renames of threads: intercepts `Thread.setNativeName`, the native method that every rename
 //! calls.
 //!
-//! The JVM tells of each native method that it binds, early enough; this one is sent through here.
-//! Where the agent came too late for that, or the JVM does not call it for every rename, [`poll`]
-//! compares names now and then.
+//! The JVM reports each native method that it binds, early enough for the agent to redirect this
+//! one. If the agent was loaded too late, or the JVM does not call the method for every rename,
+//! [`poll`] compares names periodically.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +19,10 @@ use crate::clock;
 use crate::facade::Jvmti;
 use crate::java;
 
-/// The JVM's own function. Set once the method has been bound to ours.
+/// The JVM's own function. It is set once the method has been bound to the agent's function.
 static ORIGINAL: OnceCell<SetNativeThreadName> = OnceCell::new();
 
-/// If the native method that is being bound is the one, says what to bind in its place.
+/// Returns the replacement function if the native method that is being bound is `setNativeName`.
 pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut c_void> {
     if !std::ptr::eq(bound, set_name as *const c_void) {
         return None;
@@ -32,19 +32,19 @@ pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut
     Some(set_native_name as *const () as *mut c_void)
 }
 
-/// True if every rename is told as it happens. From JDK 21 on only that is told which a thread
-/// gives itself.
+/// Returns true if every rename is reported as it happens. From JDK 21 on, a rename is reported
+/// only if the thread renames itself.
 pub fn told(jvmti: Jvmti) -> bool {
     ORIGINAL.get().is_some() && jvmti.jdk().is_some_and(|jdk| jdk < 21)
 }
 
-/// `Thread.setNativeName(String)`.
+/// Implements `Thread.setNativeName(String)`.
 unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject, name: jstring) {
     if let Some(original) = ORIGINAL.get() {
         // SAFETY: the JVM's own arguments, passed on.
         unsafe { original(env, thread, name) };
     }
-    // A fault of ours must not reach the program: the name is lost.
+    // An error in the agent must not reach the program. The name is then lost.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the JVM calls a native method with its thread's JNIEnv and valid references.
         let (mut env, thread, name) = unsafe {
@@ -56,16 +56,16 @@ unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject,
     }));
 }
 
-/// Compares the names of all threads with those that are known.
+/// Compares the names of all threads with their recorded names.
 pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     super::late::each_java_thread(jvmti, env, |env, thread| {
         tell(env, thread, |thread| jvmti.thread_name(thread.as_raw()).ok());
     });
 }
 
-/// Tells the registry what a thread is called now. Who it is, is asked before the name, and whether
-/// it still lives after that: the next thread may have its place in the JVM, and must not get its
-/// name.
+/// Reports a thread's present name to the registry. It reads the thread's identity before the name,
+/// and checks after it that the thread is still alive. Another thread may reuse the JavaThread's
+/// address, and must not get this thread's name.
 fn tell(env: &mut JNIEnv<'_>, thread: &JObject<'_>, name: impl FnOnce(&JObject<'_>) -> Option<String>) {
     let java_thread = java::java_thread(env, thread);
     let Some(who) = registry().java_serial(java_thread) else { return };

@@ -1,4 +1,4 @@
-//! How a recording samples the threads, and what threads owe where no signal came.
+//! How a recording samples the threads, and the intervals for which no signal came.
 
 use std::time::Duration;
 
@@ -14,18 +14,19 @@ pub struct Sampling {
     pub engine: Engine,
     pub interval: Duration,
     pub filter: Option<Regex>,
-    /// No interrupts for now: also not for threads that begin meanwhile.
+    /// True during a pause. Threads that begin meanwhile are not interrupted either.
     pub paused: bool,
 }
 
 impl Sampling {
-    /// True if a thread of this name is sampled. Under a filter one without a name yet is not.
+    /// Returns true if a thread of this name is sampled. Under a filter, a thread without a name
+    /// yet is not sampled.
     pub fn wants(&self, name: Option<&str>) -> bool {
         self.filter.as_ref().is_none_or(|filter| name.is_some_and(|name| filter.is_match(name)))
     }
 }
 
-/// What a thread owes: it was due until this time, with its CPU clock there.
+/// The pending intervals of a thread, with the time and the CPU clock up to which they were due.
 #[derive(Debug, Clone, Copy)]
 pub struct Debt {
     pub weight: u32,
@@ -42,23 +43,24 @@ pub struct Unsignalled {
     pub java: bool,
 }
 
-/// What the recording has for its threads.
+/// What the registry stores for the present recording.
 #[derive(Debug)]
 pub struct Arming {
-    /// While the engine is on.
+    /// The sampling parameters while the engine is on.
     pub sampling: Option<Sampling>,
-    /// From the engine's stop until it is settled what the threads owe.
+    /// The sampling parameters from the engine's stop until all pending intervals are settled.
     pub ending: Option<Sampling>,
-    /// What threads owed that ended, or became others, while no signal was taken, until that is
-    /// asked for.
+    /// Pending intervals of threads that ended, or changed their name or kind, while no signal was
+    /// taken. They stay until they are taken.
     pub unsignalled: Vec<Unsignalled>,
-    /// Threads for which the engine refused, and its last reason.
+    /// How many threads the engine could not be armed for, and the last reason.
     pub unarmed: u64,
     pub unarmed_why: Option<String>,
     pub random: Rng,
-    /// It is on, or being written: what ended meanwhile is still asked for.
+    /// True while the recording runs or is written. Threads that ended meanwhile are kept until
+    /// then.
     pub recording: bool,
-    /// CLOCK_MONOTONIC when it began.
+    /// CLOCK_MONOTONIC at the recording's begin, in nanoseconds.
     pub began: u64,
 }
 
@@ -78,13 +80,13 @@ impl Default for Arming {
 }
 
 impl Arming {
-    /// For how long a thread that is met at `now` may have run in this recording: that much of its
-    /// time is the recording's, even if it is found late.
+    /// Returns how long a thread found at `now` may have run in this recording. That much of its
+    /// time belongs to the recording, even if the thread is found late.
     pub fn age(&self, now: u64) -> u64 {
         if self.sampling.is_some() { now.saturating_sub(self.began) } else { 0 }
     }
 
-    /// How the threads are sampled, or were until the engine's stop.
+    /// Returns how the threads are sampled, or were sampled until the engine's stop.
     pub fn present(&self) -> Option<&Sampling> {
         self.sampling.as_ref().or(self.ending.as_ref())
     }

@@ -1,12 +1,13 @@
-//! The kernel's list of this process's threads: it has those that came to be without our knowing.
+//! Scans the kernel's list of this process's threads, to find threads that started without a
+//! report.
 
 use std::fs;
 
 use super::Registry;
 use super::present::present;
 
-/// Enters the threads that are new, names those that have only the kernel's name, and drops those
-/// that are gone.
+/// Enters new threads, names those that have only the kernel's name, and drops those that have
+/// ended.
 pub fn scan(registry: &Registry) {
     let youngest = registry.youngest();
     let Some(present) = present() else { return };
@@ -19,7 +20,7 @@ pub fn scan(registry: &Registry) {
     registry.retain(youngest, |tid| present.contains(&tid));
 }
 
-/// Gives a thread its kernel name, if it still exists.
+/// Sets a thread's kernel name, if the thread still exists.
 pub fn name(registry: &Registry, tid: u32) {
     if let Ok(name) = fs::read_to_string(format!("/proc/self/task/{tid}/comm")) {
         registry.native_name(tid, name.trim_end());

@@ -1,4 +1,5 @@
-//! The registry without a JVM: who has an entry, and who must not get a second one.
+//! Tests of the registry without a JVM: which threads get an entry, and which must not get a second
+//! one.
 
 use std::ptr::null_mut;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use super::{Registry, Sampling};
 use crate::clock;
 use crate::engine::Engine;
 
-/// Beyond what the kernel gives to threads.
+/// A thread id greater than any that the kernel assigns.
 const GONE: u32 = 5_000_000;
 
-/// A registry that records, with an engine that arms no thread by itself.
+/// Makes a registry that records, with an engine that arms no thread by itself.
 fn recording() -> Registry {
     recording_of(None)
 }
@@ -39,12 +40,13 @@ fn what_is_told_of_a_thread_that_has_left_makes_no_second_life() {
     registry.begin_thread(GONE, 0);
     registry.java_start(GONE, null_mut(), 7, Some("short"));
     registry.leave(GONE);
-    // By the scan, which read the kernel's list and the name before; and by the JVM, late.
+    // The scan enters it, after it had read the kernel's list and the name. The JVM reports it
+    // late.
     registry.enter(GONE);
     registry.native_name(GONE, "short");
     registry.java_end(GONE);
     assert_eq!(names(&registry), ["short"]);
-    // Its id comes back, for another one.
+    // The kernel reuses its id for another thread.
     registry.begin_thread(GONE, 0);
     registry.java_start(GONE, null_mut(), 8, Some("next"));
     assert_eq!(names(&registry), ["short", "next"]);
@@ -55,12 +57,11 @@ fn a_thread_that_says_that_it_ends_is_not_found_afterwards() {
     let registry = recording();
     let env = 8 as *mut std::ffi::c_void;
     let entered = |registry: &Registry| registry.slots().find(GONE).map(|slot| !slot.env().is_null());
-    // Whoever has met it a moment before enters it now.
+    // A search found the thread a moment before, and enters it now.
     registry.java_end(GONE);
     assert!(!registry.java_found(GONE, env, 7, Some("ends")));
     assert_eq!((entered(&registry), registry.java_serial(7)), (Some(false), None));
-    // The main thread attaches anew, and whoever met it before must not think that it is what it
-    // was.
+    // The main thread attaches anew. A search that found it before must not restore its old name.
     registry.java_start(GONE, env, 8, Some("main"));
     assert!(!registry.java_found(GONE, null_mut(), 7, Some("main")));
     assert_eq!((entered(&registry), registry.java_serial(8).is_some()), (Some(true), true));
@@ -85,7 +86,7 @@ fn a_name_stays_with_its_thread_when_the_jvm_uses_its_place_again() {
     registry.leave(GONE);
     registry.begin_thread(GONE, 0);
     registry.java_start(GONE, null_mut(), 9, Some("third"));
-    // Read of the first thread, and told late.
+    // The name was read from the first thread, and reported late.
     registry.renamed(first, "first, again", clock::monotonic());
     registry.each_life(|life| assert_eq!(life.names(), 1, "{life:?}"));
     assert_eq!(names(&registry), ["first", "second", "third"]);
@@ -108,7 +109,7 @@ fn a_list_that_leaves_out_a_living_thread_does_not_end_it() {
 
 #[test]
 fn a_thread_that_has_left_is_not_met_again_while_a_list_leaves_it_out() {
-    // It is not sampled: there is no handler here for what it would owe.
+    // The thread is not sampled, because this test has no handler for its pending intervals.
     let registry = recording_of(Some(Regex::new("nobody").unwrap()));
     let leaving = clock::own_tid();
     registry.java_start(leaving, null_mut(), 7, Some("leaving"));
@@ -127,7 +128,7 @@ fn what_a_thread_ran_before_the_stop_is_settled_once() {
     while clock::own_cpu() < until {}
     registry.end_sampling();
     let owed = registry.settle();
-    // The clock of a thread that is met while a recording runs counts from its zero.
+    // The clock of a thread that is found while a recording runs counts from its zero.
     let ran = clock::own_cpu() / 1_000_000;
     assert_eq!(owed.len(), 1);
     assert!((5..=ran + 1).contains(&u64::from(owed[0].debt.weight)), "{owed:?} after {ran} ms");
