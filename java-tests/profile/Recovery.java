@@ -1,11 +1,11 @@
 /*
- * Where AsyncGetCallTrace finds no stack, one is found all the same. Half of this program's time
- * goes into copying arrays, which the JVM does in code of its own that AsyncGetCallTrace does not
- * see through: without recovery the profile has next to nothing of it. With recovery each half has
- * the share of the time that it took. The same for the interpreter, where a stack is lost while a
- * method is being entered or left; then the stack says that there was one on top. What is recovered
- * is no guess: proof refutes what is wrong, and the JVM itself, asked about the same stacks,
- * agrees.
+ * Recovery finds a stack where AsyncGetCallTrace fails. Half of this program's time goes into
+ * copying arrays, in stubs that AsyncGetCallTrace cannot walk. Without recovery the profile shows
+ * almost no copying. With recovery each half has its share of the time.
+ *
+ * The interpreter loses a stack while it enters or leaves a method. The recovered stack then has a
+ * pseudo-frame on top. Recovered stacks are not guesses: bytecode proof refutes wrong ones, and
+ * GetStackTrace agrees about the same stacks.
  *
  * @test
  * @summary time whose stack AsyncGetCallTrace does not find is shown where it went
@@ -30,11 +30,11 @@ public class Recovery {
     private static final String LOST = "[a method that is being entered or left]";
     private static final String[] STRATEGIES = {"left_java", "top", "probe", "frame_pointer"};
 
-    /** By design, of the thread that works, at an interval of 1 ms. */
+    /** CPU time of the working thread, by design, at an interval of 1 ms. */
     private static final long MS = 1_500;
     /**
-     * Where half of all samples have no stack, or some of them are tried in another way, it shows
-     * in less.
+     * CPU time of the runs without recovery or with one strategy. Less time suffices, because half
+     * of all samples have no stack or many are retried.
      */
     private static final String BARE_MS = "600";
     private static final String CHOSEN_MS = "300";
@@ -48,8 +48,7 @@ public class Recovery {
     }
 
     /**
-     * Time in the JVM's own code is shown under the method that called it. Gives the pace that is
-     * possible here.
+     * Checks that time in stubs appears under the calling method. Returns the pace of this machine.
      */
     private static Pace copies() {
         Run without = Vm.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").run(Copies.class, BARE_MS).ok();
@@ -63,7 +62,7 @@ public class Recovery {
         Run with = pace.with("verbose,walker=asgct,witness=400/s,threads=^" + THREAD + "$").run(Copies.class, Long.toString(millis)).ok();
         Report report = with.report();
         Check.atMost(0.02 * javaSamples(report), report.samples("unwalked") + report.samples("refuted"), "samples without a stack that holds");
-        // Four standard deviations and a half, and what a slice of the work is longer than it says.
+        // The tolerance is 4.5 standard deviations, plus what a slice runs beyond its length.
         double tolerance = 0.02 + 4.5 * 0.5 / Math.sqrt(report.walked());
         Check.near(share(with), shown(with), tolerance, "share of the copying that is shown");
         Check.atLeast(0.3 * javaSamples(report), recovered(report, "proven") + recovered(report, "plausible"), "stacks that were recovered");
@@ -75,7 +74,7 @@ public class Recovery {
         return pace;
     }
 
-    /** Interpreted calls: mostly entries and returns. */
+    /** Checks interpreted calls, which are mostly method entries and returns. */
     private static void interpreted(Pace pace) {
         long millis = pace.millis(MS);
         String stint = Long.toString(millis);
@@ -99,7 +98,7 @@ public class Recovery {
         whatTheJvmSays(report, millis);
     }
 
-    /** One strategy alone. */
+    /** Checks that a single selected strategy runs alone. */
     private static void chosen() {
         Report report = Vm.with("walker=asgct,recovery=top,threads=^" + THREAD + "$").run(Copies.class, CHOSEN_MS).ok().report();
         JsonObject recovery = report.json.getAsJsonObject("recovery");
@@ -109,7 +108,7 @@ public class Recovery {
         }
     }
 
-    /** GetStackTrace of the same thread, as far as that was possible. */
+    /** Compares with GetStackTrace of the same thread, as far as that was possible. */
     private static void whatTheJvmSays(Report report, long millis) {
         JsonObject witness = report.json.getAsJsonObject("witness");
         JsonObject grade = witness.getAsJsonObject("all_but_top");
@@ -136,14 +135,14 @@ public class Recovery {
         return sum;
     }
 
-    /** What the program says of its own CPU time: the share of copying. */
+    /** Returns the copying's share of CPU time, as the program measures it. */
     private static double share(Run run) {
         return Double.parseDouble(run.out.get(0));
     }
 
     /**
-     * What the profile says. A sample that a machine which stood has made heavy is worth no more
-     * than the program has it, either.
+     * Returns the copying's share in the profile. A stalled machine makes a sample heavy, so each
+     * weight is capped at the program's longest slice.
      */
     private static double shown(Run run) {
         double copies = weight(run, "Recovery$Copies.copies");
@@ -158,8 +157,8 @@ public class Recovery {
     private static final String THREAD = "worker";
 
     /**
-     * Runs it in a thread of its own: the main thread begins several times, whenever the launcher
-     * calls into Java.
+     * Runs the work in a separate thread. The main thread has several entry points, because the
+     * launcher calls into Java more than once.
      */
     private static void inThread(Runnable work) throws InterruptedException {
         Thread thread = new Thread(work, THREAD);
@@ -178,8 +177,8 @@ public class Recovery {
         }
 
         private static void work(long millis) {
-            // However slow a machine's memory is: what is copied by compiled code is copied by a
-            // stub.
+            // Compiled code copies by a stub. Compile it first, however slow the machine's memory
+            // is.
             for (int i = 0; i < 200_000; i++) {
                 copy(100);
             }
@@ -192,7 +191,7 @@ public class Recovery {
             System.out.println(1.0 * copying / (copying + adding));
         }
 
-        /** A slice takes no longer: for the rest the machine stood. */
+        /** Caps a slice's CPU time, because a longer one includes time of a stalled machine. */
         private static long worked(long charged) {
             return Math.min(charged, Stint.LONGEST_MS * 1_000_000);
         }

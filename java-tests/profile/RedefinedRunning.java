@@ -1,9 +1,10 @@
 /*
- * A class is redefined while one of its methods runs, and goes on running for long: so does a
- * program's main loop in which a Java agent puts what it wants to measure. The old version of the
- * method has no id any more that a stack walker could find. Once the JVM itself has been asked
- * about the thread it has one, so the time is shown under the method's name, all but the first
- * moment of it; till then the frame has no name, which refutes nothing.
+ * A class is redefined while one of its methods runs for long. A Java agent that instruments a
+ * program's main loop does that.
+ *
+ * The method's old version has no jmethodID that a stack walker could find. It gets one once
+ * GetStackTrace has walked the thread. So the time appears under the method's name, except for the
+ * first moment. Until then the frame has no name, which refutes nothing.
  *
  * @test
  * @summary time in a method that was redefined while it ran is shown under its name
@@ -32,27 +33,23 @@ public class RedefinedRunning {
     private static final String THREAD = "redefined";
     private static final String SPIN = "RedefinedRunning$Target.spin";
     private static final int OTHER = 78;
-    /**
-     * How long it goes on: longer where the moment until the JVM is asked is to be a small part of
-     * it.
-     */
+    /** The run's CPU time. A longer run keeps the time before GetStackTrace a small part. */
     private static final String LONG_MS = "2000";
     private static final String SHORT_MS = "600";
 
     public static void main(String[] args) {
         String agent = JavaAgent.option(Program.class);
         String options = "threads=^" + THREAD + "$,refuted=keep,witness=";
-        // As often as nothing: else a witness happens to be the one that asks.
+        // The rate is minimal, because otherwise a regular witness could create the id by chance.
         Run run = Vm.with(options + "1/s").flags(agent).run(Program.class, LONG_MS).ok();
         Check.contains(run.out, "redefined while it ran", "what the program says");
         Report report = run.report();
         Track track = run.profile().track(THREAD);
         notRefuted(report);
-        // How long it takes until the JVM is asked is the machine's; usually it is a twentieth of
-        // the run.
+        // The delay before GetStackTrace depends on the machine. It is usually 5 % of the run.
         Check.atLeast(0.7 * report.walked(), within(track.samples), "samples under the redefined method");
 
-        // It is being asked that does it.
+        // Without a witness the method gets no id.
         Run without = Vm.with(options + "off").flags(agent).run(Program.class, SHORT_MS).ok();
         notRefuted(without.report());
         double redefinedMs = without.number("redefined") / 1e6;
@@ -63,8 +60,8 @@ public class RedefinedRunning {
     }
 
     /**
-     * Where Vouch's own walker has no stack, which is seldom, AsyncGetCallTrace has: with no method
-     * in that place, which may be anything.
+     * Checks refutations. Our own walker rarely lacks a stack. AsyncGetCallTrace's stack then has
+     * no method in that frame, which may be any method.
      */
     private static void notRefuted(Report report) {
         long others = report.walkedBy("asgct");
@@ -102,7 +99,7 @@ public class RedefinedRunning {
         }
     }
 
-    /** Another version has another number. */
+    /** Each version of the class contains a different number. */
     public static class Target implements Runnable {
         static final byte NUMBER = 77;
 

@@ -1,7 +1,7 @@
 /*
- * Servers name a thread after the request that it works on. The timeline must then show the work of
- * each request under its own name: a track for each name, and in it the samples of that time and no
- * others. The names here are longer than the 15 characters that the kernel keeps, and begin alike.
+ * Servers name a thread after its current request. The timeline must show each request's work under
+ * its name. Each name has a track with the samples of that time and no others. The names here share
+ * a prefix longer than the 15 characters that the kernel keeps.
  *
  * @test
  * @summary The samples of a thread that renames itself lie under the name that it had at the time
@@ -36,7 +36,7 @@ public class Rename {
         for (Map.Entry<String, String> entry : work.entrySet()) {
             String name = entry.getKey();
             String method = "Rename$Program." + entry.getValue();
-            // A name that a thread comes back to is the same track again.
+            // A thread that takes an earlier name again continues the same track.
             double cpu = name.endsWith("idle") ? 2 * MS : MS;
             Track track = run.profile().track(name);
             track.checkRan(method, cpu, name.endsWith("idle") ? 2 : 1, 1);
@@ -58,8 +58,8 @@ public class Rename {
     }
 
     /**
-     * What the main thread has run and no signal has come for is not that of the thread which it
-     * becomes when it is over: here no signal comes at all.
+     * Checks that the main thread's unsignalled CPU time does not go to DestroyJavaVM, which the
+     * same thread becomes afterwards. SIGPROF is blocked, so no signal arrives at all.
      */
     private static void unsignalled() {
         String blocked = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF]); os.execv(sys.argv[1], sys.argv[1:])";
@@ -70,7 +70,9 @@ public class Rename {
         Check.atLeast(2 * MS - 2, run.report().thread("main, under another name").sampledMs, "weight before, in ms");
     }
 
-    /** One thread in the kernel's eyes, though tracks must differ in their ids. */
+    /**
+     * Checks that the names share one kernel thread, although their tracks must have distinct ids.
+     */
     private static void sameThread(Run run, String first, String... others) {
         long tid = run.report().thread(first).tid;
         for (String other : others) {
@@ -82,7 +84,7 @@ public class Rename {
 
     static class Program {
         public static void main(String[] args) throws Exception {
-            // What a first call has to load is no part of the work.
+            // Class loading at a first call is not part of the work.
             Burn.millis(1);
             Thread handler = new Thread(Program::handle, "not yet started");
             handler.setName(REQUEST + "idle");
@@ -93,15 +95,15 @@ public class Rename {
             long begun = Burn.cpuNanos();
             Thread.currentThread().setName("main, under another name");
             ran("later", later(), begun);
-            // To print takes time, too.
+            // Printing takes CPU time too, so a separate thread prints.
             Thread teller = new Thread(Program::tell);
             teller.start();
             teller.join();
         }
 
         /**
-         * Of each method how long a thread ran in it, and how long under its name, by its own CPU
-         * clock, which a machine that stands moves on.
+         * Nanoseconds per method: time in the method, then time under its thread name. Both use the
+         * thread's CPU clock, which also advances while the machine stalls.
          */
         private static final Map<String, long[]> RAN = new LinkedHashMap<>();
 

@@ -29,10 +29,10 @@ pub enum Cause {
     Perf,
     /// A POSIX timer of the thread, and how many intervals it overran.
     Timer { overrun: u32 },
-    /// ITIMER_PROF of the process, whose signal the kernel delivered to this thread.
+    /// ITIMER_PROF of the process. The kernel delivered its signal to this thread.
     ProcessTimer,
-    /// The agent, which found this thread running. The sample weighs `weight` intervals; 0 stands
-    /// for all intervals that the thread ran.
+    /// The agent, which found this thread running. The sample weighs `weight` intervals; 0 means
+    /// all intervals that the thread ran.
     AgentSignal { weight: u32 },
     /// The thread itself, at its end. The weight is in its slot.
     ThreadEnd,

@@ -73,8 +73,8 @@ impl<T> Gate<T> {
     /// handlers must observe.
     pub fn is_empty(&self) -> bool {
         // This changes the counter instead of loading it, as the module's comment explains. Its
-        // acquire pairs with the release of each leaving handler, whose work inside happened
-        // before.
+        // acquire pairs with the release of each leaving handler. That handler's work inside
+        // happened before.
         self.inside.fetch_add(0, Ordering::AcqRel) == 0
     }
 }

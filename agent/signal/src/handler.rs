@@ -144,7 +144,7 @@ fn thread_context_of(slot: &Slot, mounted: u64) -> (u32, Trace) {
         id => VTHREAD_CONTEXTS.get(id),
     });
     let (context, trace) = thread_context.map_or((0, None), ThreadContext::read);
-    // The program's own call decides about the trace, even if it says that there is none.
+    // The program's own call decides about the trace, even if it reports no trace.
     (context, trace.or_else(|| OTEL_THREAD_CONTEXT.read()).unwrap_or_default())
 }
 
@@ -207,11 +207,11 @@ fn publish_earlier(sampler: &Sampler, earlier: Option<(Reason, u32)>, head: &Hea
 /// If a walk takes most of the period, the next signal is due when the handler returns, and the
 /// program makes no progress. The drain must also have time to read deep stacks before the next
 /// ones come. So the thread rests until both are a tenth of its time. The next sample's stack does
-/// not stand for the rest, see [`Weight`].
+/// not cover the rest, see [`Weight`].
 fn rest(sampler: &Sampler, slot: &Slot, now: u64, (took, words): (u64, usize)) {
     const SHARE: u64 = 10;
     if !sampler.rests_after_slow_walks {
-        // An earlier signal would find the thread at the same place.
+        // An earlier signal would find the thread at the same instruction.
         slot.rest(now.saturating_add(sampler.interval));
         return;
     }

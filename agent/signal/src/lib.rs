@@ -8,7 +8,7 @@
 //! * [`handler`] is the entry point, and takes one sample for each signal. [`sampler`] has what the
 //!   handler needs.
 //! * [`phase`] computes when the first signals of a thread come.
-//! * [`pending_intervals`] counts the intervals of a thread that no sample stands for yet.
+//! * [`pending_intervals`] counts the intervals of a thread that no sample covers yet.
 //! * [`slots`] is the table of threads.
 //! * [`thread_context`] is the context that the program has set for a thread.
 //!   [`otel_thread_context`] reads the trace that a tracer has published.

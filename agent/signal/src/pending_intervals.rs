@@ -1,7 +1,7 @@
-//! Counts the intervals of one thread's CPU time that are due and that no sample stands for yet.
+//! Counts the intervals of one thread's CPU time that are due and not yet covered by a sample.
 //!
 //! A sample is due once in a *stride*. A stride is one interval, or several if the machine cannot
-//! afford a signal for each, and then a sample stands for all of them. So weights keep their unit
+//! afford a signal for each, and then a sample covers all of them. So weights keep their unit
 //! when the stride changes. The first due time after a change is drawn evenly, so weights also keep
 //! their mean. No time may be counted twice.
 //!
@@ -19,8 +19,7 @@ use crate::phase::{floor, to_next_due};
 /// A late signal moves the expected end of the next period by this fraction of its lateness.
 const LATE_SHARE: u64 = 16;
 
-/// How many samples a thread that is found running by chance may be ahead of its CPU clock, or
-/// behind it.
+/// How many samples a thread that is found running by chance may lead or lag its CPU clock.
 const SLACK: i64 = 4;
 
 /// The due and counted intervals of one thread. All zero is valid: nothing is due until `begin`.
@@ -59,7 +58,7 @@ impl PendingIntervals {
     }
 
     /// Returns the intervals that are due when the thread's CPU clock is at `cpu` and that no
-    /// sample stands for.
+    /// sample covers.
     #[inline]
     pub fn due(&self, cpu: u64, interval: u64) -> u32 {
         let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
@@ -88,7 +87,7 @@ impl PendingIntervals {
         skipped
     }
 
-    /// Returns the period that follows a late first signal, once a sample stands for all due times
+    /// Returns the period that follows a late first signal, once a sample covers all due times
     /// before it.
     pub fn period_after_late_signal(&self, cpu: u64, interval: u64) -> u64 {
         let stride = u64::from(self.stride());
@@ -108,7 +107,7 @@ impl PendingIntervals {
         let more = cpu.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let more = more.checked_rem(u64::from(stride.checked_div(before).unwrap_or(1))).unwrap_or(0);
         let next = last.wrapping_add(old.saturating_mul(more + 1));
-        // Samples may stand for more than was due.
+        // Samples may cover more than was due.
         let due = passed.saturating_mul(before.into());
         let ahead = self.counted.load(Ordering::Relaxed).saturating_sub(due);
         self.base.store(next.wrapping_sub(new), Ordering::Relaxed);
@@ -208,7 +207,7 @@ impl PendingIntervals {
         rounded.checked_div(period).unwrap_or(0)
     }
 
-    /// Returns the weight of a sample of a thread that was found running, which stands for `weight`
+    /// Returns the weight of a sample of a thread that was found running. It covers `weight`
     /// intervals of elapsed time.
     ///
     /// By the clock alone, a thread that had slept would get all its unseen time where it is found
@@ -222,8 +221,8 @@ impl PendingIntervals {
         u32::try_from(weight).unwrap_or(u32::MAX)
     }
 
-    /// Returns the intervals that the thread ran minus those that samples stand for. The result is
-    /// negative if samples stand for more.
+    /// Returns the intervals that the thread ran minus those that samples cover. The result is
+    /// negative if samples cover more.
     #[inline]
     pub fn balance(&self, cpu: u64, interval: u64) -> i64 {
         let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
@@ -337,8 +336,8 @@ mod tests {
         assert_eq!(pending.take_skipped(), 0, "another thread has the slot");
     }
 
-    /// Returns the weights of samples by a perf event whose signals come at the ends of its
-    /// periods. The thread's clock is `slower` nanoseconds a period slower than the event's timer.
+    /// Returns the weights of samples by a perf event. Its signals come at the ends of its periods.
+    /// The thread's clock is `slower` nanoseconds a period slower than the event's timer.
     /// The kernel delivers each signal `late` nanoseconds after the period's end.
     fn weights(slower: u64, late: impl Fn(u64) -> u64, signals: u64) -> Vec<u64> {
         let (interval, pending) = (1_000_000, PendingIntervals::default());
@@ -348,7 +347,7 @@ mod tests {
             .map(|number| 400_000 + number * (interval - slower))
             .filter_map(|over| {
                 let cpu = over + late(over);
-                // A signal whose period ends while another one is pending is lost.
+                // A signal is lost if its period ends while another one is pending.
                 if over <= delivered {
                     return None;
                 }

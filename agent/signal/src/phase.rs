@@ -4,7 +4,7 @@
 //! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k
 //! = 1, 2, 3… The first due time comes a random distance, drawn evenly over one interval, after the
 //! clock's reading from which the thread is sampled. So CPU time L has L / interval due times in
-//! the mean, whatever L is. Exactly one unit of weight stands for each of them:
+//! the mean, whatever L is. Exactly one unit of weight covers each of them:
 //! - If the first due time is at least [`FLOOR`] away when the engine is armed, the signal comes at
 //!   that time.
 //! - Otherwise the first signal comes after the floor, and its weight includes the due times before
@@ -52,8 +52,8 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Draws the phase of a thread whose CPU clock is at `now`, and which is sampled from the
-    /// clock's reading `from` on. `random` is any evenly drawn number.
+    /// Draws the phase of a thread. Its CPU clock is at `now`, and it is sampled from the clock's
+    /// reading `from` on. `random` is any evenly drawn number.
     #[must_use]
     pub fn draw(random: u64, from: u64, now: u64, interval: u64) -> Self {
         let distance = 1 + random.checked_rem(interval).unwrap_or(0);
@@ -65,7 +65,7 @@ impl Phase {
 }
 
 /// Returns the period after a late first signal, which ends at the next due time. If that is nearer
-/// than the floor, the period ends at the due time after it, and its signal stands for both.
+/// than the floor, the period ends at the due time after it, and its signal covers both.
 #[must_use]
 pub fn to_next_due(base: u64, answered: u64, now: u64, interval: u64) -> u64 {
     let next = base.wrapping_add(answered.saturating_add(1).saturating_mul(interval));

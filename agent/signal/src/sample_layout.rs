@@ -120,7 +120,7 @@ impl<'l, 'm> Sample<'l, 'm> {
         unsafe { core::slice::from_raw_parts(self.buffer().frames, count as usize) }
     }
 
-    /// Adds the candidate whose frames are in the buffer, of a walk that began at `pc`.
+    /// Adds a candidate. Its frames are in the buffer, and its walk began at `pc`.
     #[inline]
     pub fn add_candidate(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
         self.claim.set(self.next, pair(answer_to_number(answer).cast_unsigned(), origin.to_bits()));
@@ -184,7 +184,7 @@ struct NameFlags {
 }
 
 impl NameFlags {
-    /// Encodes the value for the head's flag word, whose lowest bit says that a witness is wanted.
+    /// Encodes the value for the head's flag word. The lowest bit requests a witness.
     const fn to_bits(self) -> u32 {
         (self.wide as u32) << 1 | (self.unread as u32) << 2 | (self.bytes as u32) << 8
     }
@@ -224,7 +224,7 @@ pub struct CandidateStack<'e> {
     pub origin: Origin,
     /// The instruction that the walk begins at.
     pub pc: usize,
-    /// The place where frames are missing.
+    /// Where frames are missing.
     pub cut: Option<Cut>,
     entry: &'e Entry<'e>,
     /// The indices of the words of its frames.

@@ -59,14 +59,13 @@ pub struct Slot {
     late: AtomicU32,
     /// The file descriptor of the thread's perf event, or -1.
     descriptor: AtomicI32,
-    /// The intervals that are due and that no sample stands for yet.
+    /// The intervals that are due and not yet covered by a sample.
     pub pending: PendingIntervals,
     /// The CPU time before which no further sample is taken, after a slow walk.
     rest_until: AtomicU64,
     /// The smoothed cost of the thread's samples, in nanoseconds.
     pub walk_cost: SmoothedCost,
-    /// Intervals of signals that no sample stands for yet, if signals are counted instead of the
-    /// clock.
+    /// Intervals of signals that no sample covers yet, if signals are counted instead of the clock.
     signals: AtomicU32,
     /// The thread's CPU clock at the end of a witnessed sample's handler, or 0 while the handler
     /// runs.
@@ -133,7 +132,7 @@ impl Slot {
         self.end_weight.store(weight, Ordering::Relaxed);
     }
 
-    /// Takes the weight for the thread's end, which is 0 if there is none.
+    /// Takes the weight for the thread's end, or 0 without one.
     #[inline]
     pub fn take_end_weight(&self) -> u32 {
         if self.end_weight.load(Ordering::Relaxed) == 0 {
@@ -195,17 +194,17 @@ impl Slot {
         self.rest_until.store(until, Ordering::Relaxed);
     }
 
-    /// Counts a signal, which stands for one stride.
+    /// Counts a signal, which covers one stride.
     pub fn count_signal(&self) {
         self.signals.fetch_add(self.pending.stride(), Ordering::Relaxed);
     }
 
-    /// Returns the intervals of signals that no sample stands for yet.
+    /// Returns the intervals of signals that no sample covers yet.
     pub fn signals(&self) -> u32 {
         self.signals.load(Ordering::Relaxed)
     }
 
-    /// Takes the intervals of signals that no sample stands for yet.
+    /// Takes the intervals of signals that no sample covers yet.
     pub fn take_signals(&self) -> u32 {
         self.signals.swap(0, Ordering::Relaxed)
     }

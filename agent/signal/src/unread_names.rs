@@ -12,8 +12,8 @@ const MAX_IDS: usize = 1 << 12;
 /// The shortest time between two wakes, in nanoseconds.
 const MIN_WAKE_GAP_NS: u64 = 2_000_000;
 
-/// The ids that have names. A newer id may replace an older one, whose name is then only requested
-/// again.
+/// The ids that have names. A newer id may replace an older one. That only causes the
+/// older name to be requested again.
 #[derive(Debug)]
 pub struct UnreadNames {
     named: [AtomicU64; MAX_IDS],

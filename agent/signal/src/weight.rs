@@ -20,7 +20,7 @@ pub struct Weight {
     pub intervals: u32,
     /// The reason why the current stack is not the stack of those intervals.
     pub no_stack: Option<Reason>,
-    /// Intervals before the sample that its stack does not stand for, and the reason.
+    /// Intervals before the sample that its stack does not cover, and the reason.
     pub earlier: Option<(Reason, u32)>,
 }
 
@@ -69,8 +69,7 @@ pub fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -
     } else if slot.beginning().is_none() {
         slot.take_signals()
     } else {
-        // Before the regular period a signal does not stand for a stride, but for at most two due
-        // times.
+        // Before the regular period a signal does not cover a stride, but at most two due times.
         slot.take_signals();
         // `clamp` may panic, and only the optimiser could prove that it does not here.
         let stride = slot.pending.stride();
@@ -89,7 +88,7 @@ pub fn weighs_by_signals(sampler: &Sampler, cause: &Cause) -> bool {
     sampler.user_only && matches!(cause, Cause::Perf)
 }
 
-/// Notes the pending intervals at a skipped signal. The next sample's stack does not stand for
+/// Notes the pending intervals at a skipped signal. The next sample's stack does not cover
 /// them.
 pub fn skip_signal(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
     let due = if weighs_by_signals(sampler, cause) {

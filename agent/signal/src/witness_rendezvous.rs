@@ -291,7 +291,7 @@ mod tests {
     /// The requester's stack.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;
 
-    /// A simulated JavaThread, whose first word is its JNIEnv, and a node of its queue.
+    /// A simulated JavaThread and a node of its queue. The first word of the thread is its JNIEnv.
     struct Jvm {
         java_thread: [AtomicUsize; 4],
         node: [usize; NODE_WORDS],

@@ -1,5 +1,5 @@
-//! The stages from a lane's entries to the recording, without a JVM: entries as handlers write
-//! them, and as nobody should.
+//! Tests the stages from a lane's entries to the recording, without a JVM. The entries are
+//! well-formed, as handlers write them, or malformed.
 
 mod agreement;
 mod bench;
@@ -22,9 +22,9 @@ use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::{Debt, Unsignalled};
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
 
-/// `main` is in `store`, which is in `write`.
+/// A correct stack: `main` called `store`, which called `write`.
 const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];
-/// `main` called `store` where its bytecode calls `lost`.
+/// A wrong stack: `main` called `store` where its bytecode calls `lost`.
 const WRONG: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, STEP)];
 
 #[test]
@@ -84,7 +84,7 @@ fn refuted_stacks_are_kept_or_dropped_as_was_asked_and_their_time_stays() {
 #[test]
 fn where_nobody_can_tell_a_stack_is_plausible() {
     let mut bench = Bench::new();
-    // What `lost` called cannot be told any more, and no root is known of a stack that was cut.
+    // The callees of the unloaded `lost` are unknown, and a cut stack has no known root.
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
     bench.sample(20, &[(AGAIN, 0); DEPTH + 1]);
     assert_eq!(bench.tally().samples.plausible, 2);
@@ -102,7 +102,7 @@ fn of_a_stack_that_is_cut_in_the_middle_both_ends_are_held_to_the_bytecode() {
         }
         (bench.shown(), bench.tally().samples)
     };
-    // Across the cut nobody has called anybody, and how much is lacking makes no other stack.
+    // No call is checked across the cut, and the number of missing frames makes no distinct stack.
     let (stacks, fates) = shown(&[7, 8], &[(WRITE, 0), (STORE, 0), (STORE, 0), (MAIN, 0)]);
     let ends = "shop.Main.main:10;shop.Main.store:10;[frames left out];shop.Main.store:10;shop.Main.write 2";
     assert_eq!((stacks, fates.plausible), (vec![format!("main: {ends}")], 2));
@@ -244,7 +244,7 @@ fn time_that_was_passed_over_has_no_stack_in_a_java_thread_and_is_outside_in_ano
 fn each_sample_goes_to_the_name_that_its_thread_had_then() {
     let mut bench = Bench::new();
     bench.registry.renamed((TID, bench.serial), "request", 100);
-    // As lanes give them: not in the order of their times.
+    // Lanes deliver samples in any order of time.
     for time in [150, 50, 120, 99, 100] {
         bench.sample(time, &WHOLE);
     }
@@ -267,7 +267,7 @@ fn an_id_means_what_it_meant_when_the_sample_was_taken() {
     bench.sample(50, &[(MAIN, 0)]);
     bench.jvm.add_method(MAIN, 100, "plug/In", "main", &["store"]);
     bench.sample(150, &[(MAIN, 0)]);
-    // From before, and late.
+    // A late sample from before the method's reload keeps the old name.
     bench.sample(60, &[(MAIN, 0)]);
     assert_eq!(bench.shown(), ["main: plug.In.main:10 1", "main: shop.Main.main:10 2"]);
     assert_eq!(bench.tally().samples.proven, 3);
@@ -283,7 +283,7 @@ fn a_stack_must_end_where_its_thread_began() {
     }
     bench.drain();
     let fates = bench.tally().samples;
-    // Java begins no thread in `store`; native code may.
+    // Java starts no thread in `store`, but native code may.
     assert_eq!((fates.refuted, fates.plausible), (2, 1));
     assert_eq!(bench.recorder.refuted()["wrong_root"], 2);
 }
@@ -335,7 +335,7 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
     assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
 }
 
-/// Any words, published as an entry; whether it is long enough to be a sample.
+/// Publishes arbitrary words as an entry. Returns true if it is long enough for a sample.
 fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
     const SHORTEST: usize = 10;
     let claim = lane.claim(words.len() + 1).unwrap();
@@ -346,7 +346,7 @@ fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
     words.len() + 1 >= SHORTEST
 }
 
-/// A word that is likely to mean something where it stands.
+/// Generates words that are likely to be valid for some field.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),

@@ -1,4 +1,4 @@
-//! What is ordered, and when, on machines that are well, dear, or suffer.
+//! Tests the policy's orders and their times, on healthy, slow and overloaded machines.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_new_recording_takes_the_shortest_stride_that_can_be_afforded() {
     assert_eq!(stride_for(us(51), MS, 1), 2);
     assert_eq!(stride_for(us(16), us(200), 1), 2);
     assert_eq!(stride_for(us(30), us(50), 1), 16);
-    // An interval of its own that is longer than the longest is nobody's to lengthen.
+    // A configured interval above the maximum is never lengthened.
     assert_eq!(stride_for(MS, Duration::from_secs(1), 1), 1);
     assert_eq!(stride_for(MS * 100, MS * 10, 1), 2);
 }
@@ -56,7 +56,7 @@ fn dearer_interrupts_lengthen_the_stride_once_they_are_believed() {
     let orders: Vec<Order> = (0..5).filter_map(|_| policy.judge(&costing(150))).collect();
     let [Order::Lengthen { stride: 4, why }] = &orders[..] else { panic!("{orders:?}") };
     assert!(why.contains("150us"), "{why}");
-    // One that was interrupted by somebody else is no cost.
+    // A handler that another interrupt delayed is not counted as slow.
     let mut policy = Policy::new(MS, 1, Some(us(16)), None);
     for round in 0..100 {
         assert_eq!(policy.judge(&costing(if round % 5 < 2 { 5_000 } else { 16 })), None);
@@ -70,7 +70,7 @@ fn interrupts_that_no_stride_can_pay_for_stop_the_engine() {
     assert!(matches!(&orders[..], [Order::Stop { .. }]), "{orders:?}");
 }
 
-/// On the second of two cores.
+/// Simulates interrupts on the second of two cores.
 fn storm(interrupts: f64) -> Seen {
     Seen { interrupts: vec![300.0, interrupts], switches: 500.0, ..Seen::default() }
 }
@@ -79,8 +79,8 @@ fn late() -> Seen {
     Seen { late: true, ..Seen::default() }
 }
 
-/// What is ordered while the engine makes the machine suffer: with `paused` the next look is at
-/// `without`.
+/// Returns the orders while the engine overloads the machine. After a pause, the next look sees
+/// `without` instead of `with`.
 fn orders(policy: &mut Policy, looks: u32, with: &Seen, without: &Seen) -> Vec<Order> {
     let mut paused = false;
     (0..looks)
@@ -114,8 +114,8 @@ fn what_goes_on_while_the_engine_pauses_is_not_its_doing() {
     let mut policy = Policy::new(MS, 1, Some(us(16)), None);
     let orders_of = orders(&mut policy, 100, &storm(50_000.0), &storm(48_000.0));
     assert!(matches!(&orders_of[..], [Order::Pause, Order::GoOn { .. }]), "{orders_of:?}");
-    // Beside it the engine's own is seen, on that core and on another, and the storm's end is no
-    // reason to trust it more.
+    // The engine's own overload is still detected during a storm, on that core and on another one.
+    // The end of a storm does not increase the trust in the engine.
     let own = orders(&mut policy, 13, &storm(90_000.0), &storm(48_000.0));
     assert!(matches!(&own[..], [Order::Pause, Order::Lengthen { .. }]), "{own:?}");
     let elsewhere = Seen { interrupts: vec![40_000.0, 48_000.0], ..storm(0.0) };
@@ -137,7 +137,7 @@ fn what_comes_and_goes_has_the_engine_pause_ever_more_rarely() {
     };
     assert_eq!(pauses(&mut policy, 4, 2), 1);
     assert_eq!(pauses(&mut policy, 20, 2), 1);
-    // A machine that hardly answers is asked as rarely.
+    // An unresponsive machine is probed as rarely.
     let mut policy = Policy::new(MS, 1, Some(us(16)), None);
     let orders = orders(&mut policy, 4 + 13 + 49 + 49, &late(), &late());
     assert_eq!(orders.len(), 8, "{orders:?}");
@@ -162,16 +162,16 @@ fn what_passes_or_is_accounted_for_changes_nothing() {
     for round in 0..300 {
         let seen = match round % 3 {
             0 => Seen { late: true, interrupts: vec![60_000.0], ..Seen::default() },
-            // Many switches make many timers expire early.
+            // Frequent context switches make many timers expire early.
             1 => Seen { interrupts: vec![60_000.0], switches: 15_000.0, ..Seen::default() },
-            // Many, but cheap.
+            // These interrupts are many but cheap.
             _ => Seen { interrupts: vec![12_000.0], ..Seen::default() },
         };
         assert_eq!(policy.judge(&seen), None, "round {round}");
     }
 }
 
-/// A second of CPU time at this stride, of which each handler takes so long.
+/// Simulates one second of CPU time at this stride, with this cost of each handler.
 fn second(handler: Duration, stride: u32) -> Seen {
     let signals = 1_000 / stride;
     let spent = Spent {
@@ -185,7 +185,7 @@ fn second(handler: Duration, stride: u32) -> Seen {
 
 const FREE: Duration = Duration::from_secs(10);
 
-/// At which second which stride was ordered, of a hundred.
+/// Returns the second and the stride of each order to lengthen, within 100 seconds.
 fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
     (1..=100)
         .filter_map(|at| match policy.judge(&second(handler, policy.stride))? {
@@ -198,14 +198,14 @@ fn strides(policy: &mut Policy, handler: Duration) -> Vec<(u32, u32)> {
 #[test]
 fn who_asked_for_no_interval_pays_little_once_the_profile_has_its_samples() {
     let spares = || Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.01, false, FREE)));
-    // Handlers for 2.4 %, signals for 1 %.
+    // Handlers take 2.4 % of the CPU time, and signals take 1 %.
     assert_eq!(strides(&mut spares(), us(24)), [(12, 4)]);
     assert_eq!(strides(&mut Policy::new(MS, 1, Some(us(5)), None), us(24)), []);
     assert_eq!(strides(&mut spares(), Duration::ZERO), []);
     assert_eq!(strides(&mut spares(), us(1)), [(12, 2)]);
-    // However dear, no longer than the longest.
+    // The stride never exceeds its maximum, however slow the handlers are.
     assert_eq!(strides(&mut spares(), us(900)), [(12, 16)]);
-    // A handler that gets dearer.
+    // The handler becomes slower.
     let mut policy = spares();
     assert_eq!(strides(&mut policy, us(24)), [(12, 4)]);
     assert_eq!(strides(&mut policy, us(60)), [(2, 8)]);
@@ -217,14 +217,14 @@ fn a_budget_is_judged_by_what_was_spent_at_the_present_stride() {
     for _ in 0..11 {
         assert_eq!(policy.judge(&second(us(24), 1)), None);
     }
-    // Interrupts get dear in the midst of it; at stride 4 it is within the budget.
+    // Interrupts become slow after 11 seconds. Stride 4 then stays within the budget.
     policy.lengthen(4, String::new());
     for _ in 0..20 {
         assert_eq!(policy.judge(&second(us(24), 4)), None);
     }
 }
 
-/// A second of one core, cheap samples and so many switches in it.
+/// Simulates one second of one core with cheap samples and this many context switches.
 fn switching(switches: u64) -> Seen {
     let mut seen = second(us(2), 1);
     seen.spent.switches = switches;
@@ -237,7 +237,7 @@ fn where_switches_are_dear_timers_take_the_place_of_events_if_they_may() {
         let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.02, timers, FREE)));
         (0..20).find_map(|second| Some((second, policy.judge(&switching(switches))?)))
     };
-    // Of 5 us each: three and a half hundredths of the time, and half of one.
+    // At 5 us a switch, 7,000 take 3.5 % of the second, and 1,000 take 0.5 %.
     let (second, order) = judged(true, 7_000).unwrap();
     assert!(matches!(&order, Order::Relieve { why } if why.contains("may take 3.5 %")), "{order:?}");
     assert!(second >= 10, "the first ten seconds have what they have");

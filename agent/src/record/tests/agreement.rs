@@ -1,4 +1,4 @@
-//! Samples with two accounts: which one is taken, and how their differences are counted.
+//! Tests samples with two candidate stacks: which one is taken, and how differences are counted.
 
 use vouch_report::AgreementReport;
 use vouch_sample::{ENTRY, Head, NATIVE, Reason, answer_from_number};
@@ -15,8 +15,7 @@ type Walk = Result<&'static [(usize, i32)], Reason>;
 const NONE: Walk = Err(Reason::UNKNOWN_JAVA);
 const PROVEN: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
 
-/// What is shown of a sample that our own walker and AsyncGetCallTrace tell of like this, and how
-/// that is counted.
+/// Returns the shown stacks and the agreement count of a sample with these two walks.
 fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
     let mut bench = Bench::new();
     bench.publish(&bench.head(10), &[own, asgct]);
@@ -61,16 +60,16 @@ fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
     assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "asgct_alone"));
     let (shown, kind, _) = told(Ok(&WHOLE), NONE);
     assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "own_alone"));
-    // Of two reasons it is AsyncGetCallTrace's.
+    // If both walks failed, AsyncGetCallTrace's reason is shown.
     let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
     assert_eq!(
         (shown, kind.as_str()),
         (vec!["main: [no stack: in Java, unknown callers] 1".to_owned()], "neither")
     );
-    // But whether there is Java at all the thread says itself.
+    // If neither walker reports Java code, our own walker's reason is shown.
     let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_from_number(-3).map(|_| &WHOLE[..]));
     assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
-    // If it says that it runs some, it is just about to enter its first method.
+    // AsyncGetCallTrace reports Java, so the thread is about to enter its first method.
     let (shown, ..) = told(Err(Reason::NO_JAVA_FRAME), Err(Reason::UNKNOWN_JAVA));
     assert_eq!(shown, ["main: [no stack: in Java, unknown code] 1"]);
 }
@@ -116,7 +115,7 @@ fn each_stack_is_told_to_be_by_the_walker_whose_it_is() {
     bench.drain();
     let by = bench.recorder.agreement().walked_by(&["own", "asgct"]);
     assert_eq!((by["own"], by["asgct"]), (2, 2));
-    // What is AsyncGetCallTrace's alone may have begun in a leaf call.
+    // A stack that only AsyncGetCallTrace found may have begun in a leaf call.
     assert_eq!((bench.tally().samples.proven, bench.tally().samples.plausible), (2, 2));
 }
 
@@ -126,7 +125,7 @@ fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
     for (begun, fate) in [(None, 1), (Some(true), 0)] {
         let mut bench = Bench::new();
         bench.jvm.stack = Some(now_is(&[(LOST, 0), (MAIN, 0)], false));
-        // One frame is all that compiled code has there: the interrupted one's, or its caller's.
+        // Compiled code has one frame there: that of the interrupted method or of its caller.
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
         let head = Head { wants_witness: true, ..bench.head(10) };
         bench.publish_all(

@@ -1,5 +1,5 @@
-//! What the tests of the stages stand on: a recorder with a lane that is filled as a handler fills
-//! it, a thread `main`, and a program of six methods. It must never assert anything.
+//! A fixture for the tests of the stages. It has a recorder, a lane that is filled as a handler
+//! fills it, a thread `main`, and a program of six methods. It must never assert anything.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};
 use crate::witness::Witness;
 
-/// Beyond what the kernel gives to threads.
+/// Exceeds the kernel's largest thread id.
 pub const TID: u32 = 5_000_000;
 pub const DEPTH: usize = 8;
 
@@ -44,8 +44,8 @@ pub struct Bench {
     pub serial: u32,
 }
 
-/// `main` calls `store`, then `lost`; `store` calls `write`; `read` is native, and `again` calls
-/// itself.
+/// Creates the program. `main` calls `store`, then `lost`; `store` calls `write` and `read`. `read`
+/// is native, and `again` calls itself.
 fn program() -> FakeJvm {
     let mut jvm = FakeJvm::default();
     jvm.add_method(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
@@ -82,7 +82,7 @@ impl Bench {
         bench
     }
 
-    /// A Java thread that begins with this routine; its serial.
+    /// Starts a Java thread with this entry routine, and returns its serial.
     pub fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
         self.registry.begin_thread(tid, routine);
         self.registry.java_start(tid, std::ptr::null_mut(), 0, Some(name));
@@ -99,13 +99,13 @@ impl Bench {
         self.publish_all(head, walkers.zip(accounts).map(|(origin, account)| (*account, origin, 0)));
     }
 
-    /// Publishes a sample that was interrupted at this pc, whose walk failed, with what strategies
-    /// have recovered: the number of each, and the walk.
+    /// Publishes a sample that was interrupted at this pc and has no walked stack. `recovered` has
+    /// each strategy's number and its stack.
     pub fn publish_recovered(&self, head: &Head, pc: usize, recovered: &[(u16, &[(usize, i32)])]) {
         self.publish_recovered_beside(head, pc, None, recovered);
     }
 
-    /// The same, where another walker has found a stack.
+    /// Publishes a sample with recovered stacks, beside a stack that another walker found.
     pub fn publish_recovered_beside(
         &self,
         head: &Head,
@@ -129,7 +129,7 @@ impl Bench {
         self.publish_named(head, &VthreadName::default(), accounts);
     }
 
-    /// Publishes a sample of a carrier, with what the virtual thread is called.
+    /// Publishes a sample of a carrier, with the name of its virtual thread.
     pub fn publish_named<'f>(
         &self,
         head: &Head,
@@ -143,20 +143,19 @@ impl Bench {
             let frames = account.unwrap_or_default();
             let kept = frames.len().min(DEPTH);
             for (at, &(method, bci)) in frames[..kept].iter().enumerate() {
-                // SAFETY: the claim has room for as many.
+                // SAFETY: the claim has space for `DEPTH` frames, and `at` is less.
                 unsafe { sample.buffer().frames.add(at).write(RawFrame { bci, method }) };
             }
             let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
             let answer: Answer = account.map(|_| kept);
-            // As AsyncGetCallTrace leaves it.
+            // AsyncGetCallTrace cuts a deep stack at its outer end in the same way.
             let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, missing: 0 });
             sample.add_candidate(answer, cut, origin, pc);
         }
         sample.publish(head);
     }
 
-    /// The thread of this sample has stayed until it was asked about, and has seen that it would be
-    /// stopped.
+    /// Simulates that the sample's thread waited for its witness, and saw the pending safepoint.
     pub fn stay(&mut self, head: &Head) {
         let Head { tid, serial, time, .. } = *head;
         let post = PostedThread { tid, serial, time, at: Registers::default() };
@@ -175,7 +174,7 @@ impl Bench {
         self.drain();
     }
 
-    /// The same of a walk that no handler wrote: be it longer, or cut anywhere.
+    /// Records a walk that no handler wrote: it may be longer than `DEPTH`, or cut anywhere.
     pub fn take(&mut self, time: u64, walk: &[(usize, i32)], cut: Option<Cut>) {
         let frames: Vec<Frame> = walk.iter().map(|(id, bci)| Frame::new(MethodId(*id), *bci)).collect();
         let walk = Walk::Stack(Stack { frames: &frames, cut });
@@ -187,8 +186,8 @@ impl Bench {
         self.recorder.recording.tally()
     }
 
-    /// What a reader sees: for each track and stack its weight, the stack root first, each frame
-    /// with its line.
+    /// Returns what a reader sees: the weight of each track and stack. A stack begins with its
+    /// root, and each frame has its line.
     pub fn shown(&mut self) -> Vec<String> {
         self.recorder.complete_tracks();
         let recording = &self.recorder.recording;

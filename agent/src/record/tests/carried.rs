@@ -1,4 +1,4 @@
-//! Virtual threads as contexts of the recording: who was carried, and under which name.
+//! Tests virtual threads as contexts of the recording: which one was mounted, under which name.
 
 use super::WHOLE;
 use super::bench::Bench;
@@ -7,7 +7,7 @@ use vouch_sample::Head;
 use vouch_signal::sample_layout::Origin;
 use vouch_walk::hotspot::mounted_vthread::VthreadName;
 
-/// A name as a handler has read it.
+/// Encodes a name as a handler reads it.
 fn name(text: &str) -> VthreadName {
     let wide = !text.chars().all(|letter| u32::from(letter) < 256);
     let letters = text.encode_utf16().flat_map(|letter| {
@@ -30,7 +30,7 @@ fn publish(bench: &Bench, carried: u64, called: &str, context: u32) {
     bench.publish_named(&head, &name(called), std::iter::once(account));
 }
 
-/// As [`told`], each with the id of the outermost.
+/// Returns the rows of [`told`], each with the id of the outermost virtual thread.
 fn told_with_ids(bench: &Bench) -> Vec<(String, String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
@@ -94,7 +94,8 @@ fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
     unread(&bench, 31);
     unread(&bench, 32);
     bench.drain();
-    // Also the one before it was read. (A context of no sample has brought the name.)
+    // The name also applies to samples before it was read. The zero row is the context that brought
+    // it.
     let rows = [row("worker", "31", 2 + 1), row("worker", "31", 0), row("[unknown]", "32", 1)];
     assert_eq!(told_with_ids(&bench), rows);
     publish(&bench, 31, "renamed", 0);
@@ -132,7 +133,7 @@ fn the_jvm_is_asked_whom_a_carrier_runs_where_a_name_could_not_be_read() {
 #[test]
 fn beyond_a_limit_they_are_not_told_apart() {
     let mut bench = Bench::new();
-    // Also if it is one that is renamed again and again.
+    // The limit also covers one virtual thread that is renamed repeatedly.
     for n in 1..=(1 << 15) + 5_u64 {
         publish(&bench, n, "", 0);
         publish(&bench, 1, &format!("request {n}"), 0);

@@ -1,4 +1,4 @@
-//! From the number that a handler read to a context of the recording.
+//! Tests how the number that a handler read becomes a context of the recording.
 
 use super::bench::Bench;
 use super::{WHOLE, WRONG};
@@ -11,7 +11,7 @@ pub fn named(bench: &Bench, outer: u32, value: &str) -> u32 {
     bench.contexts.number(Context { outer, kind, values: vec![value.to_owned()] }).unwrap()
 }
 
-/// What each context of the recording is, from the outside, and how many samples it has.
+/// Returns each context of the recording, outermost first, with its number of samples.
 pub fn told(bench: &Bench) -> Vec<(String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
@@ -32,7 +32,7 @@ fn every_sample_has_its_context_whatever_became_of_it() {
     let mut bench = Bench::new();
     let outer = named(&bench, 0, "request");
     let inner = named(&bench, outer, "read");
-    // Whoever is met first: what is around it comes before it.
+    // An outer context precedes its inner one, whichever the samples show first.
     bench.publish(&Head { context: inner, ..bench.head(10) }, &[Ok(&WHOLE)]);
     bench.publish(&Head { context: outer, ..bench.head(20) }, &[Ok(&WRONG)]);
     bench.publish(&Head { context: inner, ..bench.head(30) }, &[Err(Reason::UNKNOWN_JAVA)]);

@@ -1,5 +1,4 @@
-//! Events on their way into the recording: whose they are, what they are about, and where their
-//! threads stood.
+//! Tests how events enter the recording: their threads, their values, and their stacks.
 
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
@@ -43,7 +42,7 @@ fn drain(bench: &mut Bench) {
     recorder.drain_events(std::slice::from_ref(lane), jvm);
 }
 
-/// A nap of the thread `main`.
+/// Creates a nap event of the thread `main`.
 fn nap(bench: &Bench) -> Event {
     Event {
         kind: NAP.number(),
@@ -133,7 +132,7 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::new(MethodId(method), 0));
     publish(&bench, &whole, EventDetails { frames: &frames, text: "Zoëcat" });
     publish(&bench, &whole, EventDetails { frames: &[], text: "Zoëcat" });
-    // Its lengths end in the midst of a letter, and behind the last.
+    // One text length ends within a character, the other past the end of the text.
     publish(&bench, &askew, EventDetails { frames: &frames[..1], text: "Zoëcat" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
@@ -234,7 +233,7 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     assert_eq!(told, [wanted]);
     let [mark] = bench.recorder.recording.threads()[0].marks() else { panic!("one mark") };
     assert_eq!((mark.began_ns, mark.ended_ns), (1_000_000, 3_000_000));
-    // What was not over at a dump is told when it is.
+    // An event that had not ended at a dump is recorded again when it ends.
     bench.recorder.recording.truncate_markers(&before);
     assert!(bench.recorder.recording.threads()[0].marks().is_empty());
 }

@@ -1,5 +1,5 @@
-//! What was recovered of a sample whose walk failed: which of the candidates is taken, and what is
-//! on top of it.
+//! Tests what recovery adds to a sample whose walk failed: which candidate is taken, and which
+//! frame is on top of it.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
 use crate::options::choices::{Refuted, Witnessing};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
-/// Where the interrupted instruction lies: in nobody's code, in the interpreter's, in the code of
-/// `write` and of `read`.
+/// The location of the interrupted instruction: in no known code, in the interpreter, or in the
+/// code of `write` or `read`.
 const STUB: usize = 1;
 const INTERPRETER: usize = 2;
 const IN_WRITE: usize = 3;
@@ -83,10 +83,10 @@ fn where_one_walker_alone_has_a_stack_which_is_refuted_what_is_recovered_for_the
     const FOUND: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
     for (found, recovered, shown, by) in [
         (&WRONG, &WHOLE[..], FOUND, (0, 1)),
-        // Nobody asks for more than a stack that holds.
+        // A stack that holds needs no recovery.
         (&WHOLE, &WRONG, FOUND, (1, 0)),
         (&WRONG, &WRONG, "", (1, 1)),
-        // It lacks what is on top.
+        // The recovered stack lacks the frame on top.
         (&WRONG, &STORED, "", (1, 0)),
     ] {
         let mut bench = bench();
@@ -112,7 +112,7 @@ fn what_excuses_any_stack_is_too_little_for_one_that_is_a_guess() {
     bench.publish_recovered(&bench.head(10), STUB, &[(strategy("probe"), &WRONG), (strategy("top"), &WHOLE)]);
     bench.drain();
     assert_eq!((bench.tally().samples.proven, report(&bench, "probe").refuted), (1, 1));
-    // Which the walk that nobody had to repair is not.
+    // A redefined class excuses the same stack from a walk that needed no repair.
     bench.sample(20, &WRONG);
     assert_eq!((bench.tally().samples.plausible, bench.tally().samples.refuted), (1, 0));
 }
@@ -139,7 +139,7 @@ fn the_method_whose_code_was_interrupted_is_put_back_on_top_and_is_no_proof() {
         "main: shop.Main.main:10;shop.Main.store:11;shop.Main.read 1",
     ];
     assert_eq!(bench.shown(), shown);
-    // The caller's bytecode does not call that method there.
+    // The caller's bytecode does not call that method at that bci.
     bench.publish_recovered(&bench.head(30), IN_READ, &[(strategy("top"), &STORED)]);
     bench.drain();
     assert_eq!(bench.tally().samples.unwalked, 1);
@@ -154,7 +154,7 @@ fn what_is_lost_on_top_is_told() {
     assert_eq!(bench.tally().samples.plausible, 1);
     let lost = "main: shop.Main.main:10;shop.Main.store:10;[a method that is being entered or left] 1";
     assert_eq!(bench.shown(), [lost]);
-    // Compiled code of which nobody knows whose it is.
+    // This compiled code belongs to an unknown method.
     bench.publish_recovered(&bench.head(20), UNKNOWN, &[(strategy("top"), &STORED)]);
     bench.drain();
     assert_eq!(bench.tally().samples.plausible, 2);
@@ -226,7 +226,7 @@ fn where_nothing_holds_the_witness_is_not_waited_for() {
 fn what_nobody_knows_is_recovered_by_nobody() {
     let mut bench = bench();
     bench.publish_recovered(&bench.head(10), STUB, &[(99, &WHOLE)]);
-    // A stack whose middle nobody can tell any more stays plausible.
+    // A stack stays plausible if the callees of one of its methods are unknown.
     bench.publish_recovered(
         &bench.head(20),
         STUB,
@@ -239,8 +239,7 @@ fn what_nobody_knows_is_recovered_by_nobody() {
 
 #[test]
 fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_agrees() {
-    // AsyncGetCallTrace has what is behind the call: another place of the code that `store` was
-    // compiled to.
+    // AsyncGetCallTrace uses the pc after the call, which maps to another bci of `store`.
     let asgct: [(usize, i32); 2] = [(STORE, STEP), (MAIN, 0)];
     let call = Site { pc: 0, is_call: true };
     let shown = |code: CodeAt, asgct: &[(usize, i32)], inlined: Option<usize>| {
@@ -307,8 +306,7 @@ fn compiled_code_that_cannot_be_read_leaves_the_top_frame_uncertain() {
 
 #[test]
 fn what_asgct_alone_finds_in_a_routine_of_the_jvm_is_uncertain() {
-    // The own walker has no stack, as in a leaf call; AsyncGetCallTrace takes the instruction
-    // behind the call.
+    // Our own walker has no stack, as in a leaf call. AsyncGetCallTrace uses the pc after the call.
     let found = |walk: &[(usize, i32)], code: CodeAt, is_asgct_alone: bool| {
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
@@ -338,7 +336,7 @@ fn a_stack_with_several_reasons_counts_for_each_and_for_none_alone() {
     let site = Site { pc: 0, is_call: false };
     let certainty = Certainty::Approximate;
     bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty, is_described: true });
-    // What `lost` called cannot be told any more.
+    // The callees of the unloaded `lost` are unknown.
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
     bench.sample(20, &WHOLE);
     let because = bench.recorder.plausible(Duration::from_millis(1));

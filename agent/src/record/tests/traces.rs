@@ -1,5 +1,5 @@
-//! Traces as contexts of the recording: inside of the virtual thread, around what the program
-//! names, and no more than there is room for.
+//! Tests traces as contexts of the recording. A trace is inside the virtual thread and around the
+//! program's contexts. The number of traces is limited.
 
 use super::WHOLE;
 use super::bench::Bench;
@@ -19,7 +19,7 @@ fn a_trace_is_a_context_around_what_is_named_in_it() {
     publish(&bench, trace, 0, 0);
     publish(&bench, [0, 1, 2], 0, request);
     publish(&bench, [0, 1, 2], Head::UNKNOWN_VTHREAD, request);
-    // A span alone is in no trace.
+    // A span id without a trace id makes no trace.
     publish(&bench, [0, 0, 2], 0, request);
     bench.drain();
     let one = "00000000000000000000000000000001";
@@ -54,7 +54,7 @@ fn what_comes_after_too_many_is_one_of_the_others() {
     }
     publish(&bench, [0, MOST + 2, 1], 0, request);
     publish(&bench, [0, 5, 1], 0, 0);
-    // Whom its thread carries is told all the same.
+    // The mounted virtual thread is recorded even beyond the limit.
     publish(&bench, [0, MOST + 2, 1], Head::UNKNOWN_VTHREAD, request);
     bench.drain();
     let told = told(&bench);

@@ -1,5 +1,5 @@
-//! The stages with GetStackTrace beside them: how much of a walk is held to which account, and what
-//! comes of a difference.
+//! Tests the stages with GetStackTrace as the witness: which frames are compared, and what a
+//! difference causes.
 
 use vouch_report::GradeReport;
 use vouch_sample::{Frame, Head, MethodId, NATIVE};
@@ -16,7 +16,7 @@ fn a_root_that_the_witness_confirms_is_right() {
     bench.jvm.stack = Some(now_is(&[(STORE, 0)], false));
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
     assert_eq!((bench.tally().samples.proven, bench.jvm.asked), (1, 1));
-    // Not when nobody may be asked.
+    // With witnessing off, the JVM must not be asked.
     let mut bench = Bench::with(Refuted::Isolate, Witnessing::Off, &[]);
     bench.jvm.stack = Some(now_is(&[(STORE, 0)], false));
     bench.sample(10, &[(WRITE, 0), (STORE, 0)]);
@@ -32,11 +32,11 @@ fn a_root_that_nobody_could_be_asked_about_is_asked_about_again() {
         let fates = bench.tally().samples;
         (fates.refuted, fates.proven)
     };
-    // The thread rests by then, and has no stack.
+    // The thread is idle by then, and has no stack.
     assert_eq!(sampled(None, STORE), (1, 0));
     assert_eq!(sampled(Some(&[(STORE, 0)]), STORE), (1, 1));
     assert_eq!(sampled(None, STORE), (1, 2), "what is known is known");
-    // It has another root, too.
+    // The thread has a second root.
     assert_eq!(sampled(Some(&[(WRITE, 0)]), WRITE), (1, 3));
     assert_eq!(sampled(None, STORE), (1, 4));
 }
@@ -65,8 +65,8 @@ fn frames(frames: &[(usize, i32)]) -> Vec<Frame> {
     frames.iter().map(|&(method, bci)| frame(method, bci)).collect()
 }
 
-/// A bench that has recorded a sample that is to be witnessed: GetStackTrace says `stack`, and
-/// where the thread has stayed for it, this stood on top.
+/// Records a sample that wants a witness. GetStackTrace returns `stack`; `stayed` is the top frame
+/// if the thread waited for its witness.
 fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed: Option<TopFrame>) -> Bench {
     let mut bench = Bench::new();
     bench.jvm.stack = stack.into();
@@ -84,7 +84,7 @@ pub fn now_is(stack: &[(usize, i32)], exact: bool) -> Witnessed {
     Witnessed { frames: frames(stack), exact }
 }
 
-/// How many agreed of those that were asked, by grade, and what differed.
+/// Returns the agreed and asked counts by grade, and the kinds of difference.
 fn told(bench: &Bench) -> ([(u64, u64); 3], Vec<&str>) {
     let counts = bench.recorder.witness.counts();
     let grades = [counts.exact, counts.all_but_top, counts.root_only];
@@ -96,7 +96,7 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
     let exact = witnessed(&WHOLE, now_is(&WHOLE, true), None);
     assert_eq!(told(&exact), ([(1, 1), (0, 0), (0, 0)], vec![]));
     assert_eq!(exact.recorder.witness.counts().exact.frames, 3);
-    // `write` was inlined into `store`: both may have gone.
+    // `write` was inlined into `store`, so both may have returned.
     let inlined = Some(TopFrame { frames: 2, outermost: Some(MethodId(STORE)) });
     for now in [&WHOLE[..], &WHOLE[2..], &[(READ, NATIVE), (LOST, 3), (MAIN, 0)]] {
         let bench = witnessed(&WHOLE, now_is(now, false), inlined);
@@ -104,7 +104,7 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
         let GradeReport { frames, frames_left_out, .. } = bench.recorder.witness.counts().all_but_top;
         assert_eq!((frames, frames_left_out, bench.tally().samples.proven), (1, 2, 1));
     }
-    // The thread has run on, or stood elsewhere than the walk says.
+    // The thread ran on, or its top frame differs from the walk's.
     let elsewhere = Some(TopFrame { frames: 1, outermost: Some(MethodId(STORE)) });
     for stayed in [None, elsewhere] {
         let bench = witnessed(&WHOLE, now_is(&[(LOST, 0), (MAIN, STEP)], false), stayed);
@@ -116,7 +116,7 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
     assert_eq!(bench.recorder.witness.counts().root_only_because["top_alone"], 1);
     let gone = witnessed(&WHOLE, None, None);
     assert_eq!((told(&gone).0, gone.recorder.witness.counts().gone), ([(0, 0); 3], 1));
-    // What was cut is not asked about.
+    // The JVM is not asked about a cut stack.
     let cut = witnessed(&[(WRITE, 0); DEPTH + 1], now_is(&WHOLE, true), None);
     assert_eq!(cut.recorder.witness.counts().asked, 0);
 }
@@ -164,7 +164,7 @@ fn a_native_method_polls_before_it_returns() {
         bench.publish(&head, &[Ok(&walk)]);
         bench.stay(&head);
         bench.drain();
-        // Else its caller may be anywhere.
+        // Otherwise its caller may be anywhere.
         let expected = if away { [(0, 0), (0, 1), (0, 0)] } else { [(0, 0), (0, 0), (1, 1)] };
         assert_eq!(told(&bench).0, expected);
     }
@@ -191,7 +191,7 @@ fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
     assert_eq!((told.expected.as_str(), told.found.as_str()), ("shop.Main.lost @ 9", "shop.Main.store @ 0"));
     let witness = told.witness.as_ref().unwrap();
     assert_eq!((witness.grade.as_str(), witness.stack.len(), told.stack.len()), ("all_but_top", 4, 3));
-    // Asked at the very moment, it speaks against every frame.
+    // An exact witness contradicts every frame.
     let exact = witnessed(&WHOLE, now_is(&WHOLE[1..], true), None);
     assert_eq!(told_grade(&exact), "exact");
     assert_eq!(exact.recorder.witness.counts().contradicted["proven"], 1);

@@ -8,14 +8,15 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * One answer of the agent's, as it is written by agent/src/lab/answer.rs.
+ * One answer of the agent, as agent/src/lab/answer.rs writes it.
  *
- * A line `WAY TAB KINDS TAB WALK TAB WITNESS` for each way to walk (kinds joined by commas, "same" if there is no
- * difference; then the two counts of frames); after each, indented by a tab, a line for every row of the comparison:
- * `MARK TAB frame of the walk TAB frame of the witness`. Or one line `error TAB what`.
+ * Each way to walk has a line `WAY TAB KINDS TAB WALK TAB WITNESS`. KINDS are joined by commas, or
+ * "same" without a difference; WALK and WITNESS count frames. A line for each row of the comparison
+ * follows, indented by a tab: `MARK TAB frame of the walk TAB frame of the witness`. A failed
+ * question has the one line `error TAB what`.
  */
 final class Answer {
-    /** One way's part. */
+    /** The part of an answer that one way to walk contributes. */
     static final class Part {
         final TreeSet<String> kinds;
         final int walk;
@@ -38,7 +39,10 @@ final class Answer {
             }
         }
 
-        /** The first of these methods that the witness lacks, or null: leaf first, others may lie between. */
+        /**
+         * Returns the first method that the witness lacks, or null. Leaf first; other frames may
+         * come between.
+         */
         String lacking(List<String> methods) {
             int at = 0;
             for (String method : methods) {

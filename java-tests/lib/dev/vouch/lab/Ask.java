@@ -9,13 +9,13 @@ import java.util.concurrent.CountDownLatch;
 import dev.vouch.Oracle;
 
 /**
- * What a case says, in the child JVM: where to ask, what must be so for its trigger to have fired.
+ * The interface of a case in the child JVM: it asks questions and reports trigger conditions.
  *
- * Every line that it writes is one write to stderr, so that it stays whole beside what the JVM prints itself. It must not
- * depend on anything that a scenario tests.
+ * Each line is one write to stderr, so that the JVM's own output cannot split it. This class must
+ * not depend on anything that a scenario tests.
  */
 public final class Ask {
-    /** Deeper than any stack of an ordinary scenario. */
+    /** Exceeds the stack depth of any ordinary scenario, in frames. */
     public static final int DEEP = 1000;
 
     private static final FileOutputStream ERR = new FileOutputStream(FileDescriptor.err);
@@ -23,7 +23,10 @@ public final class Ask {
 
     private Ask() {}
 
-    /** Asks here and now about the calling thread; while {@link #unarmed}, it only goes through the motions. */
+    /**
+     * Asks about the calling thread. While {@link #unarmed}, it runs the same path and writes no
+     * answer.
+     */
     public static void here() {
         String answer = Oracle.self(depth);
         if (answer != null) {
@@ -31,12 +34,15 @@ public final class Ask {
         }
     }
 
-    /** Asks about another thread, where it stands. */
+    /** Asks about another thread at its current position. */
     public static void other(Thread thread) {
         say("answer", Oracle.other(thread, depth));
     }
 
-    /** So many answers of these kinds at once, by this way, about other threads; an example of them, or null. */
+    /**
+     * Adds `count` answers with these kinds, by this way, about other threads. The example may be
+     * null.
+     */
     public static void tally(String way, String kinds, long count, String example) {
         say("tally", way + "\t" + kinds + "\t" + count);
         if (example != null) {
@@ -44,7 +50,7 @@ public final class Ask {
         }
     }
 
-    /** The kinds that an answer has for a way, joined by commas; null if it has not that way. */
+    /** Returns the kinds of a way in an answer, joined by commas, or null if the way is absent. */
     public static String kinds(String answer, String way) {
         for (String line : answer.split("\n")) {
             String[] words = line.split("\t");
@@ -55,7 +61,7 @@ public final class Ask {
         return null;
     }
 
-    /** Of each way of an answer the way and its kinds, joined by semicolons. */
+    /** Returns each way of an answer with its kinds, joined by semicolons. */
     public static String heads(String answer) {
         StringBuilder heads = new StringBuilder();
         for (String line : answer.split("\n")) {
@@ -67,52 +73,53 @@ public final class Ask {
         return heads.toString();
     }
 
-    /** From here on {@link #here} asks nothing: a case can have its callers compiled first. */
+    /** Makes {@link #here} ask nothing, so that a case can have its callers compiled first. */
     public static void unarmed() {
         depth = 0;
     }
 
-    /** From here on {@link #here} asks again. */
+    /** Makes {@link #here} ask again. */
     public static void armed() {
         depth = DEEP;
     }
 
-    /** From here on a walk has at most this many frames. */
+    /** Makes {@link #here} ask again, and limits a walk to this many frames. */
     public static void armed(int frames) {
         depth = frames;
     }
 
     /**
-     * The witness of every question of this case must have frames of these methods ("Class.method", without packages),
-     * leaf first, in this order; others may lie between them. `*` is any text, for names that the JVM makes up.
+     * Requires frames of these methods in the witness of every question of this case. Each is
+     * "Class.method" without packages, leaf first and in this order; other frames may come between.
+     * `*` matches any text, for names that the JVM generates.
      */
     public static void truth(String... methods) {
         say("truth", String.join(" ", methods));
     }
 
-    /** The JVM's own output must have a line that this regular expression finds: a compilation, a deoptimisation. */
+    /** Requires a line of the JVM's output that matches: a compilation, a deoptimisation. */
     public static void needs(String regex) {
         say("needs", regex);
     }
 
-    /** The trigger has not fired: the case tells nothing, and is counted as failed. */
+    /** Reports that the trigger did not fire: the case proves nothing, and counts as failed. */
     public static void untriggered(String why) {
         say("untriggered", why);
     }
 
-    /** Fails the trigger unless it holds. */
+    /** Fails the trigger unless `fired` is true. */
     public static void trigger(boolean fired, String what) {
         if (!fired) {
             untriggered(what);
         }
     }
 
-    /** The case cannot be asked on this JVM. */
+    /** Reports that this JVM cannot run the case. */
     public static void unfit(String why) {
         say("unfit", why);
     }
 
-    /** Has the agent loaded into this running JVM, with these options; the JVM was started without it. */
+    /** Loads the agent with these options into this running JVM, which was started without it. */
     public static void attach(String options) throws IOException {
         say("attach", options);
         if (System.in.read() != '+') {
@@ -129,7 +136,7 @@ public final class Ask {
         }
     }
 
-    /** A latch's wait without the checked exception. */
+    /** Waits for a latch without the checked exception. */
     public static void await(CountDownLatch latch) {
         try {
             latch.await();

@@ -16,11 +16,13 @@ import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 
 /**
- * One JDK build of a matrix run, as scripts/jdk-matrix leaves it in a folder: `label` (its version, one line), perhaps
- * `missing` (why nothing was run), `results/*.json` (see {@link Results}) and jtreg's `summary.txt`.
+ * One JDK build of a matrix run, as scripts/jdk-matrix stores it in a folder.
+ *
+ * The folder contains `label` (its version, one line), `results/*.json` (see {@link Results}) and
+ * jtreg's `summary.txt`. A build that was not run has `missing`, with the reason.
  */
 final class Build {
-    /** A case in a mode; the JSON of a {@link Result}. */
+    /** A case in a mode, as the JSON of a {@link Result}. */
     static final class Row {
         final JsonObject json;
 
@@ -50,7 +52,9 @@ final class Build {
             return news;
         }
 
-        /** AsyncGetCallTrace's kinds of difference over all ways; an outcome without a comparison stands for itself. */
+        /**
+         * Returns AsyncGetCallTrace's kinds of all ways, plus an outcome that has no comparison.
+         */
         TreeSet<String> kinds() {
             TreeSet<String> kinds = kinds(false);
             if (!outcome().equals("same") && !outcome().equals("differs")) {
@@ -59,7 +63,7 @@ final class Build {
             return kinds;
         }
 
-        /** The same of our own walker, without outcomes. */
+        /** Returns our own walker's kinds of all ways, without outcomes. */
         TreeSet<String> ownKinds() {
             return kinds(true);
         }
@@ -76,7 +80,10 @@ final class Build {
             return kinds;
         }
 
-        /** `walk/witness` of AsyncGetCallTrace's first way that differs; empty if there is none. */
+        /**
+         * Returns `walk/witness` of the first AsyncGetCallTrace way that differs, or an empty
+         * string.
+         */
         String counts() {
             for (String way : ways().keySet()) {
                 JsonObject data = ways().getAsJsonObject(way);
@@ -93,10 +100,10 @@ final class Build {
     }
 
     final String label;
-    /** Why there are no results, or null. */
+    /** Why the build has no results, or null. */
     final String missing;
     final List<Row> rows = new ArrayList<>();
-    /** Tests that failed, though their results have no news or there are none; with jtreg's word on them. */
+    /** Tests that failed without news in their results or without results, with jtreg's message. */
     final List<String> silent = new ArrayList<>();
 
     private Build(String label, String missing) {
@@ -104,12 +111,12 @@ final class Build {
         this.missing = missing;
     }
 
-    /** The version without the packager's part, for the head of a column. */
+    /** Returns the version without the packager's suffix, for a column head. */
     String column() {
         return label.replaceAll("-\\S*", "");
     }
 
-    /** Everything that is not as expected. */
+    /** Returns everything unexpected: a missing run, failed tests, and news of the results. */
     List<String> news() {
         List<String> news = new ArrayList<>();
         if (missing != null) {
@@ -146,7 +153,7 @@ final class Build {
         return build;
     }
 
-    /** Adds a scenario's results; `told` gets its name if they have news. */
+    /** Adds a scenario's results, and adds its name to `told` if they contain news. */
     private void add(Path file, Set<String> told) throws IOException {
         try (Reader reader = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
             JsonObject all = JsonParser.parseReader(reader).getAsJsonObject();

@@ -12,8 +12,8 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 /**
- * The child JVMs in which a scenario's cases run. When one crashes or hangs, the case that it was at gets that as its
- * result, and the cases behind it get another JVM: a broken build must not end the run.
+ * Runs a scenario's cases in child JVMs. If a JVM crashes or hangs, its current case gets that
+ * result, and a new JVM runs the remaining cases. A broken build must not end the run.
  */
 final class Children {
     private final Scenario scenario;
@@ -24,7 +24,7 @@ final class Children {
         this.mode = mode;
     }
 
-    /** Runs cases that can share a JVM; gives a result for each. */
+    /** Runs cases that can share a JVM, and returns a result for each. */
     List<Result> run(List<String> cases) {
         List<Result> results = new ArrayList<>();
         while (results.size() < cases.size()) {
@@ -34,7 +34,7 @@ final class Children {
         return results;
     }
 
-    /** Runs one JVM; gives results for as many cases as it came to, at least for one. */
+    /** Runs one JVM, and returns results for the cases that it reached: at least one. */
     private List<Result> once(List<String> cases) {
         List<String> args = new ArrayList<>(cases);
         args.add(0, "--child");
@@ -50,7 +50,7 @@ final class Children {
         }
         List<Result> results = read(run, cases);
         if (results.isEmpty()) {
-            // It did not come to its first case, nor would another one.
+            // This JVM did not reach its first case, and another one would not either.
             String why = firstOf(run.err, run.out);
             boolean flag = run.exit == 1 && refusesFlag(why);
             for (String name : cases) {
@@ -61,7 +61,7 @@ final class Children {
         return results;
     }
 
-    /** The results of the cases that began; the last of them may not have ended. */
+    /** Returns the results of the cases that began. The last case may not have ended. */
     private List<Result> read(Run run, List<String> cases) {
         List<Result> results = new ArrayList<>();
         Result current = null;
@@ -92,7 +92,10 @@ final class Children {
         return results;
     }
 
-    /** What a case may take; longer where jtreg itself is told to wait longer than for any machine that runs a JVM as it is: an emulator. */
+    /**
+     * Returns a child's timeout. It grows once jtreg's timeout factor exceeds 4, as it does under
+     * an emulator.
+     */
     private Duration patience() {
         double factor = Double.parseDouble(System.getProperty("test.timeout.factor", "1"));
         return Duration.ofSeconds((long) (scenario.patience() * Math.max(1, factor / 4)));
@@ -113,7 +116,7 @@ final class Children {
         return run.exit == 134 || run.exit == 139 || run.exit == 137 ? "crashed" : "died";
     }
 
-    /** What a dead child said last: the JVM's own words if it crashed, else an exception's. */
+    /** Returns a dead child's last message: the JVM's crash header, else an exception. */
     private static String lastWords(Run run) {
         for (List<String> lines : Arrays.asList(run.out, run.err)) {
             for (int i = 0; i < lines.size(); i++) {

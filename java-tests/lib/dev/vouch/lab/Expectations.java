@@ -13,7 +13,8 @@ import java.util.regex.Pattern;
 import dev.vouch.test.Check;
 
 /**
- * The differences that are known: the table in java-tests/lab/expectations.txt, whose head says how it is read.
+ * The known differences: the table in java-tests/lab/expectations.txt. The head of that file
+ * explains its format.
  */
 final class Expectations {
     static final String FILE = "lab/expectations.txt";
@@ -22,7 +23,7 @@ final class Expectations {
     private static final Pattern KIND = Pattern.compile("\\??((own|(own-)?(direct|signal|suspended)):)?(truncated|gap|extra|wrong_method|wrong_bci|"
         + "null_method|nativeness|cut|unwalked:\\w+|crashed|hung|died|refused|untriggered)");
 
-    /** A kind in a line of the table. */
+    /** One kind in a line of the table. */
     static final class Row {
         final int line;
         final String scenario;
@@ -31,7 +32,7 @@ final class Expectations {
         final int firstJdk;
         final int lastJdk;
         final String kind;
-        /** The difference need not be there each time. */
+        /** True if the difference may be absent in a run. */
         final boolean mayBe;
         final String bug;
         final String why;
@@ -61,7 +62,7 @@ final class Expectations {
             Check.that(!bug.isEmpty() && !why.isEmpty(), FILE + ":" + line + ": a row says which bug it belongs to, or \"none known\", and why");
         }
 
-        /** One for each kind that the line has. */
+        /** Parses a line into one row for each of its kinds. */
         private static List<Row> of(int line, String text) {
             String[] cells = text.split("\\s*\\|\\s*", -1);
             Check.equal(6, cells.length, FILE + ":" + line + ": cells of a row (scenario.case | modes | jdks | kinds | bug | why)");
@@ -82,8 +83,8 @@ final class Expectations {
         }
 
         /**
-         * True if `found` (`WAY:KIND`, or an outcome) is what the row means; without a way it means every way of
-         * AsyncGetCallTrace's, and with `own` every way of our own walker's.
+         * True if the row matches `found` (`WAY:KIND`, or an outcome). A row without a way matches
+         * every way of AsyncGetCallTrace; with `own`, every way of our own walker.
          */
         boolean covers(String found) {
             String bare = found.substring(found.indexOf(':') + 1);
@@ -93,7 +94,7 @@ final class Expectations {
 
     private final List<Row> rows = new ArrayList<>();
 
-    /** Reads the table beside the scenarios. */
+    /** Reads the table from the tests' root folder. */
     static Expectations read() {
         Path file = Paths.get(System.getProperty("test.root", "."), FILE);
         Expectations all = new Expectations();
@@ -117,7 +118,7 @@ final class Expectations {
         return matching;
     }
 
-    /** A row about a case that the scenario does not have would never be struck. */
+    /** Rejects a row about an unknown case, because no run could ever show it as gone. */
     void checkNames(String scenario, List<String> cases) {
         for (Row row : rows) {
             boolean known = !row.scenario.equals(scenario) || cases.stream().anyMatch(row::names);

@@ -14,11 +14,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal. Its head comment describes the failure.
+ * One known failure of AsyncGetCallTrace: a minimal program in java-tests/lab/minimal.
  *
- * The comment's first line is the title. `Seen in: A.x B.*` names the cases that show the failure. `Shows: KINDS on 8-` (or
- * `8-11`, or `8- of x86-64`) has the kinds of difference that the program shows, and the JDKs. `Run: …` has the flags that the
- * program needs. `Agent: …` has the agent's options, if they are not `lab`. All other lines are the description.
+ * The program's head comment describes the failure. Its first line is the title. `Seen in: A.x B.*`
+ * names the cases that show the failure. `Shows: KINDS on 8-` (or `8-11`, or `8- of x86-64`) lists
+ * the kinds of difference and the JDKs. `Run: …` has the flags that the program needs. `Agent: …`
+ * has the agent's options, if they are not `lab`. All other lines are the description.
  */
 final class Failure {
     private static final Pattern SHOWS = Pattern.compile("(.*) on (\\d+)-(\\d*)( of x86-64)?");
@@ -65,7 +66,7 @@ final class Failure {
         return all;
     }
 
-    /** The description, without line breaks within a paragraph. */
+    /** Returns the description, without line breaks within a paragraph. */
     List<String> paragraphs() {
         List<String> paragraphs = new ArrayList<>();
         for (String paragraph : String.join("\n", description).trim().split("\n\n+")) {
@@ -74,7 +75,7 @@ final class Failure {
         return paragraphs;
     }
 
-    /** The kinds that the program shows and the JDKs that show them, in words. */
+    /** Describes in words which kinds the program shows, on which JDKs. */
     String shown() {
         Matcher parts = SHOWS.matcher(shows);
         if (!parts.matches()) {
@@ -85,7 +86,7 @@ final class Failure {
         return kinds + " on JDK " + jdks + (parts.group(4) == null ? "" : parts.group(4).replace("of", "for"));
     }
 
-    /** The builds with a case that shows this failure, by column. */
+    /** Returns the columns of the builds with a case that shows this failure. */
     Set<String> seenOn(List<Build> builds) {
         Set<String> seen = new LinkedHashSet<>();
         builds.forEach(build -> build.rows.stream()

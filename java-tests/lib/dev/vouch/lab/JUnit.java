@@ -3,7 +3,8 @@ package dev.vouch.lab;
 import java.util.List;
 
 /**
- * The matrix as JUnit XML, for the tools that show test results: a suite for each build, a test for each case and mode.
+ * Writes the matrix as JUnit XML for tools that show test results. Each build is a suite; each case
+ * in a mode is a test.
  */
 final class JUnit {
     private JUnit() {}
@@ -43,7 +44,7 @@ final class JUnit {
             .append(escape(message)).append("\"/></testcase>\n");
     }
 
-    /** Text for an attribute; what XML cannot hold at all is replaced. */
+    /** Escapes text for an attribute, and replaces characters that XML does not allow. */
     private static String escape(String text) {
         return text.replaceAll("[^\\x20-\\x{D7FF}\\x{E000}-\\x{FFFD}]", " ")
             .replace("&", "&amp;").replace("<", "&lt;").replace("\"", "&quot;");

@@ -12,10 +12,12 @@ import dev.vouch.test.Check;
 import dev.vouch.test.Vm;
 
 /**
- * Runs a scenario in every mode, each in JVMs of its own, and compares what was found with what is expected.
+ * Runs a scenario in every mode, each in separate JVMs, and compares the results with the
+ * expectations.
  *
- * A scenario's main calls it. Without arguments it is the test: it fails on news alone. With "--child" and cases it is
- * the program in the child JVM. VOUCH_LAB_MODES="mixed xint" limits the modes.
+ * A scenario's main calls this class. Without arguments it runs the test, which fails only on
+ * unexpected results. With "--child" and case names it is the program in the child JVM.
+ * VOUCH_LAB_MODES="mixed xint" limits the modes.
  */
 public final class Lab {
     private Lab() {}
@@ -69,7 +71,9 @@ public final class Lab {
         return modes;
     }
 
-    /** The cases that fit, grouped by what their JVM needs; for those that do not there is a result with the reason. */
+    /**
+     * Groups the cases by the JVM that they need. Each unfit case becomes a result with its reason.
+     */
     private static Iterable<List<String>> together(Scenario scenario, Mode mode, List<Result> results) {
         Map<String, List<String>> groups = new LinkedHashMap<>();
         for (String name : scenario.cases()) {

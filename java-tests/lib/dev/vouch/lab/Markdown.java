@@ -3,13 +3,13 @@ package dev.vouch.lab;
 import java.util.List;
 import java.util.Locale;
 
-/** Markdown text that is wrapped at 100 columns, except for tables and code. */
+/** Builds Markdown text, wrapped at 100 columns except for tables and code. */
 final class Markdown {
     private static final int WIDTH = 100;
 
     private final StringBuilder text = new StringBuilder();
 
-    /** Adds a line as it is: a table's row, a line of code, or an empty line. */
+    /** Adds a line unchanged: a table row, a line of code, or an empty line. */
     void line(String line) {
         text.append(line).append('\n');
     }
@@ -22,7 +22,7 @@ final class Markdown {
         line("");
     }
 
-    /** Adds a wrapped paragraph, after an empty line if text precedes it. */
+    /** Adds a wrapped paragraph, with an empty line before it if text precedes it. */
     void paragraph(String words) {
         if (text.length() > 0 && !text.toString().endsWith("\n\n")) {
             line("");
@@ -30,7 +30,7 @@ final class Markdown {
         wrap("", words);
     }
 
-    /** Adds a wrapped item of a list. */
+    /** Adds a wrapped list item. */
     void item(String words) {
         wrap("- ", words);
     }
@@ -61,7 +61,7 @@ final class Markdown {
         line("| " + String.join(" | ", cells) + " |");
     }
 
-    /** The anchor that GitHub makes of a heading. */
+    /** Returns the anchor that GitHub generates for a heading. */
     static String anchor(String heading) {
         return heading.toLowerCase(Locale.ROOT).replaceAll("[^\\w -]", "").replace(' ', '-');
     }

@@ -13,11 +13,12 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 
 /**
- * The report of a matrix run: `Matrix OUT FAILURES BUILD…` reads the folder of each build and writes matrix.md,
- * asyncgetcalltrace-programs.md, matrix.json and matrix.xml (JUnit) to OUT, and new differences to stdout. FAILURES is
- * the folder of the minimal programs.
+ * Writes the report of a matrix run: `Matrix OUT FAILURES BUILD…` reads each build's folder.
  *
- * Its exit code is 1 if there are news, or a build or a scenario without results.
+ * OUT gets matrix.md, asyncgetcalltrace-programs.md, matrix.json and matrix.xml (JUnit). New
+ * differences go to stdout. FAILURES is the folder of the minimal programs.
+ *
+ * The exit code is 1 if there are news, or if a build or a scenario has no results.
  */
 public final class Matrix {
     private static final int MOST_NEWS = 40;
@@ -38,7 +39,7 @@ public final class Matrix {
         System.exit(tell(builds) ? 1 : 0);
     }
 
-    /** Says what is new and what is gone; true if there is anything of the kind. */
+    /** Prints the news of all builds, and returns true if there are any. */
     private static boolean tell(List<Build> builds) {
         List<String> news = new ArrayList<>();
         builds.forEach(build -> build.news().forEach(one -> news.add(build.label + ": " + one)));

@@ -1,8 +1,8 @@
 package dev.vouch.lab;
 
 /**
- * How the JVM runs the scenarios' code. In each of them compilation is done before the call goes on, so that what is
- * compiled depends on the program alone.
+ * How the JVM runs the scenarios' code. In each mode, compilation is synchronous, so that the
+ * compiled methods depend on the program alone.
  */
 public enum Mode {
     MIXED("-XX:-BackgroundCompilation"),
@@ -17,12 +17,12 @@ public enum Mode {
         this.flags = flags;
     }
 
-    /** The mode's name in the expectations and in the table. */
+    /** Returns the mode's name in the expectations and in the table. */
     public String word() {
         return name().toLowerCase(java.util.Locale.ROOT);
     }
 
-    /** True if the JVM compiles what runs often, or all. */
+    /** True if the JVM compiles hot methods, or all methods. */
     public boolean compiles() {
         return this != XINT;
     }

@@ -12,7 +12,9 @@ import java.util.function.Function;
 
 import com.google.gson.JsonObject;
 
-/** docs/asyncgetcalltrace.md: the known failures, the builds, and where the stacks of each build differ. */
+/**
+ * Writes docs/asyncgetcalltrace.md: the known failures, the builds, and each build's differences.
+ */
 final class Page {
     private final List<Build> builds;
     private final List<Failure> failures;
@@ -112,7 +114,7 @@ final class Page {
         text.table(head);
     }
 
-    /** The cases of any build, in order. */
+    /** Returns the cases of all builds, in order. */
     private Set<String> names() {
         Set<String> names = new TreeSet<>();
         builds.forEach(build -> build.rows.forEach(row -> names.add(row.name())));
@@ -143,7 +145,10 @@ final class Page {
         }
     }
 
-    /** One case on one build: its kinds with the modes in which they were seen, of AsyncGetCallTrace and of our own walker. */
+    /**
+     * Formats one case on one build: the kinds and their modes, of AsyncGetCallTrace and our own
+     * walker.
+     */
     private static String cell(List<Build.Row> rows) {
         List<Build.Row> asked = new ArrayList<>(rows);
         asked.removeIf(row -> row.outcome().equals("unfit"));
@@ -160,7 +165,7 @@ final class Page {
         return walk.isEmpty() || !asked.stream().allMatch(Build.Row::ownAgrees) ? text : text + "; own =";
     }
 
-    /** The kinds of difference, each with the modes in which it was seen if that is not all of them. */
+    /** Formats the kinds of difference, each with its modes unless all modes show it. */
     private static String kinds(List<Build.Row> asked, Function<Build.Row, Set<String>> kinds) {
         Map<String, Set<String>> modes = new TreeMap<>();
         asked.forEach(row -> kinds.apply(row).forEach(kind -> modes.computeIfAbsent(kind, key -> new LinkedHashSet<>()).add(row.mode())));

@@ -5,7 +5,10 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** docs/asyncgetcalltrace-programs.md: why AsyncGetCallTrace fails in each known case, with a program that shows it. */
+/**
+ * Writes docs/asyncgetcalltrace-programs.md: each known AsyncGetCallTrace failure and its
+ * reproducer.
+ */
 final class Programs {
     static final String NAME = "asyncgetcalltrace-programs.md";
 

@@ -12,25 +12,23 @@ import java.util.regex.Pattern;
 
 import dev.vouch.test.Vm;
 
-/**
- * What came of one case in one mode on this JDK.
- */
+/** The result of one case in one mode on this JDK. */
 final class Result {
-    /** Rows that are kept of a difference, and of an example among many. */
+    /** How many rows a difference keeps. EXAMPLE limits each example of many answers. */
     private static final int MOST_ROWS = 60;
     private static final int EXAMPLE = 25;
 
-    /** What is known of one way to walk, over all questions of the case. */
+    /** The answers of one way to walk, over all questions of the case. */
     static final class Way {
         final TreeSet<String> kinds = new TreeSet<>();
         long asked;
-        /** How often each combination of kinds came, where there were many questions. */
+        /** How often each combination of kinds occurred, or null if answers were not tallied. */
         Map<String, Long> counts;
-        /** Of the first question that differed, or the first of all. */
+        /** Frame counts of the first answer that differed, else of the first answer. */
         int walk;
         int witness;
         List<String> rows = new ArrayList<>();
-        /** Those of which there is an example. */
+        /** The combinations of kinds that have an example. */
         private final transient Set<Set<String>> exemplified = new HashSet<>();
 
         private void add(Answer.Part part) {
@@ -45,7 +43,7 @@ final class Result {
             }
         }
 
-        /** Of many questions, one for each combination of kinds. */
+        /** Keeps one example for each combination of kinds, because tallied answers are many. */
         private void examples(Answer.Part part) {
             if (part.kinds.isEmpty() || !exemplified.add(part.kinds)) {
                 return;
@@ -59,7 +57,7 @@ final class Result {
     final String name;
     final Mode mode;
     final Map<String, Way> ways = new LinkedHashMap<>();
-    /** same, differs, unfit, untriggered, crashed, hung, died, refused. */
+    /** One of: same, differs, unfit, untriggered, crashed, hung, died, refused. */
     String outcome = "same";
     String reason;
     final List<String> news = new ArrayList<>();
@@ -91,7 +89,7 @@ final class Result {
         }
     }
 
-    /** A line that the child wrote about this case. */
+    /** Parses a line that the child wrote about this case. */
     void take(String what, String text) {
         switch (what) {
             case "answer": answer(Answer.read(text)); break;
@@ -130,7 +128,7 @@ final class Result {
         });
     }
 
-    /** The case is void unless the JVM's output shows what it said that it needs, and unless it asked something. */
+    /** Voids the case unless it asked something and the JVM's output matches each required line. */
     void checkNeeds(List<String> output) {
         if (outcome.equals("unfit")) {
             return;
@@ -149,7 +147,7 @@ final class Result {
         }
     }
 
-    /** All that was found, as `WAY:KIND`; an outcome without a comparison stands for itself. */
+    /** Returns all findings as `WAY:KIND`, plus an outcome that has no comparison. */
     TreeSet<String> found() {
         TreeSet<String> found = new TreeSet<>();
         ways.forEach((way, data) -> data.kinds.forEach(kind -> found.add(way + ":" + kind)));
@@ -159,12 +157,12 @@ final class Result {
         return found;
     }
 
-    /** True if that is what our own walker does: a way, or what was found by one. */
+    /** True if the way or the finding belongs to our own walker. */
     static boolean isOwn(String way) {
         return way.startsWith("own-");
     }
 
-    /** Compares with what is expected. What is new and what is gone are news. */
+    /** Compares the findings with the expectations. Both new and missing differences are news. */
     void judge(Expectations expectations) {
         expected = expectations.of(this, Vm.major());
         if (outcome.equals("unfit")) {
@@ -175,8 +173,8 @@ final class Result {
         String place = scenario + "." + name + " (" + mode.word() + "): ";
         for (Expectations.Row row : expected) {
             boolean seen = unexpected.removeIf(row::covers) | found().stream().anyMatch(row::covers);
-            // Of a case that was not asked to its end nothing can be said to be gone.
-            // Where our own walker cannot walk it says nothing.
+            // An incomplete case cannot show that a difference is gone. Nor can our own walker
+            // where it cannot walk.
             boolean asked = !row.kind.startsWith("own") || ways.keySet().stream().anyMatch(Result::isOwn);
             if (!seen && asked && !row.mayBe && (outcome.equals("same") || outcome.equals("differs"))) {
                 news.add(place + "gone: " + row.kind + ", which " + Expectations.FILE + " expects (line " + row.line + ")");

@@ -14,7 +14,8 @@ import com.google.gson.JsonObject;
 import dev.vouch.test.Vm;
 
 /**
- * What a scenario found: for people on stdout, and for {@link Matrix} as JSON in the folder that VOUCH_LAB_RESULTS names.
+ * Reports a scenario's results: as text on stdout, and as JSON for {@link Matrix} in the folder
+ * that VOUCH_LAB_RESULTS names.
  */
 final class Results {
     private Results() {}

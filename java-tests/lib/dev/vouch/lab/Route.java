@@ -4,28 +4,30 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The calls that lead to a question, to be gone cold (as the JVM first meets them) or warm (when they are compiled).
+ * A call path to a question, run cold (at the JVM's first calls) or warm (after compilation).
  *
- * The calls made to have them compiled lead to a question that is not asked, and so compile all that the one which is
- * asked goes through. A route must do the same each time.
+ * The warm-up calls reach a question that is not asked, so they compile every method on the path. A
+ * route must do the same work in each run.
  */
 public abstract class Route {
-    /** More than enough for the last compiler. */
+    /** Exceeds the invocation thresholds of C2. */
     private static final int CALLS = 25_000;
 
-    /** So that {@link #warm} sees what was compiled, and that `go` is compiled for itself. */
+    /** Lets {@link #warm} check what was compiled, and compiles `go` as a separate nmethod. */
     private static final String[] WARM = {"-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,*.go"};
 
-    /** So that nothing is compiled by chance, because earlier cases or the JDK called it too (unless -Xcomp says so). */
+    /**
+     * Prevents compilation of methods that earlier cases or the JDK called too, except with -Xcomp.
+     */
     private static final String[] COLD = {
         "-XX:Tier3InvocationThreshold=1000000", "-XX:Tier3MinInvocationThreshold=1000000",
         "-XX:Tier3CompileThreshold=1000000", "-XX:Tier3BackEdgeThreshold=100000000",
     };
 
-    /** Leads to {@link Ask#here}. */
+    /** Calls {@link Ask#here} at the end of the path. */
     protected abstract void go() throws Throwable;
 
-    /** The names of cases that are each gone cold and warm. */
+    /** Returns each case's name twice, with the suffixes -cold and -warm. */
     public static List<String> both(String... names) {
         List<String> both = new ArrayList<>();
         for (String name : names) {
@@ -35,12 +37,12 @@ public abstract class Route {
         return both;
     }
 
-    /** What the JVM needs in which this route is gone. */
+    /** Returns the JVM flags that this kind of run needs. */
     public static String[] flags(boolean warm) {
         return (warm ? WARM : COLD).clone();
     }
 
-    /** Why a route need not be gone so in this mode, or null. */
+    /** Returns why this kind of run is redundant in this mode, or null. */
     public static String unfit(boolean warm, Mode mode) {
         switch (mode) {
             case XINT: return warm ? "nothing is compiled" : null;
@@ -50,14 +52,17 @@ public abstract class Route {
         }
     }
 
-    /** Called when all is compiled, before the call of `go` that asks. */
+    /** Runs after compilation, just before the call of `go` that asks. */
     protected void ready() {}
 
     public final void cold() throws Throwable {
         go();
     }
 
-    /** Fails the trigger unless the last compiler to be expected (C2, or C1 where it stands alone) has compiled `go`. */
+    /**
+     * Fails the trigger unless the highest tier (C2, or C1 if it is the only compiler) compiled
+     * `go`.
+     */
     public final void warm() throws Throwable {
         Ask.unarmed();
         for (int i = 0; i < CALLS; i++) {

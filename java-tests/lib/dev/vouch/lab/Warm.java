@@ -1,20 +1,20 @@
 package dev.vouch.lab;
 
 /**
- * What a case calls while it has its callers compiled.
+ * Provides the receivers that a case calls while its callers are compiled.
  *
- * A call that met all four of {@link #anything} is compiled as one about whose receiver nothing is known. So the fifth
- * kind of receiver, the one that asks, springs no trap that would deoptimise the callers.
+ * A call site that saw all four of {@link #anything} is compiled as megamorphic. So the fifth
+ * receiver type, which asks, hits no uncommon trap that would deoptimise the callers.
  */
 public final class Warm {
-    /** Enough for every compiler. */
+    /** Exceeds every compiler's invocation threshold. */
     public static final int TIMES = 20_000;
 
     private static final Runnable[] ALL = {new First(), new Second(), new Third(), new Fourth()};
 
     private Warm() {}
 
-    /** Something that does nothing: for each turn another. */
+    /** Returns a receiver that does nothing. Its type changes with each turn. */
     public static Runnable anything(int turn) {
         return ALL[turn % ALL.length];
     }
