@@ -45,7 +45,7 @@ public class Doctored {
             String meant = Tool.vouch(here, "doctor", pid).ok();
             Check.contains(meant, "Process " + pid + ", Doctored$Program", "which JVM was asked");
             Check.equal(auto(told), auto(meant), "the engine in either");
-            Check.contains(meant, "without -XX:+DebugNonSafepoints", "what is said of a JVM that ran without the agent");
+            Check.contains(meant, "code compiled before an attach has debug information only at safepoints", "what is said of a JVM that ran without the agent");
             Check.contains(Tool.vouch(here, "status", pid).ok(), "no recording is running", "it only asked");
             child.stdin().println();
             Run run = child.waitFor().ok();

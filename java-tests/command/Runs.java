@@ -175,9 +175,8 @@ public class Runs {
         Check.equal("[[vouch] the agent was not loaded: the command started no JVM, or a JVM that vouch does not see]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
-        Check.contains(mistake.vouchLines(), "[vouch] interval=3: the unit is missing, as in 3ms or 3s", "a mistake");
-        Check.contains(mistake.vouchLines().toString(), "`vouch run --help` lists the options", "where help is");
-        Check.that(mistake.out.stream().noneMatch(line -> line.startsWith("arguments=")), "the program has run: " + mistake.out);
+        Check.equal("[vouch: interval=3: the unit is missing, as in 3ms or 3s; `vouch run --help` lists the options]", mistake.err.toString(), "a mistake");
+        Check.empty(mistake.out, "what a JVM says that is not to be started");
         Check.empty(mistake.files(), "files");
     }
 

@@ -83,7 +83,9 @@ public class Shares {
             report.checkConserved(row);
             Track track = run.profile().track(row.name);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
-            track.checkRan("dev.vouch.test.Burn.pieces", burnt);
+            // An engine that samples at random may owe a thread this many intervals of 1 ms.
+            double owed = engine.equals("poll") ? Report.POLL_SLACK : 0;
+            track.checkRan("dev.vouch.test.Burn.pieces", burnt - owed);
         }
 
         Check.near(1000, report.askedHz(), 0.01, "rate that was asked for");

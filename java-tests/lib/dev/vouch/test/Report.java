@@ -23,7 +23,7 @@ public final class Report {
      * The number of intervals by which a polled thread may differ from its CPU clock: four samples
      * of double weight, and the time since it was last found.
      */
-    private static final int POLL_SLACK = 16;
+    public static final int POLL_SLACK = 16;
     private static final double FAREWELL_MS = 1;
 
     /** A thread under one of its names. */
