@@ -1,9 +1,9 @@
-//! Moments that Flight Recorder sees, too: by them its clock and ours are related when its
+//! Anchors are waits that Flight Recorder records, too. They relate its clock to ours when its
 //! recording is merged.
 //!
-//! Now and then, while JFR records, the agent's thread rests by `Object.wait` for as long as JFR
-//! cares to tell of, and reads its clock before and after. It must never do so in a JVM without a
-//! recording, nor while there is something else to do.
+//! While JFR records, the agent's thread now and then calls `Object.wait` for long enough that JFR
+//! records it. It reads its own clock before and after. It must never do so without a JFR
+//! recording, or while other work is due.
 
 use std::mem::take;
 use std::time::{Duration, Instant};
@@ -17,19 +17,19 @@ use vouch_hotspot::{HotSpot, fields};
 use crate::clock;
 use crate::java;
 
-/// JFR's own settings tell of what takes 20 ms.
+/// The length of one wait. JFR's default settings record waits from 20 ms on.
 const LASTS: Duration = Duration::from_millis(25);
-/// The time between the first two; each is twice as long,
+/// The pause between the first two anchors. Each pause is twice as long as the last, up to `USUAL`.
 const FIRST: Duration = Duration::from_millis(100);
-/// up to this one.
+/// The longest pause between two anchors, until `MOST` are kept.
 const USUAL: Duration = Duration::from_secs(10);
-/// So many are kept. When there are more every second one goes, and they come half as often.
+/// The maximum number of anchors kept. Above it, every second one is dropped and the pause doubles.
 const MOST: usize = 2_000;
 
-/// Those of a recording.
+/// The anchors of one recording.
 #[derive(Debug)]
 pub struct Anchors {
-    /// On from when a recording of JFR's has begun in this JVM.
+    /// JFR's flag in the JVM. It is on once a JFR recording has begun.
     jfr: Option<FlagValue>,
     next: Instant,
     pause: Duration,
@@ -38,18 +38,18 @@ pub struct Anchors {
 }
 
 impl Anchors {
-    /// A recording begins.
+    /// Starts the anchors of a recording.
     pub fn of(hotspot: &HotSpot) -> Self {
         let jfr = FlagValue::find(hotspot, &fields::FLIGHT_RECORDER);
         Self { jfr, next: Instant::now() + FIRST, pause: FIRST, usual: USUAL, kept: Vec::new() }
     }
 
-    /// Whether there should be one now, by one who would rest for so long anyway.
+    /// Returns true if an anchor is due now. `rest` is the time that the caller would wait anyway.
     pub fn are_due(&self, rest: Duration) -> bool {
         rest >= LASTS && self.jfr.is_some_and(FlagValue::is_on) && self.next <= Instant::now()
     }
 
-    /// There was one, from when to when by CLOCK_MONOTONIC; `None`: the JVM would not.
+    /// Adds an anchor: its begin and end by CLOCK_MONOTONIC. `None` means that the JVM refused.
     pub fn add(&mut self, anchor: Option<[u64; 2]>) {
         self.pause = (self.pause * 2).min(self.usual);
         self.next = Instant::now() + self.pause;
@@ -60,24 +60,24 @@ impl Anchors {
         }
     }
 
-    /// From when to when each of them was.
+    /// Returns the begin and end of each anchor that is kept.
     pub fn kept(&self) -> &[[u64; 2]] {
         &self.kept
     }
 }
 
-/// One, now; `None` if the JVM will not.
+/// Makes one anchor now. Returns `None` if the JVM refuses.
 pub fn meet(env: &mut JNIEnv<'_>) -> Option<[u64; 2]> {
     let met = env.with_local_frame(8, |env| -> errors::Result<[u64; 2]> {
         let class = env.find_class("java/lang/Object")?;
         let wait = env.get_method_id(&class, "wait", "(J)V")?;
-        // Its own object, of which nobody else knows: nothing is allocated, since the heap may be
+        // The thread's own object serves as monitor. Nothing is allocated, since the heap may be
         // full.
         let own = env.call_static_method("java/lang/Thread", "currentThread", "()Ljava/lang/Thread;", &[])?;
         let monitor = own.l()?;
         let _held = env.lock_obj(&monitor)?;
         let lasts = JValue::Long(i64::try_from(LASTS.as_millis()).unwrap_or(i64::MAX)).as_jni();
-        // Whatever is done between the two readings and JFR's own makes all times less sure.
+        // Any work between our two clock readings and JFR's makes the anchor less exact.
         let began = clock::monotonic();
         // SAFETY: the method is of the object's class, has this one argument, and returns nothing.
         let waited = unsafe {

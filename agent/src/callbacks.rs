@@ -23,13 +23,14 @@ use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
 use crate::threads::{hook, registry, rename};
 use crate::virtual_threads::continuations::GENERATED_CODE;
 
-/// The events that are on whatever is recorded.
+/// The events that are enabled for every recording.
 static ALWAYS_ON: [EventSubscription; 9] = [
     subscription(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), Need::All),
     subscription(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), Need::All),
     subscription(Event::ThreadStart, &[], |table| table.known.ThreadStart = Some(thread_start), Need::All),
     subscription(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), Need::All),
-    // Without ClassLoad the walker refuses all work, without ClassPrepare it finds no ids.
+    // Without ClassLoad AsyncGetCallTrace refuses to walk. Without ClassPrepare it finds no method
+    // ids.
     subscription(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), Need::All),
     subscription(Event::ClassPrepare, &[], |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
     subscription(
@@ -38,8 +39,8 @@ static ALWAYS_ON: [EventSubscription; 9] = [
         |table| table.known.NativeMethodBind = Some(native_method_bind),
         Need::Itself,
     ),
-    // It makes the compilers keep debug information everywhere, not at safepoints alone. JDK 8 with
-    // -Xcomp crashes in it when it is stopped thousands of times a second, as for true stacks.
+    // This event makes the compilers keep debug information everywhere, not only at safepoints. JDK
+    // 8 with -Xcomp crashes with it if stopped thousands of times a second, as for true stacks.
     subscription(
         Event::CompiledMethodLoad,
         &[Capability::GenerateCompiledMethodLoadEvents],
@@ -63,7 +64,7 @@ const fn subscription(
     EventSubscription { event, capabilities, install, need }
 }
 
-/// Returns the events that are on whatever is recorded.
+/// Returns the events that are enabled for every recording.
 pub fn always() -> impl Iterator<Item = &'static EventSubscription> {
     ALWAYS_ON.iter()
 }
@@ -122,7 +123,7 @@ unsafe extern "C" fn thread_end(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jt
     });
 }
 
-/// Nothing to do: the event only has to be on.
+/// Does nothing. The event only has to be enabled.
 unsafe extern "C" fn class_load(_: *mut jvmtiEnv, _: *mut jni_sys::JNIEnv, _: jthread, _: jclass) {}
 
 unsafe extern "C" fn class_prepare(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, _: jthread, class: jclass) {
@@ -144,14 +145,14 @@ unsafe extern "C" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     guard((), || {
-        // The first call into a library that has just been loaded: the threads that it makes are to
-        // be met.
+        // This is the first call into a library that was just loaded. The agent must see the
+        // threads that it creates.
         hook::install_if_new();
         let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };
         let ours = hotspot.set_native_thread_name.and_then(|set_name| rename::on_bind(address, set_name));
         let ours = ours.or_else(|| park::on_bind(address, hotspot.park?));
         if let Some(ours) = ours.or_else(|| exception::on_bind(address)) {
-            // SAFETY: the JVM passes the place where it reads the address to bind.
+            // SAFETY: the JVM passes the address from which it reads the function to bind.
             unsafe { new_address.write(ours) };
         }
     });
@@ -180,7 +181,7 @@ unsafe extern "C" fn compiled_method_unload(_: *mut jvmtiEnv, method: jmethodID,
     guard((), || compiled::on_unload(MethodId(method as usize), code as usize));
 }
 
-/// A Java thread begins, on itself.
+/// Registers a Java thread. The thread itself runs this when it begins.
 ///
 /// # Safety
 /// `thread` must be a reference that is valid for `env`'s thread.

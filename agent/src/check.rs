@@ -1,6 +1,7 @@
-//! What a recording would be like in this JVM, said without making one: `vouch doctor` asks.
+//! Describes what a recording in this JVM would be like, without making one. `vouch doctor` uses
+//! it.
 //!
-//! It must never change anything, nor say that something works which was not tried.
+//! It must never change anything. It must never report that something works unless it was tried.
 
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ use crate::recovery;
 use crate::virtual_threads;
 use crate::walkers;
 
-/// Sentences, the most important first. The JDK has a name and a number; `late`: the JVM ran before
-/// the agent came.
+/// Returns sentences, the most important first. `jdk` is the JDK's name and `version` its number.
+/// `late` means that the JVM ran before the agent was loaded.
 pub fn lines(
     hotspot: &HotSpot,
     layouts: &JvmLayouts,
@@ -63,7 +64,7 @@ pub fn lines(
     lines
 }
 
-/// Which would be taken, how often it samples, and why no other.
+/// Describes the engine that would be used, how often it samples, and why the others are not used.
 fn engines() -> Vec<String> {
     let interval = Options::default().interval;
     let mut lines = Vec::new();

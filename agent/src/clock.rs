@@ -1,4 +1,4 @@
-//! Clocks and ids, as the kernel gives them: the one place outside of handlers that asks for them.
+//! Reads clocks and ids from the kernel. Only handlers read them elsewhere.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use vouch_report::float;
 
 pub use vouch_walk::kernel::own_tid;
 
-/// CLOCK_MONOTONIC in nanoseconds: the same as `System.nanoTime`.
+/// Returns CLOCK_MONOTONIC in nanoseconds, the same value as `System.nanoTime`.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// Time since the epoch, in nanoseconds.
+/// Returns the time since the epoch, in nanoseconds.
 pub fn epoch() -> u64 {
     read(libc::CLOCK_REALTIME).unwrap_or(0)
 }
 
-/// The CPU time of this process, in nanoseconds.
+/// Returns the CPU time of this process, in nanoseconds.
 pub fn process_cpu() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
-/// What the kernel has counted of this process so far.
+/// Returns the kernel's resource usage of this process so far.
 pub fn usage() -> libc::rusage {
     // SAFETY: all zero is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -30,22 +30,23 @@ pub fn usage() -> libc::rusage {
     usage
 }
 
-/// The CPU time of a thread of this process; `None` if it is gone.
+/// Returns the CPU time of a thread of this process, in nanoseconds. `None` means that it has
+/// ended.
 pub fn thread_cpu(tid: u32) -> Option<u64> {
     read(cpu_clock(tid))
 }
 
-/// The CPU time of the calling thread, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 pub fn own_cpu() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// This long from now, as the calls that wait for a time of day want it.
+/// Returns the time of day after `time` from now, as calls with an absolute timeout need it.
 pub fn from_now(time: Duration) -> libc::timespec {
     after(epoch(), time)
 }
 
-/// This long from a moment, by the clock that it was read from.
+/// Adds a duration to a moment. The result is by the clock that the moment was read from.
 pub fn after(moment: u64, time: Duration) -> libc::timespec {
     let until = moment.saturating_add(nanos(time));
     libc::timespec {
@@ -54,7 +55,7 @@ pub fn after(moment: u64, time: Duration) -> libc::timespec {
     }
 }
 
-/// A time for a file's name, as in 20260131-235959.
+/// Formats the current time for a file name, as in 20260131-235959.
 pub fn file_stamp() -> String {
     let seconds = Duration::from_nanos(epoch()).as_secs().try_into().unwrap_or(0);
     // SAFETY: all zero is a valid tm.
@@ -72,17 +73,17 @@ pub fn file_stamp() -> String {
     )
 }
 
-/// Nanoseconds as seconds, for figures.
+/// Converts nanoseconds to seconds.
 pub fn seconds(nanos: u64) -> f64 {
     float(nanos) / 1e9
 }
 
-/// A duration in whole nanoseconds.
+/// Converts a duration to whole nanoseconds, at most `u64::MAX`.
 pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The clock id of a thread's CPU time, by the kernel's own encoding (`MAKE_THREAD_CPUCLOCK`).
+/// Returns the clock id of a thread's CPU time, in the kernel's encoding (`MAKE_THREAD_CPUCLOCK`).
 pub fn cpu_clock(tid: u32) -> libc::clockid_t {
     const PER_THREAD: i32 = 4;
     const SCHED: i32 = 2;

@@ -1,7 +1,7 @@
-//! The border between the agent and everything else: no panic crosses it.
+//! Stops every panic between the agent and the JVM.
 //!
-//! A fault of the agent's ends the agent: sampling stops, one message says so, and the program runs
-//! on. After that every call from the JVM does nothing.
+//! A fault in the agent ends the agent. Sampling stops, one message reports it, and the program
+//! continues. After that every call from the JVM does nothing.
 //!
 //! # Invariants
 //!
@@ -19,16 +19,16 @@ use vouch_signal::sampler::GATE;
 
 use crate::say::say;
 
-/// What ends the sampling, after a fault.
+/// The function that ends sampling after a fault.
 static END_SAMPLING: OnceCell<fn()> = OnceCell::new();
 
 static FAULTY: AtomicBool = AtomicBool::new(false);
-/// Where the first panic was, and what it said.
+/// The location and the message of the first panic.
 static WHERE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Keeps panics from being printed by themselves. The library's standard library is its own: the
-/// program's Rust code, if it has any, keeps its hook. After a fault `end_sampling` is called,
-/// once.
+/// Installs the panic hook, which prints nothing. After a fault it calls `end_sampling`, once. This
+/// library has a separate copy of Rust's standard library. The program's Rust code keeps its own
+/// hook.
 pub fn install(end_sampling: fn()) {
     END_SAMPLING.get_or_init(|| end_sampling);
     set_hook(Box::new(|panic| {
@@ -36,7 +36,7 @@ pub fn install(end_sampling: fn()) {
     }));
 }
 
-/// Runs what the JVM called us for. `otherwise` is the answer if we cannot.
+/// Runs `run` for the JVM and returns its result. Returns `otherwise` after a fault.
 pub fn guard<R>(otherwise: R, run: impl FnOnce() -> R) -> R {
     if FAULTY.load(Ordering::Relaxed) {
         return otherwise;

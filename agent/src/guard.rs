@@ -1,8 +1,8 @@
 //! Puts the guard of walks in front of the JVM's handlers of SIGSEGV and SIGBUS.
 //!
-//! It is done past the C library, and so past libjsig, which would put it behind the JVM's handler:
-//! that takes a fault that it does not know for the end. Flags and mask stay as the JVM chose them.
-//! It must never be done where the JVM would complain of it.
+//! The installation bypasses the C library, and so libjsig, which would call the guard after the
+//! JVM's handler. The JVM's handler ends the process at a fault that is not its own. Flags and mask
+//! stay as the JVM set them. The guard must never be installed where the JVM would complain.
 
 use std::ffi::c_int;
 use std::io;
@@ -15,10 +15,10 @@ use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
 use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
 
-/// Why walks are not guarded; or the handlers that the guard's are in front of.
+/// The handlers that the guard replaced, or the reason why walks are not guarded.
 static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
 
-/// How the kernel takes a handler.
+/// A signal handler in the kernel's layout.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 struct Action {
@@ -29,7 +29,7 @@ struct Action {
 }
 
 impl Action {
-    /// True if the handler is called as [`Handler`] says.
+    /// Returns true if the kernel calls the handler with the arguments of [`Handler`].
     fn is_told_why(&self) -> bool {
         self.has(libc::SA_SIGINFO)
     }
@@ -39,24 +39,25 @@ impl Action {
     }
 }
 
-/// Installs the guard, once.
+/// Installs the guard. Later calls do nothing.
 pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
     OUTCOME.get_or_init(|| put_before(hotspot, slots));
 }
 
-/// Puts the handlers back that were there before the guard, unless another has come since. No walk
-/// may begin any more.
+/// Restores the handlers that the guard replaced, unless another was installed since. No walk may
+/// begin after this.
 pub fn remove() {
     let Some(Ok(before)) = OUTCOME.get() else { return };
     for (action, signal) in before.iter().zip(FAULTS) {
         if present(signal).is_ok_and(|present| present.handler == own_handler()) {
-            // If the kernel refuses, ours stays, and passes each fault on.
+            // If the kernel refuses, our handler stays and passes each fault on.
             let _ = set(signal, Some(action));
         }
     }
 }
 
-/// Why a walk that faults would end the JVM; `None` if it would not.
+/// Returns the reason why a walk that faults would end the JVM. `None` means that walks are
+/// guarded.
 pub fn unguarded() -> Option<String> {
     let outcome = OUTCOME.get()?;
     if let Err(why) = outcome {
@@ -70,14 +71,14 @@ pub fn unguarded() -> Option<String> {
     })
 }
 
-/// An address of which the kernel knows no page, though it is mapped: it lies behind the end of its
-/// file.
+/// Returns a mapped address without a page. It is past the end of the mapped file, so a read
+/// faults.
 pub fn past_end() -> usize {
     static ADDRESS: OnceCell<usize> = OnceCell::new();
-    // SAFETY: makes an empty file and maps a page of it, which nobody reads but a walker that is
-    // broken on purpose.
+    // SAFETY: makes an empty file and maps a page of it. Only a walker that is broken on purpose
+    // reads it.
     *ADDRESS.get_or_init(|| unsafe {
-        // By its number: older C libraries have no function of that name.
+        // The call uses the number: older C libraries have no function of that name.
         let file = libc::syscall(libc::SYS_memfd_create, c"empty".as_ptr(), libc::MFD_CLOEXEC);
         let file = i32::try_from(file).unwrap_or(-1);
         let page = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);
@@ -109,7 +110,7 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
         let replaced =
             set(signal, Some(&own)).map_err(|error| format!("the kernel takes no handler: {error}"))?;
         if replaced.handler != action.handler && replaced.is_told_why() {
-            // The program has put its own there since we looked.
+            // The program has installed its own handler since we looked.
             // SAFETY: as above.
             chain_to(fault, unsafe { transmute::<usize, Handler>(replaced.handler) });
             *action = replaced;
@@ -122,29 +123,29 @@ fn own_handler() -> usize {
     on_fault as *const () as usize
 }
 
-/// The handler that the kernel calls, whatever stands between it and the C library; the default's
-/// where it does not tell.
+/// Returns the handler that the kernel calls, even if a library wraps it. Returns the default if
+/// the kernel does not answer.
 pub fn handler_of(signal: i32) -> usize {
     present(signal).map_or(libc::SIG_DFL, |action| action.handler)
 }
 
-/// True if the kernel calls a handler for this signal that is to run on an alternate stack.
+/// Returns true if the kernel calls this signal's handler on an alternate stack.
 pub fn runs_elsewhere(signal: i32) -> bool {
     let is_handled = |action: &Action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler);
     present(signal).is_ok_and(|action| is_handled(&action) && action.has(libc::SA_ONSTACK))
 }
 
-/// The handler that there is.
+/// Returns the current handler.
 fn present(signal: i32) -> io::Result<Action> {
     set(signal, None)
 }
 
-/// Sets a handler, if one is given; the one before.
+/// Sets a handler if one is passed, and returns the previous one.
 fn set(signal: i32, action: Option<&Action>) -> io::Result<Action> {
     let mut before = Action::default();
     let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the kernel reads one action, if there is one, and writes one; the handler keeps to
-    // what a handler may do, and its library is never unloaded.
+    // SAFETY: the kernel reads one action, if there is one, and writes one. The handler is
+    // async-signal-safe, and its library is never unloaded.
     let code =
         unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action, &raw mut before, size_of::<u64>()) };
     if code == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }

@@ -1,6 +1,6 @@
-//! What the agent asks of Java objects, through JNI.
+//! Asks Java objects for their state, through JNI.
 //!
-//! Called in normal context, on threads that are attached. An exception that a question raises is
+//! Functions run in normal context, on attached threads. An exception that a question raises is
 //! cleared: it must never reach the program.
 //!
 //! # Invariants
@@ -17,10 +17,10 @@ use jni::objects::{JObject, JObjectArray, JString, JValueOwned};
 use jni::{JNIEnv, errors};
 use jni_sys::{jboolean, jobject};
 
-/// The slot of `IsVirtualThread`, which came with JDK 21.
+/// The slot of `IsVirtualThread` in JNI's function table, since JDK 21.
 const IS_VIRTUAL_THREAD: usize = 234;
 
-/// The JVM's side of a `java.lang.Thread` (its JavaThread), as a number; 0 for a thread that has
+/// Returns the address of the JVM's JavaThread for a `java.lang.Thread`; 0 for a thread that has
 /// ended.
 pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
     let field = env.get_field(thread, "eetop", "J").and_then(JValueOwned::j);
@@ -28,38 +28,38 @@ pub fn java_thread(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> usize {
     usize::try_from(value).unwrap_or(0)
 }
 
-/// The id that the calling thread has in Java; `None` on a JDK that keeps it elsewhere.
+/// Returns the Java id of the calling thread. `None` on a JDK that keeps it in another field.
 pub fn own_id(env: &mut JNIEnv<'_>) -> Option<u64> {
     let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
     id(env, &own)
 }
 
-/// The id that a thread has in Java; the same.
+/// Returns the Java id of a thread. `None` on a JDK that keeps it in another field.
 pub fn id(env: &mut JNIEnv<'_>, thread: &JObject<'_>) -> Option<u64> {
     let id = env.get_field(thread, "tid", "J").and_then(JValueOwned::j);
     u64::try_from(cleared(env, id)?).ok()
 }
 
-/// The JVM's side of the calling thread.
+/// Returns the address of the calling thread's JavaThread.
 pub fn own_java_thread(env: &mut JNIEnv<'_>) -> Option<usize> {
     let own = ask_class(env, "java/lang/Thread", "currentThread", "Ljava/lang/Thread;")?;
     Some(java_thread(env, &own)).filter(|own| *own != 0)
 }
 
-/// True for a virtual thread.
+/// Returns true for a virtual thread.
 ///
 /// # Safety
-/// `env` must be the calling thread's, of JDK 21 or later, and `thread` a reference that is valid
-/// there.
+/// `env` must be the calling thread's, of JDK 21 or later. `thread` must be a reference that is
+/// valid there.
 pub unsafe fn is_virtual(env: *mut jni_sys::JNIEnv, thread: jobject) -> bool {
     type Function = unsafe extern "system" fn(*mut jni_sys::JNIEnv, jobject) -> jboolean;
-    // SAFETY: the table of a JVM of that age is as long as that; its slots are functions, or null.
+    // SAFETY: the table of JDK 21 or later has this slot. Each slot is a function or null.
     let function = unsafe { (*env).cast::<Option<Function>>().add(IS_VIRTUAL_THREAD).read() };
     // SAFETY: the arguments are those of jni.h.
     function.is_some_and(|function| unsafe { function(env, thread) } != 0)
 }
 
-/// A Java string's text.
+/// Returns the text of a Java string.
 pub fn text(env: &mut JNIEnv<'_>, string: JObject<'_>) -> Option<String> {
     if string.is_null() {
         return None;
@@ -69,7 +69,7 @@ pub fn text(env: &mut JNIEnv<'_>, string: JObject<'_>) -> Option<String> {
     cleared(env, text)
 }
 
-/// The texts of an array of strings; `None` if one of them cannot be had.
+/// Returns the texts of an array of strings. `None` means that one of them cannot be read.
 pub fn texts(env: &mut JNIEnv<'_>, array: &JObjectArray<'_>) -> Option<Vec<String>> {
     let length = env.get_array_length(array);
     (0..cleared(env, length)?)
@@ -78,34 +78,35 @@ pub fn texts(env: &mut JNIEnv<'_>, array: &JObjectArray<'_>) -> Option<Vec<Strin
             let string = cleared(env, element)?;
             let raw = string.as_raw();
             let text = text(env, string);
-            // SAFETY: JNI gave this local reference a moment ago, and nobody uses it any more.
+            // SAFETY: JNI returned this local reference just now, and no other code uses it.
             let _ = env.delete_local_ref(unsafe { JObject::from_raw(raw) });
             text
         })
         .collect()
 }
 
-/// Calls a method without arguments that gives an object; `None` for null and for an exception.
+/// Calls a method without arguments that returns an object. `None` means null or an exception.
 pub fn ask<'e>(env: &mut JNIEnv<'e>, object: &JObject<'_>, method: &str, kind: &str) -> Option<JObject<'e>> {
     let answer = env.call_method(object, method, format!("(){kind}"), &[]).and_then(JValueOwned::l);
     cleared(env, answer).filter(|object| !object.is_null())
 }
 
-/// Calls a static method without arguments that gives an object.
+/// Calls a static method without arguments that returns an object. `None` means null or an
+/// exception.
 pub fn ask_class<'e>(env: &mut JNIEnv<'e>, class: &str, method: &str, kind: &str) -> Option<JObject<'e>> {
     let answer = env.call_static_method(class, method, format!("(){kind}"), &[]).and_then(JValueOwned::l);
     cleared(env, answer).filter(|object| !object.is_null())
 }
 
-/// Announces that many local references are coming, before a JVMTI function makes them. The JVM
-/// reserves nothing; it only complains, under -Xcheck:jni, of more than were announced.
+/// Announces many local references, before a JVMTI function makes them. The JVM reserves nothing.
+/// With -Xcheck:jni it complains if more are made than were announced.
 pub fn expect_many_references(env: &JNIEnv<'_>) {
     const MOST: i32 = 60_000;
     let announced = env.ensure_local_capacity(MOST);
     cleared(env, announced);
 }
 
-/// A reference that a JVMTI function or a callback gave, for as long as `env`'s frame lasts.
+/// Wraps a reference from a JVMTI function or a callback. It is valid as long as `env`'s frame.
 ///
 /// # Safety
 /// `raw` must be a reference that is valid for the calling thread.
@@ -114,16 +115,16 @@ pub unsafe fn object<'e>(_env: &JNIEnv<'e>, raw: jobject) -> JObject<'e> {
     unsafe { JObject::from_raw(raw) }
 }
 
-/// Takes an exception away that the question raised.
+/// Clears an exception that the question raised. Returns the answer, or `None` after an exception.
 pub fn cleared<T>(env: &JNIEnv<'_>, answer: errors::Result<T>) -> Option<T> {
     if answer.is_err() && env.exception_check().unwrap_or(false) {
-        // Nothing is left to do if even this fails.
+        // No remedy exists if even this fails.
         let _ = env.exception_clear();
     }
     answer.ok()
 }
 
-/// A fresh `java.lang.Thread` of this name, not started.
+/// Makes a `java.lang.Thread` with this name, not started.
 pub fn new_thread<'e>(env: &mut JNIEnv<'e>, name: &str) -> Option<JObject<'e>> {
     let name = env.new_string(name);
     let name = cleared(env, name)?;

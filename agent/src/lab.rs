@@ -1,9 +1,9 @@
-//! The truth lab: one thread's stack as AsyncGetCallTrace tells it and as our own walker does, and
-//! at the same moment as GetStackTrace.
+//! The truth lab walks one thread's stack by AsyncGetCallTrace, by our own walker and by
+//! GetStackTrace at the same moment.
 //!
 //! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The
-//! walks always come before the witness, which makes the method ids that a walk may be lacking. It
-//! must never be on the way of an ordinary sample.
+//! walks always come before the witness, because the witness creates method ids that a walk may
+//! lack. It must never be on the path of an ordinary sample.
 
 mod answer;
 mod natives;
@@ -24,18 +24,18 @@ use crate::java;
 use crate::single_walk::{SingleWalk, Walked};
 use crate::threads::registry;
 
-/// How a walk was made.
+/// The way in which a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// The walker was called.
+    /// The walker was called directly.
     Direct,
-    /// A SIGPROF that the thread sent itself.
+    /// The thread sent itself a SIGPROF.
     Signal,
-    /// A SIGPROF to the thread while it was suspended.
+    /// The thread got a SIGPROF while it was suspended.
     Suspended,
 }
 
-/// The answer of a walker: frames, or why not.
+/// The answer of a walker: frames, or the reason for a failure.
 #[derive(Debug)]
 struct Walk {
     walker: &'static dyn Walker,
@@ -43,29 +43,29 @@ struct Walk {
     found: Walked,
 }
 
-/// The accounts of one moment.
+/// The candidate stacks of one moment.
 #[derive(Debug)]
 pub struct Asked {
     walks: Vec<Walk>,
     witness: Vec<Frame>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The thread has ended, or cannot be suspended.
     Gone,
-    /// The thread took no signal.
+    /// The thread handled no signal.
     Silent,
-    /// The JVM does not let us suspend threads: another agent may have that right.
+    /// The JVM does not let us suspend threads. Another agent may have that capability.
     NoSuspending,
     /// The thread asked about itself.
     Own,
-    /// The JVM gave no witness.
+    /// GetStackTrace returned no stack.
     NoWitness,
 }
 
-/// One question at a time, and the memory that it is answered in.
+/// The memory for one question at a time.
 #[derive(Debug, Default)]
 struct Desk {
     walked: Vec<RawFrame>,
@@ -75,7 +75,7 @@ struct Desk {
 
 static DESK: Mutex<Desk> = Mutex::new(Desk { walked: Vec::new(), room: Vec::new(), may_suspend: false });
 
-/// The calling thread, in both ways in which it can be walked.
+/// Walks the calling thread in both ways that are possible for it.
 fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refusal> {
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
@@ -94,7 +94,7 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
     Ok(Asked { walks, witness })
 }
 
-/// Another thread, held where it stands.
+/// Walks another thread while it is suspended.
 fn ask_other(
     agent: &Agent,
     env: &mut JNIEnv<'_>,
@@ -112,11 +112,10 @@ fn ask_other(
         return Err(Refusal::Own);
     }
     agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
-    // From here to `resume` nothing may wait for what the thread could hold.
+    // Until `resume`, this code must not wait for a lock that the thread could hold.
     let mut walks = Vec::new();
     for walker in agent.asked() {
-        // SAFETY: the thread is suspended, so it does not end, and its JNIEnv is its own until it
-        // does.
+        // SAFETY: the thread is suspended, so it does not end. Its JNIEnv is valid until it ends.
         let found = unsafe { SingleWalk { walker, slot, env }.signalled(tid, desk.walked(limit)) };
         walks.push(found.map(|found| Walk { walker, way: Way::Suspended, found }));
     }
@@ -128,7 +127,7 @@ fn ask_other(
 }
 
 impl Desk {
-    /// Room for a walk of at most `limit` frames.
+    /// Returns a buffer for a walk of at most `limit` frames.
     fn walked(&mut self, limit: usize) -> &mut [RawFrame] {
         let room = limit.saturating_add(1);
         let size = self.walked.len().max(room);
@@ -144,17 +143,17 @@ impl Desk {
 }
 
 impl Asked {
-    /// Each walk with its comparison.
+    /// Returns each walk with its comparison.
     fn compared(&self) -> impl Iterator<Item = (&Walk, Comparison)> {
         self.walks.iter().map(|walk| (walk, walk.compare(&self.witness)))
     }
 
-    /// True if no walk differs from the witness.
+    /// Returns true if no walk differs from the witness.
     fn agrees(&self) -> bool {
         self.compared().all(|(_, comparison)| comparison.differences.is_empty())
     }
 
-    /// The same of AsyncGetCallTrace's walks alone.
+    /// Returns true if no walk of AsyncGetCallTrace differs from the witness.
     fn asgct_agrees(&self) -> bool {
         self.compared().all(|(walk, comparison)| !walk.walker.runs_jvm() || comparison.differences.is_empty())
     }

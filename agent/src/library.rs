@@ -1,8 +1,7 @@
-//! The Java library `dev.vouch`, as the agent meets it: its class `Agent` gets its natives, whoever
-//! has loaded it.
+//! Registers natives in the class `Agent` of the Java library `dev.vouch`, for every class loader.
 //!
-//! What they do stands beside what they are about: contexts, markers, groups. None may ever throw
-//! into the program.
+//! The natives are in the modules for contexts, markers and groups. None may ever throw into the
+//! program.
 
 pub mod native;
 pub mod wanted;
@@ -23,22 +22,22 @@ use crate::say::say;
 use native::method;
 use wanted::buffer_of_word;
 
-/// What both sides have agreed upon.
+/// The protocol version that library and agent share.
 const PROTOCOL: jint = 2;
-/// The class whose natives these are, as the JVM writes it.
+/// The class with these natives, as a JVM signature.
 const CLASS: &str = "Ldev/vouch/Agent;";
 
-/// A class has been prepared, or was when the agent was attached. If it is the library's it gets
-/// its natives: there is one of each class loader that has loaded it. One that may have looked for
-/// the agent in vain, before, is told that it is there.
+/// Handles a class that was prepared, or was already loaded at attach. The library's class gets its
+/// natives, once for each class loader that loads it. With `before`, the class may have looked for
+/// the agent in vain, so its field is set.
 pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if signature != CLASS {
         return;
     }
-    // SAFETY: the caller's local reference, which it keeps until this returns; dropping it here
-    // does nothing.
+    // SAFETY: the caller keeps its local reference until this returns. Dropping it here does
+    // nothing.
     let class = unsafe { JClass::from_raw(class) };
-    // An older library has no markers and no groups: what it has must not be lost by that.
+    // An older library has no markers and no groups. Its other natives must still work.
     let word = method("wanted", "()Ljava/nio/ByteBuffer;", buffer_of_word as *const c_void);
     for newer in [&markers::natives::methods()[..], &groups::natives::methods(), &[word]] {
         let bound = env.register_native_methods(&class, newer);
@@ -58,7 +57,7 @@ pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     }
 }
 
-/// Called by a library that has looked for the agent, in time or before the agent came.
+/// The library calls this when it looks for the agent, or after the agent was loaded late.
 extern "system" fn protocol(mut env: JNIEnv<'_>, class: JClass<'_>) -> jint {
     guard((), || {
         agreed(&mut env, &class);
@@ -66,8 +65,8 @@ extern "system" fn protocol(mut env: JNIEnv<'_>, class: JClass<'_>) -> jint {
     PROTOCOL
 }
 
-/// Whether a library has agreed upon the same. Of one that has not nothing is seen, which its user
-/// would not know.
+/// Returns true if the library has the same protocol version. Other versions record nothing, so a
+/// message says so.
 fn agreed(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> bool {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let theirs = env.get_static_field(class, "PROTOCOL", "I").and_then(JValueOwned::i);

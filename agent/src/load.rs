@@ -1,7 +1,7 @@
-//! Loading: what has to be there before anything can be recorded, and what is said when it is not.
+//! Loads the agent: checks what a recording needs, and reports what is missing.
 //!
-//! At the JVM's start a mistake stops the JVM; in a running JVM it is answered, and the program
-//! runs on. A JVM that cannot be profiled gets one sentence.
+//! At the JVM's start a mistake stops the JVM. In a running JVM the mistake is reported, and the
+//! program continues. A JVM that cannot be profiled gets one sentence.
 //!
 //! # Invariants
 //!
@@ -32,7 +32,7 @@ use crate::say::{self, print, say};
 use crate::terminal;
 use crate::threads::{hook, registry};
 
-/// `Agent_OnLoad`.
+/// Runs `Agent_OnLoad`.
 ///
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
@@ -43,8 +43,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
         Request::Help => leave_with(&help::text()),
         Request::Version => leave_with(&format!("vouch {}\n", crate::version::VERSION)),
     };
-    // Where it cannot be reached, a JVM that somebody else starts is no worse for it: stderr will
-    // do.
+    // The command's folder may be unreachable. The JVM must start all the same, so stderr is used
+    // instead.
     let _answering = terminal::answer(options.terminal.as_deref()).ok();
     let lab = options.verb == Verb::Lab;
     let checks = options.verb == Verb::Check;
@@ -88,10 +88,10 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     }
 }
 
-/// `Agent_OnAttach`.
+/// Runs `Agent_OnAttach`.
 ///
 /// # Safety
-/// `vm` must be the JVM that the agent was loaded into, and the calling thread attached to it.
+/// `vm` must be the JVM that the agent was loaded into. The calling thread must be attached to it.
 pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     let (options, mistakes) = match request(text) {
         Request::Run(options, mistakes) => (*options, mistakes),
@@ -127,7 +127,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     }
 }
 
-/// Makes the one agent: JVMTI with what it needs, the signal handler, the hooks.
+/// Makes the one agent: JVMTI with its capabilities, the signal handler, the hooks.
 ///
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
@@ -146,8 +146,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         Capability::GetConstantPool,
     ];
     for capability in own.iter().chain(callbacks::always().flat_map(|told| told.capabilities)) {
-        // What a JVM lacks is missed where it would show: in files, lines, names of threads, or
-        // proof.
+        // A missing capability shows later: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(*capability);
     }
     if options.verb == Verb::Start {
@@ -169,17 +168,19 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     Ok(agent)
 }
 
+/// Returns the calling thread's JNI environment.
+///
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
 unsafe fn own_env<'e>(vm: *mut JavaVM) -> Option<JNIEnv<'e>> {
     let mut env: *mut std::ffi::c_void = null_mut();
     // SAFETY: by the caller's promise; writes one pointer.
     let code = unsafe { ((**vm).GetEnv?)(vm, &raw mut env, jni_sys::JNI_VERSION_1_6) };
-    // SAFETY: GetEnv gave the calling thread's own JNIEnv.
+    // SAFETY: GetEnv returned the calling thread's own JNIEnv.
     (code == JNI_OK).then(|| unsafe { JNIEnv::from_raw(env.cast()) }.ok())?
 }
 
-/// The plan of a run that records nothing.
+/// Returns no plan, for a run that records nothing, or the mistakes.
 fn nothing(mistakes: Vec<String>) -> Result<Option<Plan>, Vec<String>> {
     if mistakes.is_empty() { Ok(None) } else { Err(mistakes) }
 }
@@ -188,8 +189,8 @@ fn refuse(mistakes: &[String]) -> jint {
     refuse_with(mistakes, "")
 }
 
-/// Where the options are explained to whoever has passed them: by the command of `vouch` that waits
-/// for the answer.
+/// Returns the hint where the options are explained. It fits the command of `vouch` that waits for
+/// the answer.
 fn help(options: &Options, command: &str) -> &'static str {
     match (&options.terminal, command) {
         (None, _) => "; `=help` lists the options",
@@ -198,7 +199,7 @@ fn help(options: &Options, command: &str) -> &'static str {
     }
 }
 
-/// The JVM does not start, unless the user wants it to run in any case.
+/// Stops the JVM at its start, unless the user wants it to run in any case.
 fn refuse_at_start(options: &Options, mistakes: &[String], help: &str) -> jint {
     let code = refuse_with(mistakes, help);
     if options.on_error == OnError::Stop {
@@ -222,7 +223,7 @@ fn said(text: &str) -> jint {
     JNI_OK
 }
 
-/// Prints what was asked for and ends the JVM before it has begun.
+/// Prints the requested text and ends the JVM before it has begun.
 fn leave_with(text: &str) -> ! {
     print(text);
     std::process::exit(0)

@@ -1,9 +1,9 @@
-//! The agent's options: the text after `=` on the command line, or after the library in
+//! Parses the agent's options: the text after `=` on the command line, or after the library in
 //! `jcmd … agent_load`.
 //!
-//! Strict: an unknown key or a bad value is never passed over, and all mistakes of one text are
-//! told at once. Pure: what the environment says comes in through [`PatternValues`], files are not
-//! touched here.
+//! The parser is strict. An unknown key or a bad value is an error, and all mistakes of one text
+//! are reported at once. The parser is pure. The environment comes in through [`PatternValues`],
+//! and no file is touched here.
 //!
 //! [`PatternValues`]: vouch_report::options::pattern::PatternValues
 

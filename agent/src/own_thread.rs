@@ -1,7 +1,7 @@
-//! A thread of the agent's own: no profile has it, it handles none of the program's signals, and
-//! its CPU time is told apart.
+//! A thread of the agent is absent from every profile. It handles no signal of the program, and its
+//! CPU time is counted separately.
 //!
-//! It must never be taken for the program's, so it says what it is before it does anything.
+//! It must never be mistaken for a thread of the program, so it is marked before it does anything.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,32 +12,33 @@ use vouch_signal::signal_number;
 
 use crate::clock;
 
-/// The kernel's id of one of them; 0 until it runs, and once it has ended.
+/// The kernel's id of one agent thread. It is 0 before the thread runs and after it has ended.
 #[derive(Debug, Default)]
 pub struct OwnThread(AtomicU32);
 
-/// What keeps a thread out of the profile, by the kernel's id.
+/// The function that excludes a thread from the profile, by the kernel's id.
 static EXCLUDE: OnceCell<fn(u32)> = OnceCell::new();
 
 thread_local! {
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Sets what keeps a thread out of the profile. It is called before the first thread begins.
+/// Sets the function that excludes a thread from the profile. The call must precede the first agent
+/// thread.
 pub fn exclude_by(exclude: fn(u32)) {
     EXCLUDE.get_or_init(|| exclude);
 }
 
-/// Whether the calling thread is one of them.
+/// Returns true if the calling thread is an agent thread.
 pub fn is_calling() -> bool {
     IS_OWN.get()
 }
 
-/// Which signals are not to land on it.
+/// The signals that an agent thread blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
     All,
-    /// The JVM needs the others: it is one of its threads.
+    /// Only the sampling signal. The thread belongs to the JVM, which needs the other signals.
     SamplingSignal,
 }
 
@@ -46,7 +47,7 @@ impl OwnThread {
         Self(AtomicU32::new(0))
     }
 
-    /// The calling thread is the one, until what is given back is dropped.
+    /// Marks the calling thread as this agent thread, until the result is dropped.
     pub fn begin(&self, blocked: Blocked) -> Running<'_> {
         block(blocked);
         IS_OWN.set(true);
@@ -58,14 +59,14 @@ impl OwnThread {
         Running(self)
     }
 
-    /// Waits until it has begun, which whoever made it should: until then it is a thread like any
-    /// other, and could be sampled.
+    /// Waits until the thread has begun. The thread's creator calls it: before that, the thread
+    /// could be sampled like any other.
     pub fn await_begin(&self) {
         soon(|| self.runs());
     }
 
-    /// Ends the thread by `ask` and waits until the kernel has it no more. False if that takes too
-    /// long.
+    /// Calls `ask` to end the thread, and waits until the kernel has removed it. Returns false on a
+    /// timeout.
     pub fn end_by(&self, ask: impl FnOnce()) -> bool {
         let tid = self.tid();
         ask();
@@ -80,13 +81,13 @@ impl OwnThread {
         self.0.load(Ordering::Acquire)
     }
 
-    /// The kernel's name of it.
+    /// Sets the thread's name in the kernel.
     pub fn call(&self, name: &str) {
-        // A name is for whoever looks on.
+        // A failure is ignored: the name only helps a person who reads it.
         let _ = std::fs::write(format!("/proc/self/task/{}/comm", self.tid()), name);
     }
 
-    /// The CPU time that it has had, in nanoseconds.
+    /// Returns the CPU time of the thread so far, in nanoseconds.
     pub fn cpu(&self) -> u64 {
         match self.tid() {
             0 => 0,
@@ -95,7 +96,7 @@ impl OwnThread {
     }
 }
 
-/// Waits for something that takes a moment; false if it takes too long.
+/// Waits for a condition that soon becomes true. Returns false after `PATIENCE`.
 fn soon(done: impl Fn() -> bool) -> bool {
     const PATIENCE: Duration = Duration::from_millis(200);
     let begun = Instant::now();
@@ -108,13 +109,13 @@ fn soon(done: impl Fn() -> bool) -> bool {
     true
 }
 
-/// True if this process has such a thread.
+/// Returns true if this process has a thread with this id.
 fn exists(tid: u32) -> bool {
-    // SAFETY: signal 0 is none, and only asks.
+    // SAFETY: signal 0 is never delivered. The call only checks that the thread exists.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, 0) == 0 }
 }
 
-/// While it is there, the thread runs.
+/// A guard for a running agent thread. The thread counts as running until the guard is dropped.
 #[derive(Debug)]
 pub struct Running<'t>(&'t OwnThread);
 
@@ -124,13 +125,14 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The calling thread goes before all others, if the system allows it: among those of real time,
-/// else among the ordinary.
+/// Raises the calling thread's priority, if the system allows it. It tries real time first, and
+/// then the highest ordinary priority.
 pub fn take_priority() {
     const FIRST: i32 = -20;
-    // The kernel's own, of a number alone: musl knows the call, but refuses all that it is asked.
+    // The code uses the raw system call: musl has the function, but it always fails there. The
+    // parameter is one number.
     let lowest: libc::c_int = 1;
-    // SAFETY: both calls are about the calling thread; the first reads one number. Refusals change
+    // SAFETY: both calls concern the calling thread. The first reads one number. A refusal changes
     // nothing.
     unsafe {
         if libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const lowest) != 0 {
@@ -140,7 +142,7 @@ pub fn take_priority() {
 }
 
 fn block(blocked: Blocked) {
-    // SAFETY: all zero is a valid set; the calls write it, and the mask is this thread's own.
+    // SAFETY: all zero is a valid set. The calls write the set, and the mask is this thread's own.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         match blocked {

@@ -1,4 +1,4 @@
-//! From options to a plan: everything that can be decided before the program starts.
+//! Turns options into a plan: every decision that is possible before the program starts.
 
 use std::path::PathBuf;
 
@@ -16,34 +16,34 @@ use crate::options::fields::{Options, Output};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
 
-/// What was asked for, with everything decided.
+/// The options, with every decision made.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub options: Options,
     pub choice: Choice,
-    /// How many intervals one signal stands for, to begin with.
+    /// How many intervals one signal counts for at the start.
     pub stride: u32,
-    /// Where to write: never empty.
+    /// The profiles to write. The list is never empty.
     pub outputs: Vec<Output>,
     pub report: Option<PathBuf>,
 }
 
 impl Plan {
-    /// All files that it has written.
+    /// Returns all files that the run writes.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.outputs.iter().map(|out| &out.path).chain(&self.report)
     }
 
-    /// True if the user has passed another value of this option than its default.
+    /// Returns true if the user has passed another value of this option than its default.
     pub fn is_asked(&self, key: &str) -> bool {
         self.options.altered.iter().any(|option| option.split('=').next() == Some(key))
     }
 }
 
-/// Where options stand that every JVM reads.
+/// The environment variables with options for every JVM.
 const INHERITED: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
-/// Reads an option text, with what the process says to its patterns.
+/// Reads an option text. Its patterns use the values of this process.
 pub fn request(text: &str) -> Request {
     let variable = |name: &str| std::env::var(name).ok();
     let given = format!("={text}");
@@ -60,8 +60,8 @@ pub fn request(text: &str) -> Request {
     parse(text, &place)
 }
 
-/// Decides everything that can be decided before the program starts; all that is wrong comes at
-/// once, behind the mistakes that were found already.
+/// Makes every decision that is possible before the program starts. All mistakes are returned at
+/// once, after those in `mistakes`.
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
@@ -93,7 +93,8 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     }
 }
 
-/// Where `stop` and `dump` write: where they say, else where the recording was told to.
+/// Returns the plan with the files and display options of `stop` or `dump`. Where they set none,
+/// the recording's own stay.
 pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     let (mut places, mut mistakes) = (plan.clone(), Vec::new());
     if !options.outputs.is_empty() {
@@ -125,7 +126,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     if mistakes.is_empty() { Ok(places) } else { Err(mistakes) }
 }
 
-/// Places where no source can lie, since they are not there.
+/// Returns an error for each source path that does not exist.
 fn missing(sources: &[PathBuf]) -> impl Iterator<Item = String> {
     let metadata = sources.iter().map(|path| (path, path.metadata()));
     metadata.filter_map(|(path, metadata)| Some(format!("sources={}: {}", path.display(), metadata.err()?)))
@@ -138,7 +139,8 @@ fn default_output() -> Vec<Output> {
     }
 }
 
-/// Two files of one place would overwrite each other, however the place is spelt.
+/// Returns an error if two files have the same path, however it is spelt. One would overwrite the
+/// other.
 fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
     let paths = outputs.iter().map(|out| &out.path).chain(report);
     let mut places: Vec<_> =

@@ -1,8 +1,8 @@
-//! Recovery, made ready for this JVM: where things lie that its strategies need, and which of them
-//! are to be tried.
+//! Prepares recovery for this JVM: the addresses that its strategies need, and the strategies to
+//! try.
 //!
-//! It must never guess: where the JVM's own tables lack something, nothing is recovered, and the
-//! report says so.
+//! It must never guess. If the JVM's own tables lack an entry, nothing is recovered, and the report
+//! gives the reason.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -11,13 +11,15 @@ use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::guard;
 
-/// Candidates are guesses, and the walk of a wrong one may fault.
+/// The reason for no recovery without a guard. Candidates are guesses, and the walk of a wrong one
+/// may fault.
 pub const UNGUARDED: &str = "nothing is recovered while walks are not guarded";
 
-/// Which strategies are to be tried, by their numbers.
+/// Which strategies are tried, indexed by their numbers.
 pub type Chosen = [bool; STRATEGIES];
 
-/// What handlers are to do where a walk fails, or why nothing can be done though it was asked for.
+/// Returns the recovery for handlers to run where a walk fails. The error is the reason why a
+/// requested recovery is impossible.
 pub fn of(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
     if !chosen.contains(&true) {
         return Ok(None);
@@ -38,7 +40,7 @@ pub fn of(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>
     }))
 }
 
-/// The strategies that a text names, joined by `+`; `off` is none.
+/// Parses names of strategies, joined by `+`. `off` selects no strategy.
 pub fn chosen(text: &str) -> Result<Chosen, String> {
     let mut chosen = [false; STRATEGIES];
     match text {
@@ -55,7 +57,7 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
     Ok(chosen)
 }
 
-/// All names, for a person.
+/// Returns all names of strategies, for a message.
 pub fn names() -> String {
     ALL.iter().map(|strategy| strategy.name).collect::<Vec<&str>>().join(", ")
 }

@@ -1,7 +1,7 @@
-//! The signal by which threads are sampled: whose it is, and the handler put in place.
+//! Finds the owner of the sampling signal, and installs the handler.
 //!
-//! It must never be taken from somebody who has it: a program that wants the signal for itself gets
-//! its own signals and no others.
+//! The signal must never be taken from another owner. A program that uses the signal gets its own
+//! signals and no others.
 
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -15,7 +15,7 @@ use vouch_signal::signal_number;
 use crate::guard;
 use crate::options::signal::Signal;
 
-/// Who handles the signal.
+/// The owner of the signal's handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     Vouch,
@@ -23,14 +23,14 @@ pub enum Owner {
     Another,
 }
 
-/// What the kernel said that the handler is, once it was installed: a library may stand between
-/// (libjsig, a sanitizer) and put its own around it.
+/// The handler that the kernel reported after the installation. A library (libjsig, a sanitizer)
+/// may wrap our handler in its own.
 static INSTALLED: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// The signals that the process ignored before their handlers were installed.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 
-/// Who handles it now: the program, or a library of it, may put its own handler in place at any
+/// Returns the current owner. The program, or one of its libraries, may install a handler at any
 /// time.
 pub fn owner() -> Owner {
     owner_of(signal_number::get())
@@ -45,19 +45,20 @@ fn owner_of(signal: c_int) -> Owner {
     }
 }
 
-/// Has threads sampled by this signal: installs its handler, unless somebody else has one. The
-/// handler of another signal that was used before stays, since one may still be pending.
+/// Selects the signal by which threads are sampled, and installs its handler unless another owner
+/// has one. The handler of the previous signal stays, since one may still be pending.
 pub fn take(signal: Signal) -> Result<(), String> {
     install(signal)?;
     signal_number::set(signal.number());
     Ok(())
 }
 
-/// Removes the handlers of all signals that were ever sampled by. Nothing may send one any more.
+/// Removes the handlers of all signals that were ever used for sampling. No code may send one
+/// afterwards.
 pub fn give_back() {
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| owner_of(*signal) == Owner::Vouch) {
-        // The pending ones are dropped when the signal is ignored. By default they would end the
-        // process.
+        // The kernel drops pending signals once the signal is ignored. The default action would end
+        // the process.
         // SAFETY: no function is installed.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
         if IGNORED.load(Ordering::Relaxed) & bit(signal) == 0 {
@@ -67,7 +68,7 @@ pub fn give_back() {
     }
 }
 
-/// A signal's bit in [`IGNORED`].
+/// Returns a signal's bit in [`IGNORED`].
 fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
@@ -92,17 +93,18 @@ fn install(signal: Signal) -> Result<(), String> {
     // SAFETY: all zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigprof as *const () as usize;
-    // System calls go on where they were.
+    // The kernel restarts interrupted system calls.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | elsewhere();
-    // No other handler may run on top of a walk: it could leave it by a jump, and its own faults
-    // would look like the walk's. SAFETY: both write the set of an action that is our own.
+    // No other handler may interrupt a walk. It could leave the walk by a jump, and its own faults
+    // would look like the walk's.
+    // SAFETY: both write the set of an action that is our own.
     unsafe {
         libc::sigfillset(&raw mut action.sa_mask);
         for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
             libc::sigdelset(&raw mut action.sa_mask, fault);
         }
     }
-    // SAFETY: the handler keeps to what a signal handler may do, and the library is never unloaded.
+    // SAFETY: the handler is async-signal-safe, and the library is never unloaded.
     if unsafe { libc::sigaction(signal.number(), &raw const action, null_mut()) } == 0 {
         if before == libc::SIG_IGN {
             IGNORED.fetch_or(bit(signal.number()), Ordering::Relaxed);
@@ -114,10 +116,10 @@ fn install(signal: Signal) -> Result<(), String> {
     }
 }
 
-/// True if another copy of this library handles some signal: two would guard and sample each
-/// other's walks.
+/// Returns true if another copy of this library handles some signal. Two copies would guard and
+/// sample each other's walks.
 fn has_other_copy() -> bool {
-    // What each copy exports, and nothing else does.
+    // Each copy of the library exports this symbol, and no other library does.
     const OURS: &CStr = c"Java_dev_vouch_Oracle_self";
     let own = on_sigprof as *const () as usize;
     let handlers = (1..=libc::SIGRTMAX()).map(guard::handler_of);
@@ -125,10 +127,10 @@ fn has_other_copy() -> bool {
     handlers.any(|handler| is_in_other_library(handler, own, OURS))
 }
 
-/// Where the handler is to run: on the thread's own stack, which has room for a walk where an
-/// alternate one (of Rust's threads, say) may have none. But not where Go runs, whose stacks have
-/// no room for any handler, and whose threads have another one for all of them. It can be told by
-/// its handler for SIGURG, a signal that nobody else handles so.
+/// Returns the flag that selects the handler's stack. The thread's own stack has enough space for a
+/// walk. An alternate stack, as of Rust's threads, may be too small. Go is the exception. Its
+/// goroutine stacks have no space for a handler, and each of its threads has an alternate stack. Go
+/// is recognised by its handler for SIGURG, which no other runtime installs so.
 fn elsewhere() -> c_int {
     if guard::runs_elsewhere(libc::SIGURG) { libc::SA_ONSTACK } else { 0 }
 }

@@ -1,7 +1,8 @@
-//! What the agent says to a person: lines that begin with `[vouch]`, on stderr, or in the terminal
-//! of whoever asked.
+//! Prints messages to a person: lines that begin with `[vouch]`, on stderr or in the terminal of
+//! the waiting command.
 //!
-//! It must never fail, nor wait: a program may have closed its stderr, and nobody may read it.
+//! It must never fail, nor wait. A program may have closed its stderr, and a full pipe may have no
+//! reader.
 
 mod stream;
 
@@ -9,7 +10,7 @@ pub use stream::{dropped, look};
 
 use crate::terminal;
 
-/// Says one thing, a line or more; each gets the mark that it lacks.
+/// Prints one message of one or more lines. Each line without the `[vouch]` prefix gets it.
 pub fn say(text: &str) {
     let mut marked = String::new();
     for line in text.lines() {
@@ -22,13 +23,13 @@ pub fn say(text: &str) {
     if marked.is_empty() {
         return;
     }
-    // In one write, so that the program's own lines do not fall between.
+    // One write keeps the program's own lines from falling between.
     if !terminal::say(&marked) {
         stream::write_stderr(&marked);
     }
 }
 
-/// Says a text as it is, on stdout: what `help` and `version` were asked for.
+/// Prints a text unchanged on stdout, for `help` and `version`.
 pub fn print(text: &str) {
     stream::write_stdout(text);
 }

@@ -1,9 +1,8 @@
-//! Stacks that are known to be true, in the place of samples: GetStackTrace of every Java thread,
-//! over and over.
+//! Records true stacks instead of samples: GetStackTrace of every Java thread, in repeated rounds.
 //!
-//! For the truth lab: all that comes behind the walk then works on the truth, and proof must refute
-//! none of it. There is no engine and no signal. It must never be used for an ordinary profile:
-//! only where a thread can be stopped is it seen.
+//! The truth lab uses it. Every stage after the walk then works on true stacks, and proof must
+//! refute none of them. There is no engine and no signal. It must never be used for an ordinary
+//! profile: it sees a thread only at safepoints.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,10 +20,10 @@ use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};
 
-/// The time between two rounds.
+/// The pause between two rounds.
 pub const PAUSE: Duration = Duration::from_millis(1);
 
-/// What asks, and what each thread's stack was when it was last asked about.
+/// The source of true stacks, and each thread's stack in the last round.
 #[derive(Debug)]
 pub struct Truth {
     jvmti: Jvmti,
@@ -37,8 +36,8 @@ impl Truth {
         Self { jvmti, room: Vec::new(), last: HashMap::new() }
     }
 
-    /// Asks about every thread once; gives how many stacks there were to record. A stack that has
-    /// not changed is none.
+    /// Asks about every thread once, and returns how many stacks were recorded. An unchanged stack
+    /// is not counted.
     pub fn round(
         &mut self,
         recorder: &mut Recorder,

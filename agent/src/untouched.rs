@@ -1,24 +1,25 @@
-//! Memory for much that is hardly ever needed whole: it is zero, and none of it is taken before
-//! somebody touches it.
+//! Maps zeroed memory for large, sparsely used tables. A page takes memory only once it is touched.
 //!
-//! It is the kernel's own, and must never be the allocator's: that clears what it hands out once
-//! more, and so touches all of it, as soon as the program has freed something as large before.
+//! The memory comes from the kernel and must never come from the allocator. Once the program has
+//! freed a block as large, the allocator clears it again, and so touches every page.
 
 use std::ptr::{NonNull, null_mut, slice_from_raw_parts_mut};
 
-/// So many of them, by one mapping. It is given back when this is dropped.
+/// A slice of n values in one mapping. Its drop unmaps it.
 #[derive(Debug)]
 pub struct Untouched<T>(NonNull<[T]>);
 
-// SAFETY: it owns what it points to, as a box does.
+// SAFETY: it owns the memory that it points to, as a box does.
 unsafe impl<T: Send> Send for Untouched<T> {}
 
 impl<T> Untouched<T> {
+    /// Maps `count` zeroed values.
+    ///
     /// # Safety
-    /// A `T` may consist of zeroes, and need not be dropped.
+    /// All zero must be a valid `T`, and `T` must not need a drop.
     pub unsafe fn new(count: usize) -> Self {
         let bytes = count.saturating_mul(size_of::<T>());
-        // SAFETY: asks for pages that are nobody's.
+        // SAFETY: asks for fresh pages that no other code uses.
         let memory = unsafe {
             libc::mmap(
                 null_mut(),
@@ -39,15 +40,17 @@ impl<T> Untouched<T> {
         Self(all.unwrap_or_else(|| unreachable!("a mapping is not at address 0")))
     }
 
+    /// Returns the values as a `'static` slice.
+    ///
     /// # Safety
-    /// Nobody may use it once this was dropped.
+    /// No code may use the slice after this was dropped.
     pub unsafe fn lent(&self) -> &'static [T] {
-        // SAFETY: mapped until then, a page is aligned for anything, and all zero is valid; the
-        // rest is the caller's promise.
+        // SAFETY: the memory is mapped until the drop. A page is aligned for any type, and all zero
+        // is valid. The caller promises the rest.
         unsafe { self.0.as_ref() }
     }
 
-    /// Never given back.
+    /// Returns the values, which are never unmapped.
     pub fn leak(self) -> &'static [T] {
         // SAFETY: it is never dropped.
         unsafe { std::mem::ManuallyDrop::new(self).lent() }
@@ -56,7 +59,7 @@ impl<T> Untouched<T> {
 
 impl<T> Drop for Untouched<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, as long as that, and given back once.
+        // SAFETY: `new` mapped this memory with this length, and it is unmapped once.
         unsafe { libc::munmap(self.0.as_ptr().cast(), self.0.len() * size_of::<T>()) };
     }
 }
@@ -67,12 +70,12 @@ mod tests {
 
     use super::*;
 
-    /// How many pages of it are there.
+    /// Returns how many pages of the slice are in memory.
     fn pages(of: &[AtomicU64]) -> usize {
-        // SAFETY: a question without an answer that could be wrong.
+        // SAFETY: the call only reads a constant of the system.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap();
         let mut there = vec![0_u8; size_of_val(of).div_ceil(page)];
-        // SAFETY: mapped from a page's beginning, and a byte for each page.
+        // SAFETY: the mapping starts at a page, and the vector has a byte for each page.
         let told =
             unsafe { libc::mincore(of.as_ptr().cast_mut().cast(), size_of_val(of), there.as_mut_ptr()) };
         assert_eq!(told, 0);
@@ -82,11 +85,11 @@ mod tests {
     #[test]
     fn it_takes_nothing_until_it_is_touched_whatever_was_freed_before() {
         const WORDS: usize = 2 << 20;
-        // From here on glibc takes such pieces from what it has, and clears them.
+        // From now on glibc serves such blocks from its free memory, and clears them.
         drop(std::hint::black_box(vec![1_u64; WORDS + WORDS / 2]));
-        // SAFETY: a number may be zero.
+        // SAFETY: zero is a valid number.
         let memory = unsafe { Untouched::<AtomicU64>::new(WORDS) };
-        // SAFETY: dropped at this function's end.
+        // SAFETY: the memory is dropped at this function's end.
         let words = unsafe { memory.lent() };
         assert_eq!(pages(words), 0);
         words[WORDS - 1].store(1, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! How the agent's thread is woken: one semaphore for the process, never destroyed, which a handler
-//! may post.
+//! Wakes the agent's thread by one semaphore for the process. It is never destroyed, and a handler
+//! may post it.
 //!
-//! It must not sleep for as long as somebody puts the machine's time of day back: where the system
-//! can wait by the clock that goes on (glibc since 2.30) it does.
+//! The thread must not oversleep when the machine's time of day is put back. It waits by the
+//! monotonic clock where the C library can (glibc since 2.30).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::clock;
 
 struct Semaphore(*mut libc::sem_t);
 
-// SAFETY: a semaphore is made to be used from every thread.
+// SAFETY: every thread may use a semaphore.
 unsafe impl Send for Semaphore {}
 // SAFETY: as above.
 unsafe impl Sync for Semaphore {}
@@ -25,30 +25,30 @@ static WAKE: Lazy<Semaphore> = Lazy::new(|| {
     Semaphore(semaphore)
 });
 
-/// The semaphore, for a handler to post.
+/// Returns the semaphore, for a handler to post.
 pub fn semaphore() -> *mut libc::sem_t {
     WAKE.0
 }
 
-/// Has the agent's thread look at what has changed.
+/// Wakes the agent's thread, so that it checks for changes.
 pub fn wake() {
-    // SAFETY: the semaphore lives for ever.
+    // SAFETY: the semaphore is never destroyed.
     unsafe { libc::sem_post(semaphore()) };
 }
 
-/// As `sem_timedwait`, by any clock.
+/// The type of `sem_clockwait`: as `sem_timedwait`, but by any clock.
 type ClockWait =
     unsafe extern "C" fn(*mut libc::sem_t, libc::clockid_t, *const libc::timespec) -> libc::c_int;
 
 static CLOCK_WAIT: Lazy<Option<ClockWait>> = Lazy::new(|| {
-    // SAFETY: asks for a name; what has it is that function.
+    // SAFETY: looks up a name. A symbol with this name has this type.
     unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, c"sem_clockwait".as_ptr());
         (!found.is_null()).then(|| std::mem::transmute::<*mut libc::c_void, ClockWait>(found))
     }
 });
 
-/// Waits until somebody wakes the agent, or the time is over.
+/// Waits until the agent is woken, or the time is over.
 pub fn wait(time: Duration) {
     // SAFETY: as above.
     unsafe {
@@ -59,7 +59,7 @@ pub fn wait(time: Duration) {
             let until = clock::from_now(time);
             libc::sem_timedwait(semaphore(), &raw const until);
         }
-        // Several lanes may have called at once: they are all looked at now.
+        // Several lanes may have posted at once. The thread now looks at all of them.
         while libc::sem_trywait(semaphore()) == 0 {}
     }
 }

@@ -1,7 +1,7 @@
-//! The agent's own thread: it does its duties, again and again, until the JVM dies.
+//! Runs the agent's own thread, which repeats its duties until the JVM dies.
 //!
-//! The program does not see it, and it is never sampled. It must not know what its duties are, and
-//! cost next to nothing.
+//! The program does not see the thread, and it is never sampled. It must not depend on its duties,
+//! and it must cost next to nothing.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,60 +18,61 @@ use crate::fault::guard;
 use crate::own_thread::{Blocked, OwnThread};
 use crate::wake::wake;
 
-/// How often the threads are looked through, at most; longer where that takes long.
+/// The shortest pause between two looks through all threads. It is longer if a look takes long.
 const LOOK: Duration = Duration::from_millis(100);
-/// It may take this part of the time.
+/// A look may take one part in `LOOK_SHARE` of the time.
 const LOOK_SHARE: u32 = 500;
 
 static THREAD: OwnThread = OwnThread::new();
 
-/// The thread is to end.
+/// True once the thread must end.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The CPU time that the agent's thread has had, in nanoseconds.
+/// Returns the CPU time of the agent's thread, in nanoseconds.
 pub fn cpu() -> u64 {
     THREAD.cpu()
 }
 
-/// The kernel's id of the agent's thread; 0 while there is none.
+/// Returns the kernel's id of the agent's thread, or 0 without one.
 pub fn tid() -> u32 {
     THREAD.tid()
 }
 
-/// True while there is one that will do what it is asked to.
+/// Returns true while the thread exists and is not ending.
 pub fn is_running() -> bool {
     tid() != 0 && !ENDING.load(Ordering::Relaxed)
 }
 
-/// Shows to whoever looks at the process from outside whether there is a recording.
+/// Shows by the thread's name whether there is a recording. Tools outside the process can read it.
 pub fn show(recording: bool) {
     THREAD.call(if recording { RECORDING_THREAD_NAME } else { IDLE_THREAD_NAME });
 }
 
-/// What the thread is for.
+/// The duties of the thread.
 #[derive(Debug)]
 pub struct Duties {
-    /// One round; gives the time until the next one.
+    /// Runs one round. Returns the time until the next one.
     pub tend: fn(&mut JNIEnv<'_>) -> Duration,
-    /// Rests until then, or until there is something to do.
+    /// Rests for that time, or until there is work.
     pub rest: fn(&mut JNIEnv<'_>, Duration),
-    /// Looks through all threads: so often that it takes no more than a share of the time.
+    /// Looks through all threads. The pauses between looks keep its share of the time below a
+    /// limit.
     pub look: fn(&mut JNIEnv<'_>),
 }
 
-/// Starts it on a fresh `java.lang.Thread`.
+/// Starts the thread on a fresh `java.lang.Thread`.
 pub fn start(jvmti: Jvmti, thread: &JObject<'_>, duties: &'static Duties) -> Result<()> {
-    // SAFETY: the body takes duties, which live for ever.
+    // SAFETY: the body takes duties, which are never freed.
     unsafe { jvmti.run_agent_thread(thread.as_raw(), body, std::ptr::from_ref(duties).cast()) }?;
     THREAD.await_begin();
     Ok(())
 }
 
-/// What the JVM runs as the agent's thread.
+/// The JVM runs this function as the agent's thread.
 unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *mut c_void) {
     guard((), || {
         let _running = THREAD.begin(Blocked::SamplingSignal);
-        // SAFETY: the JVM passes what it was given by `start`.
+        // SAFETY: the JVM passes the pointer from `start`.
         let duties: &'static Duties = unsafe { &*duties.cast() };
         // SAFETY: the JVM passes this thread's JNIEnv.
         if let Ok(env) = unsafe { JNIEnv::from_raw(env) } {
@@ -80,8 +81,8 @@ unsafe extern "C" fn body(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, duties: *
     });
 }
 
-/// Ends the thread, and waits until it has left: false if it does not leave soon. A JVM that exits
-/// waits 300 ms for each thread that is in native code.
+/// Ends the thread and waits until it has exited. Returns false on a timeout. A JVM that exits
+/// waits 300 ms for each thread in native code.
 pub fn end() -> bool {
     THREAD.end_by(|| {
         ENDING.store(true, Ordering::Release);

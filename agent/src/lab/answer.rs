@@ -1,8 +1,8 @@
-//! An answer as text, for `dev.vouch.lab.Answer` to read.
+//! Formats an answer as text, for `dev.vouch.lab.Answer` to read.
 //!
-//! For each way to walk a line `WAY TAB KINDS TAB WALK TAB WITNESS`; the ways of our own walker
-//! begin with `own-`. Behind it, indented by a tab, the two accounts side by side. Methods are
-//! named here, after both accounts were taken.
+//! Each way to walk has a line `WAY TAB KINDS TAB WALK TAB WITNESS`. The ways of our own walker
+//! begin with `own-`. After the line, indented by a tab, both stacks follow side by side. Methods
+//! get their names here, after both stacks were taken.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::{Asked, Refusal};
 use crate::agent::Agent;
 use crate::clock;
 
-/// The whole answer.
+/// Returns the whole answer as text.
 pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>) -> String {
     let asked = match asked {
         Ok(asked) => asked,
@@ -26,7 +26,7 @@ pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>)
         let frames = walk.found.as_ref().map_or(&[][..], |found| &found.frames);
         let (way, kinds) = (walk.way.name(), kinds(&comparison));
         let whose = if walk.walker.runs_jvm() { "" } else { "own-" };
-        // Writing to a string does not fail.
+        // A write to a string does not fail.
         let _ = writeln!(text, "{whose}{way}\t{kinds}\t{}\t{}", frames.len(), asked.witness.len());
         for row in &comparison.rows {
             let (mark, ours, theirs) = match *row {

@@ -1,4 +1,4 @@
-//! The doors of the truth lab: what Java calls. Each only guards against panics and passes on.
+//! Contains the natives of the truth lab. Each only guards against panics and calls another module.
 
 use std::ptr::null_mut;
 
@@ -13,10 +13,10 @@ use crate::fault::guard;
 use crate::java;
 use crate::say::say;
 
-/// Frames that OpenJDK's own test is compared to: deeper than its stack.
+/// The maximum depth for OpenJDK's own test, in frames: more than its stack has.
 const DEEP: usize = 1024;
 
-/// `Oracle.self`: the calling thread. Null if no depth is asked for.
+/// `Oracle.self` walks the calling thread. Returns null if the depth is 0.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_vouch_Oracle_self(
     mut env: JNIEnv<'_>,
@@ -29,7 +29,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_self(
     })
 }
 
-/// `Oracle.other`: another thread, suspended meanwhile.
+/// `Oracle.other` walks another thread, which is suspended meanwhile.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_vouch_Oracle_other(
     mut env: JNIEnv<'_>,
@@ -43,7 +43,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_other(
     })
 }
 
-/// `Oracle.difference`: the same, but null if walk and witness agree.
+/// `Oracle.difference` walks another thread. Returns null if walk and witness agree.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_vouch_Oracle_difference(
     mut env: JNIEnv<'_>,
@@ -57,7 +57,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_difference(
     })
 }
 
-/// `Oracle.breakWalker`: breaks the walker on purpose, or mends it.
+/// `Oracle.breakWalker` breaks the walker on purpose, or repairs it.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     mut env: JNIEnv<'_>,
@@ -72,8 +72,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     });
 }
 
-/// What OpenJDK's own test of AsyncGetCallTrace calls, with this library in the place of the
-/// test's.
+/// OpenJDK's own test of AsyncGetCallTrace calls this, with this library instead of the test's.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     mut env: JNIEnv<'_>,
@@ -90,7 +89,7 @@ pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     })
 }
 
-/// Null where no depth is asked for.
+/// Returns null if the depth is 0.
 fn answered<'e>(
     env: &mut JNIEnv<'e>,
     depth: jint,
@@ -102,7 +101,7 @@ fn answered<'e>(
             Some(agent) => ask(agent, env, depth)?,
             None => "error\tthe agent is not loaded: java -agentpath:…/libvouch.so=lab\n".to_owned(),
         };
-        // Without memory for it Java throws its own exception.
+        // Java throws its own exception if memory is short.
         env.new_string(text).ok().map(jni::objects::JString::into_raw)
     })
     .unwrap_or(null_mut())

@@ -1,4 +1,4 @@
-//! What each part of the library's natives needs: a native by its name, and memory as a buffer.
+//! Makes a native by its name, and a buffer from memory, for each part of the library.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -9,16 +9,16 @@ use jni_sys::jobject;
 
 use crate::java;
 
-/// A native of the library's.
+/// Makes one native of the library.
 pub fn method(name: &str, signature: &str, native: *const c_void) -> NativeMethod {
     NativeMethod { name: name.into(), sig: signature.into(), fn_ptr: native.cast_mut() }
 }
 
-/// The agent's memory as a direct buffer; null if there is no memory, or no buffer.
+/// Wraps the agent's memory in a direct buffer. Returns null without memory or without a buffer.
 ///
 /// # Safety
-/// The memory must never be freed. Every byte that the program can write must be one that any
-/// thread may write at any time.
+/// The memory must never be freed. Any thread may write any byte that the program can write, at any
+/// time.
 pub unsafe fn buffer(env: &mut JNIEnv<'_>, memory: Option<(*mut u8, usize)>) -> jobject {
     let Some((memory, size)) = memory else { return null_mut() };
     // SAFETY: by the caller's promise.

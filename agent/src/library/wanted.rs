@@ -1,5 +1,4 @@
-//! Which parts of the library have a reader: a bit for each, in a word that the library reads
-//! before it does anything.
+//! Holds one bit for each part of the library that has a reader. The library reads the word first.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -12,9 +11,9 @@ use super::native::buffer;
 use crate::fault::guard;
 
 static WANTED: AtomicU32 = AtomicU32::new(0);
-/// Its groups of tasks.
+/// The bit for groups of tasks.
 pub const GROUPS: u32 = 1;
-/// Its markers.
+/// The bit for markers.
 pub const MARKERS: u32 = 2;
 
 /// Sets or clears the bit of one part.
@@ -26,10 +25,10 @@ pub fn want(part: u32, wanted: bool) {
     }
 }
 
-/// The native that returns the word as a direct buffer; null if there is none.
+/// Returns the word as a direct buffer, or null without one. The library calls it as a native.
 pub extern "system" fn buffer_of_word(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
-        // SAFETY: of a static, and the library only reads it.
+        // SAFETY: the memory is a static, and the library only reads it.
         unsafe { buffer(&mut env, Some((WANTED.as_ptr().cast(), size_of_val(&WANTED)))) }
     })
 }

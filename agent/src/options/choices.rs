@@ -1,8 +1,8 @@
-//! The values that an option can have, where they are a few words.
+//! Defines the values of options that accept only a few words.
 
 use std::time::Duration;
 
-/// What the user wants done.
+/// The action that the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verb {
     #[default]
@@ -10,15 +10,15 @@ pub enum Verb {
     Stop,
     Dump,
     Status,
-    /// What groups of tasks have taken is said, as JSON.
+    /// Print the costs of groups of tasks, as JSON.
     Groups,
-    /// No recording: what one would be like is said.
+    /// Record nothing. Print what a recording would be like.
     Check,
-    /// No recording: the natives of `dev.vouch.Oracle` are to be served.
+    /// Record nothing. Serve the natives of `dev.vouch.Oracle`.
     Lab,
 }
 
-/// Which engine was asked for.
+/// The engine that the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EngineWish {
     #[default]
@@ -30,29 +30,29 @@ pub enum EngineWish {
     Hammer,
 }
 
-/// How often a sample is to be witnessed.
+/// How often a sample is witnessed by GetStackTrace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Witnessing {
-    /// As often as costs next to nothing.
+    /// As often as the cost stays negligible.
     #[default]
     Auto,
     Off,
     Every(Duration),
 }
 
-/// By whom each sample is walked.
+/// The walker of each sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WalkerWish {
-    /// By our own, and where that finds no stack by AsyncGetCallTrace.
+    /// Our own walker. Where it finds no stack, AsyncGetCallTrace follows.
     #[default]
     Auto,
     Asgct,
     Own,
-    /// Always by both; proof says which account holds.
+    /// Both walkers, always. Proof decides which stack is right.
     Both,
 }
 
-/// What becomes of stacks that are refuted.
+/// How refuted stacks are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refuted {
     /// They are shown apart from the others.
@@ -60,44 +60,44 @@ pub enum Refuted {
     Isolate,
     /// They are shown among the others.
     Keep,
-    /// Their frames are not shown; their time is.
+    /// Their frames are hidden. Their time is still counted.
     Drop,
 }
 
-/// How methods are called in a profile.
+/// How a profile names methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FunctionNames {
     /// `com.foo.Bar.baz`
     #[default]
     Full,
-    /// `Bar.baz`: the package is that of the file.
+    /// `Bar.baz`. The file name carries the package.
     Short,
 }
 
-/// What becomes of the recording on disk.
+/// How long the recording stays on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDisk {
-    /// It is there until the profile is.
+    /// The recording is deleted once the profile is written.
     #[default]
     On,
-    /// It stays.
+    /// The recording is never deleted.
     Keep,
     Off,
 }
 
-/// How what was recorded is shown.
+/// How the recorded data is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Showing {
     pub refuted: Refuted,
     pub names: FunctionNames,
 }
 
-/// What becomes of a JVM that cannot be profiled at its start.
+/// How a JVM starts that cannot be profiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
-    /// It ends with exit code 1.
+    /// The JVM ends with exit code 1.
     #[default]
     Stop,
-    /// It runs without a profile.
+    /// The JVM runs without a profile.
     Run,
 }

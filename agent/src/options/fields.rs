@@ -1,4 +1,4 @@
-//! All options, as fields with their defaults.
+//! Contains all options, as fields with their defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::recovery::Chosen;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub path: PathBuf,
-    /// What it is written as; the path's ending says that.
+    /// The format of the file. The path's ending selects it.
     pub format: &'static Format,
 }
 
@@ -27,24 +27,25 @@ pub struct Output {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub verb: Verb,
-    /// Empty when the user named none: the default name is then the agent's to give.
+    /// The profiles to write. The list is empty if the user named none: the agent then picks a
+    /// default name.
     pub outputs: Vec<Output>,
     pub report: Option<PathBuf>,
-    /// A Flight Recorder file of the same run, whose events are to stand in the profiles.
+    /// A Flight Recorder file of the same run. Its events are added to the profiles.
     pub jfr: Option<PathBuf>,
-    /// What pictures count, if the user chose it.
+    /// The measure that pictures count, if the user chose one.
     pub measure: Option<&'static Measure>,
-    /// Where source texts lie that are to stand in the profiles.
+    /// The paths of source texts. The texts are added to the profiles.
     pub sources: Vec<PathBuf>,
     pub on_disk: OnDisk,
-    /// No more than so many bytes of it.
+    /// The maximum size of the recording on disk, in bytes.
     pub most_on_disk: u64,
     pub interval: Duration,
-    /// The part of the program's CPU time that sampling may take, or the interval becomes longer;
-    /// `None` where one was asked for.
+    /// The maximum part of the program's CPU time that sampling may take. Above it the interval
+    /// becomes longer. `None` if the user chose an interval.
     pub budget: Option<f64>,
-    /// So much of its CPU time sampling may take what it takes: less for tests, which need not wait
-    /// for the end of it.
+    /// The CPU time of sampling that is free of the budget. Tests use less, so that they need not
+    /// wait for its end.
     pub free: Duration,
     pub engine: EngineWish,
     pub signal: Signal,
@@ -52,27 +53,28 @@ pub struct Options {
     pub threads: Option<Regex>,
     pub start: Duration,
     pub duration: Option<Duration>,
-    /// Those that were given by which the recording differs from another of the same program, as
+    /// The options that distinguish this recording from another of the same program, as
     /// `key=value`.
     pub altered: Vec<String>,
     pub on_error: OnError,
-    /// How much is said at the end.
+    /// How detailed the report at the end is.
     pub detail: Detail,
     pub witness: Witnessing,
     pub showing: Showing,
     pub virtual_threads: VirtualThreads,
     pub walker: WalkerWish,
-    /// How a walk that failed is tried again.
+    /// The strategies that retry a failed walk.
     pub recovery: Chosen,
-    /// What of that which the JVM does is recorded.
+    /// The JVM events that are recorded.
     pub events: ChosenEvents,
-    /// The folder through which a command of `vouch` is answered.
+    /// The folder through which the agent answers a command of `vouch`.
     pub terminal: Option<PathBuf>,
-    /// Method ids are not made beforehand: for the truth lab, to see what comes of it.
+    /// Method ids are not created in advance. The truth lab uses it to see the effect.
     pub late_ids: bool,
-    /// Samples are GetStackTrace's: for the truth lab, to see whether proof refutes the truth.
+    /// Samples come from GetStackTrace. The truth lab uses it to see whether proof refutes true
+    /// stacks.
     pub true_stacks: bool,
-    /// The walker is to be broken on purpose, in this way, in one of so many walks.
+    /// How the walker is broken on purpose. The number n breaks one of n walks.
     pub break_walker: Option<(Break, u32)>,
 }
 

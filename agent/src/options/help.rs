@@ -1,8 +1,8 @@
-//! The text that `help` prints.
+//! Formats the text that `help` prints.
 
 use std::fmt::Write;
 
-/// What `help` prints.
+/// Returns the text that `help` prints.
 pub fn text() -> String {
     let mut text = HELP_BEGINNING.to_owned();
     let mut row = |name: &str, help: &[&str]| {

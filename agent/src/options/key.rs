@@ -1,4 +1,4 @@
-//! The keys and words that there are, and what each does to the options.
+//! Lists the keys and words, and applies each to the options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::choices::{EngineWish, FunctionNames, OnDisk, OnError, Refuted, Verb, 
 use super::fields::{Options, Output};
 use super::signal::Signal;
 
-/// The engines that may be asked for.
+/// The engines that the user can ask for.
 const ENGINES: [(&str, EngineWish); 6] = [
     ("auto", EngineWish::Auto),
     ("perf", EngineWish::Perf),
@@ -30,7 +30,7 @@ const ENGINES: [(&str, EngineWish); 6] = [
     ("hammer", EngineWish::Hammer),
 ];
 
-/// Applies one `name` or `name=value`; `words` counts the verbs that were named.
+/// Applies one `name` or `name=value`. `words` counts the verbs in the text.
 pub fn apply(
     options: &mut Options,
     name: &str,
@@ -139,7 +139,7 @@ pub fn apply(
     Ok(())
 }
 
-/// What the truth lab may want beyond its natives.
+/// The options of the truth lab beyond its natives.
 #[derive(Clone, Copy)]
 enum Lab {
     LateIds,
@@ -162,7 +162,7 @@ fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String
     Ok(())
 }
 
-/// Keys that say nothing to the verb that they stand beside.
+/// Returns the keys that have no effect on the verb.
 pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
     let (word, allowed) = match verb {
         Verb::Start => return Vec::new(),

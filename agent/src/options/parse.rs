@@ -6,18 +6,18 @@ use vouch_report::options::pattern::PatternValues;
 use super::fields::Options;
 use super::key;
 
-/// What a text asks for.
+/// The request that a text contains.
 #[derive(Debug)]
 pub enum Request {
-    /// With the mistakes in the text, each a sentence; where there are any, nothing may be done but
-    /// to tell them.
+    /// The options, and the mistakes in the text as sentences. With any mistake, the caller must
+    /// only report them.
     Run(Box<Options>, Vec<String>),
     Help,
     Version,
 }
 
-/// Reads an option text. Mistakes do not end the reading: the caller may find more of them, and
-/// tells all at once.
+/// Reads an option text. A mistake does not end the reading. The caller may find more mistakes, and
+/// reports all at once.
 pub fn parse(text: &str, place: &PatternValues<'_>) -> Request {
     let mut options = Options::default();
     let mut mistakes = Vec::new();

@@ -1,17 +1,16 @@
-//! `signal=`: the signal by which threads are sampled.
+//! Parses `signal=`: the signal by which threads are sampled.
 //!
-//! A signal that the JVM, the JDK or the kernel needs is refused with what needs it. Whether a
-//! program has a handler for one is for
-//! [`crate::sampling_signal`] to find out.
+//! A signal that the JVM, the JDK or the kernel needs is refused with the reason.
+//! [`crate::sampling_signal`] finds out whether the program handles the signal.
 
 use std::ffi::c_int;
 use std::fmt;
 
-/// A signal that nothing but a profiler needs.
+/// A signal that only a profiler needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal(c_int);
 
-/// Signals that may be chosen, but for those of real time.
+/// The signals that the user can choose, except for the real-time ones.
 const FREE: [(&str, c_int); 5] = [
     ("SIGPROF", libc::SIGPROF),
     ("SIGUSR1", libc::SIGUSR1),
@@ -20,7 +19,7 @@ const FREE: [(&str, c_int); 5] = [
     ("SIGSTKFLT", libc::SIGSTKFLT),
 ];
 
-/// Signals that must not be chosen, with the reason.
+/// The signals that the user cannot choose, with the reason.
 const NEEDED: [(&[&str], &str); 6] = [
     (&["SIGUSR2"], "the JVM needs it to suspend threads"),
     (
@@ -39,13 +38,13 @@ const NEEDED: [(&[&str], &str); 6] = [
     ),
 ];
 
-/// How far below the last signal of real time is the one by which the JDK interrupts threads in
-/// blocking I/O.
+/// The distance from the last real-time signal to the JDK's. The JDK interrupts threads in blocking
+/// I/O by that signal.
 const JDK_BELOW_LAST: c_int = 2;
 const REAL_TIME: &str = "SIGRTMIN+";
 
 impl Signal {
-    /// Reads a name, as `kill -l` has it, with or without SIG.
+    /// Reads a name from `kill -l`, with or without SIG.
     pub fn parse(text: &str) -> Result<Self, String> {
         let upper = text.to_ascii_uppercase();
         let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
@@ -74,18 +73,18 @@ impl Signal {
         self.0
     }
 
-    /// True for the one signal that the process's own timer can send.
+    /// Returns true for the one signal that the process's own timer can send.
     pub fn is_default(self) -> bool {
         self == Self::default()
     }
 
-    /// True if the kernel queues each one that is pending. Where its queue is full a perf event
+    /// Returns true if the kernel queues each pending signal. If the queue is full, a perf event
     /// sends SIGIO instead, which ends the process.
     pub fn is_queued(self) -> bool {
         self.0 >= libc::SIGRTMIN()
     }
 
-    /// Another signal to try where this one is taken.
+    /// Returns another signal to try if this one is taken.
     pub fn proposal(self) -> Self {
         Self(if self.0 == libc::SIGUSR1 { libc::SIGVTALRM } else { libc::SIGUSR1 })
     }

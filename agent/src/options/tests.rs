@@ -1,4 +1,4 @@
-//! What a user may write, and what is said to one who mistypes.
+//! Tests the option texts that a user may write, and the errors for mistyped ones.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -188,7 +188,7 @@ fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
     }
 }
 
-/// A text that may be an option's value, or nearly.
+/// Generates texts that are an option's value, or nearly.
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         "[0-9]{0,25}(ns|us|ms|s|m|h|KB|MB|GB|/s|%)?",
@@ -216,7 +216,7 @@ proptest! {
             for mistake in &mistakes {
                 prop_assert!(!mistake.is_empty() && !vouch_report::plain(mistake).contains('\n'));
             }
-            // What nobody complains of can be recorded with.
+            // Options without a mistake must allow a recording.
             if mistakes.is_empty() {
                 prop_assert!(!options.interval.is_zero() && options.depth > 0);
             }

@@ -1,8 +1,8 @@
-//! The standard streams, written to without ever waiting for a reader.
+//! Writes to the standard streams without ever waiting for a reader.
 //!
-//! A full pipe that nobody reads, or a terminal that is stopped, would hold up the JVM for good. A
-//! stream that was closed when the process began is never written to: its descriptor may be a file
-//! of the program's by now.
+//! A full pipe without a reader, or a stopped terminal, would block the JVM for good. A stream that
+//! was closed when the process began is never written to. Its descriptor may be a file of the
+//! program by now.
 
 use std::fmt::Write as _;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,28 +16,28 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, open};
 use rustix::io::{Errno, FdFlags, fcntl_getfd, write};
 use rustix::net::{SendFlags, send};
 
-/// How long a reader may take that has been in time so far. Nobody waits for one that has not.
+/// How long a write waits for a reader that has been in time so far. Other readers get no wait.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// What a pipe takes in one piece where it takes anything.
+/// The size that a pipe accepts in one piece if it accepts anything, in bytes.
 const PIPE_BUF: usize = 4096;
 
-/// Whether stderr was open when the agent was loaded.
+/// True if stderr was open when the agent was loaded.
 static STDERR_IS_OPEN: OnceLock<bool> = OnceLock::new();
 static STDERR: Mutex<Unread> = Mutex::new(Unread { lines: 0, within_line: false, is_stuck: false });
-/// How many lines were dropped in all.
+/// The count of all dropped lines.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// What nobody has read of stderr.
+/// The state of output that stderr's reader has not taken.
 struct Unread {
-    /// Lines that were dropped, and have not been reported.
+    /// The count of dropped lines that have not been reported.
     lines: u64,
-    /// What was written last ends within a line.
+    /// True if the last write ended within a line.
     within_line: bool,
-    /// Nobody has read what was written last.
+    /// True if the reader has not taken the last write.
     is_stuck: bool,
 }
 
-/// Looks at stderr before the program can open files. To be called when the agent is loaded.
+/// Checks stderr before the program can open files. The agent calls it when it is loaded.
 pub fn look() {
     STDERR_IS_OPEN.get_or_init(|| is_inherited(std::io::stderr().as_fd()));
 }
@@ -81,25 +81,25 @@ impl Unread {
     }
 }
 
-/// Writes a text to stdout that somebody has asked for.
+/// Writes a requested text to stdout.
 pub fn write_stdout(text: &str) {
     write_within(std::io::stdout().as_fd(), text.as_bytes(), PATIENCE);
 }
 
-/// How many lines nobody has read.
+/// Returns the count of dropped lines.
 pub fn dropped() -> u64 {
     DROPPED.load(Relaxed)
 }
 
-/// True for a stream that the process may have been started with and may write to. One that is
-/// closed when another program begins was opened since then.
+/// Returns true for a stream that the process inherited and may write to. A close-on-exec stream
+/// was opened later.
 fn is_inherited(stream: BorrowedFd<'_>) -> bool {
     let stays = fcntl_getfd(stream).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
     let is_writable = || fcntl_getfl(stream).is_ok_and(|flags| flags & OFlags::RWMODE != OFlags::RDONLY);
     stays && is_writable()
 }
 
-/// Writes as much of it as the reader takes in time, and says how much that is.
+/// Writes as much as the reader takes in time. Returns the count of bytes written.
 fn write_within(stream: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> usize {
     let until = Instant::now() + patience;
     let way = Way::to(stream);
@@ -121,22 +121,22 @@ fn write_within(stream: BorrowedFd<'_>, bytes: &[u8], patience: Duration) -> usi
     written
 }
 
-/// True as soon as something can be written.
+/// Returns true as soon as the stream can be written, or false after `within`.
 fn is_ready(stream: BorrowedFd<'_>, within: Duration) -> bool {
     let mut polled = [PollFd::new(&stream, PollFlags::OUT)];
     let within = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) };
     matches!(poll(&mut polled, Some(&within)), Ok(1..) | Err(Errno::INTR))
 }
 
-/// How a stream is written to so that it never blocks. Its own flags are not changed: the program
-/// has the same stream.
+/// How a stream is written so that it never blocks. The stream's own flags stay: the program shares
+/// the stream.
 enum Way {
-    /// A pipe or a terminal, opened once more.
+    /// A pipe or a terminal that was opened once more.
     Reopened(OwnedFd),
-    /// One that cannot be opened again: as much as fits once it is ready.
+    /// A stream that cannot be reopened. Each write has as much as fits once the stream is ready.
     Polled,
     Socket,
-    /// A file.
+    /// A regular file.
     Plain,
 }
 
