@@ -19,6 +19,7 @@ use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
 use crate::compiled;
 use crate::events;
+use crate::events::exception;
 use crate::facade::{Capability, Jvmti, Need};
 use crate::guard;
 use crate::options::choices::{OnError, Verb};
@@ -76,6 +77,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
             compiled::set_complete();
+            exception::will_be_bound();
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
                 None if checks => agent.wait_to_check(&options),

@@ -21,9 +21,9 @@ use crate::own_thread;
 
 /// The JDK's own function.
 static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
-/// True once the method has been bound to ours. The JDK's function is also found when another
-/// method of its library is bound.
-static IS_BOUND: AtomicBool = AtomicBool::new(false);
+/// True if the agent saw the start of the JVM. The JDK's function is also found when another method
+/// of its library is bound, which an attached agent sees, too.
+static WILL_BE_BOUND: AtomicBool = AtomicBool::new(false);
 
 pub static EXCEPTION: Row =
     Row { brings: Brings::Constructors, can: is_bound, ..Row::of(&kinds::EXCEPTION, &[]) };
@@ -33,14 +33,18 @@ pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
     // A second binding of the same method finds the same function.
     let _ = ORIGINAL.get_or_try_init(|| fill_in_stack_trace(bound).ok_or(()));
     let original = ORIGINAL.get()?;
-    let is_it = std::ptr::eq(bound, *original as *const c_void);
-    IS_BOUND.fetch_or(is_it, Relaxed);
-    is_it.then_some(fill_in as *const () as *mut c_void)
+    std::ptr::eq(bound, *original as *const c_void).then_some(fill_in as *const () as *mut c_void)
 }
 
-/// True if the JVM calls our function. An attached agent is too late: the method is bound already.
+/// Notes that the agent was loaded at the JVM's start, so that the method will be bound to ours.
+pub fn will_be_bound() {
+    WILL_BE_BOUND.store(true, Relaxed);
+}
+
+/// True if exceptions will come here. The JVM binds the method at the first exception, so an agent
+/// that is attached is too late.
 fn is_bound() -> bool {
-    IS_BOUND.load(Relaxed)
+    WILL_BE_BOUND.load(Relaxed) && ORIGINAL.get().is_some()
 }
 
 /// Implements `Throwable.fillInStackTrace(int)`. It calls the JDK's function first.
