@@ -200,7 +200,7 @@ pub enum UnknownTop {
     Late,
     /// The code at the top is not known.
     Unplaced,
-    /// The walk has another method there.
+    /// The walk and the compiled code disagree about the method on top.
     Elsewhere,
     /// The stack has no frame below the top frame.
     TopAlone,

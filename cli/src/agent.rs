@@ -40,13 +40,13 @@ impl Libc {
         (name.starts_with("libc.so.6") || name.starts_with("ld-linux")).then_some(Self::Glibc)
     }
 
-    /// That of a program, or the one that most here have.
+    /// The C library of a program. If it is unknown, the one that this system's programs use.
     pub fn of_program(program: &Path) -> Self {
         Self::of_file(program).unwrap_or_else(Self::of_this_system)
     }
 
-    /// That of a program or a library, which near its beginning names what it needs; `None` for a
-    /// script, and for what needs none.
+    /// The C library of a program or a library, by the names that it has near its beginning. `None`
+    /// for a script, and for a file that needs no C library.
     fn of_file(file: &Path) -> Option<Self> {
         const NEAR: u64 = 1 << 16;
         let mut start = Vec::new();

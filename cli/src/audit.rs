@@ -125,7 +125,8 @@ fn check(how: &AuditOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// Several files are one run; what is known of names alone has no times.
+/// Checks that several files can be audited as one run. A file that has only names of frames
+/// cannot, because it has no times.
 fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), String> {
     let Some(named) = read.iter().position(|read| matches!(read, Read::Names(_))) else { return Ok(()) };
     let name = files[named].display();

@@ -74,7 +74,8 @@ pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
     picture(&out, |file| flame::draw(&mut options, &stacks.drawn(how.inverted), file))
 }
 
-/// Writes what gained in red and what lost in blue, as wide as it is after, in this unit.
+/// Writes the difference of two runs as a flame graph. Frames that gained are red, those that lost
+/// are blue. Widths are those of the second run, in `unit`.
 pub fn differential(
     out: &Path,
     [before, after]: [&[String]; 2],

@@ -109,8 +109,8 @@ impl WitnessRendezvous {
         }
     }
 
-    /// Waits until the thread will stop, the agent has finished, or the time limit is reached. The
-    /// thread must be the one that was posted in this round.
+    /// Waits until the JVM has asked the thread to stop, the agent has finished, or the time limit
+    /// is reached. Only the thread that this round is about may call it.
     ///
     /// # Safety
     /// `env` must be the calling thread's own JNIEnv.

@@ -7,8 +7,8 @@ use super::Engine;
 /// Threads that wait more often than this in a second of CPU time run for under a quarter of a
 /// kernel tick of 4 ms.
 const FREQUENT_WAITS: u32 = 1_000;
-/// Threads that wait more often than this run for less than ten times as long at a time as a poller
-/// needs to find them.
+/// Waits a second. A thread that waits more often runs so briefly between two waits that a poller
+/// often misses it: for less than ten times as long as the poller needs to find a thread.
 const VERY_FREQUENT_WAITS: u32 = 10_000;
 
 /// The bias of an engine within threads that wait often.

@@ -41,7 +41,7 @@ const EVENT_LANE_WORDS: usize = 1 << 16;
 /// leaked.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// The memory that the two gates lead to.
+/// The memory that signal handlers and event callbacks use. Two gates close it before it is freed.
 #[derive(Debug)]
 pub struct Rig {
     sampler: *mut Sampler,

@@ -98,7 +98,7 @@ impl HotspotWalker {
         }
     }
 
-    /// Returns the offsets in methods.
+    /// Returns the offsets of fields in HotSpot's `Method`.
     pub fn methods(&self) -> MethodLayout {
         self.layout.method
     }

@@ -36,7 +36,7 @@ impl Watched {
 #[derive(Debug, Default)]
 pub struct WatchList {
     index: HashMap<u32, usize>,
-    /// The first `running` of them ran lately.
+    /// All watched threads. The first `running` of them ran recently.
     threads: Vec<Watched>,
     running: usize,
 }
