@@ -111,7 +111,7 @@ pub fn agent() -> Option<&'static Agent> {
     AGENT.get()
 }
 
-/// Returns the agent, and makes it if there is none.
+/// Returns the agent. The first call makes it.
 pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent {
     AGENT.get_or_init(|| {
         jvmti.make_current();

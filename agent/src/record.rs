@@ -397,7 +397,7 @@ impl Recorder {
         (site, is_asgct_alone): (Option<Site>, bool),
         jvm: &mut dyn Jvm,
     ) {
-        let (track, _) = self.tracks.of(head, &mut self.recording);
+        let (track, _) = self.tracks.track(head, &mut self.recording);
         let walk = Stack { frames, cut };
         // The witness goes first, because the thread runs on.
         let account = head.wants_witness.then(|| self.witness.take(head, walk, began, jvm));
@@ -421,7 +421,7 @@ impl Recorder {
 
     /// Records a sample without a stack.
     fn take_none(&mut self, head: &Head, why: Reason) {
-        let (track, outside) = self.tracks.of(head, &mut self.recording);
+        let (track, outside) = self.tracks.track(head, &mut self.recording);
         // A thread without Java was outside Java at any time, seen or unseen.
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {

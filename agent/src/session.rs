@@ -119,7 +119,7 @@ impl Session {
             jvmti,
             events: chosen,
             unsupported_events,
-            courses: Courses::of(chosen),
+            courses: Courses::new(chosen),
             anchors,
             totals: Totals::begin(),
             waiting: Vec::new(),

@@ -376,7 +376,7 @@ impl Registry {
         slot.is_some_and(|(slot, _)| slot.wait() == Some(waiting.wait))
     }
 
-    /// Runs `change` on the thread's entry, and makes the entry if there is none.
+    /// Runs `change` on the thread's entry, which is made if it does not exist yet.
     fn with_live(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         self.with_live_of(&mut self.inner.lock(), tid, change);
     }

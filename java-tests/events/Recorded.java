@@ -211,7 +211,7 @@ public class Recorded {
         String said = merged(other.dir, 1, "profile.json", dir.resolve("app.jfr").toString());
         Check.contains(said, "adds nothing to profile.json, and no file was written", "what a recording of another run adds");
         Check.contains(said, "are before or after the profile", "the reason");
-        Check.that(said.contains("of another process") || Vm.major() < 17, "it is told that the recording is another process's: " + said);
+        Check.that(said.contains("of another process") || Vm.major() < 17, "the message says that the recording is another process's: " + said);
         Check.that(!Files.exists(other.dir.resolve("profile.merged.json")), "no file is written");
     }
 

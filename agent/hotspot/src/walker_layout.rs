@@ -178,22 +178,29 @@ impl RequiredVmStructs {
         })
     }
 
-    /// Makes the layout of JDK 9 to 24.
-    fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
-        let pointer = |field| self.address_in_blob(Some(field), None);
+    /// Adds to `common` what JDK 8 to 24 have alike.
+    fn before_25(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
             method: self.offset(&fields::NMETHOD_METHOD)?,
             verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
             scopes_pcs: offset(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
             scopes_pcs_end: offset(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
-            scopes_data: pointer(&fields::SCOPES_DATA_BEGIN)?,
             metadata: offset(&fields::NMETHOD_METADATA_OFFSET)?,
+            ..*common
+        })
+    }
+
+    /// Makes the layout of JDK 9 to 24.
+    fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+        let pointer = |field| self.address_in_blob(Some(field), None);
+        Ok(CompiledLayout {
+            scopes_data: pointer(&fields::SCOPES_DATA_BEGIN)?,
             deopt_handlers: [
                 Some(pointer(&fields::DEOPT_HANDLER_BEGIN)?),
                 pointer(&fields::DEOPT_MH_HANDLER_BEGIN).ok(),
             ],
-            ..*common
+            ..self.before_25(common)?
         })
     }
 
@@ -201,17 +208,12 @@ impl RequiredVmStructs {
     fn with_offsets(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
-            method: self.offset(&fields::NMETHOD_METHOD)?,
-            verified_entry: VerifiedEntry::Pointer(self.offset(&fields::NMETHOD_VERIFIED_ENTRY_POINT)?),
-            scopes_pcs: offset(&fields::NMETHOD_SCOPES_PCS_OFFSET)?,
-            scopes_pcs_end: offset(&fields::NMETHOD_DEPENDENCIES_OFFSET)?,
             scopes_data: offset(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
-            metadata: offset(&fields::NMETHOD_METADATA_OFFSET)?,
             deopt_handlers: [
                 Some(offset(&fields::DEOPTIMIZE_OFFSET)?),
                 offset(&fields::DEOPTIMIZE_MH_OFFSET).ok(),
             ],
-            ..*common
+            ..self.before_25(common)?
         })
     }
 

@@ -378,7 +378,7 @@ mod tests {
             jvm.arm();
         };
         nowhere.wait(before, |_| ());
-        assert!(!nowhere.rendezvous.end_round(), "a queue that is none");
+        assert!(!nowhere.rendezvous.end_round(), "a queue that does not exist");
     }
 
     #[test]

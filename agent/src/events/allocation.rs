@@ -19,7 +19,7 @@ use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, Jvmti, Need};
 use crate::fault::guard;
 
-pub static ALLOCATION: Row = Row::of(
+pub static ALLOCATION: Row = Row::new(
     &kinds::ALLOCATION,
     &[EventSubscription {
         event: Event::SampledObjectAlloc,

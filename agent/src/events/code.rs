@@ -11,7 +11,7 @@ use super::{calling_thread, life};
 use crate::clock;
 use crate::own_thread;
 
-pub static CLASS: Row = Row::of(&kinds::CLASS, &[]);
+pub static CLASS: Row = Row::new(&kinds::CLASS, &[]);
 
 pub static COMPILATION: Row = Row::of_method(&kinds::COMPILATION);
 

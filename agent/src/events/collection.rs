@@ -14,7 +14,7 @@ use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, Need};
 use crate::fault::guard;
 
-pub static COLLECTION: Row = Row::of(
+pub static COLLECTION: Row = Row::new(
     &kinds::COLLECTION,
     &[
         EventSubscription {

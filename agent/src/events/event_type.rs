@@ -80,13 +80,13 @@ impl Row {
     }
 
     /// Makes the type of an event of the JVM.
-    pub const fn of(kind: &'static EventKind, subscriptions: &'static [EventSubscription]) -> Self {
+    pub const fn new(kind: &'static EventKind, subscriptions: &'static [EventSubscription]) -> Self {
         Self { kind: Some(kind), subscriptions, ..Self::own(&kind.mark) }
     }
 
     /// Makes the type of an event of the JVM about a method.
     pub const fn of_method(kind: &'static EventKind) -> Self {
-        Self { brings: Brings::Method, ..Self::of(kind, &[]) }
+        Self { brings: Brings::Method, ..Self::new(kind, &[]) }
     }
 
     /// Makes the type of an event that the program reports through Vouch's Java library.
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn long_ones_are_shown_where_there_are_too_many_others() {
-        static ROW: Row = Row::of(&vouch_recording::kinds::MONITOR, &[]);
+        static ROW: Row = Row::new(&vouch_recording::kinds::MONITOR, &[]);
         let (second, milli) = (1_000_000_000, 1_000_000);
         let shown = |took| ROW.counted(7 * second - took, 7 * second);
         assert_eq!((0..300).filter(|_| shown(2 * milli)).count(), 200);

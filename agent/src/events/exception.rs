@@ -26,7 +26,7 @@ static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
 static WILL_BE_BOUND: AtomicBool = AtomicBool::new(false);
 
 pub static EXCEPTION: Row =
-    Row { brings: Brings::Constructors, can: is_bound, ..Row::of(&kinds::EXCEPTION, &[]) };
+    Row { brings: Brings::Constructors, can: is_bound, ..Row::new(&kinds::EXCEPTION, &[]) };
 
 /// Returns the function to bind instead of `bound`, if that is `fillInStackTrace`.
 pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {

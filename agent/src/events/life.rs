@@ -56,7 +56,7 @@ pub struct Life {
 
 impl Life {
     /// Returns `None` if neither the graph nor the event is wanted.
-    pub fn of(drawn: bool) -> Option<Self> {
+    pub fn new(drawn: bool) -> Option<Self> {
         if !drawn && !GIVEN_UP.counts.wanted() {
             return None;
         }

@@ -32,7 +32,7 @@ static MONITORS: OnceCell<MonitorLayout> = OnceCell::new();
 
 pub static MONITOR: Row = Row {
     brings: Brings::Texts,
-    ..Row::of(
+    ..Row::new(
         &kinds::MONITOR,
         &[
             subscription(Event::MonitorContendedEnter, |table| {
@@ -45,7 +45,7 @@ pub static MONITOR: Row = Row {
     )
 };
 
-pub static WAIT: Row = Row::of(
+pub static WAIT: Row = Row::new(
     &kinds::WAIT,
     &[
         subscription(Event::MonitorWait, |table| table.known.MonitorWait = Some(wait)),

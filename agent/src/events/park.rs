@@ -24,7 +24,7 @@ use crate::java;
 /// The JVM's own function. It is set once the method is bound to the one here.
 static ORIGINAL: OnceCell<Park> = OnceCell::new();
 
-pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::of(&kinds::PARK, &[]) };
+pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::new(&kinds::PARK, &[]) };
 
 /// The event of a thread that is still parked at the recording's end.
 pub static STILL_PARKS: Row = Row::own(&MarkKind {

@@ -66,7 +66,14 @@ impl Recorder {
         // information for calls is exact.
         let site = Site { pc: taken.pc, is_call: begun.is_some() };
         let site = (begun != Some(true)).then_some(site);
-        Ok(Taken { walker, began: Began::of(&taken, jvm), cut: taken.cut, refuted, site, is_asgct_alone })
+        Ok(Taken {
+            walker,
+            began: Began::from_candidate(&taken, jvm),
+            cut: taken.cut,
+            refuted,
+            site,
+            is_asgct_alone,
+        })
     }
 
     /// Returns true if proof refutes this walk of a sample.
@@ -184,7 +191,7 @@ impl Recorder {
         (frames, mut cut): (&mut Vec<Frame>, Option<Cut>),
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let (track, _) = self.tracks.of(head, &mut self.recording);
+        let (track, _) = self.tracks.track(head, &mut self.recording);
         self.meant.clear();
         jvm.resolve_frames(frames, head.time, &mut self.meant);
         let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);

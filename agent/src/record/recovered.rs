@@ -72,7 +72,7 @@ pub enum Began {
 
 impl Began {
     /// Returns where a walk from an unrepaired context began.
-    pub fn of(account: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
+    pub fn from_candidate(account: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
         let Some(before) = account.origin.resumed else { return Self::Here };
         Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
     }

@@ -98,7 +98,7 @@ impl Tracks {
     }
 
     /// Returns a sample's track, and the category of its thread outside Java.
-    pub fn of(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, OutsideJava) {
+    pub fn track(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, OutsideJava) {
         let Self { registry, known, strays, .. } = self;
         let nameless = |life: &Life| !life.java && !life.is_named(head.time);
         if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
@@ -203,7 +203,7 @@ mod tests {
         let serial = registry.youngest();
         let clocks = [3_000_000, 5_000_000].map(|cpu| {
             let head = Head { serial, tid, cpu, weight: 2, ..head() };
-            let (track, _) = tracks.of(&head, recording);
+            let (track, _) = tracks.track(&head, recording);
             tracks.clock(&head, track)
         });
         registry.leave(tid);
@@ -254,7 +254,7 @@ mod tests {
         run(registry, &mut tracks, &mut recording, GONE);
         assert!(tracks.forget(0, &mut recording).is_empty());
         let head = Head { serial: registry.youngest(), tid: GONE, cpu: 6_000_000, ..head() };
-        tracks.of(&head, &mut recording);
+        tracks.track(&head, &mut recording);
         assert_eq!(recording.threads().len(), 1);
     }
 }

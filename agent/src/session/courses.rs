@@ -18,10 +18,10 @@ pub struct Courses {
 }
 
 impl Courses {
-    /// Makes the graphs when the recording begins. `told` holds the events that are recorded.
-    pub fn of(told: Chosen) -> Self {
-        let heap = events::are_chosen(told, &kinds::COLLECTION).then(Heap::default);
-        let life = Life::of(events::are_chosen(told, &kinds::COMPILATION));
+    /// Makes the graphs when the recording begins. `recorded` has the chosen events.
+    pub fn new(recorded: Chosen) -> Self {
+        let heap = events::are_chosen(recorded, &kinds::COLLECTION).then(Heap::default);
+        let life = Life::new(events::are_chosen(recorded, &kinds::COMPILATION));
         Self { heap, life, spending: Spending::begin(clock::monotonic()) }
     }
 

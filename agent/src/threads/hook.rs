@@ -102,8 +102,8 @@ pub fn install() {
     each(&mut visit);
 }
 
-/// Returns the address range of the library that contains this address. Returns an empty range if
-/// there is none.
+/// Returns the address range of the library that contains this address. The range is empty if no
+/// library does.
 fn library_of(address: usize) -> std::ops::Range<usize> {
     let mut found = 0..0;
     each(&mut |object: &Object| {

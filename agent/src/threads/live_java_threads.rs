@@ -77,7 +77,7 @@ impl LiveJavaThreads {
     }
 
     /// Returns the serial of the thread with this owner word. Returns `Err` if all platform threads
-    /// are known and this is none of them. Where owner words are thread ids, the owner is then a
+    /// are known and none of them has it. Where owner words are thread ids, the owner is then a
     /// virtual thread.
     pub fn serial(&self, word: u64) -> Result<Option<u32>, ()> {
         let inner = self.0.lock();
