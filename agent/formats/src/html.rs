@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 use vouch_recording::measures::CPU;
-use vouch_recording::{Category, Certainty, Fate, Id, Leaf, MEASURES, Measure, Recording, StackRow};
+use vouch_recording::{Certainty, Fate, Id, Leaf, MEASURES, Measure, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -163,20 +163,12 @@ impl Serialize for Stacks<'_> {
         let mut table = serializer.serialize_struct("stacks", 4)?;
         table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
-        // An allocated class has the fate of the stack that allocated it.
-        let judged = |stack: &StackRow| {
-            let is_class = self.0.funcs().get(frame(stack).func).category == Category::Class;
-            match stack.parent {
-                Some(parent) if is_class => frame(&self.0.stacks().get(parent)),
-                _ => frame(stack),
-            }
-        };
-        let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(judged(stack))));
+        let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
         let uncertain = |stack: &StackRow| {
             let is_guess =
                 |leaf: Leaf| leaf.fate == Fate::Plausible && leaf.top_frame == Some(Certainty::Approximate);
-            u8::from(judged(stack).leaf.is_some_and(is_guess))
+            u8::from(frame(stack).leaf.is_some_and(is_guess))
         };
         table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
         table.end()

@@ -375,7 +375,7 @@ impl Replay {
             };
             // A missing context counts as no context.
             let context = samples.context.get(at).and_then(|row| self.contexts.maybe(*row).ok()).flatten();
-            let leaf = self.recording.frames().get(self.recording.stacks().get(stack).frame);
+            let leaf = self.recording.leaf(stack);
             let fate = self.recording.fate_of(leaf);
             self.recording.sample(thread, Sample { time_ns, cpu_ns, stack, weight: *weight, fate, context });
         }
@@ -441,7 +441,7 @@ mod tests {
         let recording = &replay.recording;
         let [amount] = recording.threads()[0].amounts().get(&ALLOCATED) else { panic!("one amount") };
         assert_eq!((amount.time_ns, amount.amount, amount.events), (7, 4_000, 167));
-        let frame = recording.frames().get(recording.stacks().get(amount.stack).frame);
+        let frame = recording.leaf(amount.stack);
         assert_eq!(recording.strings().get(recording.funcs().get(frame.func).name), "byte[]");
     }
 

@@ -22,9 +22,7 @@ impl Recording {
     /// Adds a stack with a placeholder as its leaf, in the category of its caller. So the time of
     /// its samples counts in that category.
     pub fn placeholder_on_top(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
-        let frame = self.stacks().get(caller).frame;
-        let func = self.frames().get(frame).func;
-        let category = self.funcs().get(func).category;
+        let category = self.funcs().get(self.leaf(caller).func).category;
         let func = self.placeholder_func(name, category);
         let frame = self.leaf_frame(func, None, leaf);
         self.stack(Some(caller), frame)

@@ -220,7 +220,9 @@ impl Recording {
             java: true,
         };
         let func = self.func(func);
-        let frame = self.frame(func, None);
+        // The class is known as well as the stack is that allocated it.
+        let leaf = allocated_by.and_then(|stack| self.leaf(stack).leaf);
+        let frame = self.intern_frame(func, None, leaf);
         self.stack(allocated_by, frame)
     }
 
@@ -287,7 +289,7 @@ impl Recording {
     pub fn top_frames(&self) -> BTreeMap<Option<Certainty>, (u64, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.threads.iter().flat_map(Thread::samples) {
-            let frame = self.frames.get(self.stacks.get(sample.stack).frame);
+            let frame = self.leaf(sample.stack);
             if let Some(Leaf { fate: Fate::Proven | Fate::Plausible, top_frame }) = frame.leaf {
                 let (samples, weight) = sums.entry(top_frame).or_insert((0, 0));
                 *samples += 1;
@@ -322,6 +324,11 @@ impl Recording {
 
     pub fn frames(&self) -> &Table<FrameRow, FrameId> {
         &self.frames
+    }
+
+    /// Returns the innermost frame of a stack.
+    pub fn leaf(&self, stack: StackId) -> FrameRow {
+        self.frames.get(self.stacks.get(stack).frame)
     }
 
     /// The stacks. The stack of a caller is always before those of its callees.

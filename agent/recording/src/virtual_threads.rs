@@ -56,8 +56,7 @@ impl SplitThreads {
                     moved.insert((stored.time_ns, stored.stack), owner);
                 }
                 let part = owner.map_or(&mut rest, |owner| of_virtual.entry(owner).or_default());
-                let frame = recording.stacks().get(stored.stack).frame;
-                let fate = recording.fate_of(recording.frames().get(frame));
+                let fate = recording.fate_of(recording.leaf(stored.stack));
                 let StoredSample { time_ns, stack, weight, .. } = *stored;
                 part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, fate, context });
             }

@@ -42,7 +42,7 @@ impl Hottest {
         let (mut all, mut by_func) = (WeightSum::default(), HashMap::<_, SelfTime>::new());
         for sample in recording.threads().iter().flat_map(Thread::samples) {
             all.add(sample.weight.into());
-            let frame = recording.frames().get(recording.stacks().get(sample.stack).frame);
+            let frame = recording.leaf(sample.stack);
             let is_guess = frame.leaf.is_some_and(|leaf| leaf.top_frame == Some(Certainty::Approximate));
             let weight = sample.weight.into();
             let more = SelfTime { weight, guessed: if is_guess { weight } else { 0 } };

@@ -76,9 +76,7 @@ fn a_refuted_stack_is_separate_and_shows_where_it_breaks() {
     let report = &meta.report.run.refutations[refuted[0].how.number() - 1];
     assert_eq!((&*report.found, report.count), ("Cart.clear:()V", 3));
     // Its functions are not those of true stacks.
-    let category = |stack: StackId| {
-        recording.funcs().get(recording.frames().get(recording.stacks().get(stack).frame).func).category
-    };
+    let category = |stack: StackId| recording.funcs().get(recording.leaf(stack).func).category;
     assert_eq!(category(refuted[0].stack), Category::Refuted);
     assert_eq!(category(thread.samples()[0].stack), Category::Application);
 }

@@ -29,8 +29,7 @@ impl<'a> AllocationColumns<'a> {
 
     /// The leaf of an amount's stack: the class.
     fn class(&self, amount: &Amount) -> &'a str {
-        let frame = self.recording.stacks().get(amount.stack).frame;
-        let func = self.recording.frames().get(frame).func;
+        let func = self.recording.leaf(amount.stack).func;
         self.recording.strings().get(self.recording.funcs().get(func).name)
     }
 }

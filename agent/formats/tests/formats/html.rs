@@ -43,7 +43,7 @@ fn no_name_ends_the_data() {
 fn a_stack_with_an_approximate_top_method_is_flagged() {
     let mut recording = Recording::new();
     let plain = stack(&mut recording, &["main"]);
-    let func = recording.frames().get(recording.stacks().get(plain).frame).func;
+    let func = recording.leaf(plain).func;
     for fate in [Fate::Plausible, Fate::Refuted] {
         for top_frame in Certainty::ALL.map(Some) {
             let leaf = recording.leaf_frame(func, None, Leaf { fate, top_frame });
@@ -78,7 +78,11 @@ fn samples_keep_stack_weight_and_fate() {
 #[test]
 fn the_page_has_each_measure_that_was_recorded() {
     let mut recording = Recording::new();
-    let inner = stack(&mut recording, &["main", "make"]);
+    let outer = stack(&mut recording, &["main"]);
+    let make = stack(&mut recording, &["make"]);
+    let leaf = Leaf { fate: Fate::Plausible, top_frame: Some(Certainty::Approximate) };
+    let frame = recording.leaf_frame(recording.leaf(make).func, None, leaf);
+    let inner = recording.stack(Some(outer), frame);
     let thread = busy_thread(&mut recording, "worker", inner, 5);
     let with_class = recording.stack_of_class(Some(inner), "byte[]");
     for (time_ns, amount) in [(2_000_000, 300), (1_000_000, 200)] {
@@ -93,6 +97,8 @@ fn the_page_has_each_measure_that_was_recorded() {
     let allocated = &data["threads"][0]["amounts"]["alloc"];
     assert_eq!(allocated["weight"], json!([200, 300]));
     assert_eq!(allocated["time"], json!([1_000, 1_000]), "in microseconds since the one before");
-    let fates = &data["stacks"]["fate"];
-    assert_eq!(fates[with_class.row()], fates[inner.row()], "a class has its stack's fate");
+    let stacks = &data["stacks"];
+    assert_eq!(stacks["fate"][with_class.row()], stacks["fate"][inner.row()], "a class has its stack's fate");
+    assert_ne!(stacks["fate"][with_class.row()], stacks["fate"][outer.row()]);
+    assert_eq!(stacks["uncertain"][with_class.row()], 1);
 }

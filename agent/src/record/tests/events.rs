@@ -57,7 +57,7 @@ fn nap(bench: &Bench) -> Event {
 fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
     let outwards = std::iter::successors(stack, |stack| recording.stacks().get(*stack).parent);
     let name = |stack| {
-        let frame = recording.frames().get(recording.stacks().get(stack).frame);
+        let frame = recording.leaf(stack);
         recording.strings().get(recording.funcs().get(frame.func).name)
     };
     outwards.map(name).collect()
