@@ -14,6 +14,7 @@ use regex_lite::Regex;
 use serde_json::json;
 use vouch_report::{float, grouped, percent, plain, shortened};
 
+use crate::counted;
 use crate::flame;
 use crate::measure::Measure;
 use crate::top::{row_count, width};
@@ -131,7 +132,12 @@ fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
     let first = sides.each_ref().map(|side| side.first().map(Run::name).unwrap_or_default());
     let title = format!("{}: red is more, blue less than in {}", first[1], first[0]);
     // They are scaled to what is after.
-    let unit = if sides[1].iter().all(|run| run.counted.is_time()) { "µs" } else { "samples" };
+    let scaled_to = &sides[1];
+    let unit = match scaled_to.first().map(|run| run.counted.unit) {
+        Some(counted::Unit::Bytes) => "bytes",
+        _ if scaled_to.iter().all(|run| run.counted.is_time()) => "µs",
+        _ => "samples",
+    };
     flame::differential(picture, [&before, &after], title, unit)
 }
 
@@ -252,10 +258,8 @@ fn differing_parts(values: &[String]) -> Vec<String> {
     let is_common = |(at, word): &(usize, &&str)| words.iter().all(|words| words.get(*at) == Some(*word));
     let common = words[0].iter().enumerate().take_while(is_common).count();
     let part = |words: &Vec<&str>| {
-        let differing = words[common..].join(" ");
-        let short: String = differing.chars().take(MAX_NOTED).collect();
-        let after = if short.len() < differing.len() { "…" } else { "" };
-        format!("{}{short}{after}", if common > 0 { "… " } else { "" })
+        let differing = shortened(&words[common..].join(" "), MAX_NOTED);
+        format!("{}{differing}", if common > 0 { "… " } else { "" })
     };
     words.iter().map(part).collect()
 }

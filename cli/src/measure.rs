@@ -42,7 +42,7 @@ fn read_allocations(file: &Path) -> Result<Profile, String> {
     let is_whole = |thread: &AllocatingThread| {
         thread.js_allocations.as_ref().is_none_or(|allocations| allocations.is_whole(stacks))
     };
-    if !threads.iter().all(is_whole) {
+    if !shared.is_whole() || !threads.iter().all(is_whole) {
         return Err(damaged(file));
     }
     let mut known = ClassStacks::default();

@@ -178,9 +178,7 @@ impl Profile {
 
     fn is_whole(&self) -> bool {
         let Self { meta, shared, threads, .. } = self;
-        let Shared { string_array, func_table, frame_table, stack_table } = shared;
-        let within = |rows: &[usize], length: usize| rows.iter().all(|row| *row < length);
-        let stacks = stack_table.frame.len();
+        let stacks = shared.stacks();
         let samples = |thread: &Thread| {
             let Samples { stack, weight, vouch_context, time_deltas } = &thread.samples;
             let contexts = meta.vouch_contexts.as_ref().map_or(0, |contexts| contexts.kind.len());
@@ -191,16 +189,13 @@ impl Profile {
                     column.len() == stack.len() && column.iter().flatten().all(|row| *row < contexts)
                 })
         };
-        within(&func_table.name, string_array.len())
-            && within(&frame_table.func, func_table.name.len())
-            && frame_table.category.len() == frame_table.func.len()
-            && (frame_table.line.is_empty() || frame_table.line.len() == frame_table.func.len())
-            && within(&stack_table.frame, frame_table.func.len())
-            && stack_table.prefix_offset.len() == stacks
-            && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
+        shared.is_whole()
             && threads.iter().all(samples)
             && has_total(threads.iter().filter_map(|thread| thread.samples.weight.as_ref()).flatten())
-            && meta.vouch_contexts.as_ref().is_none_or(|contexts| contexts.is_whole(string_array.len()))
+            && meta
+                .vouch_contexts
+                .as_ref()
+                .is_none_or(|contexts| contexts.is_whole(shared.string_array.len()))
     }
 
     /// All samples of all threads.
@@ -320,11 +315,11 @@ impl Profile {
 
     /// The function on top of a stack.
     pub fn function(&self, stack: usize) -> usize {
-        self.shared.frame_table.func[self.frame(stack)]
+        self.shared.function(stack)
     }
 
     pub fn function_name(&self, function: usize) -> &str {
-        self.text(self.shared.func_table.name[function])
+        self.shared.function_name(function)
     }
 
     /// True if the VM itself was at work there: of that no program says for whom it is.
@@ -396,10 +391,31 @@ impl Shared {
         self.stack_table.frame.len()
     }
 
+    /// True if all columns of a table have the same length, and each row refers to rows that exist.
+    pub fn is_whole(&self) -> bool {
+        let Self { string_array, func_table, frame_table, stack_table } = self;
+        let within = |rows: &[usize], length: usize| rows.iter().all(|row| *row < length);
+        within(&func_table.name, string_array.len())
+            && within(&frame_table.func, func_table.name.len())
+            && frame_table.category.len() == frame_table.func.len()
+            && (frame_table.line.is_empty() || frame_table.line.len() == frame_table.func.len())
+            && within(&stack_table.frame, frame_table.func.len())
+            && stack_table.prefix_offset.len() == self.stacks()
+            && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
+    }
+
+    /// The function on top of a stack.
+    fn function(&self, stack: usize) -> usize {
+        self.frame_table.func[self.stack_table.frame[stack]]
+    }
+
+    fn function_name(&self, function: usize) -> &str {
+        &self.string_array[self.func_table.name[function]]
+    }
+
     /// The name of a stack's leaf.
     pub fn leaf(&self, stack: usize) -> &str {
-        let function = self.frame_table.func[self.stack_table.frame[stack]];
-        &self.string_array[self.func_table.name[function]]
+        self.function_name(self.function(stack))
     }
 
     /// Adds a function that is no method, and gives its row.

@@ -109,7 +109,7 @@ impl Run {
         }
         let methods = rows.names.into_iter().zip(methods);
         let report = profile.report();
-        let fates = profile.report_of_samples().as_ref().map(Fates::from_report);
+        let fates = report.as_ref().filter(|_| measure == Measure::Cpu).map(Fates::from_report);
         let counted = profile.counted(report.as_ref());
         Ok(Self {
             name: path.display().to_string(),
