@@ -202,7 +202,7 @@ struct ShownThread<'a> {
 impl<'a> ShownThread<'a> {
     fn new(track: &'a Track<'a>, started_ns: u64) -> Self {
         let samples = |measure| Samples::new(track, started_ns, measure);
-        let others = MEASURES.into_iter().filter(|measure| **measure != CPU);
+        let others = Measure::others();
         let amounts = others.map(|measure| (measure.key, samples(measure)));
         Self {
             name: &track.name,

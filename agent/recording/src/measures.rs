@@ -14,10 +14,6 @@ pub struct Measure {
     /// The measure's name for users.
     pub name: &'static str,
     pub unit: MeasureUnit,
-    /// The word for the events that are counted, in the plural.
-    pub events: &'static str,
-    /// How to record the measure, for an error that says that a profile does not have it.
-    pub remedy: &'static str,
 }
 
 /// The unit of a measure's amounts.
@@ -29,27 +25,20 @@ pub enum MeasureUnit {
 }
 
 /// CPU time, or the time of the other clock that the recording's samples were taken by.
-pub static CPU: Measure = Measure {
-    key: "cpu",
-    name: "CPU time",
-    unit: MeasureUnit::Intervals,
-    events: "samples",
-    remedy: "no CPU time was recorded",
-};
+pub static CPU: Measure = Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals };
 
 /// Bytes that were allocated on the Java heap, by stack and class. The class is the leaf.
-pub static ALLOCATED: Measure = Measure {
-    key: "alloc",
-    name: "allocated bytes",
-    unit: MeasureUnit::Bytes,
-    events: "objects",
-    remedy: "record them with events=alloc, on JDK 11 or newer",
-};
+pub static ALLOCATED: Measure = Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes };
 
 /// All measures, in the order in which texts list them.
 pub static MEASURES: [&Measure; 2] = [&CPU, &ALLOCATED];
 
 impl Measure {
+    /// The measures that are in a thread's amounts: all but CPU time.
+    pub fn others() -> impl Iterator<Item = &'static Self> {
+        MEASURES.into_iter().filter(|measure| **measure != CPU)
+    }
+
     /// The measure with this key.
     pub fn from_key(key: &str) -> Option<&'static Self> {
         MEASURES.into_iter().find(|measure| measure.key == key)

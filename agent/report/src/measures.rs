@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use vouch_recording::measures::CPU;
-use vouch_recording::{MEASURES, Measure, MeasureUnit, Recording};
+use vouch_recording::{Measure, MeasureUnit, Recording};
 
 use crate::text::{bytes, grouped};
 
@@ -56,7 +55,7 @@ pub fn describe(measures: &BTreeMap<String, MeasureReport>) -> Option<String> {
 
 /// The totals of each measure that has samples, by its key. CPU time is in the fates.
 pub fn measures(recording: &Recording) -> BTreeMap<String, MeasureReport> {
-    let others = MEASURES.into_iter().filter(|measure| **measure != CPU);
+    let others = Measure::others();
     let reports = others.map(|measure| (measure.key.to_owned(), MeasureReport::new(recording, measure)));
     reports.filter(|(_, report)| report.samples > 0).collect()
 }
