@@ -109,16 +109,15 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     for row in rows(*chosen) {
         row.counts.begin();
         row.counts.set_wanted(true);
-        if !(row.can)()
-            || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err())
-        {
+        let can = (row.can)();
+        if !can || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err()) {
             row.counts.set_wanted(false);
-            let reason = if (row.can)() { &mut missing } else { &mut late };
-            reason.extend(row.kind.map(|kind| kind.word));
+            let refused = if can { &mut missing } else { &mut late };
+            refused.extend(row.kind.map(|kind| kind.word));
         }
     }
     for (kind, chosen) in EVENTS.iter().zip(chosen) {
-        *chosen &= !missing.contains(&kind.word) && !late.contains(&kind.word);
+        *chosen &= !missing.iter().chain(&late).any(|word| *word == kind.word);
     }
     let missing = (!missing.is_empty()).then(|| {
         let missing = missing.join("+");

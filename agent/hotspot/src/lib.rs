@@ -12,8 +12,7 @@ mod native_methods;
 pub mod nmethods;
 pub mod perf_data;
 pub mod poll_offsets;
-#[cfg(test)]
-mod snapshots;
+pub mod snapshots;
 pub mod vmstructs;
 pub mod walker_layout;
 

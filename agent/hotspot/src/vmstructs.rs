@@ -7,6 +7,7 @@
 //! move.
 
 use std::ffi::{CStr, c_char};
+use std::sync::OnceLock;
 
 use vouch_walk::jvm_layout::JvmLayout;
 use vouch_walk::kernel::peek;
@@ -197,7 +198,7 @@ pub fn losses(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
 }
 
 /// HotSpot's tables of fields, types and constants, with the layout of their entries.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct VmStructs {
     fields: EntryArray,
     /// The offset of the field's name in an entry of `fields`.
@@ -215,9 +216,12 @@ pub struct VmStructs {
 }
 
 impl VmStructs {
-    /// Finds the tables. `None` if the JVM does not export them.
+    /// Finds the tables. `None` if the JVM does not export them. A process has one JVM, so its
+    /// symbols are looked up once.
     pub(crate) fn find(hotspot: &HotSpot) -> Option<Self> {
-        Self::from_symbols(|name| hotspot.symbol(name).map(|address| address as usize))
+        static TABLES: OnceLock<Option<VmStructs>> = OnceLock::new();
+        *TABLES
+            .get_or_init(|| Self::from_symbols(|name| hotspot.symbol(name).map(|address| address as usize)))
     }
 
     /// Finds the tables. `symbol` returns the address of an exported symbol.

@@ -53,6 +53,13 @@ pub struct Notes {
     pub are_requested: bool,
 }
 
+impl Notes {
+    /// True if this code has debug information also between safepoints.
+    fn describe(self, code: KnownCode) -> bool {
+        self.are_requested || !code.is_older
+    }
+}
+
 /// The decisions so far.
 #[derive(Debug, Default)]
 pub struct TopFrames {
@@ -74,8 +81,6 @@ struct Decision {
     /// The right frames, or `None` if the walker's are right.
     right: Option<Frames>,
     certainty: Certainty,
-    /// By [`InlinedFrames::is_described`].
-    is_described: bool,
     /// True if the run of instructions before or after this one has other methods.
     neighbour_differs: bool,
     /// True if the decision considers the method's loops, or does not depend on them.
@@ -92,8 +97,6 @@ struct Method {
     /// The scopes that several separate runs of instructions have, each with the number of runs.
     repeated: Option<HashMap<usize, usize>>,
     is_reliable: bool,
-    /// By [`InlinedFrames::is_described`].
-    is_described: bool,
     left_over: Option<LeftOver>,
     loops: Analysis,
 }
@@ -155,8 +158,8 @@ impl TopFrames {
             let decision = self.decide(jvm, code, (site, walked), with_loops, bytecode)?;
             self.decisions.insert(site, decision);
         }
-        let Decision { found, right, certainty, is_described, .. } = self.decisions.get(&site)?;
-        let (right, certainty, is_described) = (right.clone(), *certainty, *is_described);
+        let Decision { found, right, certainty, .. } = self.decisions.get(&site)?;
+        let (right, certainty, is_described) = (right.clone(), *certainty, self.notes.describe(code));
         Some(InlinedFrames { found: found.len(), right, certainty, is_described })
     }
 
@@ -180,7 +183,6 @@ impl TopFrames {
             samples: 1,
             repeated: None,
             is_reliable: notes.are_reliable && made_in(site.pc, &memory).tier == C2,
-            is_described: !code.is_older || notes.are_requested,
             left_over: None,
             loops: Analysis::Pending,
         });
@@ -206,7 +208,7 @@ impl TopFrames {
         };
         let is_safepoint = index.is_some_and(|index| nmethod.is_safepoint(index, site.charged_end()));
         let certainty = match index {
-            Some(index) if is_safepoint || method.is_described => {
+            Some(index) if is_safepoint || notes.describe(code) => {
                 vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
             }
             // A method without a safepoint that was inlined there has left no trace.
@@ -216,8 +218,7 @@ impl TopFrames {
             index.filter(|_| !is_safepoint).is_some_and(|index| neighbour_differs(&nmethod, index));
         // At a safepoint, the decision does not depend on loops.
         let with_loops = with_loops || is_safepoint;
-        let (code, is_described) = (code.serial, method.is_described);
-        Some(Decision { code, found, right, certainty, is_described, neighbour_differs, with_loops })
+        Some(Decision { code: code.serial, found, right, certainty, neighbour_differs, with_loops })
     }
 
     /// Counts the sites with other methods in the run before or after (tried), and those of them

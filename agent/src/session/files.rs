@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use vouch_formats::Meta;
-use vouch_log::output::elsewhere::write_elsewhere;
+use vouch_log::output::elsewhere::{other_folders, write_elsewhere};
 use vouch_log::output::write_whole;
 use vouch_report::{Detail, Run, TrustReport};
 
@@ -99,8 +99,8 @@ impl Files {
 
     /// Lists the folders that did not take a file either, as readable text.
     fn tried(&self, path: &Path) -> String {
-        let others = self.folders.iter().filter(|folder| path.parent() != Some(folder));
-        let others: Vec<String> = others.map(|folder| folder.display().to_string()).collect();
+        let others = other_folders(path, &self.folders).map(|folder| folder.display().to_string());
+        let others: Vec<String> = others.collect();
         if others.is_empty() {
             String::new()
         } else {
@@ -166,7 +166,10 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     say_lines(&not_added);
     let detail = places.options.detail;
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let (opens, command) = (opens.as_deref(), command::callable());
+    // It is searched for in the PATH, so only if the summary has it.
+    let names_command = opens.is_some() && detail != Detail::Quiet;
+    let command = if names_command { command::callable() } else { String::new() };
+    let opens = opens.as_deref();
     say(&report.summary(vouch_report::Files { all: &all, opens, has_replaced, command: &command }, detail));
     if detail != Detail::Quiet {
         say_lines(&added);

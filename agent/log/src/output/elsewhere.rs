@@ -22,16 +22,20 @@ pub fn write_elsewhere(
 ) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy();
     let stem = name.strip_suffix(ending).unwrap_or(&name);
-    let own_folder = folder(path).canonicalize().ok();
-    let others = folders.iter().filter_map(|folder| folder.canonicalize().ok());
-    let mut others = others.filter(|folder| Some(folder) != own_folder.as_ref());
-    others.find_map(|folder| {
+    other_folders(path, folders).find_map(|folder| {
         let numbered = |number: u32| {
             let number = if number > 1 { format!(".{number}") } else { String::new() };
             folder.join(format!("{stem}-{run}{number}{ending}"))
         };
         write_new(numbered, gzip, &write).ok()
     })
+}
+
+/// Returns the folders that are tried if the file's own folder refuses it.
+pub fn other_folders<'f>(path: &Path, folders: &'f [PathBuf]) -> impl Iterator<Item = PathBuf> + use<'f> {
+    let own = folder(path).canonicalize().ok();
+    let others = folders.iter().filter_map(|other| other.canonicalize().ok());
+    others.filter(move |other| Some(other) != own.as_ref())
 }
 
 /// Writes a file under the first of these names that does not exist yet.
