@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use vouch_hotspot::fields::{self, JdkName, Row, RowKind};
+use vouch_hotspot::snapshots::{JDKS, line_prefix};
 
 use super::document::write_whole;
 use super::interface::Page;
@@ -23,17 +24,6 @@ impl Page for HotspotChanges {
         write_whole(Self::DOCUMENT, &page())
     }
 }
-
-/// The measured JDKs, each with what its tables say on x86-64.
-const SNAPSHOTS: [(u32, &str); 7] = [
-    (8, include_str!("../../../agent/hotspot/src/snapshots/8.txt")),
-    (11, include_str!("../../../agent/hotspot/src/snapshots/11.txt")),
-    (17, include_str!("../../../agent/hotspot/src/snapshots/17.txt")),
-    (21, include_str!("../../../agent/hotspot/src/snapshots/21.txt")),
-    (25, include_str!("../../../agent/hotspot/src/snapshots/25.txt")),
-    (26, include_str!("../../../agent/hotspot/src/snapshots/26.txt")),
-    (27, include_str!("../../../agent/hotspot/src/snapshots/27.txt")),
-];
 
 const HEAD: &str = "\
 # What changed in HotSpot, by JDK
@@ -58,7 +48,7 @@ so they are not here.
 
 fn page() -> String {
     let mut text = HEAD.to_owned();
-    for ((before, _), (jdk, _)) in SNAPSHOTS.iter().zip(&SNAPSHOTS[1..]) {
+    for ((before, _), (jdk, _)) in JDKS.iter().zip(&JDKS[1..]) {
         let rows: Vec<Vec<String>> =
             fields::ALL.iter().filter_map(|(kind, row)| change(*kind, row, *before, *jdk)).collect();
         let _ = write!(text, "\n## JDK {jdk}, compared with JDK {before}\n\n");
@@ -99,7 +89,7 @@ fn words(kind: RowKind) -> &'static str {
 /// A table for each loss: a row for each name, with its value in each JDK.
 fn values() -> String {
     let snapshots: HashMap<u32, HashMap<&str, &str>> =
-        SNAPSHOTS.iter().map(|(jdk, snapshot)| (*jdk, by_name(snapshot))).collect();
+        JDKS.iter().map(|(jdk, snapshot)| (*jdk, by_name(snapshot))).collect();
     let majors: BTreeSet<u32> = snapshots.keys().copied().collect();
     let mut losses: Vec<&str> = Vec::new();
     for (_, row) in fields::ALL {
@@ -124,17 +114,10 @@ fn values() -> String {
 /// The text of a row's names in snapshots, and how they are shown. A name that no JDK has is left
 /// out.
 fn keys(kind: RowKind, row: &'static Row) -> impl Iterator<Item = (String, String)> {
-    let prefix = match kind {
-        RowKind::Field => Some("field"),
-        RowKind::StaticField => Some("static"),
-        RowKind::Type => Some("type"),
-        RowKind::Constant => Some("constant"),
-        RowKind::Flag | RowKind::Function => None,
-    };
     let has_jdk = |name: &&JdkName| !name.jdks.is_empty();
     row.names.iter().filter(has_jdk).filter_map(move |name| {
         let article = words(kind);
-        Some((format!("{} {name}", prefix?), format!("{article} `{name}`")))
+        Some((format!("{} {name}", line_prefix(kind)?), format!("{article} `{name}`")))
     })
 }
 

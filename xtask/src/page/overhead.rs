@@ -13,7 +13,7 @@ use regex_lite::Regex;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Runner, at, processors, shown, wrote_a_file};
+use super::runner::{Jdk, Runner, at, processors, shown, wrote_a_file};
 use super::spread::middle;
 use crate::report::table;
 
@@ -66,6 +66,7 @@ impl Page for Overhead {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
+        let jdk = runner.jdk(self.jdk)?;
         let library =
             if self.profilers.contains(&Profiler::Async) { runner.fetch_peer()? } else { String::new() };
         let mut rows = Vec::new();
@@ -75,7 +76,7 @@ impl Page for Overhead {
                 let mut ways = self.ways(&runner, &library, *profiler);
                 ways.retain(|way| self.ways.is_match(&way.name));
                 if !ways.is_empty() {
-                    self.run(&runner, program, *profiler, &ways, &mut rows)?;
+                    self.run((&runner, &jdk), program, *profiler, &ways, &mut rows)?;
                 }
             }
         }
@@ -149,7 +150,7 @@ impl Overhead {
     /// Runs a program with all ways of a profiler in turns, and adds a row for each.
     fn run(
         &self,
-        runner: &Runner,
+        (runner, jdk): (&Runner, &Jdk),
         program: &str,
         profiler: Profiler,
         ways: &[Way],
@@ -180,10 +181,9 @@ impl Overhead {
         if self.jdk >= 21 {
             options.insert(0, "-XX:+EnableDynamicAgentLoading".to_owned());
         }
-        let jdk = runner.jdk(self.jdk)?;
         let [log, errors] = ["log", "errors"].map(|ending| runner.logs.join(format!("{name}.{ending}")));
         // The driver writes its progress on stderr, and profilers write there at each start.
-        let mut command = runner.workload_command(program, 1, &jdk, &options);
+        let mut command = runner.workload_command(program, 1, jdk, &options);
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(File::create(&log).map_err(|error| at(&log, &error))?);
         let mut jvm = command.spawn().map_err(|error| format!("bash: {error}"))?;

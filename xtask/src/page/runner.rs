@@ -181,7 +181,7 @@ impl Runner {
 
     /// Fetches async-profiler: its library.
     pub fn fetch_peer(&self) -> Result<String, String> {
-        self.shell("need_toolchains >&2; fetch_peer", &[])
+        self.shell("newest=$1; fetch_peer", &[&self.newest.display().to_string()])
     }
 
     /// Makes sure that a command is installed.
