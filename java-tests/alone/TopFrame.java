@@ -81,7 +81,7 @@ public class TopFrame {
         certainty(run);
         if (Vm.major() > 8) {
             // All of it is loops whose polls name them.
-            Check.atLeast(0.8, certain(run), "share of stacks whose method on top is certain");
+            Check.atLeast(0.8, run.report().certainShare(), "share of stacks whose method on top is certain");
         }
     }
 
@@ -141,16 +141,6 @@ public class TopFrame {
         long approximate = topFrame.getAsJsonObject("approximate").get("samples").getAsLong();
         Check.atLeast(1, approximate, "samples whose method on top is a guess");
         Check.atMost(run.report().samples("plausible"), approximate, "samples whose method on top is a guess, which are plausible");
-    }
-
-    private static double certain(Run run) {
-        JsonObject topFrame = run.report().json.getAsJsonObject("top_frame");
-        double guess = topFrame.getAsJsonObject("approximate").get("weight_ms").getAsDouble();
-        double sum = guess;
-        for (String certainty : new String[] {"exact", "method_certain"}) {
-            sum += topFrame.getAsJsonObject(certainty).get("weight_ms").getAsDouble();
-        }
-        return 1 - guess / sum;
     }
 
     /**

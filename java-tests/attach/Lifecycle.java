@@ -19,8 +19,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Scanner;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 import dev.vouch.test.Attach;
 import dev.vouch.test.Burn;
@@ -179,10 +177,8 @@ public class Lifecycle {
         return child.dir.resolve(name);
     }
 
-    private TreeSet<String> files() throws IOException {
-        try (Stream<Path> files = Files.list(child.dir)) {
-            return files.map(path -> path.getFileName().toString()).collect(Collectors.toCollection(TreeSet::new));
-        }
+    private TreeSet<String> files() {
+        return Run.files(child.dir);
     }
 
     /** Does what its standard input says. */

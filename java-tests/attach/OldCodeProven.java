@@ -32,24 +32,14 @@ public class OldCodeProven {
         Skip.unless(!report.vmFlags().contains("-Xint"), "an interpreter compiles nothing");
         Check.that(!report.json.getAsJsonObject("plausible_because").has(REASON), "old code has debug information, and the report denies it");
         Check.that(!with.vouchLines().toString().contains(SHORT), "summary: " + with.vouchLines());
-        double described = certain(report);
+        double described = report.certainShare();
 
         Run without = attached();
         report = without.report();
         JsonObject because = report.json.getAsJsonObject("plausible_because").getAsJsonObject(REASON);
         Check.that(because != null, "the reason is missing: " + report.json.get("plausible_because"));
         Check.contains(without.vouchLines().toString(), SHORT, "summary");
-        Check.that(described > certain(report) + 0.2, "certain with debug information: " + described + ", without: " + certain(report));
-    }
-
-    /** The share of the time in stacks whose methods on top are certain. */
-    private static double certain(Report report) {
-        JsonObject top = report.json.getAsJsonObject("top_frame");
-        double sum = 0;
-        for (String grade : new String[] {"exact", "method_certain", "approximate"}) {
-            sum += top.getAsJsonObject(grade).get("weight_ms").getAsDouble();
-        }
-        return 1 - top.getAsJsonObject("approximate").get("weight_ms").getAsDouble() / sum;
+        Check.that(described > report.certainShare() + 0.2, "certain with debug information: " + described + ", without: " + report.certainShare());
     }
 
     private static Run attached(String... flags) {

@@ -18,8 +18,6 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
@@ -56,7 +54,7 @@ public class FolderGone {
         Run run = Vm.with("out=" + file).run(Program.class, file.toString(), "create");
         Check.equal(9, run.exit, "exit code");
         Path elsewhere = moved(run, file.toString(), run.dir);
-        Check.equal("[replaced.json]", names(folder), "what is left: the folder in the file's place, and no part of a file");
+        Check.equal("[replaced.json]", Run.files(folder).toString(), "what is left: the folder in the file's place, and no part of a file");
         Check.atLeast(30, Profile.read(elsewhere).track("main").weightOf("FolderGone$Program.main"), "weight of main");
     }
 
@@ -89,12 +87,6 @@ public class FolderGone {
     /** What cannot be recovered is not offered. */
     private static void offersNothing(Run run) {
         Check.that(!run.vouchLines().toString().contains("vouch recover"), "there is nothing to recover: " + run.vouchLines());
-    }
-
-    private static String names(Path folder) throws IOException {
-        try (Stream<Path> left = Files.list(folder)) {
-            return left.map(path -> path.getFileName().toString()).sorted().collect(Collectors.toList()).toString();
-        }
     }
 
     static class Program {

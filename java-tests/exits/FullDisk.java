@@ -17,7 +17,6 @@
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -25,8 +24,6 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -169,12 +166,8 @@ public class FullDisk {
         return run;
     }
 
-    private static String left(Run run) throws IOException {
-        Set<String> names = new TreeSet<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(run.dir.resolve("left"))) {
-            files.forEach(file -> names.add(file.getFileName().toString()));
-        }
-        return names.toString();
+    private static String left(Run run) {
+        return Run.files(run.dir.resolve("left")).toString();
     }
 
     /** How a process gets a mount namespace here: as root, or as the root of a user namespace. */

@@ -321,4 +321,15 @@ public final class Report {
         }
         return strings;
     }
+
+    /** The share of the judged time in stacks with a top frame that is more than a guess. */
+    public double certainShare() {
+        JsonObject topFrame = json.getAsJsonObject("top_frame");
+        double guess = topFrame.getAsJsonObject("approximate").get("weight_ms").getAsDouble();
+        double sum = guess;
+        for (String certainty : new String[] {"exact", "method_certain"}) {
+            sum += topFrame.getAsJsonObject(certainty).get("weight_ms").getAsDouble();
+        }
+        return 1 - guess / sum;
+    }
 }
