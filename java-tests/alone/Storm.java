@@ -1,12 +1,12 @@
 /*
- * A core that has nothing left to do but timer interrupts. Whoever's they are, the program goes on:
- * the engine pauses for a moment, and what is over then was its own. Its own storms make sampling
- * rarer and then end it; others' do not. A library that is preloaded makes them, in the engine's
- * name or in nobody's. Every profile that is taken meanwhile meets them, so this test runs beside
- * no other.
+ * The sampler must survive a core that is saturated by timer interrupts. When the agent sees such a
+ * storm, it pauses its perf events for a moment. If the interrupts cease during the pause, they
+ * were the agent's own: it lengthens the interval, then stops the engine. If they continue, another
+ * program causes them, and sampling goes on. The preloaded storm.c makes both kinds. A storm
+ * disturbs every profile that is taken meanwhile, so this test runs beside no other.
  *
  * @test
- * @summary a storm of timer interrupts lengthens the interval and then stops the engine, unless it is somebody else's
+ * @summary a storm of the agent's own timer interrupts makes sampling rarer, then ends it
  * @key perf
  * @library /lib
  * @build dev.vouch.test.*
@@ -31,12 +31,13 @@ import dev.vouch.test.Vm;
 
 public class Storm {
     /**
-     * 20,000 interrupts a second take a fifth of a core, which is a storm, where this is the
-     * shortest period that is afforded.
+     * A storm is 20,000 interrupts a second that take a fifth of a core. Where the agent samples no
+     * more often than this, an interrupt is that expensive.
      */
     private static final double DEAR_US = 400;
     /**
-     * And all of a core where one costs more than this affords, which is no test but an accident.
+     * At this interval an interrupt is so slow that the storm would saturate the core, so the test
+     * is skipped.
      */
     private static final double TOO_DEAR_US = 800;
     private static final int TRIES = 3;
@@ -57,7 +58,7 @@ public class Storm {
         Check.equal(2, notes.size(), "what the governor did: " + notes);
         Check.contains(notes.get(0), RARER, "first");
         Check.contains(notes.get(1), "the engine is stopped", "then");
-        // Each of the two after a pause, and all of it in the timeline.
+        // The timeline has both reactions of the governor, each after a pause.
         Check.atLeast(2, ours.profile().markers("vouch_paused").size(), "pauses in the timeline");
         Check.atLeast(1, ours.profile().markers("vouch_lengthened").size(), "where sampling gets rarer in the timeline");
         Check.equal(1, ours.profile().markers("vouch_stopped").size(), "where sampling ends in the timeline");
@@ -76,8 +77,8 @@ public class Storm {
     }
 
     /**
-     * The agent's own measure says so, which is sometimes too low. It says, too, whether this
-     * kernel's perf events are safe.
+     * Says whether interrupts are slow enough here for a storm. The agent's own measurement is
+     * sometimes too low, so there are several tries. Skips the test unless perf is the engine.
      */
     private static boolean dear() {
         for (int i = 0; i < TRIES; i++) {
@@ -92,7 +93,9 @@ public class Storm {
         return false;
     }
 
-    /** Runs it until the governor has seen the storm, and checks what holds whatever that did. */
+    /**
+     * Repeats the run until the governor has noticed the storm, and checks what holds in any case.
+     */
     private static Run stormy(String whose, Predicate<Report> seen) {
         for (int i = 0; i < TRIES; i++) {
             Run run = Vm.with("engine=perf").env("LD_PRELOAD", storm).env("STORM", whose).flags("-Xmx64m")
@@ -121,7 +124,7 @@ public class Storm {
         return notes(run.report());
     }
 
-    /** What was done about timer interrupts, without what was done since they got dearer. */
+    /** What the governor did about timer interrupts, without what it did about a slower handler. */
     private static List<String> notes(Report report) {
         List<String> notes = report.engineNotes();
         notes.removeIf(note -> !note.matches(".*a core ha[sd] [0-9]+ timer interrupts.*"));

@@ -1,8 +1,8 @@
 /*
- * The method on top of a stack is the one that took the time, also where it was inlined. The
- * compiler describes many instructions of a loop as another method's, and an interrupt is taken
- * after the slow instruction. The truth is what the program's own clock says, or the same program
- * with the method kept out of line, where it cannot be mistaken.
+ * The method on top of a stack must be the one that took the time, even if it was inlined. Two
+ * things mislead a profiler. The compiler describes many instructions of a loop as another
+ * method's, and an interrupt arrives after the slow instruction. The test knows the truth from the
+ * program's own clock, or from a run in which the method is not inlined.
  *
  * @test
  * @summary an inlined method has the share of the time that it has when it is not inlined
@@ -33,8 +33,8 @@ import dev.vouch.test.Vm;
 public class TopFrame {
     private static final String MS = "2000";
     /**
-     * By chance, between two runs, and what a caller takes for the call that is not inlined. What
-     * this test is for is off by 0.3 and more.
+     * Two runs differ by chance, and a call that is not inlined costs the caller some time. Without
+     * the correction of top frames the shares are off by 0.3 and more.
      */
     private static final double TOLERANCE = 0.08;
 
@@ -46,8 +46,8 @@ public class TopFrame {
     }
 
     /**
-     * A loop of volatile writes, inlined into a pool's worker: its instructions are described as
-     * the pool's own.
+     * A loop of volatile writes is inlined into a pool's worker. The compiler describes the loop's
+     * instructions as the worker's own.
      */
     private static void tasks() {
         String apart = "-XX:CompileCommand=dontinline,TopFrame$Tasks::work";
@@ -60,34 +60,34 @@ public class TopFrame {
         double below = Vm.major() == 8 ? 0.25 : TOLERANCE;
         Check.between(truth - below, shown, truth + TOLERANCE, "share of the work that is inlined into a pool's worker");
         certainty(inlined);
-        // With the wrong method on top these take a fifth of the time each. Of what is left by
-        // chance no stack may be called proven.
+        // Without the correction each of these two methods has a fifth of the time, wrongly. A
+        // stack that still has one of them on top must not be called proven.
         long wrong = weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.ThreadPoolExecutor$Worker.tryAcquire")
                 + weight(inlined, "proven", "pool-1-thread-", "java.util.concurrent.FutureTask.run");
         Check.atMost(0.03 * weight(inlined, "", "pool-1-thread-", "java.lang.Thread.run"), wrong, "ms of proven stacks with a wrong method on top");
     }
 
     /**
-     * Stores into old objects, whose barriers newer JDKs have out of line, where nothing is
-     * described.
+     * Stores into old objects call barriers. Newer JDKs put their code out of line, where the
+     * compiler describes nothing.
      */
     private static void barriers() {
         Run run = Vm.with("interval=1ms").run(Stores.class, MS).ok();
         double truth = (double) run.number("store") / (run.number("store") + run.number("cheap"));
-        // The rest of the loop's time is the clock's own.
+        // The clock itself takes the rest of the loop's time.
         double shown = share(run, "TopFrame$Stores.store", "main", "TopFrame$Stores.store", "TopFrame$Stores.cheap");
         Check.between(0.3, truth, 0.95, "share of the stores by the program's own clock");
         Check.near(truth, shown, TOLERANCE, "share of the stores that are inlined beside a cheap loop");
         certainty(run);
         if (Vm.major() > 8) {
-            // All of it is loops whose polls name them.
+            // All the time is in loops, and the safepoint poll of each loop names its method.
             Check.atLeast(0.8, run.report().certainShare(), "share of stacks whose method on top is certain");
         }
     }
 
     /**
-     * C1 calls barriers and 64-bit divisions out of line, behind all that it describes, and its
-     * code has no frame pointer: AsyncGetCallTrace leaves out the method that called.
+     * C1 calls barriers and 64-bit divisions out of line, in stubs after the code that it
+     * describes. That code has no frame pointer, so AsyncGetCallTrace omits the calling method.
      */
     private static void compiledByC1() {
         Run stores = Vm.with("interval=1ms").flags("-XX:TieredStopAtLevel=1").run(Stores.class, MS).ok();
@@ -103,12 +103,11 @@ public class TopFrame {
     }
 
     /**
-     * Time in a routine of the VM's that an intrinsic calls is that of the method that has the
-     * intrinsic.
+     * Time in a VM routine belongs to the method for which the compiler used an intrinsic.
      */
     private static void signatures() {
         if (Vm.major() < 11) {
-            // Its JDK computes these in Java.
+            // JDK 8 computes signatures in Java, without intrinsics.
             return;
         }
         Run run = Vm.with("interval=1ms").run(Signatures.class, MS).ok();
@@ -128,8 +127,8 @@ public class TopFrame {
     }
 
     /**
-     * The report's words on top frames are about all stacks that are not refuted, and no stack
-     * whose top method is a guess is proven.
+     * The report must classify the top frame of each stack that is not refuted. A stack must not be
+     * proven if its top method is a guess.
      */
     private static void certainty(Run run) {
         JsonObject topFrame = run.report().json.getAsJsonObject("top_frame");
@@ -144,8 +143,8 @@ public class TopFrame {
     }
 
     /**
-     * The weight of samples of a fate with this method on top, in some threads; with "" of any
-     * fate, and with the method anywhere.
+     * The weight of the samples of some threads with this fate and this method on top. An empty
+     * fate means any fate, and the method at any depth.
      */
     private static long weight(Run run, String fate, String threads, String method) {
         long sum = 0;
@@ -161,7 +160,8 @@ public class TopFrame {
     }
 
     /**
-     * The share of a method in the time of others, each with all that it calls, in some threads.
+     * The time of one method as a share of the time of others, in some threads. Each method counts
+     * with its callees.
      */
     private static double share(Run run, String method, String threads, String... whole) {
         long all = 0;
@@ -288,8 +288,8 @@ public class TopFrame {
         }
 
         /**
-         * It is interpreted: AsyncGetCallTrace takes its frame for that of the routine that
-         * divides.
+         * This method is interpreted: AsyncGetCallTrace mistakes its frame for that of the division
+         * routine.
          */
         public static void main(String[] args) {
             System.out.println("divided=" + run(Long.parseLong(args[0])));

@@ -1,7 +1,9 @@
 /*
- * To be preloaded: the process is bound to one core, which for some seconds has a timer interrupt each 50 us, as where an
- * engine's timers run wild. With STORM=ours that is while the process has three perf events on, so it is quiet when they
- * pause; with STORM=others they are somebody else's. The storm ends by itself: it must not outlast what it is made for.
+ * To be preloaded. It binds the process to one core and makes a timer interrupt there every 50 us
+ * for some seconds, as a faulty engine would. With STORM=ours the storm rages only while the
+ * process has three perf events enabled. It is quiet when the agent pauses them, so it looks like
+ * the agent's own. With STORM=others it rages all the time, as if another program caused it. The
+ * storm ends by itself, so that it cannot outlast the test.
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
@@ -39,7 +41,7 @@ static int ours(void) {
     return whose != NULL && strcmp(whose, "ours") == 0;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void set(int descriptor, int is_on) {
     if (descriptor < 0 || descriptor >= DESCRIPTORS || on[descriptor] == is_on) {
         return;
@@ -76,7 +78,10 @@ __attribute__((constructor)) static void begin(void) {
     attr.sample_period = 50000;
     attr.disabled = ours();
     int core = sched_getcpu();
-    /* All that runs on it, whoever's it is. */
+    /*
+     * The event counts everything on the core, not only this process, so it fires when others run
+     * too.
+     */
     storm = (int)syscall(SYS_perf_event_open, &attr, -1, core, -1, PERF_FLAG_FD_CLOEXEC);
     if (storm < 0) {
         _exit(77);
@@ -84,7 +89,10 @@ __attribute__((constructor)) static void begin(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, end, NULL);
     pthread_detach(thread);
-    /* Not the thread that ends it. */
+    /*
+     * The thread that ends the storm is created before this line, so that it is not bound to the
+     * core.
+     */
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
