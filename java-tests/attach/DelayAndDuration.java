@@ -1,7 +1,7 @@
 /*
- * start= and duration=, at the JVM's start and on attach: profile the steady state and not the
- * warm-up, or one minute of a service that runs for months. What ran before and after must not be
- * in the file, and the file must be there while the program goes on.
+ * start= and duration= limit a recording, at the JVM's start and on attach. Users profile the
+ * steady state without the warm-up, or one minute of a service that runs for months. The file must
+ * not contain what ran before or after, and it must exist while the program goes on.
  *
  * @test
  * @summary start= and duration= bound what is recorded
@@ -31,8 +31,8 @@ public class DelayAndDuration {
     private static final int DELAY_MS = 1_500;
 
     public static void main(String[] args) throws IOException {
-        // It waits for its time: meanwhile comes all else, but not before its early part is over,
-        // which must not take so long.
+        // The delayed recording waits for its start. The other parts run in that time, but only
+        // after the early part, which must not be slowed down.
         try (Running delayed = Vm.with("start=" + DELAY_MS + "ms,duration=200ms,interval=1ms").start(Program.class, "report.json", "report.json")) {
             delayed.awaitOut("early_until_ms");
             neverBegun();
@@ -42,8 +42,8 @@ public class DelayAndDuration {
     }
 
     /**
-     * The program is over before its recording was to begin: that is said, and no empty profile is
-     * left.
+     * If the program ends before its recording begins, the agent says so and writes no empty
+     * profile.
      */
     private static void neverBegun() {
         Run run = Vm.with("start=1h").run(Program.class, "short").ok();
@@ -68,13 +68,13 @@ public class DelayAndDuration {
                 attach.must("stop");
                 child.awaitErr("[vouch] the recording that was to begin is called off");
 
-                // It works already when the recording begins: how long the machine lets it wait is
-                // no matter.
+                // The program already works when the recording begins, so a slow machine does no
+                // harm.
                 child.stdin().println();
                 attach.must("start=10ms,duration=200ms,interval=1ms,out=profile.json,report=report.json");
                 child.awaitOut("written");
                 attach.mustNot("stop");
-                // What has ended by itself can be begun anew.
+                // A new recording can start after one that ended by itself.
                 attach.must("out=again.json");
                 attach.must("stop");
                 child.stdin().println();
@@ -87,13 +87,13 @@ public class DelayAndDuration {
 
     private static void bounded(Profile profile, Report report) {
         Check.equal(0, profile.track("main").weightOf("DelayAndDuration$Program.early"), "weight of what ran before the recording");
-        // How much of 200 ms the program gets is the machine's affair.
+        // The machine's load decides how much CPU time the program gets within 200 ms.
         Check.atLeast(1, profile.track("main").weightOf("DelayAndDuration$Program.during"), "weight of what ran meanwhile");
         Check.equal(0, profile.track("main").weightOf("DelayAndDuration$Program.after"), "weight of what ran after the recording");
         Check.atLeast(200, report.wallMs(), "length of the recording");
     }
 
-    /** Burns before, until the file is there, and after. */
+    /** Burns CPU before the recording, until its file exists, and afterwards. */
     static class Program {
         public static void main(String[] args) throws IOException {
             early();

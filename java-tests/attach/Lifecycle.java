@@ -1,8 +1,8 @@
 /*
- * The whole life of recordings in a JVM that runs: start, status, dump, stop, another start with
- * other options, and a last one that only the JVM's end stops. A user does this to a service that
- * he may not restart: each file must be whole and hold what ran in its own time and nothing else,
- * and no mistake of his may do harm to the service.
+ * Controls several recordings in a running JVM: start, status, dump, stop, and a start with other
+ * options. The last recording ends only with the JVM. Users do this to services that they may not
+ * restart. Each file must be whole and contain only what ran in its own time. A user's mistake must
+ * not harm the service.
  *
  * @test
  * @summary start, status, dump, stop and start again in a running JVM
@@ -57,7 +57,7 @@ public class Lifecycle {
     }
 
     /**
-     * Before there is an agent: each mistake is answered on the service's stderr, and it runs on.
+     * Without a recording, the service prints an error for each mistaken command and runs on.
      */
     private void noRecording() throws IOException {
         for (String verb : new String[] {"status", "stop", "dump"}) {
@@ -87,7 +87,7 @@ public class Lifecycle {
         attach.mustNot("stop,interval=2ms");
         child.awaitErr("[vouch] interval has no meaning beside stop");
         String status = "";
-        // What is recorded is told some time after it was.
+        // The status line includes samples some time after they were taken.
         for (int times = 0; times < 20 && !status.contains(" % of Java proven"); times++) {
             burn("one");
             attach.must("status");
@@ -139,7 +139,7 @@ public class Lifecycle {
     private static void ended(Run run) {
         Check.equal(12, run.exit, "exit code of the service");
         List<String> stray = run.otherErr();
-        // What the JVM itself says of agents that are loaded late, from JDK 21 on.
+        // From JDK 21 on, the JVM itself warns about agents that are loaded late.
         stray.removeIf(line -> line.startsWith("WARNING: "));
         Check.empty(stray, "lines on the service's stderr that are not Vouch's");
         int refused = run.err.indexOf("[vouch] a recording is running already: stop it first");
@@ -154,7 +154,7 @@ public class Lifecycle {
         return holds(file(name), intervalMs, burns);
     }
 
-    /** Asserts that these burns, each with its time, and no others are in the file. */
+    /** Asserts that the file contains exactly these burns, each with its CPU time. */
     private static Profile holds(Path file, int intervalMs, String... burns) {
         Profile profile = Profile.read(file);
         for (String step : Service.STEPS) {
@@ -181,7 +181,7 @@ public class Lifecycle {
         return Run.files(child.dir);
     }
 
-    /** Does what its standard input says. */
+    /** Runs the steps that it reads from standard input. */
     static class Service {
         static final String[] STEPS = {"before", "one", "two", "three", "between", "four", "five"};
 
@@ -189,7 +189,7 @@ public class Lifecycle {
             deep(10);
         }
 
-        /** So that a small depth= cuts. */
+        /** Recurses, so that a small depth= truncates the stack. */
         private static void deep(int left) {
             if (left > 0) {
                 deep(left - 1);

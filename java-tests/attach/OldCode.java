@@ -1,10 +1,10 @@
 /*
- * Code that was compiled before the agent came: it is known, and what becomes of it. The JVM tells
- * of it again as if it were new.
+ * Code that was compiled before the attach must be in the graph of compiled code, and its later
+ * fate in the profile. On attach, the JVM reports this code again as if it were new.
  *
  * @test
  * @key attach newest
- * @summary after an attach the graph has all compiled code, and old code that is given up is told of
+ * @summary the profile has code that was compiled before the attach, and its deoptimisation
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 OldCode
@@ -29,7 +29,7 @@ import dev.vouch.test.Vm;
 public class OldCode {
     private static final String HOT = "OldCode$Program.hot";
     private static final String COLD = "OldCode$Program.cold";
-    /** The JVM tells of code some milliseconds late. */
+    /** The JVM reports compiled code some milliseconds late. */
     private static final int MOST_LOOKS = 200;
 
     public static void main(String[] args) {
@@ -60,7 +60,7 @@ public class OldCode {
         for (JsonElement change : changes) {
             last += change.getAsLong();
         }
-        // What a JVM has compiled once it runs.
+        // A range in which the compiled code of a freshly started JVM falls.
         Check.between(20_000, first, last, "bytes of compiled code at first");
     }
 

@@ -1,8 +1,8 @@
 /*
- * Threads that were there before the agent. They are the ones that a user attaches for, and the
- * agent has seen none of their events: their names and their stacks must be as good as those of
- * threads that start later. A thread that takes another name after the load shows both: the agent
- * has come too late to be told, so it looks now and then.
+ * Users attach because of threads that have run for long. The agent missed their start events. Even
+ * so, their names and stacks must be as good as those of later threads. A thread that is renamed
+ * must appear under both names. The agent gets no event for a rename after the attach, so it polls
+ * the names now and then.
  *
  * @test
  * @summary threads that are older than the agent have names and stacks
@@ -28,7 +28,7 @@ import dev.vouch.test.Vm;
 
 public class OldThreads {
     private static final int BURNT_MS = 80;
-    /** A look every half second, and a machine that is busy with other things. */
+    /** The agent polls names every half second, and the machine may be busy. */
     private static final int MOST_ROUNDS = 200;
 
     public static void main(String[] args) {
@@ -50,7 +50,9 @@ public class OldThreads {
         Check.that(profile.names().stream().anyMatch(name -> name.startsWith("VM Thread")), "the VM's own threads have no names: " + profile.names());
     }
 
-    /** Has the thread burn on under its second name until that is seen, and once more. */
+    /**
+     * Makes the thread burn under its second name until the profile has that name, and once more.
+     */
     private static void untilRenamed(Running child, Attach attach) {
         for (int round = 0; round < MOST_ROUNDS; round++) {
             child.stdin().println("more");
@@ -104,7 +106,7 @@ public class OldThreads {
                     once();
                 }
                 MORE.put(true);
-                // Taken when the round is over.
+                // The main thread takes this once the round is over.
                 MORE.put(true);
                 System.out.println("round " + round + " is over");
             }

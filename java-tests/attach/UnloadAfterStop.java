@@ -1,7 +1,7 @@
 /*
- * After `stop` the agent stays in the process, and must leave no trace in it: classes of loaders
- * that the program has dropped can go, though nobody records any more who would need their names. A
- * service that is profiled once and makes classes for years would die of it otherwise.
+ * After `stop` the agent stays in the process, but it must keep no classes alive. Once the program
+ * drops a class loader, its classes must be unloaded, since no recording needs their names.
+ * Otherwise a service that generates classes would run out of memory after a single profile.
  *
  * @test
  * @summary classes are unloaded after stop, and while nothing was ever recorded
@@ -37,7 +37,7 @@ public class UnloadAfterStop {
     }
 
     static class Program {
-        /** A collection that takes a class may have to come more than once. */
+        /** Unloading a class may need more than one collection. */
         private static final int COLLECTIONS = 100;
 
         public static void main(String[] args) throws Exception {
