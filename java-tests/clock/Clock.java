@@ -5,8 +5,8 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
 /**
- * For `cargo xtask page jfr-clock`: keeps all processors busy. Now and then an event of JFR has the
- * time by System.nanoTime.
+ * For `cargo xtask page jfr-clock`: keeps all processors busy. Now and then it emits a JFR event
+ * that contains the time by System.nanoTime.
  *
  *   java Clock SECONDS
  */
@@ -14,10 +14,13 @@ public final class Clock {
     @Name("vouch.Clock")
     @StackTrace(false)
     static final class Told extends Event {
-        /** Before it begins, and once it has begun: a thread may be stopped at any place. */
+        /**
+         * Times before and after the event begins: the thread may be preempted between the two
+         * calls.
+         */
         long before;
         long began;
-        /** The same of its end. */
+        /** Times before and after the event ends. */
         long ending;
         long ended;
     }

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * For `cargo xtask page jfr-events`: causes most kinds of JFR events once, so that the catalogue has
- * examples from a real recording. Nothing that it does is meant to make sense.
+ * For `cargo xtask page jfr-events`: causes most kinds of JFR events once. The catalogue's examples
+ * come from this recording. The program's actions have no meaning beyond the events.
  */
 public final class Lively {
     private static final Object LOCK = new Object();
@@ -49,7 +49,7 @@ public final class Lively {
         }
         other.join();
         Thread.sleep(25);
-        // Locked, since it is an Integer, to be told of where a JDK does.
+        // Locks an Integer on purpose: some JDKs emit an event for locks on value-based classes.
         Object number = args();
         synchronized (number) {
             kept = number;
@@ -108,7 +108,7 @@ public final class Lively {
         }
     }
 
-    /** By reflection: this is compiled by old JDKs, too. */
+    /** Uses reflection, since old JDKs compile this file too. */
     private static void virtualThreads() throws Exception {
         Runnable held = () -> {
             synchronized (LOCK) {
