@@ -1,8 +1,8 @@
 /*
- * A service runs, has not been started with Vouch, and may not be restarted. Its engineer types one
- * word and its process id, or its name; what comes of it, and what goes wrong in the service, has
- * to be told where he types and nowhere else. However he ends it, he has his profile, and the
- * service has no recording that nobody asked for.
+ * A service runs without Vouch and may not be restarted. Its engineer runs `vouch` with the process
+ * id or the name. All results and errors must appear in the engineer's terminal and nowhere else.
+ * However the command ends, the engineer has a profile, and no unwanted recording goes on in the
+ * service.
  *
  * @test
  * @summary vouch list, attach, start, status, dump and stop
@@ -32,7 +32,7 @@ import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class Attached {
-    /** As no other JVM on this machine is called. */
+    /** A name that no other JVM on this machine has. */
     private final String name;
     private final Running service;
     private final String pid;
@@ -104,8 +104,8 @@ public class Attached {
     }
 
     /**
-     * Two recordings of one process, one after the other, in one profile; a time that two of them
-     * have would count twice.
+     * Merges two successive recordings of one process into one profile. Overlapping recordings are
+     * refused, since their samples would count twice.
      */
     private void asOne() throws Exception {
         String said = Tool.vouch(dir, "merge", "key.json", "while.json", "--out", "one.json").ok();
@@ -128,7 +128,7 @@ public class Attached {
         Check.contains(Tool.vouch(dir, "status", pid).ok(), "no recording is running", "status after the end");
     }
 
-    /** What has not begun yet is not said to be there. */
+    /** The message about a delayed recording must not say that it runs already. */
     private void later() throws Exception {
         String said = Tool.vouch(dir, "start", pid, "--out", "later.json", "--start", "1h", "--duration", "5s").ok();
         Check.contains(said, "process " + pid + " will be recorded: it ends after 5s, and `vouch stop " + pid + "` ends it", "what start says");
@@ -136,7 +136,7 @@ public class Attached {
         Check.that(!Files.exists(dir.resolve("later.json")), "there is a profile of a recording that never began");
     }
 
-    /** Each recording gives back what it took. */
+    /** Each recording must release its files, threads and memory. */
     private void often() throws Exception {
         Path files = Paths.get("/proc", pid, "fd");
         Path threads = Paths.get("/proc", pid, "task");
@@ -148,16 +148,19 @@ public class Attached {
             Tool.vouch(dir, "start", pid, "--out", "often.json", "--quiet").ok();
             Tool.vouch(dir, "stop", pid, "--quiet").ok();
         }
-        // One that is open for a moment, or a compiler's thread more, is none that was forgotten.
+        // A file that is open for a moment, or one more compiler thread, is no leak.
         int most = Scale.pick(5, 50);
         Check.atMost(before + most, Run.files(files).size(), "open files of the service");
         Check.atMost(threadsBefore + most, Run.files(threads).size(), "threads of the service");
-        // A thousand, the long form, would tell a hundredth of a mebibyte for each; ten tell a
-        // mebibyte.
+        // 1,000 recordings (the long form) reveal a leak of 10 KiB each; 10 recordings reveal 1 MiB
+        // each.
         Check.atMost(memoryBefore + (10 << 10) + times * 10, Memory.kib("VmRSS", pid), "memory of the service, in KiB");
     }
 
-    /** Whoever comes while another has his recording is told so; nobody loses his for it. */
+    /**
+     * Starts many recordings at once: those that come second get an error, and the running one goes
+     * on.
+     */
     private void atOnce() throws Exception {
         List<Running> all = new ArrayList<>();
         for (int times = 0; times < 20; times++) {
@@ -179,7 +182,7 @@ public class Attached {
         Check.atLeast(1, recorded, "recordings of twenty that wanted one");
     }
 
-    /** More than the protocol's first version takes: a JVM that knows no other says so. */
+    /** Sends more than version 1 of the attach protocol allows: older JVMs get a clear error. */
     private void atLength() throws Exception {
         String threads = "main" + String.join("", Collections.nCopies(300, "|nobody"));
         Tool attach = Tool.vouch(dir, "attach", pid, "--duration", "50ms", "--threads", threads, "--out", "long.json");
@@ -191,7 +194,7 @@ public class Attached {
         }
     }
 
-    /** What the agent has against it is told here, and the service runs on. */
+    /** The agent's objections appear in the user's terminal, and the service runs on. */
     private void mistakes() throws Exception {
         String engine = Tool.vouch(dir, "attach", pid, "--engine", "prof", "--out", "none.json").refused();
         Check.contains(engine, "engine=prof: must be one of auto, perf, timer, itimer", "a bad value");
@@ -204,7 +207,7 @@ public class Attached {
         folderIsGone();
     }
 
-    /** What was recorded is not lost with the folder that it was to lie in. */
+    /** If the output folder disappears, a recording can still be written to other files. */
     private void folderIsGone() throws Exception {
         Path folder = Files.createDirectory(dir.resolve("gone"));
         Tool.vouch(dir, "start", pid, "--out", "gone/away.json", "--report", "gone/away-report.json", "--recording", "off").ok();
@@ -228,7 +231,7 @@ public class Attached {
         Check.that(!Files.exists(dir.resolve("killed.vouch")), "the recording stays though its profile is made");
     }
 
-    /** Some are taken in, and on disk with that; gives the state. */
+    /** Waits until some samples are recorded, in memory and on disk. Returns the status. */
     private String awaitSamples() throws Exception {
         return Tool.awaitSamples(dir, pid);
     }

@@ -1,8 +1,8 @@
 /*
- * A program that tells Flight Recorder where it is, over and over: what it says is true, so
- * `vouch audit` must refute none of it. Then one of its classes is called by another's name in the
- * recording, in a known number of stacks: these and no others are refuted. And no recording,
- * however bad, makes `vouch audit` do anything but answer.
+ * A program emits a JFR event on each of several call paths, over and over. Its recording is true,
+ * so `vouch audit` must refute none of it. Then the recording is forged: one class gets another's
+ * name, in a known number of stacks. Exactly these stacks must be refuted. A damaged recording must
+ * give an error, never a crash.
  *
  * @test
  * @summary Recordings of Flight Recorder's, held to the bytecode
@@ -41,9 +41,9 @@ import jdk.jfr.Name;
 
 public class Audited {
     private static final int ROUNDS = 300;
-    /** One in so many goes by the class that is called by another's name. */
+    /** One event in this many passes through the class that gets another name. */
     private static final int ONE_IN = 5;
-    /** Ways to come to an event, of which each round takes all. */
+    /** How many call paths lead to an event. Each round takes all of them. */
     private static final int WAYS = 6;
     private static final int DAMAGED = Scale.pick(15, 40);
     private static final String KIND = "shop.Order";
@@ -80,12 +80,13 @@ public class Audited {
         return figure.getAsLong();
     }
 
-    /** What is true is not refuted, and nearly all of it can be judged. */
+    /** An audit refutes no true stack, and judges nearly all of them. */
     private static void truth(JsonObject report) {
         Check.equal(WAYS * ROUNDS, figure(report, "kinds", KIND, "fates", "signals"), "orders");
         Check.equal(0L, figure(report, "kinds", KIND, "fates", "refuted"), "orders that are refuted");
         Check.equal(0L, figure(report, "edges", "refuted"), "edges that are refuted: " + report.get("refutations"));
-        // By reflection and by a method handle the method is called by classes that no file has.
+        // Reflection and method handles call the method through generated classes, which are in no
+        // class file.
         Check.atLeast(0.9 * figure(report, "edges", "checked"), figure(report, "edges", "judged"), "edges that were judged");
         Check.atLeast((WAYS - 2) * ROUNDS, figure(report, "kinds", KIND, "fates", "proven"), "orders that are proven");
         for (String corruption : new String[] {"dropped_frames", "foreign_frames", "moved_bcis"}) {
@@ -96,8 +97,8 @@ public class Audited {
     }
 
     /**
-     * In the profile are the samples that the report tells of, each with its fate, and all orders
-     * with their stacks.
+     * The profile has the samples that the report counts, each with its fate, and all orders with
+     * their stacks.
      */
     private static void shown(Path dir, JsonObject report) {
         Profile profile = Profile.read(dir.resolve("audit.json.gz"));
@@ -116,8 +117,8 @@ public class Audited {
     }
 
     /**
-     * Where the recording says `Off` the program was in `One`: the call that led there is to a
-     * method of what `Off` is none of.
+     * Forges the recording: it names `Off` where the program ran `One`. The caller calls a method
+     * of `Way`, and `Off` is no subclass of `Way`.
      */
     private static void lie(Path dir) throws Exception {
         byte[] bytes = Files.readAllBytes(dir.resolve("app.jfr"));
@@ -147,7 +148,7 @@ public class Audited {
         for (Mark order : orders) {
             Check.that(order.has("[✗ no such call: the bytecode calls Audited$Program$Way.go(int)]"), "the place: " + order);
         }
-        // A sample of the JVM's own may have met the same call.
+        // A sample that JFR took itself may contain the same call.
         Check.equal(figure(report, "refuted", "other_callee"), (long) profile.markers("refuted").size(), "markers of what is refuted");
         Check.equal(explained, Tool.vouch(dir, "explain", "audit.json.gz", "1").ok().replace("audit.json.gz", "audit.json"),
                 "the profile explains it as the report does");
@@ -213,7 +214,7 @@ public class Audited {
             }
         }
 
-        // In one line: nothing tells them apart but whose call leads there.
+        // Both classes share a line, so that only the call into them can distinguish them.
         static class One extends Way { void go(int number) { order(number); } } static class Off { void go(int number) { order(number); } }
 
         static void order(int number) {

@@ -1,9 +1,9 @@
 /*
- * A program that goes two ways, one of them in each of two classes, under Vouch. Its profile and
- * its folded stacks, held to the bytecode again, are refuted no more than they were; then one of
- * the classes is called by another's name in both, and what goes that way is refuted, and no other
- * stack, if the classes are said to be the ones that ran. What cannot be done with names is
- * refused.
+ * Vouch profiles a program with two call paths, each through its own class. An audit of its JSON
+ * profile and folded stacks must not refute more than the agent did. Then both files are forged:
+ * one class gets another's name. With --exact, which says that these classes are the ones that ran,
+ * the forged stacks are refuted, and no others. Without it they are only doubted. What names alone
+ * cannot decide gives an error.
  *
  * @test
  * @summary Profiles and folded stacks, held to the bytecode by names and lines
@@ -39,7 +39,7 @@ public class AuditedNames {
     public static void main(String[] args) throws Exception {
         Run run = Vm.with("interval=1ms,out=profile.folded,recording=keep").flags("-Xmx256m").run(Program.class).ok();
         long one = through(run, ONE);
-        // The rarer way has a third of them.
+        // The rarer path has a third of the samples.
         double due = run.report().signalsIn(MS);
         Check.atLeast(due / 12, one, "samples of one way");
         Check.atLeast(due / 6, through(run, TWO), "samples of the other");
@@ -54,7 +54,10 @@ public class AuditedNames {
         return run.profile().samples().stream().filter(sample -> sample.has(method)).count();
     }
 
-    /** What Vouch refuted by more than names may hold by these; nothing else is refuted. */
+    /**
+     * Names alone allow more than the agent's own proof does, so an audit may refute less, never
+     * more.
+     */
     private static void truth(Path dir, String file, String kind, long samples, long refuted, double least) throws Exception {
         JsonObject report = audited(dir, file);
         JsonObject fates = report.getAsJsonObject("kinds").getAsJsonObject(kind).getAsJsonObject("fates");
@@ -79,7 +82,7 @@ public class AuditedNames {
         rename(dir, "profile.folded", "lie.folded");
         report = audited(dir, "lie.folded");
         Check.atLeast(one, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by names alone");
-        // Classes of the program's that need not be the ones that ran refute nothing.
+        // Classes from --classes need not be the ones that ran, so they refute nothing.
         report = audited(dir, "lie.json", "--classes");
         Check.atMost(refuted, report.getAsJsonObject("samples").get("refuted").getAsLong(), "refuted by any class");
         long doubted = report.getAsJsonObject("edges").getAsJsonObject("unjudged").get("unconfirmed_version").getAsLong();
@@ -125,7 +128,7 @@ public class AuditedNames {
             }
         }
 
-        // In one line: nothing tells them apart but whose call leads there.
+        // Both classes share a line, so that only the call into them can distinguish them.
         static class One extends Way { double go(double from) { return burn(from); } } static class Off { double go(double from) { return burn(from); } }
 
         static double burn(double from) {
@@ -136,14 +139,14 @@ public class AuditedNames {
             return sum;
         }
 
-        // An interface's method: whoever calls one may have called a lambda.
+        // Calls a method of an interface: such a call may also lead to a lambda.
         static long cpu() {
             return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         }
 
         public static void main(String[] args) {
-            // Of a method of which half of what is seen cannot be somebody else may have changed
-            // the code: the one way is the rarer one.
+            // If half of a method's calls look impossible, the audit assumes that its code was
+            // changed. So the forged path is the rarer one.
             Way[] ways = {new One(), new Two(), new Two()};
             double sum = 0;
             Stint stint = new Stint(MS);

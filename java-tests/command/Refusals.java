@@ -1,7 +1,7 @@
 /*
- * Attaching can fail for reasons that lie in the JVM, in the one who attaches, or in a shared /tmp.
- * Each is to have its sentence where he types, within seconds; the process that was meant runs on,
- * and one that would end of the signal never gets it.
+ * An attach can fail because of the JVM, the user or a shared /tmp. Each failure must have its own
+ * message in the user's terminal within seconds. The target process must run on. A process that
+ * SIGQUIT would kill must never get that signal.
  *
  * @test
  * @summary what cannot be attached to says why
@@ -29,7 +29,8 @@ public class Refusals {
     private static final Path HERE = Paths.get("").toAbsolutePath();
 
     public static void main(String[] args) throws Exception {
-        // Who does not listen is waited for, ten seconds: meanwhile comes all else.
+        // `vouch attach` waits ten seconds for a JVM that does not answer. The other cases run
+        // meanwhile.
         Path flags = Files.write(Files.createTempFile(HERE, "flags", ""), Arrays.asList("+DisableAttachMechanism"));
         try (Running deaf = Vm.without().flags("-XX:Flags=" + flags).start(Waits.class)) {
             deaf.awaitOut("ready");
@@ -66,12 +67,12 @@ public class Refusals {
         }
     }
 
-    /** What its command line forbids. */
+    /** If a JVM's command line forbids attaching, the message names the flag. */
     private static void told(String flag, String sentence) throws Exception {
         try (Running child = Vm.without().flags(flag).start(Waits.class)) {
             child.awaitOut("ready");
             Check.contains(attach(child), sentence, "what is said of a JVM with " + flag);
-            // As `top -H` has it: another thread than the first.
+            // `top -H` shows thread ids: the message names the process of such a thread.
             try (Stream<Path> tasks = Files.list(Paths.get("/proc/" + child.pid() + "/task"))) {
                 String own = Long.toString(child.pid());
                 String task = tasks.map(path -> path.getFileName().toString()).filter(name -> !name.equals(own)).findFirst().get();
@@ -81,13 +82,16 @@ public class Refusals {
         }
     }
 
-    /** What nobody can see that its command line forbids: it was asked, and did not listen. */
+    /**
+     * This JVM forbids attaching in a flags file, which `vouch` cannot see. It signals the JVM and
+     * waits in vain.
+     */
     private static void deaf(Running child, Run attach) {
         String said = String.join("\n", attach.err);
         Check.equal(1, attach.exit, "exit code of vouch, which said: " + said);
         Check.that(said.startsWith("vouch: "), "it is said in one sentence: " + said);
         Check.contains(said, "did not answer within 10 s", "what is said of a JVM that does not listen");
-        // It took the signal for a wish for a thread dump, as the JVM's own tools have it do.
+        // The JVM printed a thread dump on SIGQUIT, as it does for the JDK's own tools.
         runsOn(child, 1);
     }
 
@@ -102,8 +106,8 @@ public class Refusals {
     }
 
     /**
-     * The socket of a JVM that is gone, under the number of one that lives: a container's first
-     * process has always the same.
+     * A dead JVM's socket remains in /tmp, and a new process has the same pid. In containers this
+     * is usual, since the first process always has the same pid.
      */
     private static void left() throws Exception {
         Path socket;
@@ -124,8 +128,8 @@ public class Refusals {
     }
 
     /**
-     * A process of another user's can be called like a JVM, and have anything in the place of its
-     * JDK: the list comes all the same.
+     * Another user's process may look like a JVM and have a FIFO as its `release` file. `vouch
+     * list` must not block on it.
      */
     private static void planted() throws Exception {
         Path home = Files.createDirectories(Files.createTempDirectory(HERE, "planted").resolve("lib"));
@@ -147,7 +151,7 @@ public class Refusals {
         return Tool.vouch(child.dir, "attach", Long.toString(child.pid()), "--out", "none.json").refused();
     }
 
-    /** It ends well, with so many thread dumps on its stdout; -1 is any number. */
+    /** The process exits well after it printed `dumps` thread dumps; -1 means any number. */
     private static void runsOn(Running child, int dumps) {
         child.stdin().println();
         Run run = child.waitFor().ok();

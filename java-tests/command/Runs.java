@@ -1,7 +1,6 @@
 /*
- * `vouch run` before a command, and nothing else is changed: the program has its arguments,
- * streams, signals and exit code, each JVM that it starts has its profile, and one that is killed
- * has it, too.
+ * `vouch run` before a command changes nothing else. The program has its own arguments, streams,
+ * signals and exit code. Each JVM that it starts gets a profile, even one that is killed.
  *
  * @test
  * @summary vouch run: a program, a script with several JVMs, one that is killed
@@ -54,8 +53,8 @@ public class Runs {
     }
 
     /**
-     * Two JVMs, one of them in another folder: each has its own files, where they were asked for,
-     * though that has an odd name.
+     * A script starts two JVMs, one of them in another folder. Both write to the requested folder,
+     * although its name has a quote and a space.
      */
     private static void aScript() throws Exception {
         Path dir = Files.createDirectory(dir().resolve("o'b c"));
@@ -78,7 +77,7 @@ public class Runs {
         Check.equal(2, all.tracks("main").size(), "tracks called main");
     }
 
-    /** It ends the program and not its profile. */
+    /** SIGTERM ends the program, but its profile is written. */
     private static void aSignal() throws Exception {
         Path dir = dir();
         try (Running vouch = start(dir, program("wait"), "--out", "signal.json")) {
@@ -91,7 +90,7 @@ public class Runs {
         holds(dir.resolve("signal.json"));
     }
 
-    /** What it ignores stays ignored. */
+    /** A signal that is ignored stays ignored in the program. */
     private static void ignored() throws Exception {
         Path dir = dir();
         List<String> program = Arrays.asList("sh", "-c", "grep SigIgn /proc/self/status");
@@ -102,8 +101,8 @@ public class Runs {
     }
 
     /**
-     * All that was asked for is made of what is left, and never in the place of what another run
-     * has made.
+     * After SIGKILL, all requested files are made from the recording on disk. They never replace
+     * another run's files.
      */
     private static void killed() throws Exception {
         Path dir = dir();
@@ -114,18 +113,18 @@ public class Runs {
         Check.atLeast(1, Report.read(report).signals(), "signals in the report");
         Object before = Files.getLastModifiedTime(report);
 
-        // When it began only the JVM knew.
+        // Only the JVM knew its start time, so `%t` in a file name cannot be expanded.
         Check.contains(kill(dir, "--out", "killed.json", "--out", "killed-%t.html"), "writes the missing files", "what is said of a file without a name");
         Check.that(Run.files(dir).contains("killed.vouch"), "the recording is gone though not all is made of it: " + Run.files(dir));
 
-        // Which is another run's then.
+        // This report name belongs to the earlier run, so the new run gets a numbered name.
         Check.contains(kill(dir, "--out", "killed.json", "--report", "killed-report.json"), "has its profile in killed.2.json", "what is said of another name");
         holds(dir.resolve("killed.2.json"));
         Check.equal(before, Files.getLastModifiedTime(report), "when the first run's report was written");
         Check.equal(new TreeSet<>(Arrays.asList("killed.json", "killed.folded", "killed-report.json", "killed.vouch", "killed.2.json", "killed.2.vouch")),
             Run.files(dir), "files");
 
-        // What was not recorded is not looked for in vain.
+        // With --recording off there is no file to recover, and the message says so.
         Check.contains(kill(dir, "[vouch] the JVM was killed", new String[] {"--out", "none.json", "--recording", "off"}), "its recording is lost",
             "what is said without a recording");
 
@@ -133,7 +132,7 @@ public class Runs {
         Check.that(!said.contains("signals in"), "the summary of a killed run that was not to have one: " + said);
         holds(dir.resolve("quiet.json"));
 
-        // A name that nobody asked for takes no other's place.
+        // Default names never overwrite another run's files.
         for (String profile : new String[] {"killed.3.json", "killed.3-2.json"}) {
             kill(dir, "--out", "killed.json");
             holds(dir.resolve(profile));
@@ -141,7 +140,7 @@ public class Runs {
         }
     }
 
-    /** Runs a program and kills it; what is said. */
+    /** Runs a program, kills it, and returns the output of `vouch`. */
     private static String kill(Path dir, String... options) throws Exception {
         return kill(dir, "[vouch] a JVM ended without a word", options);
     }
