@@ -1,9 +1,8 @@
 /*
- * The program names its contexts from its first moment, and the agent is attached later, stopped,
- * and started again: a service that must not be restarted. Before the agent is there nothing costs
- * anything or fails; from then on contexts are seen, also those of a second copy of the library
- * (each web application brings its own), and also in a second recording, which has to learn them
- * anew.
+ * A service that must not be restarted names its contexts from its start. The agent is attached
+ * later, stopped and started again. Before the attach the library costs nothing and fails nothing.
+ * From then on samples have contexts, also those of a second copy of the library. (Each web
+ * application brings its own copy.) A second recording has to learn all contexts anew.
  *
  * @test
  * @summary contexts of a program that the agent is attached to, stopped in, and started in again
@@ -60,7 +59,8 @@ public class Attached {
         for (Sample sample : profile.samples()) {
             String said = sample.says("value");
             if (said == null) {
-                // A name that was asked for before there was an agent is none.
+                // A context that was created before the agent came has no name, so its samples have
+                // none.
                 continue;
             }
             if (sample.leaf().holds()) {
@@ -109,7 +109,7 @@ public class Attached {
             Burn.millis(40);
         }
 
-        /** By another class loader, which shares nothing with this one. */
+        /** Loads the library again in another class loader, which shares nothing with this one. */
         private static Runnable copy() throws Exception {
             java.lang.reflect.Constructor<?> made = SecondCopy.loader().loadClass("Attached$Copy").getDeclaredConstructor();
             made.setAccessible(true);

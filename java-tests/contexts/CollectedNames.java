@@ -1,8 +1,8 @@
 /*
- * A hundred virtual threads under three names, as much work under each, all of which allocate while
- * the collector runs. ZGC and Shenandoah move objects at any time: a handler can then read neither
- * id nor name of whom its carrier runs in the heap. Each name's work is done by a method of its
- * own, so that stacks say the truth.
+ * A hundred virtual threads allocate under three names while the collector runs. Each name has as
+ * much work as the others. ZGC and Shenandoah move objects at any time, so a handler cannot read
+ * the mounted thread's id or name in the heap. Each name has its own method, so the stack shows the
+ * true name.
  *
  * @test
  * @summary virtual threads have their names under each collector
@@ -75,7 +75,7 @@ public class CollectedNames {
         private static final AtomicLongArray SUMS = new AtomicLongArray(NAMES.length);
 
         public static void main(String[] args) throws Exception {
-            // What stays: so that a collection takes a while.
+            // A large live set makes each collection take a while.
             byte[][] old = new byte[300][100_000];
             CountDownLatch done = new CountDownLatch(THREADS);
             for (int n = 0; n < THREADS; n++) {

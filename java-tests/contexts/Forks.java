@@ -1,8 +1,8 @@
 /*
- * Four users' requests, each of which is done by several threads that are made for it: the forks of
- * a structured scope, and the tasks of an executor that has a thread for each. Each user's work is
- * done by a method that does nobody else's. What is forked works for whom the thread worked that
- * forked it, where the factory is a wrapped one, and for nobody where it is not.
+ * Four users' requests are each done by several new threads: forks of a structured scope, and an
+ * executor with a thread for each task. Each user has their own method, so the stack shows the true
+ * user. With a wrapped thread factory, a fork inherits the context of the thread that forked it.
+ * With a plain factory it has no context.
  *
  * @test
  * @summary a forked thread works for whom it was forked
@@ -61,7 +61,7 @@ public class Forks {
             Check.that(samples > 0, how + ": a user without a sample");
         }
         if (wrapped) {
-            // Whom a carrier carries cannot always be told.
+            // The walker cannot always find the virtual thread that a carrier has mounted.
             Check.atMost(0.02 * all, missing, how + ": samples of " + all + " that are in no context");
         } else {
             Check.equal(all, missing, how + ": samples of forks of nobody's that are in no context");
@@ -149,7 +149,7 @@ public class Forks {
             return Burn.work(STEPS + 2);
         }
 
-        /** A thread for each task. */
+        /** Runs each task on a new thread, and waits for all tasks in close(). */
         static final class Closed implements AutoCloseable {
             private final ExecutorService executor;
 

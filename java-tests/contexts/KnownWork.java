@@ -1,8 +1,8 @@
 /*
- * Four users' work in the ratio 1:2:3:4, on threads of their own, in a pool, and in stages of
- * futures; each user's work is done by a method that does nobody else's. The report must give each
- * user the CPU time that he had, and no sample of his method may be under another one's name: "who
- * burnt the CPU" is what contexts are for, and a wrong answer is worse than none.
+ * Four users work in the ratio 1:2:3:4, on separate threads, in a pool, and in stages of futures.
+ * Each user has their own method, so the stack shows the true user. The report must assign each
+ * user their CPU time, and no sample may be under another user's name. A wrong answer is worse than
+ * none, since contexts exist to show who burnt the CPU.
  *
  * @test
  * @summary each sample is under the context that its work was done in
@@ -37,7 +37,7 @@ import dev.vouch.test.Vm;
 public class KnownWork {
     private static final String[] USERS = {"moe", "larry", "curly", "shemp"};
     /**
-     * One share of a user's work, in milliseconds; the last user has four times as much as the
+     * One slice of a user's work in milliseconds; the last user gets four times as many as the
      * first.
      */
     private static final int SLICE_MS = 5;
@@ -67,13 +67,12 @@ public class KnownWork {
             JsonObject told = users.get(user);
             long samples = told.get("samples").getAsLong();
             // The report's interval is meant for a share of all: it is no narrower than chance in
-            // the samples allows.
+            // The report's interval must not be narrower than the chance in the samples requires.
             Check.atLeast(2 * Math.sqrt(samples) * report.sampledIntervalUs() / 1e3 * 0.5, told.get("most_ms").getAsDouble() - told.get("least_ms").getAsDouble(),
                 "width of its interval, in ms");
             double cpu = told.get("cpu_ms").getAsDouble();
-            // At each end of a piece of work some of a sample's weight is on the other side, and as
-            // often this way as that way; what stands beside the burning is a few microseconds each
-            // time.
+            // A sample at either end of a slice carries some weight across that end, as often
+            // outwards as inwards. Between two slices the thread runs for a few microseconds only.
             double ends = Check.FAR * Math.sqrt(2.0 * ROUNDS) * report.sampledIntervalUs() / 1e3 * heaviest(run);
             Check.near(burnt, cpu, ends + 0.02 * burnt, how + ": CPU time of " + user + " by " + samples + " samples, in ms");
             all += cpu;
@@ -85,7 +84,7 @@ public class KnownWork {
         long own = 0;
         for (Sample sample : run.profile().samples()) {
             for (String user : USERS) {
-                // What is refuted is known to be wrong, and what is plausible may be.
+                // A refuted stack is wrong, and a plausible one may be.
                 if (sample.leaf().holds() && sample.has("KnownWork$Program." + user)) {
                     Check.equal(user, sample.says("user"), how + ": user of " + sample);
                     own++;
@@ -105,7 +104,8 @@ public class KnownWork {
     }
 
     private static double heaviest(Run run) {
-        // With a timer that only the kernel's tick looks at, a sample stands for several intervals.
+        // A timer that the kernel checks only at its ticks gives samples a weight of several
+        // intervals.
         double weight = 0;
         long samples = 0;
         for (Sample sample : run.profile().samples()) {
@@ -131,7 +131,7 @@ public class KnownWork {
         private final String user;
         @Label("what it does")
         private final String action;
-        /** Nobody's business. */
+        /** A field without a @Label must not be in the profile. */
         @SuppressWarnings("unused")
         private final String password = "geheim";
 
@@ -184,7 +184,7 @@ public class KnownWork {
             }
         }
 
-        /** (Classes with a name: what the JVM makes for a lambda cannot be proven on JDK 8.) */
+        /** These are named classes, since on JDK 8 a lambda's generated class cannot be proven. */
         static final class User extends Thread {
             private final int place;
 

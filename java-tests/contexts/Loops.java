@@ -1,9 +1,8 @@
 /*
- * Loops that touch no memory, inlined between the beginning and the end of a context, or of a
- * trace, and behind it. To a compiler the number of a context is a word like any other, which it
- * may write behind such a loop: then all of the work inside is shown under the context before, and
- * all of that behind under the one that was left. (With the serial collector: G1 has the JVM divide
- * its loops, which hides it.)
+ * Loops that touch no memory are inlined inside a context, inside a trace, and after either. The
+ * compiler may move the store of a context's number past such a loop. Samples of the loop inside
+ * would then have the context from before, and those after it the closed one. G1 makes the JVM
+ * split its loops, which hides the mistake, so the test uses the serial collector.
  *
  * @test
  * @summary compiled loops are under the context that they were run in
@@ -55,8 +54,8 @@ public class Loops {
         public static void main(String[] args) {
             boolean traced = args[0].equals("trace");
             int value = 1;
-            // So that the loops are inlined into one compiled method: they must be short for that
-            // to begin with.
+            // The loops are inlined into one compiled method only if they are short while it warms
+            // up.
             for (int i = 0; i < WARM; i++) {
                 value = traced ? traced(value, 50 + (i & 15)) : round(value, 50 + (i & 15));
             }

@@ -1,11 +1,11 @@
 /*
- * Contexts used as they should not be: closed twice, out of order, on another thread, never;
- * nothing at all; classes that throw; too deep; too many. None of it may do harm to the program,
- * and no work may be shown under a context that it was not done in: at worst under the one around
- * it, or none. What found no room is told.
+ * Programs misuse contexts. They close one twice, out of order, on another thread or never. They
+ * pass null or objects that throw, nest too deep, or create too many. None of this may harm the
+ * program, and no work may appear under a context that it does not belong to. At worst it appears
+ * under the outer context or none. The report counts the contexts that exceed the limit.
  *
  * @test
- * @summary contexts that are misused cost the program nothing and lie to nobody
+ * @summary misused contexts neither harm the program nor give a sample a wrong context
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -28,7 +28,7 @@ import dev.vouch.test.Vm;
 
 public class Misuse {
     private static final int MANY = 150_000;
-    /** What the agent keeps apart. */
+    /** How many contexts the agent distinguishes. */
     private static final int MOST = 1 << 16;
 
     public static void main(String[] args) {
@@ -83,7 +83,7 @@ public class Misuse {
         }
     }
 
-    /** Two that say the same are one. */
+    /** Two objects with equal labels are one context, even without equals(). */
     static final class WithoutEquals {
         @Label("name")
         private final String name = "d";
@@ -223,7 +223,7 @@ public class Misuse {
         static final class Coming implements Runnable {
             @Override
             public void run() {
-                // It may well get the cell of the one that has left.
+                // This thread may reuse the thread context of the one that exited.
                 Vouch.with(B).close();
                 afterOneThatNeverCloses();
             }

@@ -1,10 +1,9 @@
 /*
- * The program of docs/contexts.md, as a reader would take it from there: it is compiled and run,
- * and its profile says what the page says of it. A page whose program does not work is worse than
- * none.
+ * Compiles and runs the program of docs/contexts.md as a reader would. Its profile must show what
+ * the page says, since an example that fails is worse than none.
  *
  * @test
- * @summary the program of docs/contexts.md works, and its users are told apart
+ * @summary the program of docs/contexts.md works, and its profile distinguishes its users
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -45,8 +44,8 @@ public class OfThePage {
                 fetches += sample.says("action").equals("fetch") ? sample.weight : 0;
             }
         }
-        // As many stores as fetches, each of which is three times the work. (The first of them is a
-        // fetch, and is not compiled yet.)
+        // The program stores as often as it fetches, and a fetch is three times the work. The first
+        // call is a fetch that is not compiled yet.
         Check.that(fetches > 0 && stores > 1.5 * fetches, "weight of stores, " + stores + ", against that of fetches, " + fetches);
     }
 }

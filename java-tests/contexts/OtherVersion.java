@@ -1,10 +1,10 @@
 /*
- * A program brings along a library of another version than the agent's. They do not understand each
- * other, so nothing of what the program says is seen: its user has to be told, once, or he would
- * look for his contexts in vain.
+ * A program includes a library of another version than the agent's. The agent ignores everything
+ * from it, so it must print a warning, once. Without the warning the user would search for the
+ * contexts in vain.
  *
  * @test
- * @summary a library of another version is told of, once
+ * @summary a library of another version is reported, once
  * @key newest
  * @library /lib older
  * @build dev.vouch.test.* dev.vouch.Agent

@@ -1,8 +1,8 @@
 /*
- * A tracer publishes its traces as OpenTelemetry's thread context record (OTEP 4947) says: by a
- * variable of a native library's that each thread has for itself, in both ways in which a linker
- * may have it. Each trace's work is done by a method that does no other's: no sample may be under
- * another one's, or in one that is being written, or has been left.
+ * A tracer publishes its traces in OpenTelemetry's thread context record (OTEP 4947). The record is
+ * a thread-local variable of a native library, in both ways in which a linker can lay it out. Each
+ * trace has its own method, so the stack shows the true trace. A sample must not have another
+ * trace, a half-written one, or one that has ended.
  *
  * @test
  * @summary each sample is in the trace that a tracer publishes for its thread
@@ -67,12 +67,13 @@ public class Published {
             judge(how + ", " + thread, run.profile().track(thread).samples, seen);
         }
         Check.equal(5, seen.size(), how + ": kinds of work with samples: " + seen);
-        // Two threads' work, of which these are most; the kernel's tick may be all that signals.
+        // Two threads do this work, and most of it is in these two traces. Signals may come only at
+        // the kernel's ticks.
         Check.atLeast(run.report().signalsIn(2 * Tracer.MILLIS) / 4, seen.get("cart") + seen.get("pay"), how + ": samples in a trace of " + seen);
     }
 
     private static void judge(String how, List<Sample> samples, Map<String, Long> seen) {
-        // The agent meets the library at some moment: before that nothing is read.
+        // The agent finds the library some time after its load; earlier samples have no trace.
         boolean isMet = false;
         for (Sample sample : samples) {
             String trace = sample.says("trace_id");
@@ -123,7 +124,7 @@ public class Published {
         }
 
         public static void main(String[] args) throws Exception {
-            // A thread that was there before the library, and one that comes after it.
+            // One thread starts before the library is loaded, and one after it.
             Thread before = new Thread(Tracer::serve, "before");
             synchronized (Tracer.class) {
                 before.start();
@@ -142,7 +143,7 @@ public class Published {
             for (Stint stint = new Stint(MILLIS); stint.isOn();) {
                 enter(5, 1, 1);
                 cart();
-                // From one to the other without a rest.
+                // Changes from one trace to the next without a pause.
                 enter(5, 2, 2);
                 pay();
                 leave();

@@ -1,8 +1,7 @@
 /*
- * Requests that each have a trace of their own, as a tracing tool gives them, on threads, in a pool
- * and on virtual threads that go from carrier to carrier; and traces used as they should not be.
- * Four services' work is done by a method that does nobody else's, and a trace's id says whose it
- * is: no sample may be under another one's.
+ * Requests run in a trace each, as under a tracing tool: on threads, in a pool, and on virtual
+ * threads that change carriers. Other cases misuse traces. Each of four services has its own
+ * method, and a trace id names its service. No sample may be in another service's trace.
  *
  * @test
  * @summary each sample is in the trace that its work was done in
@@ -41,7 +40,7 @@ import dev.vouch.test.Vm;
 
 public class Traced {
     private static final String[] SERVICES = {"cart", "pay", "ship", "mail"};
-    /** Of W3C's own example. */
+    /** The ids of the W3C specification's example. */
     private static final String EXAMPLE = "0af7651916cd43dd8448eb211c80319c";
     private static final String EXAMPLE_SPAN = "b7ad6b7169203331";
 
@@ -58,20 +57,20 @@ public class Traced {
         whole(run);
     }
 
-    /** As an id is written. */
+    /** The number as an id is written in a profile. */
     static String id(long number) {
         return String.format("%016x", number);
     }
 
     /**
-     * Whose thread it is: of the main one is what it does while it gives the pool its work, and
-     * carriers are the JDK's own.
+     * The kind of run that a thread belongs to. Samples of main are from the time in which it
+     * submits the pool's tasks; carriers belong to the JDK.
      */
     private static String how(String thread) {
         return thread.startsWith("threads ") ? "threads" : thread.startsWith("pool ") || thread.equals("main") ? "pool" : "virtual";
     }
 
-    /** The number of its first request: no two have one in common. */
+    /** The number of the first request of this kind of run; no two kinds share a number. */
     private static int begin(String how) {
         return 1_000 * Arrays.asList("threads", "pool", "virtual").indexOf(how);
     }
@@ -105,7 +104,7 @@ public class Traced {
                     Check.that(trace.endsWith(id(service + 1)), how + ": trace of " + sample + ": " + trace);
                     Check.between(begin(how) + 1, Long.parseLong(trace.substring(0, 16), 16), begin(how) + Requests.REQUESTS, how + ": request of " + sample);
                     Check.equal(trace.substring(16), sample.says("span_id"), how + ": span of " + sample);
-                    // What the program says besides is inside of it.
+                    // The service's own context is inside the trace.
                     Check.equal(SERVICES[service], sample.says("value"), how + ": context of " + sample);
                     own[service]++;
                     traces.add(trace);
@@ -119,8 +118,8 @@ public class Traced {
         for (long samples : own) {
             Check.that(samples > 0, how + ": a service without a sample");
         }
-        // Whom a carrier carries cannot always be told: of one in a hundred, and what chance makes
-        // of that.
+        // The walker cannot always find the mounted virtual thread: it fails for one sample in a
+        // hundred, within chance.
         long all = Arrays.stream(own).sum() + missing;
         Check.atMost(how.equals("virtual") ? 1 + Check.mostOf(all, 0.01) : 0, missing, how + ": samples that are in no trace");
         Check.that(nobody > 0, how + ": no sample outside of all traces");
@@ -129,7 +128,7 @@ public class Traced {
         Check.contains(told, traces.first(), how + ": what vouch top says of a trace");
     }
 
-    /** One after another in no time, so that many a signal comes while ids are being written. */
+    /** The traces follow each other so fast that many signals interrupt the writing of an id. */
     private static void whole(Run run) {
         long seen = 0;
         for (Sample sample : run.profile().track("changing").samples) {
@@ -197,11 +196,11 @@ public class Traced {
         }
     }
 
-    /** A server, of sorts. */
+    /** A simulated server. */
     static class Requests {
         private static final int REQUESTS = 80;
         private static final int STEPS = 400_000;
-        /** So that no compiler makes one of the methods. */
+        /** Each service adds to its own sum, so that no compiler merges the services' methods. */
         private static final AtomicLongArray SUMS = new AtomicLongArray(SERVICES.length + 1);
 
         public static void main(String[] args) throws Exception {
@@ -224,7 +223,7 @@ public class Traced {
             Executor pool = carries ? Vouch.wrap(threads) : threads;
             for (int n = begin(how); n < begin(how) + REQUESTS; n++) {
                 if (carries) {
-                    // Whoever gives a task is in its trace, and in its context.
+                    // The submitting thread is in the task's trace and context.
                     int service = n % SERVICES.length;
                     try (Trace trace = trace(n); Scope scope = Vouch.with(SERVICES[service])) {
                         pool.execute(new Work(service, done));
@@ -317,7 +316,7 @@ public class Traced {
         }
     }
 
-    /** Each method has its own case. */
+    /** Each method is one case of misuse. */
     static class Misuse {
         private static final long MILLIS = 40;
 
@@ -381,7 +380,7 @@ public class Traced {
             try (Trace third = Vouch.trace(0, 3, 5)) {
                 task = Vouch.wrap(() -> {
                     carried();
-                    // It ends with the task.
+                    // This trace ends with the task, although it is never closed.
                     Vouch.trace(0, 9, 9);
                 });
             }

@@ -1,6 +1,6 @@
 /*
- * A plug-in names contexts of a class of its own, and is unloaded: its class loader must be free to
- * go although Vouch knows its contexts, and the profile keeps them under their names.
+ * A plug-in uses its own class for contexts and is unloaded. Vouch must not keep its class loader
+ * alive, and the profile must keep the contexts' names.
  *
  * @test
  * @summary a class of contexts can be unloaded, and its contexts keep their names
@@ -75,7 +75,7 @@ public class Unloaded {
         }
     }
 
-    /** Has a class of its own for the job, and all else in common. */
+    /** Defines its own copy of the job's class and delegates all other classes. */
     static final class Own extends ClassLoader {
         @Override
         protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {

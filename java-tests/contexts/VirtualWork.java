@@ -1,11 +1,12 @@
 /*
- * Four users' work on ten thousand virtual threads, each of which parks again and again in the
- * midst of it and goes on on whatever carrier is free; and others in between that work for nobody.
- * A context belongs to the virtual thread: it must go along from carrier to carrier, and never be
- * left to the next one there. Each user's work is done by a method that does nobody else's.
+ * Four users work on ten thousand virtual threads, and others in between work without a context.
+ * Each thread parks again and again in the midst of its work and continues on any free carrier. A
+ * context belongs to the virtual thread: it must move with it, and never remain on the carrier for
+ * the next one. Each user has their own method, so the stack shows the true user.
  *
  * @test
- * @summary a virtual thread's context goes with it from carrier to carrier, and stays with nobody else
+ * @summary a virtual thread's context follows it to other carriers and never leaks to another
+ * thread
  * @requires jdk.version.major >= 21
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -34,7 +35,7 @@ public class VirtualWork {
     private static final String[] USERS = {"moe", "larry", "curly", "shemp"};
     private static final int THREADS = 10_000;
     private static final int PARKS = 3;
-    /** Arithmetic steps between two parks. */
+    /** How many arithmetic steps there are between two parks. */
     private static final int STEPS = 15_000;
 
     public static void main(String[] args) {
@@ -72,7 +73,7 @@ public class VirtualWork {
         Check.atMost(0.01 * all, without, "weight of the users' own methods without a context");
         JsonObject request = kind(contexts, "VirtualWork$Request");
         Check.equal((long) USERS.length, distinct(request, 0), "users in the report");
-        // Each virtual thread is one, too, that nobody has named: all work was done on one.
+        // A virtual thread is a context too, without a name, and all work ran on virtual threads.
         JsonObject virtual = kind(contexts, "java.lang.VirtualThread");
         Check.atLeast(0.99 * (all + nobody), virtual.get("cpu_ms").getAsDouble(), "time on virtual threads, in ms");
         Check.between(100L, distinct(virtual, 1), THREADS, "virtual threads in the report");
@@ -113,7 +114,7 @@ public class VirtualWork {
 
     static class Program {
         private static final AtomicLong MOVED = new AtomicLong();
-        /** By carrier and user: so that no compiler makes one of the methods of the users'. */
+        /** Sums by user, so that no compiler merges the users' methods. */
         private static final AtomicLongArray SUMS = new AtomicLongArray(USERS.length + 1);
 
         public static void main(String[] args) throws Exception {
@@ -128,8 +129,8 @@ public class VirtualWork {
                         try (Scope scope = Vouch.with(new Request(USERS[user]))) {
                             rounds(user);
                         }
-                        // As long as the next one's first share: it must not be shown under the
-                        // context that was left.
+                        // Burns as long as the next thread's first slice, which must not appear
+                        // under the closed context.
                         nobody();
                     }
                     done.countDown();
@@ -160,7 +161,7 @@ public class VirtualWork {
             }
         }
 
-        /** A virtual thread's text ends with that of its carrier. */
+        /** A virtual thread's toString() ends with its carrier's name. */
         private static String carrier() {
             String text = Thread.currentThread().toString();
             return text.substring(text.lastIndexOf('@') + 1);

@@ -1,11 +1,12 @@
 /*
- * Whose work it is must not depend on how that is said. A context's class may itself work for
- * somebody when it is asked what to say (an entity that is loaded then); and a pool's thread may
- * have had traces opened on it, as many as there can be, that nobody closed. What comes next is in
- * its own context and its own trace.
+ * Contexts and traces must be right in unusual situations. A context object may enter another
+ * context while the agent asks it for its labels, as an entity does that loads then. A pool's
+ * thread may have reached the maximum of open traces, none of them closed. Later work must still be
+ * in its own context and trace.
  *
  * @test
- * @summary contexts that are entered while one is entered, and carried work where no trace can be opened any more
+ * @summary contexts entered inside another's labels, and wrapped tasks on a thread without free
+ * traces
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -40,8 +41,7 @@ public class Within {
     }
 
     /**
-     * All that is sampled of a method's work says that, but for what was so in the moment in which
-     * it began or ended.
+     * Asserts that a method's samples have this value, except for some at its beginning or end.
      */
     private static void said(Run run, String method, String field, String expected) {
         long right = 0;
@@ -70,7 +70,7 @@ public class Within {
     }
 
     static class Program {
-        /** Of arithmetic: an eighth of a second and more. */
+        /** Enough arithmetic steps for an eighth of a second or more. */
         private static final int STEPS = 150_000_000;
         private static Runnable untraced;
 
@@ -100,7 +100,8 @@ public class Within {
         }
 
         private static void virtual() {
-            // Of a virtual thread's CPU time nobody is told.
+            // The CPU time of a virtual thread cannot be measured, so this burns a fixed number of
+            // steps.
             Burn.sink = Burn.work(STEPS);
         }
 
@@ -116,7 +117,8 @@ public class Within {
 
         private static void all() {
             carried();
-            // What it gives away is in its trace, too, and it is so still when that comes back.
+            // A task that is wrapped here is in this trace too, and the trace is still open after
+            // it ran.
             Runnable given = Vouch.wrap(Program::nested);
             untraced.run();
             given.run();
