@@ -1,8 +1,8 @@
 /*
- * What a profile costs where nobody asked for an interval: the first ten seconds of CPU time have a
- * sample for each millisecond, so that the profile of a program that is soon done has many. (Here
- * it is the first one: lab=early-budget.) From then on they are rarer, if they would take more than
- * a hundredth of the program's time, and no time is lost by it.
+ * Without interval=, the first ten seconds of CPU time have a sample for each millisecond, so that
+ * a short program's profile has many. Here it is the first second: lab=early-budget. From then on
+ * samples are rarer if they would cost more than 1 % of the program's time. Their weights must
+ * still add up to all CPU time.
  *
  * @test
  * @summary without interval= sampling takes little of a long run, and says so
@@ -29,10 +29,10 @@ import dev.vouch.test.UntilTold;
 import dev.vouch.test.Vm;
 
 public class Budget {
-    /** Deep enough that a walk takes more than a hundredth of a millisecond anywhere. */
+    /** Deep enough that a walk takes more than 10 us on any machine. */
     private static final int DEEP = 3_000;
     private static final int THREADS = 2;
-    /** Of each thread, once the interval is longer. */
+    /** CPU time of each thread after the interval has become longer. */
     private static final int AFTER_MS = 500;
     private static final double FREE_MS = 1_000;
     private static final String BEGUN = "begun";
@@ -59,13 +59,13 @@ public class Budget {
     }
 
     /**
-     * The governor wants five measurements of an interrupt first, which come some four seconds
-     * after the beginning, whatever runs meanwhile.
+     * The governor needs five measurements of an interrupt before it acts. These take some four
+     * seconds, whatever runs meanwhile.
      */
     private static Run run() throws InterruptedException {
         try (Running child = Vm.with("engine=perf,lab=early-budget").flags("-Xmx128m").start(Program.class)) {
             Path begun = child.dir.resolve(BEGUN);
-            // If its engine is refused it ends before that.
+            // If the engine is refused, the program ends before it creates this file.
             while (child.isAlive() && !Files.exists(begun)) {
                 Thread.sleep(10);
             }

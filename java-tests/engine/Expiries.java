@@ -1,9 +1,8 @@
 /*
- * What the kernel does for a profile: with engine=perf a timer expires for each sample. A timer
- * that expires and does not lead to a signal is a cost without a profile, and many of them are a
- * machine that does nothing else: once there were hundreds for each signal. The kernel counts them
- * itself: those of its perf events, which run while their own thread does, so that nobody else's
- * are among them.
+ * With engine=perf a kernel timer expires for each sample. A timer that expires without a signal
+ * costs time and adds nothing to the profile. Once there were hundreds of these for each signal,
+ * and the machine did little else. The kernel counts the expiries of its perf events, which run
+ * only while their own thread does. So no other program's expiries are counted.
  *
  * @test
  * @summary hardly more timer interrupts than signals, also for many short threads
@@ -35,21 +34,24 @@ public class Expiries {
     private static final double MOST = 1.4;
     private static final double CONTROL = 1.5;
     /**
-     * What a timer costs is measured with timers that signal nobody: a few times, with some
-     * hundreds of them at worst.
+     * The agent measures the cost of a timer with a few timers that send no signal. They expire
+     * some hundreds of times at worst.
      */
     private static final int MEASURED = 2_000;
     private static final int THREADS = Scale.pick(300, 1_000);
     private static final int EACH_MS = 5;
-    /** What a deaf program waits for: twenty rounds, each of which is as deaf as the others. */
+    /**
+     * How many signals the control program waits for: twenty rounds of it, all with the same share
+     * of blocked time.
+     */
     private static final int SIGNALS = 80;
-    /** The kernel's function by which the timer of a perf event of its CPU clock expires. */
+    /** The kernel function that runs when the timer of a CPU-clock perf event expires. */
     private static final String FUNCTION = "perf_swevent_hrtimer";
     private static final int SIGPROF = 27;
 
     /**
-     * What the kernel counted for a process: expiries of the timers of perf events, SIGPROFs
-     * delivered.
+     * What the kernel counted for a process: expiries of perf events' timers, and delivered
+     * SIGPROFs.
      */
     private static final class Counted {
         final double expiries;
@@ -73,12 +75,12 @@ public class Expiries {
 
     public static void main(String[] args) throws IOException {
         String function = address();
-        // A perf event of a whole processor, as of a profiler of the system's, expires in whatever
-        // runs there.
+        // A system-wide profiler has a perf event on each processor, which expires in any program
+        // that runs there.
         Counted without = counted(function, launcher -> Vm.without().launcher(launcher).run(Idle.class));
         Skip.unless(without.expiries == 0, "somebody's perf events expire in every program here: " + without.expiries + " in an idle JVM");
-        // A program of which one timer in seven leads to a signal: without it the meter might be
-        // blind.
+        // In the control program, one expiry in seven leads to a signal. If the ratio did not show
+        // this, the measurement would be worthless.
         String deaf = Cc.program("deaf").toString();
         Counted control = counted(function, launcher -> Vm.without().launcher(with(launcher, deaf)).run(Idle.class));
         Check.atLeast(CONTROL, control.ratio(SIGNALS), "expiries for each signal of a program that is deaf most of the time");
@@ -92,12 +94,12 @@ public class Expiries {
         });
         double due = report[0].signalsIn(THREADS * EACH_MS);
         Skip.unless(due >= 3 * THREADS, "the machine affords no more than " + due + " signals for " + THREADS + " threads");
-        // One in five is enough: how exact an engine is, others ask.
+        // A fifth of the due signals is enough here: other tests check the rate of an engine.
         with.ratio(due / 5);
         Check.atMost(MOST * with.signals + MEASURED, with.expiries, "expiries for so many signals");
     }
 
-    /** Where the kernel has the function. */
+    /** The address of the function in the kernel. */
     private static String address() throws IOException {
         try (Stream<String> lines = Files.lines(Paths.get("/proc/kallsyms"), StandardCharsets.UTF_8)) {
             String line = lines.filter(each -> each.endsWith(" " + FUNCTION)).findFirst().orElse("0 t none");
@@ -135,7 +137,7 @@ public class Expiries {
         public static void main(String[] args) {}
     }
 
-    /** As a server that makes a thread for each request. */
+    /** Simulates a server that starts a thread for each request. */
     static class Program {
         public static void main(String[] args) throws InterruptedException {
             Semaphore room = new Semaphore(8);

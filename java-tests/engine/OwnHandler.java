@@ -1,7 +1,7 @@
 /*
- * A program that handles SIGPROF itself, as a library with a profiler of its own does. It gets the
- * signals that were meant for it, all of them; those of Vouch's engine end as soon as that is seen,
- * which is said; and what was sampled before is in the profile.
+ * A program handles SIGPROF itself, as a library with its own profiler does. It must get all
+ * signals that it raised. The agent stops its engine and says so as soon as it notices the other
+ * handler. What was sampled before is in the profile.
  *
  * @test
  * @summary a program's own handler of SIGPROF, put in place before or after Vouch's
@@ -41,7 +41,7 @@ public class OwnHandler {
             running.stdin().println("go on");
             run = running.waitFor().ok();
         }
-        // At once, and in the summary.
+        // The message is printed at once, and again in the summary.
         Check.equal(2L, run.vouchLines().stream().filter(line -> line.contains(TAKEN)).count(), "lines that say it: " + run.err);
         Check.that(run.report().json.get("engine_stopped").getAsBoolean(), "the report says that the engine was stopped");
         Check.equal(0L, run.number("strange"), "signals that were not the program's own, once the engine had been stopped");
@@ -51,7 +51,7 @@ public class OwnHandler {
         run.report().checkSum();
     }
 
-    /** Whoever had it first keeps it. */
+    /** A handler that was installed before the attach stays, and the agent records nothing. */
     private static void before() throws IOException {
         try (Running running = Vm.without().start(Program.class, "before")) {
             running.awaitOut("ready");
@@ -79,8 +79,8 @@ public class OwnHandler {
             Signal.handle(profiling, signal -> SIGNALS.incrementAndGet());
             System.out.println(after ? "taken" : "ready");
             System.in.read();
-            // The JVM has a thread made for each, which may not have run yet; and who sleeps gets
-            // no more.
+            // The JVM starts a thread for each signal, which may not have run yet. While main
+            // sleeps, it gets no further signals.
             int before = -1;
             while (before != SIGNALS.get()) {
                 before = SIGNALS.get();
@@ -91,7 +91,7 @@ public class OwnHandler {
             for (int times = 1; times <= 5; times++) {
                 int seen = SIGNALS.get();
                 Signal.raise(profiling);
-                // Signals of one kind are one until they are taken.
+                // Pending signals of one kind merge into one, so each is awaited before the next.
                 while (SIGNALS.get() == seen) {
                     Thread.sleep(1);
                 }

@@ -1,7 +1,7 @@
 /*
- * Where the system refuses an engine. Containers forbid perf_event_open as a rule: engine=auto must
- * then take the next best by itself and say why, and an engine that was asked for by name must not
- * be replaced behind the user's back. `vouch doctor` says where the next best is biased.
+ * The system may refuse an engine: containers usually forbid perf_event_open. Then engine=auto must
+ * choose the next best engine and say why. But an explicit engine must never be silently replaced.
+ * `vouch doctor` says where the next best engine is biased.
  *
  * @test
  * @summary a refused engine: auto falls back and says why, an explicit one stops the JVM
@@ -58,7 +58,7 @@ public class Refused {
             "engine=timer does not work here", "ulimit -i", "try engine=auto");
         Refusal.of(Vm.with("engine=poll").noFiles().launcher("taskset", "-c", "0"),
             "engine=poll does not work here", "two processors", "try engine=auto");
-        // Still together with everything else that is wrong.
+        // This error is printed together with all other errors in the options.
         Refusal.of(Vm.with("engine=perf,out=/nowhere/at/all.json").noFiles().launcher(refuse, EPERM, "perf_event_open"),
             "engine=perf does not work here", "/nowhere/at does not exist");
     }
@@ -76,7 +76,7 @@ public class Refused {
         Check.equal(1L, doctor.out.stream().filter(Pattern.compile(bias).asPredicate()).count(), "lines <" + bias + "> of " + doctor.out);
     }
 
-    /** The same sentence in the report and in the summary. */
+    /** Asserts that the report and the summary have the same sentence. */
     private static void note(Run run, String beginning, String part) {
         List<String> notes = run.report().engineNotes();
         notes.removeIf(note -> !note.startsWith(beginning));

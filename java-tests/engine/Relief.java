@@ -1,11 +1,11 @@
 /*
- * What perf's events cost where one thread follows another all the time: each switch stops one and
- * starts the next. Who did not ask for an interval gets timers in their place, once the first ten
- * seconds of CPU time are over (here the first one: lab=early-budget); no time is lost by it, and
- * threads to come get them, too.
+ * Perf events are expensive for threads that alternate all the time: each switch stops one event
+ * and starts the next. Without interval=, the agent replaces them by timers after the first ten
+ * seconds of CPU time. Here it is the first second: lab=early-budget. The weights still add up to
+ * all CPU time, and later threads get timers too.
  *
  * @test
- * @summary without interval= threads that switch all the time are sampled by timers, and that is said
+ * @summary without interval= timers sample threads that switch all the time, and the report says so
  * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -32,10 +32,12 @@ import dev.vouch.test.Vm;
 
 public class Relief {
     private static final int PAIRS = 2;
-    /** A tenth of it is many times what a thread is owed at its end: a tick of the kernel's. */
+    /**
+     * A tenth of this is many times the time that a thread may lack at its end, which is one tick.
+     */
     private static final long LATE_MS = 500;
     private static final long PATIENCE_MS = 100;
-    /** It has failed if it has not come by then. */
+    /** The test fails if the timers have not come by then. */
     private static final long MOST_S = 120;
 
     public static void main(String[] args) {
@@ -112,7 +114,7 @@ public class Relief {
             return thread;
         }
 
-        /** How many of perf's events the process has open. */
+        /** How many perf events the process has open. */
         private static int events() throws IOException {
             int count = 0;
             try (DirectoryStream<Path> open = Files.newDirectoryStream(Paths.get("/proc/self/fd"))) {
@@ -120,7 +122,7 @@ public class Relief {
                     try {
                         count += Files.readSymbolicLink(descriptor).toString().contains("[perf_event]") ? 1 : 0;
                     } catch (IOException closed) {
-                        // It was the listing's own, or another thread's.
+                        // The listing itself or another thread has closed this descriptor.
                     }
                 }
             }

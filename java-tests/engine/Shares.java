@@ -1,11 +1,12 @@
 /*
- * Four threads burn 10, 20, 30 and 40 % of the CPU time: the profile must show these shares, as the
- * kernel charged them, whichever engine sends the signals. It is the first thing a profile is for,
- * and the one that a user cannot check. The rate that an engine reaches is its promise too: perf
- * the asked one, timer by the weight of its samples.
+ * Four threads burn 10, 20, 30 and 40 % of the CPU time. With every engine, the profile must show
+ * these shares as the kernel charged them. They are the main purpose of a profile, and a user
+ * cannot check them. The engine must also reach its promised rate: perf by its number of samples,
+ * timer by their weight.
  *
  * @test id=perf
- * @summary perf: each thread's weight is its CPU time, nine samples at least in ten of the intervals that it says
+ * @summary perf: each thread's weight is its CPU time, and at least 90 % of the due samples are
+ * there
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -55,7 +56,7 @@ import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class Shares {
-    /** In all, in milliseconds of CPU time. */
+    /** CPU time of all threads, in milliseconds. */
     private static final long TOTAL_MS = 4000;
     private static final int[] PERCENT = {10, 20, 30, 40};
 
@@ -71,8 +72,8 @@ public class Shares {
         long samples = 0;
         for (int percent : PERCENT) {
             Report.ThreadRow row = report.thread(name(percent));
-            // The trigger: the thread did burn what it was to burn, and the kernel says so too. It
-            // may have been charged for more.
+            // The test is meaningful only if the thread burnt its time and the kernel charged it.
+            // The kernel may have charged some more.
             double burnt = run.number(name(percent)) / 1e6;
             double asked = TOTAL_MS * percent / 100.0;
             Check.atLeast(asked, burnt, "CPU time of " + row.name + ", in ms");
@@ -83,7 +84,8 @@ public class Shares {
             report.checkConserved(row);
             Track track = run.profile().track(row.name);
             Check.near(row.sampledMs, track.weight(), 0.5, "weight of " + row.name + " in the profile, in ms");
-            // An engine that samples at random may owe a thread this many intervals of 1 ms.
+            // An engine that samples at random may lack up to this many intervals of 1 ms for a
+            // thread.
             double owed = engine.equals("poll") ? Report.POLL_SLACK : 0;
             track.checkRan("dev.vouch.test.Burn.pieces", burnt - owed);
         }
@@ -93,7 +95,7 @@ public class Shares {
         double reached = 1000 * report.signals() / programMs;
         Check.near(reached, report.reachedHz(), 0.02 * reached, "rate that was reached, from signals and CPU time");
         if (engine.equals("perf")) {
-            // While a machine stands no signal comes.
+            // No signals come while the machine is suspended.
             Check.atLeast(0.9 * report.signalsIn(cpu - idle), samples, "samples of all threads");
         }
     }
@@ -104,7 +106,7 @@ public class Shares {
 
     static class Program {
         public static void main(String[] args) throws InterruptedException {
-            // What a first call has to load is no part of the work.
+            // Loads what a first call needs, so that it is not part of the work.
             Burn.millis(1);
             CountDownLatch go = new CountDownLatch(1);
             Thread[] threads = new Thread[PERCENT.length];

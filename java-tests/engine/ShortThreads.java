@@ -1,8 +1,7 @@
 /*
- * Ten thousand threads of 5 ms each, which is a server that makes a thread for each request: every
- * one of them gets an event or a timer of its own from the agent, and all of that must be gone when
- * the threads are. Their time must be in the profile, though each of them lives for a few samples
- * only.
+ * Ten thousand threads run for 5 ms each, as in a server that starts a thread for each request. The
+ * agent creates an event or a timer for each thread, and none may remain after the threads exit.
+ * The threads' time must be in the profile, although each of them has only a few samples.
  *
  * @test id=perf
  * @summary perf: nothing leaks over many short threads, and their time is there
@@ -55,7 +54,7 @@ public class ShortThreads {
     private static final long THREAD_MS = 5;
 
     public static void main(String[] args) {
-        // A JVM that makes no threads of its own meanwhile: theirs have events and timers too.
+        // The JVM should start no threads meanwhile, since they have events and timers too.
         Run run = Vm.with("interval=1ms,engine=" + args[0]).collector("-XX:+UseSerialGC")
             .flags("-XX:+IgnoreUnrecognizedVMOptions", "-XX:-UseDynamicNumberOfCompilerThreads", "-Xmx256m")
             .timeout(Duration.ofSeconds(300)).run(Program.class, Integer.toString(THREADS));
@@ -67,7 +66,8 @@ public class ShortThreads {
         if (args[0].equals("poll")) {
             Check.equal(0L, run.number("events.before") + run.number("timers.before"), "events and timers of pollers");
         } else {
-            // The trigger: the kind of thing that could leak was there while threads lived.
+            // The test is meaningful only if such events or timers existed while threads were
+            // alive.
             Check.atLeast(2, run.number((args[0].equals("perf") ? "events" : "timers") + ".before"), "armed threads of the JVM");
         }
         double growth = (run.number("rss_kb.after") - run.number("rss_kb.before")) / 1024.0;
@@ -91,13 +91,13 @@ public class ShortThreads {
         }
         Check.equal(THREADS, lives.count(), "short threads in the report");
         Check.atLeast(all, lives.cpuMs(), "CPU time of the short threads by the report and by themselves, in ms");
-        // What else they ran, to begin and to end, is the machine's to say; but all threads
-        // together ran what the process did.
+        // The start and end of a thread take time too, and how much depends on the machine. All
+        // threads together must not have more CPU time than the process.
         double ofAll = run.report().threads().stream().mapToDouble(row -> row.cpuMs).sum();
         Check.atMost(run.report().cpuMs(), ofAll, "CPU time of all threads and of the process, in ms");
         lives.check("short threads");
-        // What no sample was taken of is never shown as time outside of Java. Outside they begin
-        // and end, and no more.
+        // Time without a sample must never appear as time outside of Java. Only a thread's start
+        // and end are outside of Java.
         long outside = run.profile().tracks.stream().filter(track -> track.name.startsWith("short-"))
             .mapToLong(track -> track.weightOf("[outside Java]")).sum();
         Check.atMost(lives.cpuMs() - all + 0.05 * lives.cpuMs(), outside, "ms of the short threads outside of Java");
@@ -123,7 +123,7 @@ public class ShortThreads {
 
         public static void main(String[] args) throws Exception {
             burn("warm-", 100);
-            // Two rounds, so that whatever a first look at /proc needs is loaded.
+            // The first look loads what reading /proc needs, so the next ones do not count it.
             look("warm");
             int tasks = look("before");
             burn("short-", Integer.parseInt(args[0]));
@@ -149,7 +149,7 @@ public class ShortThreads {
             last.join();
         }
 
-        /** The kernel's threads end a little later than Java's. */
+        /** A kernel thread ends a little later than its Java thread. */
         private static void awaitTasks(int count) throws Exception {
             long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
             while (count("/proc/self/task") > count && System.nanoTime() < until) {
@@ -168,8 +168,8 @@ public class ShortThreads {
         }
 
         /**
-         * Those that stay: the agent's thread has a file of the kernel's open for a moment now and
-         * then.
+         * Descriptors that stay open: the agent's thread opens a file of the kernel for a moment
+         * now and then.
          */
         private static int descriptors() throws InterruptedException {
             int least = count("/proc/self/fd");

@@ -1,8 +1,8 @@
 /*
- * An engine that samples at the kernel's ticks sees a thread that sleeps and wakes often at some of
- * its places more than at others, and so does a poller, of threads that run for some microseconds
- * at a time. Their summaries say so, also where such an engine was taken because perf was refused.
- * That of a thread that works on does not.
+ * An engine that samples at kernel ticks is biased within threads that sleep and wake often. It
+ * sees some parts of their code more often than others. Polling is biased for threads that run for
+ * some microseconds at a time. The summary must say so, also if such an engine replaced perf. For a
+ * thread without pauses it must not say so.
  *
  * @test
  * @summary where an engine gives wrong shares within threads the profile says so
@@ -43,7 +43,7 @@ public class TickBias {
             Check.contains(bias, processors[0], "auto says that threads wait often");
             Check.contains(bias, "but perf was not taken: ", "why it is not perf");
         }
-        // Of these descriptors perf takes a quarter, and the threads that hand over come last.
+        // Perf may use a quarter of these descriptors, and the threads that alternate start last.
         Vm few = with("perf").flags("-XX:+UseSerialGC").launcher("sh", "-c", "ulimit -n 160; exec \"$@\"", "sh");
         Check.contains(bias(few, "crowd"), "a timer for a perf event", "perf says that it has timers for threads that wait often");
     }
@@ -52,7 +52,7 @@ public class TickBias {
         return Vm.with("interval=1ms,engine=" + engine);
     }
 
-    /** What the summary says of a bias, or nothing. */
+    /** The line of the summary about a bias, or an empty string. */
     private static String bias(Vm vm, String what) {
         Run run = vm.run(Program.class, what);
         Skip.ifEngineRefused(run);
@@ -83,7 +83,7 @@ public class TickBias {
                 }
             });
             taker.start();
-            // Both wait for each other each time.
+            // Each thread waits for the other in every round.
             for (long end = System.nanoTime() + 1_500_000_000L; System.nanoTime() < end;) {
                 for (int times = 0; times < 100; times++) {
                     queue.put(1);

@@ -1,7 +1,7 @@
 /*
- * An ordinary user under perf_event_paranoid=2, the kernel's default: perf may be had, but is blind
- * for the time inside the kernel. Such a profile looks as good as any, so the report and the
- * summary must say what is missing.
+ * An ordinary user has perf_event_paranoid=2, the kernel's default. Then perf works but is blind to
+ * time inside the kernel. Such a profile looks complete, so the report and the summary must say
+ * what is missing.
  *
  * @test
  * @summary perf without privileges works, and says that the kernel's time is missing
@@ -47,15 +47,15 @@ public class Unprivileged {
         Check.contains(run.report().engineNotes(), note, "notes in the report");
         Check.contains(run.vouchLines(), "[vouch] " + note, "summary");
         long weight = run.profile().track("main").weightOf(Burning.METHOD);
-        // Reading the clock is a system call, and part of the work. What a host takes of a
-        // processor is no CPU time, and the event's timer goes on meanwhile.
+        // Reading the clock is a system call and part of the work. Steal time is no CPU time, but
+        // the event's timer goes on meanwhile.
         double most = Math.max(run.number("cpu_ms"), run.number("wall_ms"));
         Check.between(0.5 * run.number("cpu_ms"), weight, 1.1 * most, "weight of burn");
         dumped(vm);
     }
 
     /**
-     * What runs while a profile is written is counted by its signals, of which none may be lost
+     * Work while a profile is written is counted by its signals. None of them may be lost
      * meanwhile.
      */
     private static void dumped(Vm vm) throws Exception {
@@ -74,7 +74,7 @@ public class Unprivileged {
         }
     }
 
-    /** Has so many stacks that to write them takes a while. */
+    /** Has enough different stacks that writing them takes a while. */
     static class Program {
         private static volatile boolean over;
 

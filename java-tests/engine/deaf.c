@@ -1,5 +1,8 @@
-/* Has a perf event signal it each millisecond, and the signal blocked for 27 of thirty: of these 27 one comes through. When so many
-   have come as a test needs, or none comes at all, it becomes the program that is its argument. */
+/*
+ * A control for Expiries. A perf event signals this program each millisecond of CPU time, but the
+ * signal is blocked for 27 ms of every 30. Of the blocked ones, a single signal is delivered. Once
+ * the test has enough signals, or none comes, the program executes the one in its argument.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/perf_event.h>
