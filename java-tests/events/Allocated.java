@@ -68,7 +68,7 @@ public class Allocated {
         return text(run, "flame.folded");
     }
 
-    /** The bytes of both classes in lines of stacks whose leaves are classes. */
+    /** The bytes of both classes, from folded lines that have a class as their leaf. */
     private static double[] folded(String lines) {
         double[] sums = new double[2];
         for (String line : lines.split("\n")) {
@@ -108,7 +108,7 @@ public class Allocated {
         near("the page", sums);
     }
 
-    /** How much larger byte[]'s share is in a run with fewer int[]. */
+    /** How much larger the share of byte[] is than in a run with fewer int[]. */
     private static void diff(Run run, Run other) throws Exception {
         String text = vouch(run, "diff", "profile.json", other.dir.resolve("profile.json").toString(), "--measure", "alloc", "--json");
         JsonArray methods = JsonParser.parseString(text).getAsJsonObject().getAsJsonArray("methods");
@@ -153,7 +153,7 @@ public class Allocated {
                 if (array < ints) {
                     kept = allocateInts();
                 }
-                // More than 200 sampled objects in a second would make samples rarer.
+                // The agent limits samples to 200 objects a second; more would make them rarer.
                 Thread.sleep(15);
             }
         }
