@@ -179,7 +179,7 @@ impl Top {
 
     /// Returns how many frames of a walk may have returned, or why that is unknown.
     pub fn frames_in(self, walk: &[Frame]) -> Result<usize, UnknownTop> {
-        if let Some(Frame::Native { .. }) = walk.first() {
+        if let Some(Frame::JavaNative { .. }) = walk.first() {
             // After its poll, a native method returns, and its caller runs to the next poll.
             return if self.away { Ok(0) } else { Err(UnknownTop::Unplaced) };
         }

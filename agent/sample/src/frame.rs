@@ -1,7 +1,10 @@
-//! One Java or native frame of a stack. Stacks are leaf first.
+//! One frame of a stack: of Java, of native code, or of the kernel. Stacks are leaf first.
 //!
 //! AsyncGetCallTrace and GetStackTrace use different numbers where a frame has no bytecode index.
 //! Vouch uses those of AsyncGetCallTrace everywhere, also in files. Only this file defines them.
+//!
+//! A frame is written as two numbers, a tag and a word. The tag of a Java frame is its bci, and the
+//! word is its method. The other frames have tags that no walker of Java frames is asked for.
 
 /// Ids of methods, as opaque numbers.
 macro_rules! ids {
@@ -25,6 +28,20 @@ macro_rules! ids {
                 self.0 == Self::NONE.0 || self.0 == Self::UNNUMBERED.0
             }
         }
+
+        impl FrameMethod for $name {
+            const NONE: Self = Self::NONE;
+
+            #[inline]
+            fn number(self) -> usize {
+                self.0
+            }
+
+            #[inline]
+            fn from_number(number: usize) -> Self {
+                Self(number)
+            }
+        }
     )*};
 }
 
@@ -45,42 +62,107 @@ pub const NATIVE: Bci = -3;
 /// The bci of a compiled method that has not reached its first bytecode.
 pub const ENTRY: Bci = -1;
 
-/// A method, and the location in it that its thread has reached.
+/// The tag of a frame of native code.
+const NATIVE_CODE: i32 = i32::MIN;
+/// The tag of a frame of the kernel.
+const KERNEL_CODE: i32 = i32::MIN + 1;
+
+/// A function, and the location in it that its thread has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Frame<Id = MethodId> {
     /// A frame of a Java method, at the bytecode index that a walker read.
     Java { method: Id, bci: Bci },
-    /// A frame of a native method.
-    Native { method: Id },
+    /// A frame of a Java method that is native.
+    JavaNative { method: Id },
+    /// A frame of code in a library, at an address inside the instruction that runs or calls.
+    Native { pc: usize },
+    /// A frame of the kernel's code, likewise.
+    Kernel { pc: usize },
 }
 
 /// A frame with its resolved method instead of a `jmethodID`.
 pub type ResolvedFrame = Frame<ResolvedMethod>;
 
-impl<Id: Copy> Frame<Id> {
-    /// Makes a frame of a method and a bci. The bci [`NATIVE`] makes a native frame.
+/// What identifies the method of a Java frame.
+pub trait FrameMethod: Copy {
+    /// The id of no method, which frames without a Java method have.
+    const NONE: Self;
+
+    /// Converts the id to a number and back.
+    fn number(self) -> usize;
+    fn from_number(number: usize) -> Self;
+}
+
+impl<Id: FrameMethod> Frame<Id> {
+    /// Makes a frame of a method and a bci. The bci [`NATIVE`] makes a frame of a native method.
     #[inline]
     #[must_use]
     pub const fn new(method: Id, bci: Bci) -> Self {
-        if bci == NATIVE { Self::Native { method } } else { Self::Java { method, bci } }
+        if bci == NATIVE { Self::JavaNative { method } } else { Self::Java { method, bci } }
     }
 
-    /// The method of the frame.
+    /// Makes a frame of native code. The kernel has the upper half of all addresses.
+    #[inline]
+    #[must_use]
+    pub const fn from_pc(pc: usize) -> Self {
+        if pc.cast_signed() < 0 { Self::Kernel { pc } } else { Self::Native { pc } }
+    }
+
+    /// The method of the frame, or the id of no method if it is not of Java.
     #[inline]
     #[must_use]
     pub const fn method(self) -> Id {
         match self {
-            Self::Java { method, .. } | Self::Native { method } => method,
+            Self::Java { method, .. } | Self::JavaNative { method } => method,
+            Self::Native { .. } | Self::Kernel { .. } => Id::NONE,
         }
     }
 
-    /// The bci of the frame, or [`NATIVE`] for a native method.
+    /// The bci of the frame, or [`NATIVE`] for any code without bytecode.
     #[inline]
     #[must_use]
     pub const fn bci(self) -> Bci {
         match self {
             Self::Java { bci, .. } => bci,
-            Self::Native { .. } => NATIVE,
+            Self::JavaNative { .. } | Self::Native { .. } | Self::Kernel { .. } => NATIVE,
+        }
+    }
+
+    /// True for a frame of a Java method, with bytecode or native.
+    #[inline]
+    #[must_use]
+    pub const fn is_java(self) -> bool {
+        matches!(self, Self::Java { .. } | Self::JavaNative { .. })
+    }
+
+    /// True if proof can judge whether this frame called `callee`: only Java has bytecode, and only
+    /// its own frames are in the class files. Any other pair is neither proven nor refuted.
+    #[inline]
+    #[must_use]
+    pub const fn is_judged_caller_of(self, callee: Self) -> bool {
+        self.is_java() && callee.is_java()
+    }
+
+    /// Encodes the frame as a tag and a word.
+    #[inline]
+    #[must_use]
+    pub fn to_words(self) -> (i32, usize) {
+        match self {
+            Self::Java { method, bci } => (bci, method.number()),
+            Self::JavaNative { method } => (NATIVE, method.number()),
+            Self::Native { pc } => (NATIVE_CODE, pc),
+            Self::Kernel { pc } => (KERNEL_CODE, pc),
+        }
+    }
+
+    /// Decodes a frame from its tag and its word.
+    #[inline]
+    #[must_use]
+    pub fn from_words(tag: i32, word: usize) -> Self {
+        match tag {
+            NATIVE_CODE => Self::Native { pc: word },
+            KERNEL_CODE => Self::Kernel { pc: word },
+            bci => Self::new(Id::from_number(word), bci),
         }
     }
 }
@@ -97,7 +179,33 @@ mod tests {
             assert_eq!((frame.method(), frame.bci()), (MethodId(7), bci));
         }
         let native = Frame::new(MethodId(7), NATIVE);
-        assert_eq!(native, Frame::Native { method: MethodId(7) });
+        assert_eq!(native, Frame::JavaNative { method: MethodId(7) });
         assert_eq!((native.method(), native.bci()), (MethodId(7), NATIVE));
+    }
+
+    #[test]
+    fn an_address_is_of_the_kernel_in_the_upper_half_and_never_of_a_method() {
+        let (code, kernel) = (Frame::<MethodId>::from_pc(0x7fff_f000), Frame::from_pc(usize::MAX << 40));
+        assert_eq!(code, Frame::Native { pc: 0x7fff_f000 });
+        assert_eq!(kernel, Frame::Kernel { pc: usize::MAX << 40 });
+        for frame in [code, kernel] {
+            assert_eq!((frame.method(), frame.bci(), frame.is_java()), (MethodId::NONE, NATIVE, false));
+        }
+    }
+
+    #[test]
+    fn each_frame_is_read_from_its_words() {
+        let method = MethodId(usize::MAX);
+        let frames = [
+            Frame::Java { method, bci: 0 },
+            Frame::Java { method, bci: ENTRY },
+            Frame::JavaNative { method },
+            Frame::Native { pc: 0x7fff_f000 },
+            Frame::Kernel { pc: usize::MAX },
+        ];
+        for frame in frames {
+            let (tag, word) = frame.to_words();
+            assert_eq!(Frame::from_words(tag, word), frame);
+        }
     }
 }

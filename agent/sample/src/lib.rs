@@ -1,8 +1,9 @@
 //! Plain types that all crates of Vouch share. A walker writes them, a handler publishes them, and
 //! proof and the witness judge them.
 //!
-//! * [`Frame`] is a method and a location in its bytecode. Its method is the `jmethodID` that a
-//!   walker read; in a [`ResolvedFrame`] it is the method that this id had when it was sampled.
+//! * [`Frame`] is a Java method with a location in its bytecode, or an address in native code. Its
+//!   method is the `jmethodID` that a walker read; in a [`ResolvedFrame`] it is the method that this
+//!   id had when it was sampled.
 //! * [`Walk`] is the result of a stack walk: frames, or the [`Reason`] why there are no frames.
 //! * [`Stack`] is a list of frames. A [`Cut`] says where frames are missing.
 //! * [`Certainty`] says how well the top frames of a stack are known.
@@ -29,7 +30,7 @@ mod walk;
 
 pub use certainty::Certainty;
 pub use event::{Event, MAX_VALUES, pad_values};
-pub use frame::{Bci, ENTRY, Frame, MethodId, NATIVE, ResolvedFrame, ResolvedMethod};
+pub use frame::{Bci, ENTRY, Frame, FrameMethod, MethodId, NATIVE, ResolvedFrame, ResolvedMethod};
 pub use head::Head;
-pub use stack::{Cut, Stack};
+pub use stack::{Call, Cut, Stack};
 pub use walk::{Answer, Reason, Walk, answer_from_number, answer_to_number};

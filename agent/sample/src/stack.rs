@@ -12,10 +12,7 @@
 //! `agent/src/record/room.rs`.) Held by: `agent/src/record/tests.rs`;
 //! `java-tests/profile/Depth.java`, `DeepCost.java`.
 
-use core::iter::Chain;
-use core::slice::Windows;
-
-use crate::frame::{Frame, MethodId};
+use crate::frame::{Frame, FrameMethod, MethodId};
 
 /// Where frames of a stack are missing, because the stack was deeper than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +31,16 @@ pub struct Stack<'f, Id = MethodId> {
     pub cut: Option<Cut>,
 }
 
-impl<'f, Id: Copy> Stack<'f, Id> {
+/// A frame and the frame that called it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call<Id = MethodId> {
+    pub callee: Frame<Id>,
+    pub caller: Frame<Id>,
+    /// The index of the caller, from the leaf.
+    pub caller_at: usize,
+}
+
+impl<'f, Id: FrameMethod> Stack<'f, Id> {
     /// Makes a stack without a cut.
     #[must_use]
     pub const fn whole(frames: &'f [Frame<Id>]) -> Self {
@@ -78,10 +84,23 @@ impl<'f, Id: Copy> Stack<'f, Id> {
         if self.cut.is_some() { outer.last().copied() } else { inner.last().copied() }
     }
 
-    /// Pairs each frame with its caller. No pair crosses the cut.
-    pub fn edges(self) -> Chain<Windows<'f, Frame<Id>>, Windows<'f, Frame<Id>>> {
+    /// Pairs each frame with its caller, leaf first, if proof can judge the call. No pair crosses
+    /// the cut, and none has native code on either side.
+    pub fn edges(self) -> impl DoubleEndedIterator<Item = Call<Id>> + 'f
+    where
+        Id: 'f,
+    {
         let (inner, outer) = self.split();
-        inner.windows(2).chain(outer.windows(2))
+        let calls = |frames: &'f [Frame<Id>], first: usize| {
+            frames.iter().zip(frames.iter().skip(1)).enumerate().map(move |(at, (callee, caller))| Call {
+                callee: *callee,
+                caller: *caller,
+                caller_at: first + at + 1,
+            })
+        };
+        calls(inner, 0)
+            .chain(calls(outer, inner.len()))
+            .filter(|call| call.caller.is_judged_caller_of(call.callee))
     }
 }
 
@@ -109,10 +128,26 @@ mod tests {
     #[test]
     fn no_edge_crosses_a_cut() {
         let edges = |at| {
-            cut(at).edges().map(|pair| (pair[0], pair[1])).eq([(frame(1), frame(2)), (frame(3), frame(4))])
+            let pairs = cut(at).edges().map(|call| (call.callee, call.caller));
+            pairs.eq([(frame(1), frame(2)), (frame(3), frame(4))])
         };
         assert!(edges(2) && !edges(3));
         assert_eq!((cut(2).root(), cut(2).inner().len(), cut(2).outer().len()), (Some(frame(4)), 2, 2));
+    }
+
+    #[test]
+    fn a_caller_has_its_index_on_both_sides_of_a_cut() {
+        assert!(cut(2).edges().map(|call| call.caller_at).eq([1, 3]));
+        assert!(Stack::whole(&FRAMES).edges().rev().map(|call| call.caller_at).eq([3, 2, 1]));
+    }
+
+    #[test]
+    fn calls_from_and_into_native_code_are_skipped() {
+        let (code, kernel) = (Frame::Native { pc: 7 }, Frame::Kernel { pc: usize::MAX });
+        let native = Frame::JavaNative { method: MethodId(9) };
+        let frames = [kernel, code, native, frame(1), code, frame(2), frame(3)];
+        let calls = Stack::whole(&frames).edges().map(|call| (call.callee, call.caller_at));
+        assert!(calls.eq([(native, 3), (frame(2), 6)]));
     }
 
     #[test]

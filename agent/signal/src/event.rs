@@ -14,7 +14,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use vouch_sample::{Event, Frame, MAX_VALUES, MethodId};
+use vouch_sample::{Event, Frame, MAX_VALUES};
 
 use crate::gate::Gate;
 use crate::lane::{Claim, Entry};
@@ -28,7 +28,7 @@ pub static EVENT_GATE: Gate<EventLanes> = Gate::new();
 pub const EVENT_WORDS: usize = LENGTHS_INDEX + 1;
 /// The index of the word with the lengths of stack and text.
 const LENGTHS_INDEX: usize = 5 + MAX_VALUES;
-/// Words of a frame: its method and its bytecode index.
+/// Words of a frame: its word and its tag.
 const FRAME_WORDS: usize = 2;
 const WORD: usize = size_of::<u64>();
 
@@ -79,8 +79,9 @@ pub fn write(claim: Claim<'_, '_>, event: &Event, details: EventDetails<'_>) {
     }
     claim.set(LENGTHS_INDEX, pair(length(details.frames.len()), length(details.text.len())));
     for (at, frame) in (EVENT_WORDS..).step_by(FRAME_WORDS).zip(details.frames) {
-        claim.set(at, frame.method().0 as u64);
-        claim.set(at + 1, frame.bci().cast_unsigned().into());
+        let (tag, word) = frame.to_words();
+        claim.set(at, word as u64);
+        claim.set(at + 1, tag.cast_unsigned().into());
     }
     let text = EVENT_WORDS + details.frames.len() * FRAME_WORDS;
     for (at, bytes) in (text..).zip(details.text.as_bytes().chunks(WORD)) {
@@ -114,9 +115,9 @@ pub fn read(entry: &Entry<'_>) -> Option<Event> {
 pub fn frames(entry: &Entry<'_>) -> impl Iterator<Item = Frame> {
     let (count, _) = lengths(entry);
     (EVENT_WORDS..).step_by(FRAME_WORDS).take(count).map_while(|at| {
-        let (method, bci) = (entry.word(at)?, entry.word(at + 1)?);
+        let (word, tag) = (entry.word(at)?, entry.word(at + 1)?);
         #[expect(clippy::cast_possible_truncation, reason = "words that were numbers of these sizes")]
-        Some(Frame::new(MethodId(method as usize), bci as i32))
+        Some(Frame::from_words(tag as i32, word as usize))
     })
 }
 
@@ -142,6 +143,7 @@ mod tests {
     use std::boxed::Box;
     use std::string::String;
     use std::vec::Vec;
+    use vouch_sample::MethodId;
 
     const EVENT: Event = Event {
         kind: 3,
@@ -152,7 +154,12 @@ mod tests {
         values: [1, 2, 3, u64::MAX, 5, 6, 7, u64::MAX],
     };
 
-    const FRAMES: [Frame; 2] = [Frame::Native { method: MethodId(usize::MAX) }, Frame::new(MethodId(7), -1)];
+    const FRAMES: [Frame; 4] = [
+        Frame::Kernel { pc: usize::MAX },
+        Frame::Native { pc: 7 },
+        Frame::JavaNative { method: MethodId(usize::MAX) },
+        Frame::new(MethodId(7), -1),
+    ];
 
     #[test]
     fn events_are_read_as_written_and_counted_as_lost_without_space() {

@@ -338,7 +338,7 @@ mod tests {
         let lane = Lane::new(&words);
         let frames = [RawFrame { bci: NATIVE, method: usize::MAX }, RawFrame { bci: 17, method: 1 }];
         write(&lane, &[Ok(&frames)]);
-        let native = Frame::Native { method: MethodId(usize::MAX) };
+        let native = Frame::JavaNative { method: MethodId(usize::MAX) };
         let java = Frame::Java { method: MethodId(1), bci: 17 };
         assert_eq!(read(&lane), [(HEAD, [(Ok(2), [native, java].to_vec())].to_vec())]);
     }

@@ -54,12 +54,15 @@ fn kinds(comparison: &Comparison) -> String {
 }
 
 fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
+    if let Frame::Native { pc } | Frame::Kernel { pc } = frame {
+        return format!("code at {pc:#x}");
+    }
     let now = agent.resolver.resolve(env, frame.method(), clock::monotonic());
     let method = agent.resolver.method(env, now);
     let method =
         method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
     match frame {
-        Frame::Native { .. } => format!("{method}@native"),
         Frame::Java { bci, .. } => format!("{method}@{bci}"),
+        _ => format!("{method}@native"),
     }
 }

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use vouch_recording::{FRAMES_LEFT_OUT, Recording, RefutationId, ThreadId};
 use vouch_report::{MAX_LISTED, RefutationReport, WitnessStack, sign};
-use vouch_sample::{Bci, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
+use vouch_sample::{Bci, Call, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, describe_call, listing};
 
 use super::tree::{OffenceId, Standing};
@@ -322,11 +322,10 @@ fn line(frame: ResolvedFrame, jvm: &mut dyn Jvm) -> String {
 fn place_in(stack: Stack<'_, ResolvedMethod>, against: Against) -> Option<usize> {
     match against {
         Against::Edge { caller, callee } => {
-            let is_edge = |pair: &[ResolvedFrame]| pair[0].method() == callee && pair[1] == caller;
             // If the edge occurs several times, the outermost one decides the verdict.
-            let (inner, outer) = (stack.inner(), stack.outer());
-            let beyond = outer.windows(2).rposition(is_edge).map(|callee| inner.len() + callee + 1);
-            beyond.or_else(|| inner.windows(2).rposition(is_edge).map(|callee| callee + 1))
+            let is_edge =
+                |call: &Call<ResolvedMethod>| call.callee.method() == callee && call.caller == caller;
+            stack.edges().rev().find(is_edge).map(|call| call.caller_at)
         }
         Against::Leaf(_) => Some(0),
         Against::Root(_) => stack.frames.len().checked_sub(1),

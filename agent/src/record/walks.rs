@@ -211,7 +211,7 @@ impl Walks {
         jvm: &mut dyn Jvm,
     ) -> NodeId {
         let above = parent.map(|parent| self.tree.get(parent));
-        let caller = above.and_then(|above| above.frame);
+        let caller = above.and_then(|above| above.frame).filter(|caller| caller.is_judged_caller_of(frame));
         // The frame needs a name whether or not it is proven.
         let (func, line) = names.func(recording, frame, jvm);
         let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), jvm));
@@ -258,7 +258,7 @@ impl Walks {
             Ok(placed) => matches!(placed.standing, Standing::Refuted(_)),
             Err(_) => {
                 walk.frames.first().is_some_and(|leaf| against(prover.leaf(*leaf, jvm)))
-                    || walk.edges().any(|pair| against(prover.guess(pair[1], pair[0].method(), jvm)))
+                    || walk.edges().any(|call| against(prover.guess(call.caller, call.callee.method(), jvm)))
             }
         };
         if by_edges {
@@ -355,8 +355,9 @@ impl Walks {
 /// one recording is practically impossible.
 fn hash(frames: &[ResolvedFrame], words: &mut Vec<u8>) -> u128 {
     for frame in frames {
-        words.extend_from_slice(&frame.bci().to_le_bytes());
-        words.extend_from_slice(&frame.method().0.to_le_bytes());
+        let (tag, word) = frame.to_words();
+        words.extend_from_slice(&tag.to_le_bytes());
+        words.extend_from_slice(&word.to_le_bytes());
     }
     xxh3_128(words)
 }

@@ -143,6 +143,6 @@ mod tests {
         let raw = RawFrame::from_words([0xdead_beef_0000_0011, 7]);
         assert_eq!(Frame::from(raw), Frame::Java { method: MethodId(7), bci: 17 });
         let native = RawFrame::from_words([u64::from((-3_i32).cast_unsigned()), u64::MAX]);
-        assert_eq!(Frame::from(native), Frame::Native { method: MethodId(usize::MAX) });
+        assert_eq!(Frame::from(native), Frame::JavaNative { method: MethodId(usize::MAX) });
     }
 }

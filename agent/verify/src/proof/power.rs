@@ -241,13 +241,14 @@ fn is_noticed<'m>(
     refutes: &mut impl FnMut(FrameWithMethod<'m>, FrameWithMethod<'m>) -> bool,
 ) -> bool {
     let Corrupted { stack, touched: (first, last) } = corrupted;
-    let mut wrong = |pair: &[KnownFrame<'m>]| match (pair[1].method, pair[0].method) {
-        (Some(caller), Some(callee)) => refutes((pair[1].frame, caller), (pair[0].frame, callee)),
-        _ => true,
-    };
+    let mut wrong =
+        |(callee, caller): (&KnownFrame<'m>, &KnownFrame<'m>)| match (caller.method, callee.method) {
+            (Some(by), Some(called)) => refutes((caller.frame, by), (callee.frame, called)),
+            _ => caller.frame.is_judged_caller_of(callee.frame),
+        };
     let touched = &stack[*first..stack.len().min(last + 1)];
     let ends_wrong = |frame: &KnownFrame<'_>| frame.method.is_none_or(|method| !may_be_root(method));
-    touched.windows(2).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
+    touched.iter().zip(touched.iter().skip(1)).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 
 /// True if a stack may end in this method. Each `run` is taken for that of a `java.lang.Thread`.

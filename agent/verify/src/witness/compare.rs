@@ -132,7 +132,8 @@ impl Tally {
             *(if walk.method().is_none() { &mut self.null_method } else { &mut self.wrong_method }) += 1;
         }
         match (walk, witness) {
-            (Frame::Java { .. }, Frame::Native { .. }) | (Frame::Native { .. }, Frame::Java { .. }) => {
+            (Frame::Java { .. }, Frame::JavaNative { .. })
+            | (Frame::JavaNative { .. }, Frame::Java { .. }) => {
                 self.nativeness += 1;
             }
             _ => self.wrong_bci += usize::from(walk.bci() != witness.bci()),
@@ -294,7 +295,7 @@ mod tests {
         let mut walk = witness.clone();
         walk[1] = Frame::new(MethodId(2), 6);
         assert_eq!(compare(Stack::whole(&walk), &witness).differences, [Difference::WrongBci { frames: 1 }]);
-        walk[1] = Frame::Native { method: MethodId(2) };
+        walk[1] = Frame::JavaNative { method: MethodId(2) };
         assert_eq!(
             compare(Stack::whole(&walk), &witness).differences,
             [Difference::Nativeness { frames: 1 }]

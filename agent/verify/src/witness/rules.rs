@@ -29,7 +29,7 @@ pub fn normalise_walk_frame(frame: Frame) -> Frame {
 /// [`NATIVE`](vouch_sample::NATIVE). Every other location is a bci.
 pub fn frame_from_witness(method: MethodId, location: i64) -> Frame {
     if location == NATIVE_LOCATION {
-        return Frame::Native { method };
+        return Frame::JavaNative { method };
     }
     Frame::Java { method, bci: Bci::try_from(location).unwrap_or(Bci::MAX) }
 }
