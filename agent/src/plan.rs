@@ -65,7 +65,7 @@ pub fn request(text: &str) -> Request {
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
-        mistakes.extend(vouch_log::output::check(path).err());
+        mistakes.extend(vouch_log::output::check_writable(path).err());
     }
     let additions =
         [(options.jfr.is_some(), "jfr= puts events"), (!options.sources.is_empty(), "sources= puts text")];
@@ -116,7 +116,7 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
     }
     mistakes.extend(twice(&places.outputs, places.report.as_ref()));
     let unwritable: Vec<String> =
-        places.files().filter_map(|path| vouch_log::output::check(path).err()).collect();
+        places.files().filter_map(|path| vouch_log::output::check_writable(path).err()).collect();
     if !unwritable.is_empty() {
         let verb = if options.verb == Verb::Stop { "stop" } else { "dump" };
         let report = if places.report.is_some() { " --report FILE.json" } else { "" };

@@ -235,9 +235,9 @@ impl Line {
             given.change(name, |wanted| {
                 let ending = Format::from_file_name(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
-                let expanded = place
-                    .expand(wanted)
-                    .and_then(|wanted| vouch_log::output::check(Path::new(&wanted)).map(|()| wanted));
+                let expanded = place.expand(wanted).and_then(|wanted| {
+                    vouch_log::output::check_writable(Path::new(&wanted)).map(|()| wanted)
+                });
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),
                     Err(why) => mistakes.push(format!("{name}={wanted}: {why}")),

@@ -50,7 +50,7 @@ pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
         ));
     }
     let text = has_ending("folded");
-    if text { vouch_log::output::check(&out) } else { check(&out, ".svg or .folded") }?;
+    if text { vouch_log::output::check_writable(&out) } else { check(&out, ".svg or .folded") }?;
     let read = how.wanted.measure.read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::parse(&read, by)).collect();
@@ -100,7 +100,7 @@ pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
     }
-    vouch_log::output::check(out)
+    vouch_log::output::check_writable(out)
 }
 
 fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use vouch_formats::Format;
-use vouch_log::{ENDING, Recovered, is_left};
+use vouch_log::{ENDING, Recovered, is_orphaned};
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 use vouch_report::options::pattern::PatternValues;
@@ -67,7 +67,7 @@ pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
 /// Waits for JVMs to be gone that were killed together with the program that had started them: a
 /// kernel takes its time for that.
 pub fn await_ends(terminal: &ReplyDir) {
-    let is_held = |recording: &PathBuf| recording.exists() && !is_left(recording);
+    let is_held = |recording: &PathBuf| recording.exists() && !is_orphaned(recording);
     recover::await_end(|| !terminal.recordings().iter().any(is_held));
 }
 
@@ -85,7 +85,7 @@ pub enum Made {
 /// as all JVMs that a command starts.
 pub fn recover(terminal: &ReplyDir, given: &AgentOptions, inherited: bool) -> Made {
     let recordings = terminal.recordings();
-    let made = recordings.iter().filter(|recording| is_left(recording)).map(|recording| {
+    let made = recordings.iter().filter(|recording| is_orphaned(recording)).map(|recording| {
         let (lines, made) = recover_one(recording, given, inherited);
         show(lines);
         made

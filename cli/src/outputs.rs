@@ -38,7 +38,7 @@ impl<'a> Outputs<'a> {
         }
         let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
         for (place, out) in all.iter().enumerate() {
-            vouch_log::output::check(out).map_err(|why| format!("cannot be made into {why}"))?;
+            vouch_log::output::check_writable(out).map_err(|why| format!("cannot be made into {why}"))?;
             if inputs.iter().any(|input| vouch_log::output::is_same(out, input)) {
                 return Err(format!("is the recording itself: name another file than {}", out.display()));
             }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
-use vouch_log::is_left;
+use vouch_log::is_orphaned;
 use vouch_report::options::terminal::{
     BEGUN, ENDED, End, KEPT, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH,
 };
@@ -186,7 +186,7 @@ impl ReplyDir {
 
     /// Opens a recording in it by a process that is gone and had not ended it.
     pub fn open_left(&self, name: &str) -> Option<File> {
-        let left = self.user.does(|| Ok(is_left(&within(&self.folder, name))));
+        let left = self.user.does(|| Ok(is_orphaned(&within(&self.folder, name))));
         left.is_ok_and(|left| left).then(|| self.open(name).ok())?
     }
 

@@ -26,7 +26,7 @@ impl<'a> Rewritten<'a> {
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
         }
-        vouch_log::output::check(&out)?;
+        vouch_log::output::check_writable(&out)?;
         Ok(Self { profile, out })
     }
 

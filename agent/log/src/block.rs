@@ -1,10 +1,10 @@
 //! Frames the blocks of a file with checksums, so that a reader can verify each block separately.
 //!
-//! Each block has a head of 16 bytes: a mark, the content's length, the content's sum, and the sum
-//! of these 12 bytes. The mark is `VchB`, or `VchZ` if the content is deflated. All numbers are
+//! Each block has a head of 16 bytes: a magic number, the content's length, its sum, and the sum of
+//! these 12 bytes. The magic is `VchB`, or `VchZ` if the content is deflated. All numbers are
 //! little-endian. All sums are CRC-32, as in zip and PNG. A reader must never trust a length before
-//! it verified the head's sum. Inflated content must never exceed `TIGHTEST` times its length in
-//! the file.
+//! it verified the head's sum. Inflated content must never exceed `MAX_DEFLATE_RATIO` times its
+//! length in the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -16,72 +16,73 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 
 /// Magic number at the beginning of a file. The version follows, then four bytes that are 0 until
 /// the recording ends.
-const MAGIC: [u8; 8] = *b"VouchRec";
+const FILE_MAGIC: [u8; 8] = *b"VouchRec";
 /// Version of the format. Version 1 had no deflated blocks.
 const VERSION: u32 = 2;
-const BEGINNING: usize = 16;
+const FILE_HEADER_BYTES: usize = 16;
 /// Offset of the end flag in the file, and its bytes in a recording that has ended.
-pub const ENDED: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
+pub const END_FLAG: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
 
-const PLAIN: [u8; 4] = *b"VchB";
-const PACKED: [u8; 4] = *b"VchZ";
-/// Common prefix of `PLAIN` and `PACKED`. A reader searches for it after damage.
-const MARK: &[u8] = b"Vch";
-const HEAD: usize = 16;
+const PLAIN_BLOCK_MAGIC: [u8; 4] = *b"VchB";
+const DEFLATED_BLOCK_MAGIC: [u8; 4] = *b"VchZ";
+/// Common prefix of `PLAIN_BLOCK_MAGIC` and `DEFLATED_BLOCK_MAGIC`. A reader searches for it after
+/// damage.
+const BLOCK_MAGIC_PREFIX: &[u8] = b"Vch";
+const BLOCK_HEADER_BYTES: usize = 16;
 /// Maximum length in bytes of a block's content, deflated or inflated. A writer stays far below it.
-const MOST: u64 = 8 << 20;
+const MAX_CONTENT_BYTES: u64 = 8 << 20;
 /// Minimum length in bytes of content worth deflating. Content that would shrink by more than
-/// `TIGHTEST` times is also stored plain: a small file must not inflate to a large recording.
-/// (Typical content shrinks to a half.)
-const WORTH: usize = 256;
-const TIGHTEST: u64 = 16;
+/// `MAX_DEFLATE_RATIO` times is also stored plain: a small file must not inflate to a large
+/// recording. (Typical content shrinks to a half.)
+const MIN_DEFLATED_INPUT_BYTES: usize = 256;
+const MAX_DEFLATE_RATIO: u64 = 16;
 
 /// Returns the first bytes of a new file.
-pub fn beginning() -> Vec<u8> {
-    [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
+pub fn file_header() -> Vec<u8> {
+    [FILE_MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
 }
 
 /// Returns true if these first bytes belong to a recording.
 pub fn is_recording(first: &[u8]) -> bool {
-    first.starts_with(&MAGIC)
+    first.starts_with(&FILE_MAGIC)
 }
 
 /// Returns true if a file starts like a recording. A process may have been killed during its first
 /// write, so a partial magic number suffices.
-pub fn has_begun(file: &File) -> bool {
-    let mut first = [0; MAGIC.len()];
-    file.read_at(&mut first, 0).is_ok_and(|length| MAGIC.starts_with(&first[..length]))
+pub fn starts_like_recording(file: &File) -> bool {
+    let mut first = [0; FILE_MAGIC.len()];
+    file.read_at(&mut first, 0).is_ok_and(|length| FILE_MAGIC.starts_with(&first[..length]))
 }
 
 /// Returns true if the recording was ended, so that no blocks follow.
 pub fn is_ended(file: &File) -> bool {
-    let mut ended = [0; 4];
-    file.read_exact_at(&mut ended, ENDED.0).is_ok() && ended == ENDED.1
+    let mut flag = [0; 4];
+    file.read_exact_at(&mut flag, END_FLAG.0).is_ok() && flag == END_FLAG.1
 }
 
 /// Builds blocks. One packer serves the whole file, because its deflate state takes memory.
 #[derive(Debug)]
-pub struct Packer {
+pub struct BlockWriter {
     deflate: Compress,
     packed: Vec<u8>,
 }
 
-impl Packer {
+impl BlockWriter {
     pub fn new() -> Self {
         Self { deflate: Compress::new(Compression::fast(), false), packed: Vec::new() }
     }
 
     /// Appends a block with this content to `bytes`, deflated if that is worth it.
-    pub fn put(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
-        match self.pack(content) {
-            Some(packed) => frame(bytes, PACKED, packed),
-            None => frame(bytes, PLAIN, content),
+    pub fn append(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
+        match self.deflate_content(content) {
+            Some(packed) => append_framed(bytes, DEFLATED_BLOCK_MAGIC, packed),
+            None => append_framed(bytes, PLAIN_BLOCK_MAGIC, content),
         }
     }
 
     /// Deflates the content. Returns `None` if the content must be stored plain.
-    fn pack(&mut self, content: &[u8]) -> Option<&[u8]> {
-        if content.len() < WORTH {
+    fn deflate_content(&mut self, content: &[u8]) -> Option<&[u8]> {
+        if content.len() < MIN_DEFLATED_INPUT_BYTES {
             return None;
         }
         self.deflate.reset();
@@ -91,13 +92,14 @@ impl Packer {
         self.packed.reserve(content.len());
         let status = self.deflate.compress_vec(content, &mut self.packed, FlushCompress::Finish);
         let is_shorter = matches!(status, Ok(Status::StreamEnd)) && self.packed.len() < content.len();
-        (is_shorter && content.len() as u64 <= self.packed.len() as u64 * TIGHTEST).then_some(&self.packed)
+        (is_shorter && content.len() as u64 <= self.packed.len() as u64 * MAX_DEFLATE_RATIO)
+            .then_some(&self.packed)
     }
 }
 
-fn frame(bytes: &mut Vec<u8>, mark: [u8; 4], content: &[u8]) {
+fn append_framed(bytes: &mut Vec<u8>, magic: [u8; 4], content: &[u8]) {
     let begin = bytes.len();
-    bytes.extend(mark);
+    bytes.extend(magic);
     bytes.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend(hash(content).to_le_bytes());
     bytes.extend(hash(&bytes[begin..]).to_le_bytes());
@@ -106,11 +108,11 @@ fn frame(bytes: &mut Vec<u8>, mark: [u8; 4], content: &[u8]) {
 
 /// Inflates the content. Returns `None` if the bytes are not a valid deflate stream, or inflate
 /// beyond the limits.
-fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
-    let most = MOST.min(packed.len() as u64 * TIGHTEST);
+fn inflate(packed: &[u8]) -> Option<Vec<u8>> {
+    let max_bytes = MAX_CONTENT_BYTES.min(packed.len() as u64 * MAX_DEFLATE_RATIO);
     let mut content = Vec::new();
-    DeflateDecoder::new(packed).take(most + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= most).then_some(content)
+    DeflateDecoder::new(packed).take(max_bytes + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= max_bytes).then_some(content)
 }
 
 /// Iterates over the intact blocks of a file.
@@ -124,10 +126,10 @@ pub struct Blocks<R> {
     /// Offset of the end of the last intact block.
     whole: u64,
     /// Number of bytes that belong to no intact block.
-    pub damaged: u64,
+    pub damaged_bytes: u64,
     /// Remaining bytes that may be read from contents with wrong sums. Afterwards such a block is
     /// skipped whole: a forged file could be full of heads.
-    patience: u64,
+    reread_budget: u64,
 }
 
 impl<R: Read + Seek> Blocks<R> {
@@ -137,25 +139,25 @@ impl<R: Read + Seek> Blocks<R> {
         let length = file.seek(SeekFrom::End(0))?;
         file.rewind()?;
         let mut file = BufReader::with_capacity(1 << 16, file);
-        let mut begin = [0; BEGINNING];
-        if length < BEGINNING as u64 {
+        let mut header = [0; FILE_HEADER_BYTES];
+        if length < FILE_HEADER_BYTES as u64 {
             return Ok(None);
         }
-        file.read_exact(&mut begin)?;
-        if begin[..8] != MAGIC {
+        file.read_exact(&mut header)?;
+        if header[..8] != FILE_MAGIC {
             return Ok(None);
         }
-        let version = number(&begin[8..12]);
+        let version = le_u32(&header[8..12]);
         if !(1..=VERSION).contains(&version) {
             return Ok(Some(Err(version)));
         }
-        let patience = length.saturating_mul(4);
-        let at = BEGINNING as u64;
-        Ok(Some(Ok(Self { file, at, length, whole: at, damaged: 0, patience })))
+        let reread_budget = length.saturating_mul(4);
+        let at = FILE_HEADER_BYTES as u64;
+        Ok(Some(Ok(Self { file, at, length, whole: at, damaged_bytes: 0, reread_budget })))
     }
 
     /// Returns true if the file has other bytes after its last intact block.
-    pub fn are_torn(&self) -> bool {
+    pub fn has_torn_tail(&self) -> bool {
         self.whole < self.length
     }
 
@@ -172,71 +174,72 @@ impl<R: Read + Seek> Blocks<R> {
     }
 
     fn find(&mut self) -> io::Result<Option<Vec<u8>>> {
-        while self.length - self.at >= HEAD as u64 {
-            let mut head = [0; HEAD];
+        while self.length - self.at >= BLOCK_HEADER_BYTES as u64 {
+            let mut head = [0; BLOCK_HEADER_BYTES];
             self.file.read_exact(&mut head)?;
-            let length = u64::from(number(&head[4..8]));
-            let room = (self.length - self.at - HEAD as u64).min(MOST);
-            let mut read = HEAD as u64;
-            let is_packed = head[..4] == PACKED;
-            let is_marked = is_packed || head[..4] == PLAIN;
-            if is_marked && number(&head[12..]) == hash(&head[..12]) && length <= room {
+            let length = u64::from(le_u32(&head[4..8]));
+            let max_length = (self.length - self.at - BLOCK_HEADER_BYTES as u64).min(MAX_CONTENT_BYTES);
+            let mut read = BLOCK_HEADER_BYTES as u64;
+            let is_deflated = head[..4] == DEFLATED_BLOCK_MAGIC;
+            let has_magic = is_deflated || head[..4] == PLAIN_BLOCK_MAGIC;
+            if has_magic && le_u32(&head[12..]) == hash(&head[..12]) && length <= max_length {
                 let mut content = vec![0; usize::try_from(length).map_err(io::Error::other)?];
                 self.file.read_exact(&mut content)?;
                 read += length;
-                if hash(&content) == number(&head[8..12]) {
+                if hash(&content) == le_u32(&head[8..12]) {
                     self.at += read;
                     self.whole = self.at;
-                    let Some(content) = (if is_packed { unpack(&content) } else { Some(content) }) else {
+                    let Some(content) = (if is_deflated { inflate(&content) } else { Some(content) }) else {
                         // The sum was right, so another program wrote this block.
-                        self.damaged += read;
+                        self.damaged_bytes += read;
                         continue;
                     };
                     return Ok(Some(content));
                 }
-                if self.patience < length {
-                    self.damaged += read;
+                if self.reread_budget < length {
+                    self.damaged_bytes += read;
                     self.at += read;
                     continue;
                 }
-                self.patience -= length;
+                self.reread_budget -= length;
             }
-            self.look_further(read)?;
+            self.skip_to_next_magic(read)?;
         }
-        self.damaged += self.length - self.at;
+        self.damaged_bytes += self.length - self.at;
         self.at = self.length;
         Ok(None)
     }
 
     /// Moves to the next offset where a block may begin, after the current one. `read` is the
     /// number of bytes already consumed from the current offset.
-    fn look_further(&mut self, read: u64) -> io::Result<()> {
-        let mut place = self.at + 1;
+    fn skip_to_next_magic(&mut self, read: u64) -> io::Result<()> {
+        let mut offset = self.at + 1;
         self.file.seek_relative(1 - i64::try_from(read).map_err(io::Error::other)?)?;
-        while place < self.length {
+        while offset < self.length {
             let part = self.file.fill_buf()?;
-            let length = part.len().min(usize::try_from(self.length - place).unwrap_or(usize::MAX));
+            let length = part.len().min(usize::try_from(self.length - offset).unwrap_or(usize::MAX));
             if length == 0 {
-                place = self.length;
+                offset = self.length;
                 break;
             }
-            // If the buffer ends within a mark, the next buffer completes the check.
-            let begins = |at: &usize| part[*at..].iter().zip(MARK).all(|(one, other)| one == other);
+            // If the buffer ends within a magic, the next buffer completes the check.
+            let begins =
+                |at: &usize| part[*at..].iter().zip(BLOCK_MAGIC_PREFIX).all(|(one, other)| one == other);
             let found = (0..length).find(begins);
             let passed = found.unwrap_or(length);
             self.file.consume(passed);
-            place += passed as u64;
+            offset += passed as u64;
             if found.is_some() {
                 break;
             }
         }
-        self.damaged += place - self.at;
-        self.at = place;
+        self.damaged_bytes += offset - self.at;
+        self.at = offset;
         Ok(())
     }
 }
 
-fn number(bytes: &[u8]) -> u32 {
+fn le_u32(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
@@ -246,9 +249,9 @@ mod tests {
     use std::io::Cursor;
 
     fn file(blocks: &[&[u8]]) -> Vec<u8> {
-        let (mut bytes, mut packer) = (beginning(), Packer::new());
+        let (mut bytes, mut block_writer) = (file_header(), BlockWriter::new());
         for block in blocks {
-            packer.put(&mut bytes, block);
+            block_writer.append(&mut bytes, block);
         }
         bytes
     }
@@ -259,7 +262,7 @@ mod tests {
         while let Some(block) = blocks.next().unwrap() {
             all.push(block);
         }
-        (all, blocks.damaged)
+        (all, blocks.damaged_bytes)
     }
 
     #[test]
@@ -323,15 +326,15 @@ mod tests {
             let bytes = file(blocks);
             let contents: Vec<_> = blocks.iter().map(|block| block.to_vec()).collect();
             assert_eq!(whole(&bytes), (contents, 0));
-            let (mut at, mut packed) = (BEGINNING, Vec::new());
+            let (mut at, mut packed) = (FILE_HEADER_BYTES, Vec::new());
             while at < bytes.len() {
-                packed.push(bytes[at..at + 4] == PACKED);
-                at += HEAD + number(&bytes[at + 4..at + 8]) as usize;
+                packed.push(bytes[at..at + 4] == DEFLATED_BLOCK_MAGIC);
+                at += BLOCK_HEADER_BYTES + le_u32(&bytes[at + 4..at + 8]) as usize;
             }
             (packed, bytes.len())
         };
-        let (is_packed, length) = packed(&[&text]);
-        assert!(is_packed == [true] && length < 16 + 16 + text.len() / 2, "{length} of {}", text.len());
+        let (is_deflated, length) = packed(&[&text]);
+        assert!(is_deflated == [true] && length < 16 + 16 + text.len() / 2, "{length} of {}", text.len());
         assert_eq!(packed(&[&text[..200]]).0, [false], "a short one");
         assert_eq!(packed(&[&noise(5_000)]).0, [false], "without order");
         assert_eq!(packed(&[&vec![0; 1 << 20]]).0, [false], "too tight");
@@ -355,8 +358,8 @@ mod tests {
         assert!((1 << 20..8 << 20).contains(&long.len()), "{}", long.len());
         for content in [long, tight, b"no stream at all".to_vec()] {
             let mut bytes = file(&[b"before"]);
-            frame(&mut bytes, PACKED, &content);
-            frame(&mut bytes, PLAIN, b"behind");
+            append_framed(&mut bytes, DEFLATED_BLOCK_MAGIC, &content);
+            append_framed(&mut bytes, PLAIN_BLOCK_MAGIC, b"behind");
             let (blocks, lost) = whole(&bytes);
             assert_eq!(blocks, [b"before", b"behind"]);
             assert_eq!(lost, 16 + content.len() as u64);

@@ -9,54 +9,54 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::output::held::{create, is_at, is_in_use, open, remove_left};
+use crate::output::held::{create, is_file_at, is_in_use, open, remove_orphaned};
 use prost::Message;
 use vouch_recording::Recording;
 
-use crate::block::{self, Packer};
-use crate::news::{Told, half};
+use crate::block::{self, BlockWriter};
 use crate::state::State;
+use crate::written_rows::{WrittenRows, median_time_ns};
 
 /// File name ending of a recording.
 pub const ENDING: &str = ".vouch";
 
 /// Maximum number of recordings with one stem in a folder. Killed processes leave them.
-const MOST: u32 = 9;
+const MAX_RECORDINGS_OF_ONE_STEM: u32 = 9;
 /// Delay in nanoseconds after the first failed attempt to start the file over. Each further failure
-/// doubles the delay, up to `MOST_PATIENCE_NS`.
-const PATIENCE_NS: u64 = 1_000_000_000;
-const MOST_PATIENCE_NS: u64 = 300 * PATIENCE_NS;
+/// doubles the delay, up to `MAX_RETRY_DELAY_NS`.
+const FIRST_RETRY_DELAY_NS: u64 = 1_000_000_000;
+const MAX_RETRY_DELAY_NS: u64 = 300 * FIRST_RETRY_DELAY_NS;
 
 /// Writes one recording.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
     path: PathBuf,
-    /// Length of the file in bytes. `states` is the part that states of the run take.
+    /// Length of the file in bytes. `state_bytes` is the part that states of the run take.
     length: u64,
-    states: u64,
+    state_bytes: u64,
     /// Bytes written in total, including the files that were started over.
     written: u64,
     /// Limit on disk in bytes. It covers the second file that exists while the recording starts
     /// over.
-    most: u64,
+    max_bytes: u64,
     /// Start time of the file's samples, in nanoseconds; 0 is the beginning of the run.
     since_ns: u64,
-    /// Earliest time in nanoseconds of the next attempt to start over. `patience_ns` is the delay
-    /// after the next failure.
-    again_ns: u64,
-    patience_ns: u64,
+    /// Earliest time in nanoseconds of the next attempt to start over. `retry_delay_ns` is the
+    /// delay after the next failure.
+    retry_ns: u64,
+    retry_delay_ns: u64,
     /// Bytes still to be written. A failed write keeps them for the next append.
     unwritten: Vec<u8>,
-    packer: Packer,
-    told: Told,
+    block_writer: BlockWriter,
+    written_rows: WrittenRows,
 }
 
 /// Lists the other recordings that a new recording found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct OtherRecordings {
     /// Orphaned recordings: their process has exited without ending them.
-    pub left: Vec<PathBuf>,
+    pub orphaned: Vec<PathBuf>,
     /// The oldest orphaned recording, if the new one replaced it.
     pub replaced: Option<PathBuf>,
 }
@@ -64,14 +64,14 @@ pub struct Beside {
 impl Writer {
     /// Creates `stem.vouch`, or `stem.2.vouch` and so on if that exists. It does not overwrite an
     /// orphaned recording while a name is free.
-    pub fn create(stem: &Path, most: u64) -> io::Result<(Self, Beside)> {
-        let mut beside = Beside::default();
+    pub fn create(stem: &Path, max_bytes: u64) -> io::Result<(Self, OtherRecordings)> {
+        let mut others = OtherRecordings::default();
         let mut created = None;
-        for path in (1..=MOST).map(|number| numbered(stem, number)) {
+        for path in (1..=MAX_RECORDINGS_OF_ONE_STEM).map(|number| numbered(stem, number)) {
             // A process may have been killed while it started a file over.
-            remove_left(&part_of(&path));
+            remove_orphaned(&temporary_path(&path));
             if fs::symlink_metadata(&path).is_ok() {
-                beside.left.extend(Some(path).filter(|path| is_left(path)));
+                others.orphaned.extend(Some(path).filter(|path| is_orphaned(path)));
             } else if created.is_none() {
                 created = match create(&path) {
                     // Another process created the file first.
@@ -82,26 +82,33 @@ impl Writer {
         }
         let (file, path) = match created {
             Some(created) => created,
-            None => beside.instead()?,
+            None => others.replace_oldest()?,
         };
-        let (unwritten, told) = (block::beginning(), Told::default());
-        Ok((Self::new(file, path, most, 0, unwritten, told), beside))
+        let (unwritten, written_rows) = (block::file_header(), WrittenRows::default());
+        Ok((Self::new(file, path, max_bytes, 0, unwritten, written_rows), others))
     }
 
-    fn new(file: File, path: PathBuf, most: u64, since_ns: u64, unwritten: Vec<u8>, told: Told) -> Self {
+    fn new(
+        file: File,
+        path: PathBuf,
+        max_bytes: u64,
+        since_ns: u64,
+        unwritten: Vec<u8>,
+        written_rows: WrittenRows,
+    ) -> Self {
         Self {
             file,
             path,
             length: 0,
-            states: 0,
+            state_bytes: 0,
             written: 0,
-            most,
+            max_bytes,
             since_ns,
-            again_ns: 0,
-            patience_ns: PATIENCE_NS,
+            retry_ns: 0,
+            retry_delay_ns: FIRST_RETRY_DELAY_NS,
             unwritten,
-            packer: Packer::new(),
-            told,
+            block_writer: BlockWriter::new(),
+            written_rows,
         }
     }
 
@@ -130,19 +137,19 @@ impl Writer {
         if self.is_at_its_limit() {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        self.put()?;
+        self.write_pending()?;
         loop {
-            let news = self.told.news(recording, time_ns);
-            let has_more = self.told.has_more();
-            let text = state.filter(|_| !has_more).map_or_else(String::new, State::text);
-            let of_state = text.len() as u64;
-            if let Some(block) = self.told.block(news, text) {
+            let new_rows = self.written_rows.new_rows(recording, time_ns);
+            let has_more = self.written_rows.has_more();
+            let text = state.filter(|_| !has_more).map_or_else(String::new, State::to_json);
+            let state_bytes = text.len() as u64;
+            if let Some(block) = self.written_rows.numbered_block(new_rows, text) {
                 let (content, before) = (block.encode_to_vec(), self.unwritten.len());
-                self.packer.put(&mut self.unwritten, &content);
+                self.block_writer.append(&mut self.unwritten, &content);
                 let length = (self.unwritten.len() - before) as u64;
                 // The state's share of the block, in bytes after deflation.
-                self.states += of_state * length / (content.len() as u64).max(1);
-                self.put()?;
+                self.state_bytes += state_bytes * length / (content.len() as u64).max(1);
+                self.write_pending()?;
             }
             if !has_more {
                 return Ok(());
@@ -152,21 +159,21 @@ impl Writer {
 
     /// Marks the recording as ended and complete. No append may follow.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.put()?;
-        self.file.write_all_at(&block::ENDED.1, block::ENDED.0)
+        self.write_pending()?;
+        self.file.write_all_at(&block::END_FLAG.1, block::END_FLAG.0)
     }
 
     /// Returns true if the file must start over without its oldest samples.
     pub fn is_full(&self, time_ns: u64) -> bool {
-        self.length > self.most / 2 && time_ns >= self.again_ns
+        self.length > self.max_bytes / 2 && time_ns >= self.retry_ns
     }
 
     /// Returns true if the file exceeds its limit, so that no more is written.
     pub fn is_at_its_limit(&self) -> bool {
-        self.length > self.most
+        self.length > self.max_bytes
     }
 
-    /// Starts the file over without the older half of its samples, or more. Marks and amounts of
+    /// Starts the file over without the older half of its samples, or more. Markers and amounts of
     /// that time are removed too, but no tables. If old states fill over a quarter of the file, it
     /// first tries to remove only these. Returns the new start time of the samples; 0 is the
     /// beginning of the run. Returns `None` if the other data leaves too little space for samples.
@@ -177,46 +184,57 @@ impl Writer {
         time_ns: u64,
         state: &State,
     ) -> io::Result<Option<u64>> {
-        let part = part_of(&self.path);
-        let begun = self.later_half(&part, recording, time_ns, state);
-        let renamed = begun.and_then(|again| {
-            if again.has_room() { fs::rename(&part, &self.path).map(|()| Some(again)) } else { Ok(None) }
+        let temporary = temporary_path(&self.path);
+        let rewritten = self.write_later_half(&temporary, recording, time_ns, state);
+        let renamed = rewritten.and_then(|again| {
+            if again.is_small_enough() {
+                fs::rename(&temporary, &self.path).map(|()| Some(again))
+            } else {
+                Ok(None)
+            }
         });
         if let Ok(Some(again)) = renamed {
             *self = Self { path: self.path.clone(), written: self.written + again.written, ..again };
             return Ok(Some(self.since_ns));
         }
         // The file may not exist.
-        let _ = fs::remove_file(&part);
-        self.told.all_wait(recording);
-        self.again_ns = time_ns.saturating_add(self.patience_ns);
-        self.patience_ns = (self.patience_ns * 2).min(MOST_PATIENCE_NS);
+        let _ = fs::remove_file(&temporary);
+        self.written_rows.check_all_threads(recording);
+        self.retry_ns = time_ns.saturating_add(self.retry_delay_ns);
+        self.retry_delay_ns = (self.retry_delay_ns * 2).min(MAX_RETRY_DELAY_NS);
         renamed.map(|_| None)
     }
 
-    fn later_half(
+    fn write_later_half(
         &self,
-        part: &Path,
+        temporary: &Path,
         recording: &mut Recording,
         time_ns: u64,
         state: &State,
     ) -> io::Result<Self> {
         let mut since_ns = self.since_ns.min(time_ns);
         // If outdated states fill the file, it first starts over with all samples.
-        let mut whole = self.states > self.length / 4;
+        let mut whole = self.state_bytes > self.length / 4;
         loop {
             if !std::mem::take(&mut whole) {
-                since_ns = half(recording, since_ns, time_ns);
+                since_ns = median_time_ns(recording, since_ns, time_ns);
             }
-            match fs::remove_file(part) {
+            match fs::remove_file(temporary) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let told = Told::from(recording, since_ns);
-            let file = create(part)?;
-            let mut again = Self::new(file, part.to_owned(), self.most, since_ns, block::beginning(), told);
+            let written_rows = WrittenRows::from(recording, since_ns);
+            let file = create(temporary)?;
+            let mut again = Self::new(
+                file,
+                temporary.to_owned(),
+                self.max_bytes,
+                since_ns,
+                block::file_header(),
+                written_rows,
+            );
             again.append(recording, time_ns, Some(state))?;
-            if again.has_room() || since_ns >= time_ns {
+            if again.is_small_enough() || since_ns >= time_ns {
                 return Ok(again);
             }
         }
@@ -224,11 +242,11 @@ impl Writer {
 
     /// Returns true if the file is small enough not to start over again soon: at most 3/8 of its
     /// limit.
-    fn has_room(&self) -> bool {
-        self.length <= self.most / 8 * 3
+    fn is_small_enough(&self) -> bool {
+        self.length <= self.max_bytes / 8 * 3
     }
 
-    fn put(&mut self) -> io::Result<()> {
+    fn write_pending(&mut self) -> io::Result<()> {
         if self.unwritten.is_empty() {
             return Ok(());
         }
@@ -241,7 +259,7 @@ impl Writer {
 
     /// Returns true if the path still leads to this file.
     pub fn is_there(&self) -> bool {
-        is_at(&self.file, &self.path)
+        is_file_at(&self.file, &self.path)
     }
 
     /// Removes the file. Another file at the path is kept.
@@ -250,15 +268,15 @@ impl Writer {
     }
 }
 
-impl Beside {
+impl OtherRecordings {
     /// Creates a new file that replaces the oldest orphaned recording.
-    fn instead(&mut self) -> io::Result<(File, PathBuf)> {
+    fn replace_oldest(&mut self) -> io::Result<(File, PathBuf)> {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
-        let oldest = (0..self.left.len()).min_by_key(|at| age(&self.left[*at]));
-        let oldest = self.left.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
+        let oldest = (0..self.orphaned.len()).min_by_key(|at| age(&self.orphaned[*at]));
+        let oldest = self.orphaned.remove(oldest.ok_or(io::ErrorKind::AlreadyExists)?);
         // The lock keeps other processes away. The second check detects a process that was faster.
         let file = open(&oldest)?;
-        if file.try_lock().is_err() || !is_at(&file, &oldest) {
+        if file.try_lock().is_err() || !is_file_at(&file, &oldest) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         fs::remove_file(&oldest)?;
@@ -268,14 +286,15 @@ impl Beside {
 }
 
 /// Returns true if the recording is orphaned: its process has exited without ending it.
-pub fn is_left(path: &Path) -> bool {
-    open(path).is_ok_and(|file| !is_in_use(&file) && block::has_begun(&file) && !block::is_ended(&file))
+pub fn is_orphaned(path: &Path) -> bool {
+    open(path)
+        .is_ok_and(|file| !is_in_use(&file) && block::starts_like_recording(&file) && !block::is_ended(&file))
 }
 
-fn part_of(path: &Path) -> PathBuf {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    PathBuf::from(part)
+fn temporary_path(path: &Path) -> PathBuf {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".part");
+    PathBuf::from(temporary)
 }
 
 fn numbered(stem: &Path, number: u32) -> PathBuf {

@@ -27,24 +27,24 @@ impl<I> Default for Ids<I> {
 impl<I: Id> Ids<I> {
     /// Starts to insert rows at `first`. Rows that were inserted before are skipped until the first
     /// new row.
-    pub fn begin(&mut self, first: u32) -> Place {
+    pub fn start_at(&mut self, first: u32) -> RowCursor {
         let next = self.runs.last().map_or(0, Run::next);
         if u64::from(first) > next || self.runs.is_empty() {
             self.runs.push(Run { first, ids: Vec::new() });
         }
-        Place { known: next.saturating_sub(first.into()) }
+        RowCursor { known: next.saturating_sub(first.into()) }
     }
 
     /// Inserts the next row, and calls `make` if the row is new. A row is stored as `None` if
     /// `make` cannot find what it refers to.
-    pub fn push(&mut self, place: &mut Place, make: impl FnOnce() -> Option<I>) {
-        self.push_with(place, |_| make());
+    pub fn push(&mut self, cursor: &mut RowCursor, make: impl FnOnce() -> Option<I>) {
+        self.push_with(cursor, |_| make());
     }
 
     /// Inserts the next row as `push` does. `make` can look up earlier rows of the same table.
-    pub fn push_with(&mut self, place: &mut Place, make: impl FnOnce(&Self) -> Option<I>) {
-        if place.known > 0 {
-            place.known -= 1;
+    pub fn push_with(&mut self, cursor: &mut RowCursor, make: impl FnOnce(&Self) -> Option<I>) {
+        if cursor.known > 0 {
+            cursor.known -= 1;
             return;
         }
         let id = make(self);
@@ -64,7 +64,7 @@ impl<I: Id> Ids<I> {
     }
 
     /// Looks up a row plus one. Returns `Ok(None)` for 0, and `Missing` if the row is missing.
-    pub fn maybe(&self, row: u32) -> Result<Option<I>, Missing> {
+    pub fn get_optional(&self, row: u32) -> Result<Option<I>, Missing> {
         row.checked_sub(1).map(|row| self.get(row).ok_or(Missing)).transpose()
     }
 }
@@ -77,7 +77,7 @@ impl<I> Run<I> {
 
 /// Records the position of the next row to insert.
 #[derive(Debug)]
-pub struct Place {
+pub struct RowCursor {
     /// Number of next rows that exist already.
     known: u64,
 }

@@ -19,15 +19,15 @@
 mod block;
 mod file;
 mod ids;
-mod news;
 pub mod output;
 mod read;
 mod replay;
 mod state;
 mod wire;
+mod written_rows;
 
 pub use block::is_recording;
-pub use file::{Beside, ENDING, Writer, is_left};
+pub use file::{ENDING, OtherRecordings, Writer, is_orphaned};
 pub use read::{Found, Recovered, read};
 pub use replay::Lost;
 pub use state::State;

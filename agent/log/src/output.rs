@@ -22,13 +22,13 @@ use flate2::write::GzEncoder;
 
 /// Maximum number of processes that may write a file of one name at a time, with one pid. The first
 /// processes of containers often have equal pids.
-const MOST: u32 = 64;
+const MAX_FILES_OF_ONE_NAME: u32 = 64;
 /// Sticky bit of a folder's mode. It lets only the folder's owner or the file's owner replace a
 /// file.
 const STICKY: u32 = 0o1000;
 
 /// Checks early whether `path` can be written later. Returns an error sentence if not.
-pub fn check(path: &Path) -> Result<(), String> {
+pub fn check_writable(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     if !folder.is_dir() {
         let folder = folder.display();
@@ -37,27 +37,27 @@ pub fn check(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err(format!("{}: is a folder: name a file", path.display()));
     }
-    match Beside::create(path) {
-        Ok(beside) => {
-            let hindrance = hindrance(path, &beside.file);
+    match TemporaryFile::create(path) {
+        Ok(temporary) => {
+            let replacement_error = replacement_error(path, &temporary.file);
             // (Another process may have removed it: without file locks the file does not look in
             // use.)
-            let _ = remove_file(&beside.path);
-            hindrance.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
+            let _ = remove_file(&temporary.path);
+            replacement_error.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
         }
         Err(error) => Err(format!("{}: cannot be written: {error}; choose another folder", path.display())),
     }
 }
 
 /// Returns why a file like `ours` cannot replace the file at `path`, or `None` if it can.
-fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
-    let there = fs::symlink_metadata(path).ok()?;
+fn replacement_error(path: &Path, ours: &File) -> Option<&'static str> {
+    let existing = fs::symlink_metadata(path).ok()?;
     // A link to a device, such as /dev/stdout, counts too: the link itself would become a file.
     if fs::metadata(path).is_ok_and(|target| !target.is_file()) {
         return Some("is a pipe, a socket or a device, and a file would replace it: name a file");
     }
     let (folder, user) = (fs::metadata(folder(path)).ok()?, ours.metadata().ok()?.uid());
-    if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), there.uid()].contains(&user) {
+    if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), existing.uid()].contains(&user) {
         return Some(
             "belongs to another user, and only that user may replace it in this folder: choose another name",
         );
@@ -71,15 +71,16 @@ fn hindrance(path: &Path, ours: &File) -> Option<&'static str> {
 /// Checks the kernel's list of mounts for `path`. The list writes spaces, tabs, newlines and
 /// backslashes as three octal digits.
 fn is_mounted(mounts: &[u8], path: &Path) -> bool {
-    let mut told = Vec::new();
+    let mut escaped = Vec::new();
     for &byte in path.as_os_str().as_bytes() {
         match byte {
-            b' ' | b'\t' | b'\n' | b'\\' => told.extend(format!("\\{byte:03o}").bytes()),
-            _ => told.push(byte),
+            b' ' | b'\t' | b'\n' | b'\\' => escaped.extend(format!("\\{byte:03o}").bytes()),
+            _ => escaped.push(byte),
         }
     }
     let mut lines = mounts.split(|byte| *byte == b'\n');
-    lines.any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|place| place == told))
+    lines
+        .any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|mount_point| mount_point == escaped))
 }
 
 /// Returns the canonical path, equal for all spellings of it. Returns `None` if the folder does not
@@ -100,16 +101,20 @@ pub fn write_whole(
     gzip: bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let Beside { file, path: beside } = Beside::create(path)?;
-    let result = fill(&file, gzip, write).and_then(|()| rename(&beside, path));
+    let TemporaryFile { file, path: temporary_path } = TemporaryFile::create(path)?;
+    let result = write_content(&file, gzip, write).and_then(|()| rename(&temporary_path, path));
     if result.is_err() {
         // If another process removed it first, the result is the same.
-        let _ = remove_file(&beside);
+        let _ = remove_file(&temporary_path);
     }
     result
 }
 
-fn fill(file: &File, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+fn write_content(
+    file: &File,
+    gzip: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 16, file);
     if gzip {
         let mut packed = GzEncoder::new(&mut file, Compression::fast());
@@ -122,23 +127,23 @@ fn fill(file: &File, gzip: bool, write: impl FnOnce(&mut dyn Write) -> io::Resul
 }
 
 /// Holds the temporary file that is written until the content is complete.
-struct Beside {
+struct TemporaryFile {
     file: File,
     path: PathBuf,
 }
 
-impl Beside {
+impl TemporaryFile {
     /// Creates `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on if that exists. Two
     /// containers may share a folder and have equal pids.
     fn create(path: &Path) -> io::Result<Self> {
-        for number in 1..=MOST {
-            let path = beside(path, number);
+        for number in 1..=MAX_FILES_OF_ONE_NAME {
+            let path = temporary_path(path, number);
             // The temporary file of a killed process is useless.
-            held::remove_left(&path);
+            held::remove_orphaned(&path);
             match held::create(&path) {
                 // Before this process locked the file, another process may have removed it as
                 // orphaned.
-                Ok(file) if held::is_at(&file, &path) => return Ok(Self { file, path }),
+                Ok(file) if held::is_file_at(&file, &path) => return Ok(Self { file, path }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -148,7 +153,7 @@ impl Beside {
     }
 }
 
-fn beside(path: &Path, number: u32) -> PathBuf {
+fn temporary_path(path: &Path, number: u32) -> PathBuf {
     let (name, pid) = (path.file_name().unwrap_or_default().to_string_lossy(), std::process::id());
     let number = if number > 1 { format!(".{number}") } else { String::new() };
     folder(path).join(format!(".{name}.{pid}{number}.part"))
@@ -178,12 +183,12 @@ mod tests {
         std::os::unix::fs::symlink("/dev/null", &link).unwrap();
         fs::write(&file, "").unwrap();
         for refused in [&pipe, &link] {
-            let why = check(refused).unwrap_err();
+            let why = check_writable(refused).unwrap_err();
             assert!(why.contains("is a pipe, a socket or a device"), "{why}");
         }
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(check(&link), Ok(()), "a link to a file is replaced as it was");
+        assert_eq!(check_writable(&link), Ok(()), "a link to a file is replaced as it was");
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -209,7 +214,7 @@ mod tests {
         let folder = scratch("link");
         let (path, victim) = (folder.join("a.json"), folder.join("victim"));
         fs::write(&victim, b"precious").unwrap();
-        std::os::unix::fs::symlink(&victim, beside(&path, 1)).unwrap();
+        std::os::unix::fs::symlink(&victim, temporary_path(&path, 1)).unwrap();
         std::os::unix::fs::symlink(&victim, &path).unwrap();
         write_whole(&path, false, |out| out.write_all(b"{}")).unwrap();
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
@@ -218,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_in_nobodys_way() {
+    fn an_orphaned_temporary_file_is_replaced() {
         let folder = scratch("left");
         let path = folder.join("a.json");
-        fs::write(beside(&path, 1), b"half").unwrap();
-        check(&path).unwrap();
+        fs::write(temporary_path(&path, 1), b"half").unwrap();
+        check_writable(&path).unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "it is taken away");
-        fs::write(beside(&path, 1), b"half").unwrap();
+        fs::write(temporary_path(&path, 1), b"half").unwrap();
         write_whole(&path, false, |out| out.write_all(b"{}")).unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
@@ -236,7 +241,7 @@ mod tests {
         let path = folder.join("a.json");
         write_whole(&path, false, |first| {
             first.write_all(b"fir")?;
-            check(&path).unwrap();
+            check_writable(&path).unwrap();
             write_whole(&path, false, |second| second.write_all(b"second"))?;
             assert_eq!(fs::read(&path)?, b"second");
             first.write_all(b"st")
@@ -257,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_beforehand() {
+    fn what_cannot_be_written_is_reported_beforehand() {
         let folder = scratch("check");
-        assert!(check(&folder.join("a.json")).is_ok());
-        assert!(check(Path::new("a.json")).is_ok());
-        assert!(check(&folder.join("no/a.json")).unwrap_err().contains("create it first"));
-        assert!(check(&folder).unwrap_err().contains("is a folder"));
-        assert!(check(Path::new("/proc/a.json")).unwrap_err().contains("choose another folder"));
+        assert!(check_writable(&folder.join("a.json")).is_ok());
+        assert!(check_writable(Path::new("a.json")).is_ok());
+        assert!(check_writable(&folder.join("no/a.json")).unwrap_err().contains("create it first"));
+        assert!(check_writable(&folder).unwrap_err().contains("is a folder"));
+        assert!(check_writable(Path::new("/proc/a.json")).unwrap_err().contains("choose another folder"));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -70,19 +70,19 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         found.blocks_missing = found.blocks_missing.saturating_add(block.number.saturating_sub(next));
         last = Some(block.number);
         last_ns = last_ns.max(block.time_ns);
-        replay.take(&block);
-        if let Some(newer) = State::of(&block.state) {
+        replay.add_block(&block);
+        if let Some(newer) = State::from_json(&block.state) {
             state = Some(newer);
         }
         found.is_ended = state.as_ref().is_some_and(|state| state.is_last);
     }
-    found.bytes_damaged = blocks.damaged;
-    found.is_torn = blocks.are_torn();
+    found.bytes_damaged = blocks.damaged_bytes;
+    found.is_torn = blocks.has_torn_tail();
     found.lost = replay.lost;
     let state =
         state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
     let State { mut meta, mut run, .. } = state;
-    let charged = if found.is_ended { 0 } else { replay.charge(run.interval_ns) };
+    let charged_ns = if found.is_ended { 0 } else { replay.add_cpu_after_last_reading(run.interval_ns) };
     let recording = replay.recording;
     if !found.is_ended || found.damage().is_some() {
         // The signals delivered last, and those in missing blocks, are unknown.
@@ -90,16 +90,16 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
         run.delivered = Delivered { signals: tally.samples.sum(), weight: tally.weight.sum() };
     }
     if !found.is_ended {
-        run.cpu_ms = run.cpu_ms.map(|cpu_ms| cpu_ms + vouch_report::millis(charged));
+        run.cpu_ms = run.cpu_ms.map(|cpu_ms| cpu_ms + vouch_report::millis(charged_ns));
         let programs_ms = run.cpu_ms.zip(run.agent_cpu_ms).map(|(all_ms, agents_ms)| all_ms - agents_ms);
         let programs_ms = programs_ms.filter(|programs_ms| *programs_ms > 0.0);
         if let Some((rate, programs_ms)) = run.rate.as_mut().zip(programs_ms) {
             rate.reached_hz = vouch_report::float(run.delivered.signals) / programs_ms * 1000.0;
         }
-        let behind = last_ns.saturating_sub(meta.ended_ns);
-        run.wall_ms += vouch_report::millis(behind);
+        let after_state_ns = last_ns.saturating_sub(meta.ended_ns);
+        run.wall_ms += vouch_report::millis(after_state_ns);
         meta.ended_ns = meta.ended_ns.max(last_ns);
-        let seconds = vouch_report::millis(behind) / 1000.0;
+        let seconds = vouch_report::millis(after_state_ns) / 1000.0;
         run.engine_notes.push(format!(
             "recovered from an unfinished recording: the last samples are missing, and other counts (handlers, witnesses, the JVM's \
              pauses) are {seconds:.1} s older than the samples"
@@ -158,7 +158,7 @@ impl Found {
     /// Describes the missing data, or returns `None` if nothing is missing.
     pub fn damage(&self) -> Option<String> {
         let Self { blocks_missing, bytes_damaged, lost, .. } = *self;
-        if blocks_missing == 0 && lost.passed_over == 0 && lost.stackless == 0 {
+        if blocks_missing == 0 && lost.unresolved_events == 0 && lost.samples_without_stack == 0 {
             return None;
         }
         Some(format!(
@@ -167,8 +167,8 @@ impl Found {
             grouped(blocks_missing),
             grouped(bytes_damaged),
             grouped(lost.samples),
-            grouped(lost.stackless),
-            grouped(lost.passed_over),
+            grouped(lost.samples_without_stack),
+            grouped(lost.unresolved_events),
         ))
     }
 }

@@ -18,13 +18,13 @@ use vouch_sample::MAX_VALUES;
 use crate::ids::Ids;
 use crate::wire;
 
-/// Maximum number of mark kinds in a file. A forged file must not exhaust memory or overflow a
-/// count. `MOST_LOST` limits missing refutations, `MOST_DROPPED` dropped samples, and `DEEPEST`
-/// nested contexts.
-const MOST_KINDS: usize = 1_000;
-const MOST_LOST: usize = 100_000;
-const MOST_DROPPED: u64 = 1 << 48;
-const DEEPEST: usize = 1_024;
+/// Maximum number of marker kinds in a file. A forged file must not exhaust memory or overflow a
+/// count. `MAX_MISSING_REFUTATIONS` limits missing refutations, `MAX_DROPPED_SAMPLES` dropped
+/// samples, and `MAX_CONTEXT_DEPTH` nested contexts.
+const MAX_MARKER_KINDS: usize = 1_000;
+const MAX_MISSING_REFUTATIONS: usize = 100_000;
+const MAX_DROPPED_SAMPLES: u64 = 1 << 48;
+const MAX_CONTEXT_DEPTH: usize = 1_024;
 
 /// Holds the recording that was rebuilt so far.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub struct Replay {
     contexts: Ids<ContextId>,
     mark_kinds: Ids<MarkKindId>,
     counters: Ids<CounterId>,
-    threads: HashMap<u32, OfThread>,
+    threads: HashMap<u32, ReplayedThread>,
     dropped: (u64, u64),
     pub lost: Lost,
 }
@@ -52,18 +52,18 @@ pub struct Lost {
     /// Number of samples in missing blocks, from the sample numbers of later blocks.
     pub samples: u64,
     /// Number of samples that refer to a missing stack. They count as dropped.
-    pub stackless: u64,
-    /// Number of marks, readings and other events that refer to missing rows or to unknown
+    pub samples_without_stack: u64,
+    /// Number of markers, readings and other events that refer to missing rows or to unknown
     /// measures.
-    pub passed_over: u64,
+    pub unresolved_events: u64,
 }
 
 /// Holds the state of one thread that was read so far.
 #[derive(Debug)]
-struct OfThread {
+struct ReplayedThread {
     id: ThreadId,
     /// Number of the thread's samples that the blocks covered so far.
-    told: u64,
+    covered_samples: u64,
     /// Latest CPU clock in a sample, in nanoseconds. Samples arrive slightly out of order, so this
     /// is the maximum.
     clock: Option<u64>,
@@ -76,9 +76,9 @@ impl Replay {
     /// Adds the CPU time that threads used after the kernel's last reading, and returns its sum in
     /// nanoseconds. It derives this time from the CPU clocks in the samples. A thread without a
     /// kernel reading starts at the clock of its first sample, less that sample's weight.
-    pub fn charge(&mut self, interval_ns: u64) -> u64 {
-        let mut all = 0_u64;
-        for OfThread { id, charged, clock, .. } in self.threads.values() {
+    pub fn add_cpu_after_last_reading(&mut self, interval_ns: u64) -> u64 {
+        let mut sum_ns = 0_u64;
+        for ReplayedThread { id, charged, clock, .. } in self.threads.values() {
             let thread = &self.recording.threads()[id.row()];
             let first = thread.samples().first();
             let began = first.map(|first| {
@@ -88,13 +88,13 @@ impl Replay {
             if let (Some((charged, then)), Some(clock), None) = (charged, clock, thread.ended_ns()) {
                 let since = clock.saturating_sub(then);
                 self.recording.set_thread_cpu(*id, charged.saturating_add(since));
-                all = all.saturating_add(since);
+                sum_ns = sum_ns.saturating_add(since);
             }
         }
-        all
+        sum_ns
     }
 
-    pub fn take(&mut self, block: &wire::Block) {
+    pub fn add_block(&mut self, block: &wire::Block) {
         if let Some(tables) = &block.tables {
             self.tables(tables);
         }
@@ -109,21 +109,21 @@ impl Replay {
     fn tables(&mut self, tables: &wire::Tables) {
         let Self { recording, strings, .. } = self;
         if let Some(wire::Strings { first, text }) = &tables.strings {
-            let mut place = strings.begin(*first);
+            let mut cursor = strings.start_at(*first);
             for text in text {
-                strings.push(&mut place, || Some(recording.string(text)));
+                strings.push(&mut cursor, || Some(recording.string(text)));
             }
         }
         if let Some(wire::Column { first, value }) = &tables.sources {
-            let mut place = self.sources.begin(*first);
+            let mut cursor = self.sources.start_at(*first);
             for path in value {
-                self.sources.push(&mut place, || Some(recording.source_row(strings.get(*path)?)));
+                self.sources.push(&mut cursor, || Some(recording.source_row(strings.get(*path)?)));
             }
         }
         if let Some(wire::Column { first, value }) = &tables.resources {
-            let mut place = self.resources.begin(*first);
+            let mut cursor = self.resources.start_at(*first);
             for name in value {
-                self.resources.push(&mut place, || Some(recording.resource_row(strings.get(*name)?)));
+                self.resources.push(&mut cursor, || Some(recording.resource_row(strings.get(*name)?)));
             }
         }
         if let Some(funcs) = &tables.funcs {
@@ -131,10 +131,10 @@ impl Replay {
         }
         let Self { recording, .. } = self;
         if let Some(wire::Frames { first, func, line, fate, top_frame }) = &tables.frames {
-            let mut place = self.frames.begin(*first);
+            let mut cursor = self.frames.start_at(*first);
             let top_frames = top_frame.iter().copied().chain(std::iter::repeat(0));
             for (((func, line), fate), top_frame) in func.iter().zip(line).zip(fate).zip(top_frames) {
-                self.frames.push(&mut place, || {
+                self.frames.push(&mut cursor, || {
                     let func = self.funcs.get(*func)?;
                     Some(match wire::to_fate(*fate) {
                         Some(fate) => {
@@ -147,9 +147,9 @@ impl Replay {
             }
         }
         if let Some(wire::Stacks { first, parent, frame }) = &tables.stacks {
-            let mut place = self.stacks.begin(*first);
+            let mut cursor = self.stacks.start_at(*first);
             for (row, (parent, frame)) in (*first..=u32::MAX).zip(parent.iter().zip(frame)) {
-                self.stacks.push_with(&mut place, |stacks| {
+                self.stacks.push_with(&mut cursor, |stacks| {
                     let parent = match *parent {
                         0 => None,
                         up => Some(stacks.get(row.checked_sub(up)?)?),
@@ -164,8 +164,10 @@ impl Replay {
         self.context_tables(tables);
         let Self { recording, .. } = self;
         if let Some(wire::MarkKinds { first, kind }) = &tables.mark_kinds {
-            let mut place = self.mark_kinds.begin(*first);
-            for wire::MarkKind { key, label, description, category, figure } in kind.iter().take(MOST_KINDS) {
+            let mut cursor = self.mark_kinds.start_at(*first);
+            for wire::MarkKind { key, label, description, category, figure } in
+                kind.iter().take(MAX_MARKER_KINDS)
+            {
                 let figures: Vec<Figure<'_>> = figure
                     .iter()
                     .map(|wire::Figure { key, label, unit }| Figure {
@@ -176,33 +178,34 @@ impl Replay {
                     .collect();
                 let category = wire::to_category(*category);
                 let kind = MarkKind { key, label, description, category, figures: &figures };
-                self.mark_kinds.push(&mut place, || {
-                    (recording.mark_kinds().rows().len() < MOST_KINDS).then(|| recording.mark_kind(kind))
+                self.mark_kinds.push(&mut cursor, || {
+                    (recording.mark_kinds().rows().len() < MAX_MARKER_KINDS)
+                        .then(|| recording.mark_kind(kind))
                 });
             }
         }
         if let Some(wire::Counters { first, name, description, unit }) = &tables.counters {
-            let mut place = self.counters.begin(*first);
+            let mut cursor = self.counters.start_at(*first);
             let units = unit.iter().copied().map(wire::to_unit).chain(iter::repeat(Unit::Bytes));
             for ((name, description), unit) in name.iter().zip(description).zip(units) {
-                self.counters.push(&mut place, || Some(recording.counter(name, description, unit)));
+                self.counters.push(&mut cursor, || Some(recording.counter(name, description, unit)));
             }
         }
     }
 
     fn funcs(&mut self, funcs: &wire::Funcs) {
-        let mut place = self.funcs.begin(funcs.first);
+        let mut cursor = self.funcs.start_at(funcs.first);
         let columns =
             funcs.category.iter().zip(&funcs.source).zip(&funcs.line).zip(&funcs.resource).zip(&funcs.java);
         let Self { recording, strings, sources, resources, .. } = self;
         for (name, ((((category, source), line), resource), java)) in funcs.name.iter().zip(columns) {
-            self.funcs.push(&mut place, || {
+            self.funcs.push(&mut cursor, || {
                 Some(recording.func_row(FuncRow {
                     name: strings.get(*name)?,
                     category: wire::to_category(*category),
-                    source: sources.maybe(*source).ok()?,
+                    source: sources.get_optional(*source).ok()?,
                     line: NonZeroU32::new(*line),
-                    resource: resources.maybe(*resource).ok()?,
+                    resource: resources.get_optional(*resource).ok()?,
                     java: *java,
                 }))
             });
@@ -216,17 +219,17 @@ impl Replay {
         };
         // Samples refer to refutations by row number, so a missing row keeps an empty entry.
         let known = recording.refutations().rows().len();
-        if rows.first as usize - known.min(rows.first as usize) < MOST_LOST {
+        if rows.first as usize - known.min(rows.first as usize) < MAX_MISSING_REFUTATIONS {
             for _ in known..rows.first as usize {
                 let none = or_none(recording, None);
                 let (kind, caller, expected, found) = (none, none, none, none);
                 recording.refutation_row(RefutationRow { name: none, kind, caller, bci: 0, expected, found });
             }
         }
-        let mut place = refutations.begin(rows.first);
+        let mut cursor = refutations.start_at(rows.first);
         let columns = rows.kind.iter().zip(&rows.caller).zip(&rows.bci).zip(&rows.expected).zip(&rows.found);
         for (name, ((((kind, caller), bci), expected), found)) in rows.name.iter().zip(columns) {
-            refutations.push(&mut place, || {
+            refutations.push(&mut cursor, || {
                 let mut text = |row: &u32| or_none(recording, Some(*row));
                 let (name, kind, caller) = (text(name), text(kind), text(caller));
                 let row = RefutationRow {
@@ -245,12 +248,12 @@ impl Replay {
     fn context_tables(&mut self, tables: &wire::Tables) {
         let Self { recording, strings, context_kinds, contexts, .. } = self;
         if let Some(wire::ContextKinds { first, kind }) = &tables.context_kinds {
-            let mut place = context_kinds.begin(*first);
+            let mut cursor = context_kinds.start_at(*first);
             for wire::ContextKind { class, label, field_key, field_label } in kind {
                 let field = |(key, label): (&u32, &u32)| {
                     Some(ContextField { key: strings.get(*key)?, label: strings.get(*label)? })
                 };
-                context_kinds.push(&mut place, || {
+                context_kinds.push(&mut cursor, || {
                     let fields: Option<Vec<ContextField>> =
                         field_key.iter().zip(field_label).map(field).collect();
                     let (class, label) = (strings.get(*class)?, strings.get(*label)?);
@@ -259,16 +262,17 @@ impl Replay {
             }
         }
         if let Some(wire::Contexts { first, context }) = &tables.contexts {
-            let mut place = contexts.begin(*first);
+            let mut cursor = contexts.start_at(*first);
             for wire::Context { outer, kind, value } in context {
-                contexts.push_with(&mut place, |contexts| {
+                contexts.push_with(&mut cursor, |contexts| {
                     let values: Option<Vec<StringId>> =
                         value.iter().map(|value| strings.get(*value)).collect();
                     let (kind, values, outer) =
-                        (context_kinds.get(*kind)?, values?, contexts.maybe(*outer).ok()?);
+                        (context_kinds.get(*kind)?, values?, contexts.get_optional(*outer).ok()?);
                     let fits = recording.contexts().kind(kind).fields.len() == values.len();
-                    let depth = recording.contexts().outwards(outer).take(DEEPEST).count();
-                    (fits && depth < DEEPEST).then(|| recording.context(ContextRow { outer, kind, values }))
+                    let depth = recording.contexts().outwards(outer).take(MAX_CONTEXT_DEPTH).count();
+                    (fits && depth < MAX_CONTEXT_DEPTH)
+                        .then(|| recording.context(ContextRow { outer, kind, values }))
                 });
             }
         }
@@ -276,16 +280,16 @@ impl Replay {
 
     fn thread(&mut self, part: &wire::Thread, time_ns: u64) {
         let Self { recording, threads, .. } = self;
-        let of_thread = threads.entry(part.row).or_insert_with(|| {
+        let replayed = threads.entry(part.row).or_insert_with(|| {
             let id = match &part.description {
                 Some(wire::Description { name, tid, started_ns, .. }) => {
                     recording.add_thread(name, *tid, *started_ns)
                 }
                 None => recording.add_thread("[name lost]", 0, time_ns),
             };
-            OfThread { id, told: 0, clock: None, charged: None }
+            ReplayedThread { id, covered_samples: 0, clock: None, charged: None }
         });
-        let OfThread { id: thread, told, .. } = of_thread;
+        let ReplayedThread { id: thread, covered_samples, .. } = replayed;
         let thread = *thread;
         if let Some(wire::Description { name, ended_ns, cpu_ns, .. }) = &part.description {
             recording.set_thread_name(thread, name);
@@ -298,16 +302,18 @@ impl Replay {
         }
         let mut clock = None;
         if let Some(samples) = &part.samples {
-            self.lost.samples = self.lost.samples.saturating_add(samples.first.saturating_sub(*told));
-            let known = told.saturating_sub(samples.first);
-            *told = (*told).max(samples.first.saturating_add(samples.stack.len() as u64));
+            self.lost.samples =
+                self.lost.samples.saturating_add(samples.first.saturating_sub(*covered_samples));
+            let known = covered_samples.saturating_sub(samples.first);
+            *covered_samples =
+                (*covered_samples).max(samples.first.saturating_add(samples.stack.len() as u64));
             clock = self.samples(thread, samples, usize::try_from(known).unwrap_or(usize::MAX));
         }
         // The description and the samples are from the time of the block.
-        if let Some(of_thread) = self.threads.get_mut(&part.row) {
-            of_thread.clock = of_thread.clock.max(clock);
+        if let Some(replayed) = self.threads.get_mut(&part.row) {
+            replayed.clock = replayed.clock.max(clock);
             let charged = part.description.as_ref().and_then(|description| description.cpu_ns);
-            of_thread.charged = charged.zip(of_thread.clock).or(of_thread.charged);
+            replayed.charged = charged.zip(replayed.clock).or(replayed.charged);
         }
         for wire::Refuted { time_ns, stack, weight, how } in &part.refuted {
             match self.stacks.get(*stack).zip(self.refutations.get(*how)) {
@@ -315,12 +321,12 @@ impl Replay {
                     let refuted = Refuted { time_ns: *time_ns, stack, weight: *weight, how };
                     self.recording.refuted(thread, refuted);
                 }
-                None => self.lost.passed_over += 1,
+                None => self.lost.unresolved_events += 1,
             }
         }
         part.marks.iter().for_each(|mark| self.mark(Some(thread), mark));
         for wire::Allocation { time_ns, stack, class, bytes, stands_for } in &part.allocations {
-            match self.strings.get(*class).zip(self.stacks.maybe(*stack).ok()) {
+            match self.strings.get(*class).zip(self.stacks.get_optional(*stack).ok()) {
                 Some((class, stack)) => {
                     let class = self.recording.strings().get(class).to_owned();
                     let stack = self.recording.stack_of_class(stack, &class);
@@ -332,7 +338,7 @@ impl Replay {
                     };
                     self.recording.amount(thread, &ALLOCATED, amount);
                 }
-                None => self.lost.passed_over += 1,
+                None => self.lost.unresolved_events += 1,
             }
         }
         part.amounts.iter().for_each(|amounts| self.amounts(thread, amounts));
@@ -351,7 +357,7 @@ impl Replay {
                     let amount = Amount { time_ns: last_ns, stack, amount: *amount, events: *events };
                     self.recording.amount(thread, measure, amount);
                 }
-                None => self.lost.passed_over += 1,
+                None => self.lost.unresolved_events += 1,
             }
         }
     }
@@ -369,12 +375,13 @@ impl Replay {
                 continue;
             }
             let Some(stack) = self.stacks.get(*stack) else {
-                self.lost.stackless += 1;
+                self.lost.samples_without_stack += 1;
                 self.recording.dropped(1, u64::from(*weight));
                 continue;
             };
             // A missing context counts as no context.
-            let context = samples.context.get(at).and_then(|row| self.contexts.maybe(*row).ok()).flatten();
+            let context =
+                samples.context.get(at).and_then(|row| self.contexts.get_optional(*row).ok()).flatten();
             let leaf = self.recording.leaf(stack);
             let fate = self.recording.fate_of(leaf);
             self.recording.sample(thread, Sample { time_ns, cpu_ns, stack, weight: *weight, fate, context });
@@ -385,24 +392,24 @@ impl Replay {
     fn mark(&mut self, thread: Option<ThreadId>, mark: &wire::Mark) {
         let read = || {
             let kind = self.mark_kinds.get(mark.kind)?;
-            let stack = self.stacks.maybe(mark.stack).ok()?;
+            let stack = self.stacks.get_optional(mark.stack).ok()?;
             let figures = &self.recording.mark_kinds().get(kind).figures;
             let mut values = [0; MAX_VALUES];
             for (at, value) in values.iter_mut().enumerate() {
-                let told = mark.value.get(at);
+                let stored = mark.value.get(at);
                 let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);
                 *value = if is_text {
-                    let row = told.and_then(|told| u32::try_from(*told).ok());
+                    let row = stored.and_then(|value| u32::try_from(*value).ok());
                     Mark::text_to_value(row.and_then(|row| self.strings.get(row)))
                 } else {
-                    told.copied().unwrap_or(0)
+                    stored.copied().unwrap_or(0)
                 };
             }
             Some(Mark { kind, began_ns: mark.began_ns, ended_ns: mark.ended_ns, values, stack })
         };
         match read() {
             Some(mark) => self.recording.mark(thread, mark),
-            None => self.lost.passed_over += 1,
+            None => self.lost.unresolved_events += 1,
         }
     }
 
@@ -411,12 +418,12 @@ impl Replay {
         for wire::Reading { counter, time_ns, value } in &process.readings {
             match self.counters.get(*counter) {
                 Some(counter) => self.recording.count(counter, *time_ns, *value),
-                None => self.lost.passed_over += 1,
+                None => self.lost.unresolved_events += 1,
             }
         }
         let (samples, weight) = self.dropped;
-        let within = |told: u64, before: u64| told.min(MOST_DROPPED).max(before);
-        self.dropped = (within(process.dropped, samples), within(process.dropped_weight, weight));
+        let monotonic = |count: u64, before: u64| count.min(MAX_DROPPED_SAMPLES).max(before);
+        self.dropped = (monotonic(process.dropped, samples), monotonic(process.dropped_weight, weight));
         self.recording.dropped(self.dropped.0 - samples, self.dropped.1 - weight);
     }
 }
@@ -437,7 +444,7 @@ mod tests {
     fn allocations_of_an_older_file_become_amounts() {
         let old = wire::Allocation { time_ns: 7, stack: 0, class: 0, bytes: 24, stands_for: 4_000 };
         let mut replay = Replay::default();
-        replay.take(&thread(wire::Thread { allocations: vec![old], ..wire::Thread::default() }));
+        replay.add_block(&thread(wire::Thread { allocations: vec![old], ..wire::Thread::default() }));
         let recording = &replay.recording;
         let [amount] = recording.threads()[0].amounts().get(&ALLOCATED) else { panic!("one amount") };
         assert_eq!((amount.time_ns, amount.amount, amount.events), (7, 4_000, 167));
@@ -457,8 +464,8 @@ mod tests {
         for measure in ["cpu", "moonlight"] {
             let mut replay = Replay::default();
             let part = wire::Thread { amounts: vec![amounts(measure)], ..wire::Thread::default() };
-            replay.take(&thread(part));
-            assert_eq!(replay.lost.passed_over, 2, "{measure}");
+            replay.add_block(&thread(part));
+            assert_eq!(replay.lost.unresolved_events, 2, "{measure}");
         }
     }
 }

@@ -22,14 +22,14 @@ impl State {
     }
 
     /// Parses a state that `text` wrote. Returns `None` if the JSON is not a state.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn from_json(text: &str) -> Option<Self> {
         let mut state: Self = serde_json::from_str(text).ok()?;
         state.run.delivered = state.delivered;
         state.run.contexts_left_out = state.contexts_left_out;
         Some(state)
     }
 
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@
 //! a column's first value.
 
 use prost::Message;
-use vouch_recording::{Category as Whose, Fate as Became, Unit as Told, VmPart};
+use vouch_recording::{Category as RecordingCategory, Fate as RecordingFate, Unit as RecordingUnit, VmPart};
 use vouch_sample::Certainty;
 
 /// Holds the content of one block. Every field except `number` and `time_ns` may be missing.
@@ -188,7 +188,7 @@ pub struct MarkKinds {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct MarkKind {
-    /// Unique key of the mark kind: one word.
+    /// Unique key of the marker kind: one word.
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(string, tag = "2")]
@@ -326,8 +326,8 @@ pub struct Mark {
     pub began_ns: u64,
     #[prost(uint64, tag = "3")]
     pub ended_ns: u64,
-    /// Values of the mark, in the order of its kind. A text value is the row of a string; all bits
-    /// are set if the text is absent.
+    /// Values of the marker, in the order of its kind. A text value is the row of a string; all
+    /// bits are set if the text is absent.
     #[prost(uint64, repeated, tag = "4")]
     pub value: Vec<u64>,
     /// Row of the stack plus one; 0 means that no stack was recorded.
@@ -426,37 +426,37 @@ pub enum Unit {
     Percentage = 5,
 }
 
-const UNITS: [(Told, Unit); 6] = [
-    (Told::Count, Unit::Count),
-    (Told::Nanoseconds, Unit::Nanoseconds),
-    (Told::Bytes, Unit::Bytes),
-    (Told::Text, Unit::Text),
-    (Told::Decimal, Unit::Decimal),
-    (Told::Percentage, Unit::Percentage),
+const UNITS: [(RecordingUnit, Unit); 6] = [
+    (RecordingUnit::Count, Unit::Count),
+    (RecordingUnit::Nanoseconds, Unit::Nanoseconds),
+    (RecordingUnit::Bytes, Unit::Bytes),
+    (RecordingUnit::Text, Unit::Text),
+    (RecordingUnit::Decimal, Unit::Decimal),
+    (RecordingUnit::Percentage, Unit::Percentage),
 ];
 
-const CATEGORIES: [(Whose, Category); 11] = [
-    (Whose::Other, Category::Other),
-    (Whose::Application, Category::Application),
-    (Whose::Library, Category::Library),
-    (Whose::Jdk, Category::Jdk),
-    (Whose::Native, Category::Native),
-    (Whose::Vm(VmPart::Other), Category::Vm),
-    (Whose::Vm(VmPart::Gc), Category::VmGc),
-    (Whose::Vm(VmPart::Jit), Category::VmJit),
-    (Whose::Refuted, Category::Refuted),
-    (Whose::NoStack, Category::NoStack),
-    (Whose::Class, Category::Class),
+const CATEGORIES: [(RecordingCategory, Category); 11] = [
+    (RecordingCategory::Other, Category::Other),
+    (RecordingCategory::Application, Category::Application),
+    (RecordingCategory::Library, Category::Library),
+    (RecordingCategory::Jdk, Category::Jdk),
+    (RecordingCategory::Native, Category::Native),
+    (RecordingCategory::Vm(VmPart::Other), Category::Vm),
+    (RecordingCategory::Vm(VmPart::Gc), Category::VmGc),
+    (RecordingCategory::Vm(VmPart::Jit), Category::VmJit),
+    (RecordingCategory::Refuted, Category::Refuted),
+    (RecordingCategory::NoStack, Category::NoStack),
+    (RecordingCategory::Class, Category::Class),
 ];
 
-const FATES: [(Option<Became>, Fate); 7] = [
+const FATES: [(Option<RecordingFate>, Fate); 7] = [
     (None, Fate::None),
-    (Some(Became::Proven), Fate::Proven),
-    (Some(Became::Plausible), Fate::Plausible),
-    (Some(Became::Refuted), Fate::Refuted),
-    (Some(Became::Unwalked), Fate::Unwalked),
-    (Some(Became::Outside), Fate::Outside),
-    (Some(Became::Dropped), Fate::Dropped),
+    (Some(RecordingFate::Proven), Fate::Proven),
+    (Some(RecordingFate::Plausible), Fate::Plausible),
+    (Some(RecordingFate::Refuted), Fate::Refuted),
+    (Some(RecordingFate::Unwalked), Fate::Unwalked),
+    (Some(RecordingFate::Outside), Fate::Outside),
+    (Some(RecordingFate::Dropped), Fate::Dropped),
 ];
 
 const TOP_FRAMES: [(Option<Certainty>, TopFrame); 4] = [
@@ -466,44 +466,44 @@ const TOP_FRAMES: [(Option<Certainty>, TopFrame); 4] = [
     (Some(Certainty::Approximate), TopFrame::Approximate),
 ];
 
-pub fn of_category(category: Whose) -> i32 {
-    number(&CATEGORIES, category)
+pub fn from_category(category: RecordingCategory) -> i32 {
+    to_number(&CATEGORIES, category)
 }
 
-pub fn to_category(number: i32) -> Whose {
-    meaning(&CATEGORIES, number).unwrap_or(Whose::Other)
+pub fn to_category(number: i32) -> RecordingCategory {
+    from_number(&CATEGORIES, number).unwrap_or(RecordingCategory::Other)
 }
 
-pub fn of_unit(unit: Told) -> i32 {
-    number(&UNITS, unit)
+pub fn from_unit(unit: RecordingUnit) -> i32 {
+    to_number(&UNITS, unit)
 }
 
-pub fn to_unit(number: i32) -> Told {
-    meaning(&UNITS, number).unwrap_or(Told::Count)
+pub fn to_unit(number: i32) -> RecordingUnit {
+    from_number(&UNITS, number).unwrap_or(RecordingUnit::Count)
 }
 
-pub fn of_fate(fate: Option<Became>) -> i32 {
-    number(&FATES, fate)
+pub fn from_fate(fate: Option<RecordingFate>) -> i32 {
+    to_number(&FATES, fate)
 }
 
-pub fn to_fate(number: i32) -> Option<Became> {
-    meaning(&FATES, number).flatten()
+pub fn to_fate(number: i32) -> Option<RecordingFate> {
+    from_number(&FATES, number).flatten()
 }
 
 pub fn from_top_frame(certainty: Option<Certainty>) -> i32 {
-    number(&TOP_FRAMES, certainty)
+    to_number(&TOP_FRAMES, certainty)
 }
 
 pub fn to_top_frame(number: i32) -> Option<Certainty> {
-    meaning(&TOP_FRAMES, number).flatten()
+    from_number(&TOP_FRAMES, number).flatten()
 }
 
-fn number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning: M) -> i32 {
+fn to_number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning: M) -> i32 {
     table.iter().find(|(known, _)| *known == meaning).map_or(0, |(_, number)| (*number).into())
 }
 
 /// Looks up the meaning of an enum number. Returns `None` for a number that only a newer version
 /// uses.
-fn meaning<M: Copy, N: Copy + Into<i32>>(table: &[(M, N)], number: i32) -> Option<M> {
+fn from_number<M: Copy, N: Copy + Into<i32>>(table: &[(M, N)], number: i32) -> Option<M> {
     table.iter().find(|(_, known)| (*known).into() == number).map(|(meaning, _)| *meaning)
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use vouch_log::{Beside, ENDING, State, Writer};
+use vouch_log::{ENDING, OtherRecordings, State, Writer};
 use vouch_recording::Recording;
 use vouch_report::{Detail, RecordingFile};
 
@@ -46,10 +46,10 @@ impl Disk {
         let mut writer = None;
         if let (Some(stem), true) = (stem(plan), plan.options.on_disk != OnDisk::Off) {
             match Writer::create(&stem, plan.options.most_on_disk) {
-                Ok((created, beside)) => {
+                Ok((created, others)) => {
                     terminal::recording(terminal::BEGUN, created.path());
                     writer = Some(created);
-                    tell(&beside, plan.options.detail);
+                    report_orphaned(&others, plan.options.detail);
                 }
                 Err(error) => {
                     let why = match error.kind() {
@@ -230,16 +230,16 @@ fn stem(plan: &Plan) -> Option<PathBuf> {
     Some(out.path.with_file_name(name.strip_suffix(out.format.ending)?))
 }
 
-fn tell(beside: &Beside, detail: Detail) {
+fn report_orphaned(others: &OtherRecordings, detail: Detail) {
     let place = |path: &Path| path.display().to_string();
-    let left: Vec<String> = beside.left.iter().map(|path| place(path)).collect();
-    if !left.is_empty() && detail != Detail::Quiet {
-        let places = left.join(" ");
+    let orphaned: Vec<String> = others.orphaned.iter().map(|path| place(path)).collect();
+    if !orphaned.is_empty() && detail != Detail::Quiet {
+        let places = orphaned.join(" ");
         say(&format!(
             "a run that was killed, or more than one, left its recording: `vouch recover {places}` makes profiles of it; take away what you need no more"
         ));
     }
-    if let Some(path) = &beside.replaced {
+    if let Some(path) = &others.replaced {
         let path = place(path);
         say(&format!(
             "{path} made room for this run: it was the oldest of nine recordings that killed runs left"

@@ -8,7 +8,7 @@ use std::fs::{hard_link, remove_file};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Beside, MOST, fill, folder};
+use super::{MAX_FILES_OF_ONE_NAME, TemporaryFile, folder, write_content};
 
 /// Writes a file into the first of these folders that accepts it, and returns its path. Each folder
 /// that refuses costs one attempt. The name is the file's own, with `run` before its ending.
@@ -44,11 +44,11 @@ fn write_new(
     gzip: bool,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<PathBuf> {
-    let Beside { file, path: beside } = Beside::create(&numbered(1))?;
-    let linked = fill(&file, gzip, write).and_then(|()| {
-        let mut names = (1..=MOST).map(&numbered);
+    let TemporaryFile { file, path: temporary_path } = TemporaryFile::create(&numbered(1))?;
+    let linked = write_content(&file, gzip, write).and_then(|()| {
+        let mut names = (1..=MAX_FILES_OF_ONE_NAME).map(&numbered);
         // A hard link fails if the name exists; a rename would replace that file.
-        let taken = |path: &PathBuf| match hard_link(&beside, path) {
+        let taken = |path: &PathBuf| match hard_link(&temporary_path, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => None,
             linked => Some(linked),
         };
@@ -56,7 +56,7 @@ fn write_new(
         linked.unwrap_or(Err(io::ErrorKind::AlreadyExists.into()))
     });
     // The file has its final name by now, or the write failed.
-    let _ = remove_file(&beside);
+    let _ = remove_file(&temporary_path);
     linked
 }
 

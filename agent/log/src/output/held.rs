@@ -42,22 +42,22 @@ pub fn beyond_standard_streams(file: File) -> io::Result<File> {
 
 /// Opens a regular file to read it, and refuses a link.
 pub fn open(path: &Path) -> io::Result<File> {
-    opened(path, OpenOptions::new().read(true))
+    open_regular_file(path, OpenOptions::new().read(true))
 }
 
-fn opened(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+fn open_regular_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let file = beyond_standard_streams(how.custom_flags(O_NONBLOCK).open(path)?)?;
-    if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    let file = beyond_standard_streams(options.custom_flags(O_NONBLOCK).open(path)?)?;
+    if is_file_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 /// Returns true if the path leads to this file, but not through a link.
-pub fn is_at(file: &File, path: &Path) -> bool {
+pub fn is_file_at(file: &File, path: &Path) -> bool {
     let identity = |file: fs::Metadata| (file.dev(), file.ino());
-    let there = fs::symlink_metadata(path).map(identity).ok();
-    there.is_some() && there == file.metadata().map(identity).ok()
+    let existing = fs::symlink_metadata(path).map(identity).ok();
+    existing.is_some() && existing == file.metadata().map(identity).ok()
 }
 
 /// Returns true if the process that writes the file is alive. Without file locks this is unknown,
@@ -68,13 +68,13 @@ pub fn is_in_use(file: &File) -> bool {
 
 /// Removes the file of a process that has exited. Errors are ignored: a user without permission
 /// loses nothing.
-pub fn remove_left(path: &Path) {
+pub fn remove_orphaned(path: &Path) {
     // Network file systems grant an exclusive lock only on a writable file.
-    if let Ok(file) = opened(path, OpenOptions::new().read(true).write(true))
+    if let Ok(file) = open_regular_file(path, OpenOptions::new().read(true).write(true))
         // The lock keeps other processes from using the file. A process that just created it then
         // finds that it was removed.
         && !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
-        && is_at(&file, path)
+        && is_file_at(&file, path)
     {
         let _ = fs::remove_file(path);
     }

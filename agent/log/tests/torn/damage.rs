@@ -50,7 +50,9 @@ fn a_block_that_is_missing_costs_itself_and_what_hangs_on_it() {
         // A block has the four samples of a round. Its count of dropped samples is lost unless a
         // later block repeats it.
         assert!(all.sum() - left.sum() <= 5, "{} of {}", left.sum(), all.sum());
-        assert!(found.lost.samples <= 4 && all.dropped - (left.dropped - found.lost.stackless) <= 1);
+        assert!(
+            found.lost.samples <= 4 && all.dropped - (left.dropped - found.lost.samples_without_stack) <= 1
+        );
         // No sample may change its fate.
         for (now, then) in
             [(left.proven, all.proven), (left.outside, all.outside), (left.unwalked, all.unwalked)]

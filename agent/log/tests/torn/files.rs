@@ -2,22 +2,22 @@
 
 use std::fs;
 
-use vouch_log::{Beside, Recovered, Writer, is_left};
+use vouch_log::{OtherRecordings, Recovered, Writer, is_orphaned};
 use vouch_recording::{Fate, Recording, Sample};
 
 use crate::common::{MS, START_NS, folder, reread, sample, stack, state};
 
 #[test]
-fn what_another_process_left_is_told_and_kept() {
+fn an_orphaned_recording_is_reported_and_kept() {
     let folder = folder("beside");
     let stem = folder.join("a");
-    let (first, beside) = Writer::create(&stem, u64::MAX).unwrap();
-    assert_eq!((first.path(), beside), (folder.join("a.vouch").as_path(), Beside::default()));
-    assert!(!is_left(first.path()), "its process lives");
-    let (second, beside) = Writer::create(&stem, u64::MAX).unwrap();
-    assert_eq!((second.path(), beside), (folder.join("a.2.vouch").as_path(), Beside::default()));
+    let (first, others) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!((first.path(), others), (folder.join("a.vouch").as_path(), OtherRecordings::default()));
+    assert!(!is_orphaned(first.path()), "its process lives");
+    let (second, others) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!((second.path(), others), (folder.join("a.2.vouch").as_path(), OtherRecordings::default()));
     drop(first);
-    assert!(is_left(&folder.join("a.vouch")));
+    assert!(is_orphaned(&folder.join("a.vouch")));
     // A recording that ended and was kept is not listed, and is not replaced.
     let (mut kept, _) = Writer::create(&folder.join("kept"), u64::MAX).unwrap();
     let mut recording = Recording::new();
@@ -25,30 +25,30 @@ fn what_another_process_left_is_told_and_kept() {
     kept.append(&mut recording, START_NS, Some(&last)).unwrap();
     kept.finish().unwrap();
     drop(kept);
-    assert!(!is_left(&folder.join("kept.vouch")));
+    assert!(!is_orphaned(&folder.join("kept.vouch")));
     // A file that only has such a name is not a recording.
     fs::write(folder.join("other.vouch"), "an essay").unwrap();
-    let (after, beside) = Writer::create(&folder.join("other"), u64::MAX).unwrap();
-    assert_eq!((after.path(), beside), (folder.join("other.2.vouch").as_path(), Beside::default()));
+    let (after, others) = Writer::create(&folder.join("other"), u64::MAX).unwrap();
+    assert_eq!((after.path(), others), (folder.join("other.2.vouch").as_path(), OtherRecordings::default()));
     // A stale `.part` file is removed, but a file in use is not.
-    let part = folder.join("a.vouch.part");
-    fs::write(&part, "half").unwrap();
+    let temporary = folder.join("a.vouch.part");
+    fs::write(&temporary, "half").unwrap();
     drop(Writer::create(&stem, u64::MAX).unwrap().0.remove());
-    assert!(!part.exists());
+    assert!(!temporary.exists());
     // A planted link is not followed, and is not listed as a recording.
     let victim = folder.join("victim");
     fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, folder.join("a.3.vouch")).unwrap();
-    let (fourth, beside) = Writer::create(&stem, u64::MAX).unwrap();
+    let (fourth, others) = Writer::create(&stem, u64::MAX).unwrap();
     assert_eq!(fourth.path(), folder.join("a.4.vouch"));
-    assert_eq!(beside.left, [folder.join("a.vouch")]);
+    assert_eq!(others.orphaned, [folder.join("a.vouch")]);
     drop(fourth);
     for _ in 5..=9 {
         Writer::create(&stem, u64::MAX).unwrap();
     }
-    let (instead, beside) = Writer::create(&stem, u64::MAX).unwrap();
-    assert_eq!(instead.path(), folder.join("a.vouch"), "the oldest makes room");
-    assert_eq!((beside.replaced.as_deref(), beside.left.len()), (Some(instead.path()), 6));
+    let (tenth, others) = Writer::create(&stem, u64::MAX).unwrap();
+    assert_eq!(tenth.path(), folder.join("a.vouch"), "the oldest makes room");
+    assert_eq!((others.replaced.as_deref(), others.orphaned.len()), (Some(tenth.path()), 6));
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     // Removing the recording must keep another file at its path.
     let path = second.path().to_owned();

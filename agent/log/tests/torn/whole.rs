@@ -34,7 +34,7 @@ fn what_was_recorded_is_read_again() {
 }
 
 #[test]
-fn more_readings_than_a_block_has_room_for_are_told_in_several() {
+fn more_readings_than_fit_in_a_block_are_written_in_several() {
     let folder = folder("readings");
     let (mut writer, _) = Writer::create(&folder.join("a"), u64::MAX).unwrap();
     let mut recording = Recording::new();
