@@ -103,7 +103,10 @@ public class OwnHandler {
             Burn.millis(200);
         }
 
-        /** Dozens of signals, or a dozen with a slow tick, if the engine went on. */
+        /**
+         * This is enough CPU time for dozens of signals, or a dozen with a slow tick, if the engine
+         * ran.
+         */
         private static void unsampled() {
             Burn.millis(150);
         }
