@@ -1,10 +1,10 @@
 /*
- * Compiled code is built on what the JVM has seen so far: here, that a class has no subclass with a
- * method of its own. A subclass that comes makes it worthless, at a time that the program knows.
- * Other code is replaced by better, and is not told of.
+ * Compiled code relies on assumptions: here, that no subclass overrides a method. Loading such a
+ * subclass invalidates the code, at a time that the program prints. The profile must show exactly
+ * these deoptimisations. Code that is merely replaced by better code must not be among them.
  *
  * @test
- * @summary which code was given up, which compiler it was of, and when
+ * @summary which code was deoptimised, which compiler had made it, and when
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 GivenUp
@@ -102,9 +102,9 @@ public class GivenUp {
                 sum += hot0(base0, i) + hot1(base1, i) + hot2(base2, i) + steady(i);
             }
             for (int i = 0; i < METHODS; i++) {
-                // The agent is to have met the code.
+                // Gives the agent time to see the compiled code first.
                 Thread.sleep(700);
-                // The last is told as the recording ends.
+                // The last deoptimisation is reported only when the recording ends.
                 System.out.println("came" + i + "=" + System.nanoTime());
                 Class.forName("GivenUp$Program$Other" + i);
             }
@@ -127,7 +127,7 @@ public class GivenUp {
             return Integer.reverse(i) ^ i;
         }
 
-        /** Runs once. */
+        /** Runs once, so that the JVM replaces it on the stack, in its loop. */
         static long loops() {
             long sum = 0;
             for (int i = 0; i < 2_000_000; i++) {

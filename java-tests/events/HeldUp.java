@@ -1,9 +1,9 @@
 /*
- * A collection holds up whoever runs, and nobody who sleeps meanwhile. One thread runs all the
- * time, another one sleeps while there are any.
+ * A garbage collection delays the threads that run, and no thread that sleeps meanwhile. Here one
+ * thread runs all the time, and another sleeps during all collections.
  *
  * @test
- * @summary a pause stands in the tracks of the threads that it held up, and in no others
+ * @summary a pause is in the tracks of the threads that it delayed, and in no others
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -23,9 +23,9 @@ import dev.vouch.test.Vm;
 
 public class HeldUp {
     private static final int COLLECTIONS = 8;
-    /** What is shorter nobody feels. */
+    /** Pauses shorter than this are not shown, since they delay a thread unnoticeably. */
     private static final double LEAST_MS = 10;
-    /** Who ran so shortly before and after one was held up by it. */
+    /** A thread with samples this shortly before and after a pause was delayed by it. */
     private static final double NEAR_MS = 1.5;
 
     public static void main(String[] args) {
@@ -34,14 +34,15 @@ public class HeldUp {
         Check.that(pauses.stream().filter(pause -> pause.ms() >= LEAST_MS).count() >= COLLECTIONS, "the trigger: long pauses among " + pauses);
         List<Mark> busy = of(profile, "busy");
         Check.contains(profile.meta.getAsJsonArray("markerSchema").toString(), "\"name\":\"held_up\"", "the front-end is told of it");
-        // Who has to wait for a processor, too, may have had nothing to do as far as anybody knows.
+        // A thread that also waits for a processor has no samples around a pause, so it may have
+        // been idle.
         List<Sample> ran = profile.track("busy").samples;
         long around = pauses.stream().filter(pause -> pause.ms() >= LEAST_MS)
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.startMs - NEAR_MS && sample.timeMs < pause.startMs))
             .filter(pause -> ran.stream().anyMatch(sample -> sample.timeMs > pause.endMs && sample.timeMs < pause.endMs + NEAR_MS)).count();
         boolean ranAroundMost = around >= COLLECTIONS / 2;
         Skip.unless(ranAroundMost || !busy.isEmpty(), "the thread that ran had to wait for a processor around most pauses");
-        // Whatever else took a little of its time there makes one doubtful.
+        // A pause is doubtful if another thread took some of the processor's time around it.
         Check.atLeast(ranAroundMost ? around / 2.0 : 1, busy.size(), "pauses that held up a thread which ran right before and after");
         for (Mark mark : busy) {
             Check.that(pauses.stream().anyMatch(pause -> pause.startMs == mark.startMs && pause.endMs == mark.endMs
@@ -62,7 +63,7 @@ public class HeldUp {
         private static volatile boolean over;
 
         public static void main(String[] args) throws Exception {
-            // Much that lives, in small pieces: a collection has to look at each.
+            // A collection must visit each of these many small live objects, which makes it long.
             List<Object[]> lives = new ArrayList<>();
             for (int i = 0; i < 2_000_000; i++) {
                 lives.add(new Object[3]);

@@ -1,7 +1,7 @@
 /*
- * Who held a lock that a thread waited for: one that nobody had wanted before, one that many have,
- * one that a thread got which has ended since, one that a virtual thread has; in each way that a
- * JVM can keep a lock. Who it was is what the program says of itself.
+ * The profile must say which thread held a lock that another waited for. The lock may have had no
+ * earlier contention, or much. Its owner may have exited since, or be a virtual thread. The cases
+ * cover each way in which a JVM stores a lock. Thread names show the true owner.
  *
  * @test
  * @summary whom a thread waited for
@@ -70,8 +70,8 @@ public class Holders {
                 holder.join();
             }
             if (Integer.parseInt(System.getProperty("java.specification.version").replace("1.", "")) >= 24) {
-                // Of one that nobody had wanted before it would be in the thread's own list alone,
-                // which is with its stack.
+                // The lock needs earlier contention. Otherwise the JVM would record its owner only
+                // in that thread's lock stack.
                 Object lock = MANY;
                 Letting let = new Letting();
                 Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
@@ -81,7 +81,7 @@ public class Holders {
             }
         }
 
-        /** Until somebody waits for the lock, and has for a while. */
+        /** Starts a thread that waits for the lock, and returns once it has waited for a while. */
         private static void waitFor(Object lock, Letting let, String name) throws InterruptedException {
             while (!let.held) {
                 Thread.sleep(1);
@@ -94,11 +94,11 @@ public class Holders {
             while (let.tid == null || wanter.getState() != Thread.State.BLOCKED) {
                 Thread.sleep(1);
             }
-            // The JVM calls a thread blocked a moment before it says so.
+            // The JVM reports a thread as blocked a moment before it blocks.
             Asleep.await(let.tid);
-            // An object that has been moved is the same one.
+            // A collection may move the lock object, and the agent must still recognise it.
             System.gc();
-            // A wait of this length is shown, however many there are.
+            // A wait of this length is shown, however many events there are.
             Thread.sleep(50);
             let.go = true;
             wanter.join();

@@ -1,9 +1,9 @@
 /*
- * A program that does a known number of everything that the JVM tells of, at known times: what the
- * profile says of it is held to what the program says of itself, by one clock.
+ * A program causes a known number of all JVM events at known times. The test compares the profile's
+ * events with what the program measured itself, by the same clock.
  *
  * @test id=on
- * @summary every kind of event: how many, when, how long, whose, and where
+ * @summary every kind of event: how many, when, how long, in which thread, and where
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=300 Known on
@@ -41,7 +41,7 @@ public class Known {
     private static final int THROWN = 11;
     private static final int ARRAYS = 3_000;
     private static final int ARRAY = 64 << 10;
-    /** A wait may end a little early by the kernel's clock. */
+    /** By the kernel's clock, a wait may end a little early. */
     private static final double TICK_MS = 1;
     private static final String COLLECTIONS_ALONE = "collections alone";
     private static final String IN_HASTE = "in haste";
@@ -51,7 +51,7 @@ public class Known {
             off();
             return;
         }
-        // Both rest most of the time.
+        // Both programs sleep most of the time, so they run at once.
         try (Running all = start("events=all"); Running byDefault = start("verbose,interval=1ms", IN_HASTE)) {
             all(all.waitFor().ok());
             byDefault(byDefault.waitFor().ok());
@@ -59,7 +59,7 @@ public class Known {
     }
 
     private static Running start(String options, String... arguments) {
-        // All objects are the program's own: a collector that makes none of its own accord.
+        // Only the program allocates: this collector allocates nothing by itself.
         return Vm.with(options).collector("-XX:+UseSerialGC").flags("-Xmx512m", "-Xmn400m").start(Program.class, arguments);
     }
 
@@ -95,14 +95,14 @@ public class Known {
         }
         for (String kind : new String[] {"monitor_enter", "monitor_wait", "exception", "class_prepare"}) {
             for (Mark mark : profile.marks(kind)) {
-                // What the JVM says of a thread in the midst of a call is true.
+                // The JVM reports a thread that is inside a call, so its stack must be true.
                 List<String> stack = mark.stack == null ? new ArrayList<>() : mark.stack.functions();
                 Check.that(stack.stream().noneMatch(function -> function.startsWith("[refuted")), mark + " stands at " + stack);
             }
         }
         if (Vm.major() >= 11) {
             JsonObject stood = run.report().json.getAsJsonObject("safepoints");
-            // A collection is at a safepoint.
+            // A collection is at a safepoint, so there are at least as many safepoints.
             Check.atLeast(events.getAsJsonObject("gc").get("count").getAsLong(), stood.get("count").getAsLong(), "safepoints");
             Check.between(events.getAsJsonObject("gc").get("took_ms").getAsDouble(), stood.get("stopped_ms").getAsDouble(),
                 run.report().wallMs(), "time at safepoints, in ms");
@@ -120,7 +120,9 @@ public class Known {
         Check.between(10L * ARRAY, most, 512L << 20, "the fullest that the heap was seen");
     }
 
-    /** Within what the program measured around it, and as long as it was at least. */
+    /**
+     * Asserts that the event is within the program's own measurement and has this length or more.
+     */
     private static void within(Run run, String what, int number, Mark mark, double least) {
         Stretch.holds(run, what + number, mark);
         Check.atLeast(least, mark.ms(), "length of " + mark);
@@ -167,8 +169,8 @@ public class Known {
     }
 
     /**
-     * Each stands for so much that all of them are what there was, as far as chance allows: by the
-     * weights themselves.
+     * Asserts that the samples' weights add up to what was allocated. The tolerance is the chance
+     * error that follows from the weights.
      */
     private static void allocations(Profile profile) {
         double stands = 0;
@@ -252,7 +254,8 @@ public class Known {
                 }
             }
             if (!Arrays.asList(args).contains(IN_HASTE)) {
-                // In a second that is not full of the JVM's own, where it is asked what is shown.
+                // The limit of shown events is for each second. This begins a second without the
+                // JVM's own events.
                 Thread.sleep(1_100);
             }
             load();
@@ -266,8 +269,8 @@ public class Known {
         }
 
         /**
-         * A thread holds the lock until another one has wanted it for long, of which the JVM may be
-         * late to tell.
+         * Holds the lock until the other thread has waited for long. The JVM may report its wait
+         * late.
          */
         private static void contend(String name) throws InterruptedException {
             Thread wanter;

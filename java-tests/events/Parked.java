@@ -1,11 +1,11 @@
 /*
- * A program that parks a known number of times, for a known while and for things of known classes:
- * what the profile says of it is held to what the program says of itself. Two threads that have
- * each other's lock of java.util.concurrent are told at the end as those are whose locks are
- * monitors. An agent that came too late for it says so.
+ * A program parks a known number of times, for known durations, on objects of known classes. The
+ * test compares the profile with what the program measured itself. Two threads that deadlock on
+ * locks of java.util.concurrent are reported at the end, as with monitors. An agent that was
+ * attached too late to see parks says so.
  *
  * @test
- * @summary parks: how many, when, how long, whose, for what and who had it
+ * @summary parks: how many, when, how long, in which thread, on what, and which thread had it
  * @key attach
  * @library /lib
  * @build dev.vouch.test.*
@@ -42,7 +42,7 @@ public class Parked {
     private static final int SHORT = 200_000;
     private static final int SLEEP_MS = 30;
     private static final int TRIES = 20;
-    /** A wait may end a little early by the kernel's clock. */
+    /** By the kernel's clock, a wait may end a little early. */
     private static final double TICK_MS = 1;
 
     private static final Weather WEATHER = new Weather();
@@ -64,7 +64,7 @@ public class Parked {
         for (int i = 0; i < LOCKS; i++) {
             String wanter = "wanter-" + i;
             double waited = 0;
-            // A thread that parks may be woken for nothing, and park again.
+            // A parked thread may wake spuriously and park again.
             for (Mark mark : of(profile, wanter, "java.util.concurrent.locks.ReentrantLock$NonfairSync")) {
                 Stretch.holds(run, wanter, mark);
                 Check.equal("main", mark.text("owner"), "who had the lock");
@@ -98,7 +98,7 @@ public class Parked {
         List<Mark> latch = of(profile, "opened", "java.util.concurrent.CountDownLatch$Sync");
         Check.atLeast(1, latch.size(), "times that a thread waited at a latch");
         for (Mark mark : profile.marks("park")) {
-            // What the JVM says of a thread in the midst of a call is true.
+            // The JVM reports a thread that is inside a call, so its stack must be true.
             List<String> stack = mark.stack == null ? new ArrayList<>() : mark.stack.functions();
             Check.that(stack.stream().noneMatch(function -> function.startsWith("[refuted")), mark + " stands at " + stack);
         }
@@ -159,11 +159,11 @@ public class Parked {
 
         public static void main(String[] args) throws InterruptedException {
             for (int i = 0; i < SHORT; i++) {
-                // It has been woken before, so it goes on at once.
+                // The permit is available, so this park returns at once.
                 LockSupport.unpark(Thread.currentThread());
                 LockSupport.park(BELL);
             }
-            // In a second that is not full of others.
+            // The limit of shown events is for each second. This begins a new one.
             Thread.sleep(1_100);
             contend();
             for (int i = 0; i < SLEEPS; i++) {
@@ -184,11 +184,12 @@ public class Parked {
             opened.join();
         }
 
-        /** Of the thread that is to park. */
+        /** The thread id of the thread that is to park. */
         private static volatile String tid;
 
         /**
-         * Starts one that parks, and waits until it has: the JVM calls it waiting a moment before.
+         * Starts a thread and returns once it has parked. The JVM reports it as waiting a moment
+         * before.
          */
         private static void start(Thread thread) throws InterruptedException {
             tid = null;
@@ -200,8 +201,8 @@ public class Parked {
         }
 
         /**
-         * All of them wait at once, each for a lock of its own, and have it one after another: who
-         * prints has a lock as well, in later JDKs.
+         * All threads wait at once, each for its own lock, and get it one after another. In later
+         * JDKs printing takes a lock as well, so they must not print at the same time.
          */
         private static void contend() throws InterruptedException {
             ReentrantLock[] locks = new ReentrantLock[LOCKS];
@@ -248,8 +249,8 @@ public class Parked {
                     LockSupport.parkNanos(BELL, SLEEP_MS * 1_000_000L);
                 }
                 took = System.nanoTime() - begin;
-                // A machine that is in use elsewhere, or stands, may let the time come before the
-                // thread parks: nobody knows, if it came late.
+                // On a busy or suspended machine the deadline may pass before the thread parks. A
+                // late return cannot be distinguished from that, so the test tries again.
             } while (until && (took < SLEEP_MS * 500_000L || took > SLEEP_MS * 1_200_000L) && ++tries < TRIES);
             Stretch.said(what, begin);
             if (tries == TRIES) {

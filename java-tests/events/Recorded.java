@@ -1,8 +1,7 @@
 /*
- * A program with events of its own, recorded by the JVM's Flight Recorder beside Vouch: they are
- * put into the profile when it is written, or later by `vouch merge`, at the times, in the threads
- * and with the values that the program knows. And no recording, however bad, makes `vouch merge` do
- * anything but answer.
+ * A program emits its own JFR events while JFR and Vouch record it. The events are merged into the
+ * profile when it is written, or later by `vouch merge`. They must have the times, threads and
+ * values that the program knows. A damaged recording must give an error, never a crash.
  *
  * @test id=clocks
  * @summary Flight Recorder's events in a profile, on one clock
@@ -54,7 +53,7 @@ public class Recorded {
     private static final int DAMAGED = Scale.pick(20, 60);
     private static final String KIND = "jfr.shop.Order";
     private static final String WHOSE = "[JFR's stack, not checked]";
-    /** The file's times are whole microseconds. */
+    /** The file has times in whole microseconds. */
     private static final double ROUNDED_MS = 0.001;
 
     public static void main(String[] args) throws Exception {
@@ -68,7 +67,7 @@ public class Recorded {
             return;
         }
         Run run = start(Program.class, "jfr=app.jfr").waitFor().ok();
-        // It rests nearly all of its time.
+        // This program sleeps nearly all the time, so it runs beside the checks.
         try (Running unhurried = start(Unhurried.class, "jfr=app.jfr,events=wait")) {
             catalogue(run.dir);
             orders(run.profile());
@@ -96,8 +95,8 @@ public class Recorded {
     }
 
     /**
-     * What this JDK's own recording says of its kinds is what the catalogue says, if that was made
-     * of this build.
+     * If the catalogue was made from this JDK build, it must agree with this recording on all kinds
+     * of events.
      */
     private static void catalogue(Path dir) throws Exception {
         String said = Tool.vouch(dir, Arrays.asList("events", "--of", "app.jfr")).text;
@@ -109,7 +108,7 @@ public class Recorded {
         Check.contains(Tool.vouch(dir, Arrays.asList("events", "GCPhasePause")).text, "The program was stopped for a collection", "one kind");
     }
 
-    /** How many events there are is told of what is there twice, and of what is half there. */
+    /** A duplicate chunk counts once, and a truncated file gives a warning about its counts. */
     private static void cut(Path dir) throws Exception {
         byte[] whole = Files.readAllBytes(dir.resolve("app.jfr"));
         Files.write(dir.resolve("twice.jfr"), ByteBuffer.allocate(2 * whole.length).put(whole).put(whole).array());
@@ -122,8 +121,8 @@ public class Recorded {
     }
 
     /**
-     * Where nothing is collected, and nobody looks, there are the waits of Vouch's own thread, of
-     * which no more is seen.
+     * Without garbage collections, the waits of the agent's own thread relate the two clocks. These
+     * waits must not appear in the profile.
      */
     private static void withoutCollections(Run run) {
         Profile profile = run.profile();
@@ -132,7 +131,7 @@ public class Recorded {
         System.out.println("the clocks: " + clock(profile));
         Check.atLeast(1, clock(profile).get("waits").getAsLong(), "waits that relate the clocks");
         Check.that(profile.tracks.stream().noneMatch(track -> track.name.equals("Vouch")), "no track of Vouch's own");
-        // What is counted and not shown took less than a millisecond each.
+        // Each event that is counted but not shown took less than a millisecond.
         JsonObject told = run.report().json.getAsJsonObject("events").getAsJsonObject("wait");
         List<Mark> shown = profile.marks("monitor_wait");
         double unseen = told.get("count").getAsLong() - shown.size();
@@ -163,8 +162,8 @@ public class Recorded {
             Check.equal("byte[]", order.text("kind"), "a class, in words");
             Check.that(order.has("Recorded$Program.order"), "where it was: " + order.stack.functions());
             Check.equal(WHOSE, order.stack.root().function, "whose stack it is");
-            // The event begins before and ends after what the program measured: within what the
-            // report states, each of them.
+            // The event begins before the program's own measurement and ends after it, within the
+            // uncertainty that the report states.
             early.add(order.number("began") / 1e6 - order.startMs);
             late.add(order.endMs - order.number("ended") / 1e6);
         }
@@ -173,8 +172,8 @@ public class Recorded {
         for (List<Double> times : Arrays.asList(early, late)) {
             Collections.sort(times);
             Check.atLeast(-uncertainty, times.get(0), "the least that an event reaches around what it is of, in ms");
-            // A thread may lose its processor between two readings of the clock; half of all do
-            // not.
+            // A thread may lose its processor between two readings of the clock, but half of all
+            // readings are undisturbed.
             Check.atMost(uncertainty + 0.05, times.get(times.size() / 2), "how much most reach around, in ms");
         }
         JsonObject schema = null;
@@ -186,16 +185,16 @@ public class Recorded {
         Check.contains(fields, "{\"format\":\"bytes\",\"key\":\"size\",\"label\":\"What it weighs\"}", "labels and units");
     }
 
-    /** What both saw is within the uncertainty. */
+    /** Pauses that both JFR and Vouch recorded agree within the uncertainty. */
     private static void pauses(Profile profile) {
         List<Mark> seen = profile.marks("gc_pause");
         List<Mark> recorded = profile.marks("jfr.jdk.GCPhasePause");
         Check.atLeast(COLLECTIONS, recorded.size(), "pauses that JFR saw");
         Check.atLeast(COLLECTIONS, clock(profile).get("pauses").getAsLong(), "pauses that relate the clocks");
         double uncertainty = clock(profile).get("uncertainty_ns").getAsDouble() / 1e6 + 2 * ROUNDED_MS;
-        // Of so many pauses some are undisturbed. The agent's waits are few, and any of them may
-        // lose its processor between two readings: `cargo xtask page jfr-clock`
-        // measures how much uncertainty they leave.
+        // Among this many pauses some are undisturbed. The agent's own waits are few, and any of
+        // them may lose its processor between two readings. `cargo xtask page jfr-clock` measures
+        // how much uncertainty they cause.
         Check.atMost(1, uncertainty, "uncertainty of times, in ms");
         for (Mark pause : recorded) {
             Check.that(seen.stream().anyMatch(other -> other.startMs <= pause.startMs + uncertainty
@@ -204,10 +203,11 @@ public class Recorded {
         }
     }
 
-    /** The recording of one run in the profile of another one. */
+    /** Merges the recording of one run into the profile of another. */
     private static void stranger(Path dir) throws Exception {
         Run other = Vm.with("").flags("-Xmx64m").run(Short.class).ok();
-        // It was over when the other one began, so it has nothing for that profile.
+        // This recording ended before the other process started, so it adds nothing to that
+        // profile.
         String said = merged(other.dir, 1, "profile.json", dir.resolve("app.jfr").toString());
         Check.contains(said, "adds nothing to profile.json, and no file was written", "what a recording of another run adds");
         Check.contains(said, "are before or after the profile", "the reason");

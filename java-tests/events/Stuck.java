@@ -1,7 +1,7 @@
 /*
- * A program that hangs: two threads each have a lock that the other one wants. Who waits for what,
- * since when, and who has it, stands in the profile and the report at the end. A thread that waits
- * to be notified is told of where that was asked for.
+ * A program hangs: two threads each hold a lock that the other one wants. The profile and the
+ * report at the end must say which thread waits for what, since when, and which thread has it. A
+ * thread in Object.wait() is reported only if events=wait is on.
  *
  * @test
  * @summary waits that are not over
@@ -30,7 +30,7 @@ public class Stuck {
     public static void main(String[] args) {
         Run run = Vm.with("verbose,events=default+wait").run(Program.class).ok();
         Profile profile = run.profile();
-        // Each thread's own clock reading before it wanted the lock.
+        // Each thread's own clock reading before it requested the lock.
         double[] wanted = new double[2];
         double ends = 0;
         for (String line : run.out) {
@@ -43,8 +43,7 @@ public class Stuck {
             }
         }
         Check.atLeast(1, ends, "when the program was about to end");
-        // What each has waited by then, however long the machine took to let main begin its sleep,
-        // or the thread want its lock.
+        // How long each thread has waited at least. This does not depend on the machine's speed.
         double[] least = new double[2];
         List<Mark> marks = profile.marks("monitor_still_enters");
         Check.equal(2, marks.size(), "threads that still wait for a lock");
@@ -52,7 +51,7 @@ public class Stuck {
             boolean first = mark.track.name.equals("first");
             Check.that(first || mark.track.name.equals("second"), "whose it is: " + mark.track.name);
             String wants = first ? "Stuck$Program$Second" : "Stuck$Program$First";
-            // An older JVM may crash on the question who has it.
+            // An older JVM may crash if the agent asks it for the owner.
             String has = Vm.major() < 17 ? "" : first ? ", which second has" : ", which first has";
             Check.equal(wants + has, mark.text("class"), "what it waits for");
             Check.that(mark.has(first ? "Stuck$Program.first" : "Stuck$Program.second"), "where: " + mark.stack);
@@ -76,11 +75,11 @@ public class Stuck {
         Check.equal(1, waits.size(), "threads named idle that still wait to be notified");
         Check.that(waits.get(0).has("Stuck$Program.idle"), "where: " + waits.get(0).stack);
         boolean told = waits.get(0).says("class");
-        // Newer JDKs do not tell what it is.
+        // Newer JDKs do not report the object's class.
         Check.that(Vm.major() > 21 || told, "it is told what that waits on");
         Check.that(!told || waits.get(0).says("class", "Stuck$Program$Bell"), "what it waits on");
         Check.that(profile.marks("monitor_still_waits").stream().noneMatch(mark -> mark.track.name.equals("hasty")), "who was not let wait waits for nothing");
-        // What came to its end is no wait that is not over.
+        // A wait that is over must not be listed.
         Check.that(marks.stream().noneMatch(mark -> mark.track.name.equals("main")), "the main thread waits for nothing");
 
         run = Vm.with("events=off").run(Program.class).ok();
@@ -152,7 +151,7 @@ public class Stuck {
             System.out.println("wants " + name + " " + System.nanoTime());
         }
 
-        /** Older JVMs tell that it waits before they find that it may not. */
+        /** An older JVM reports the wait before it checks that the thread may wait. */
         static void hasty() {
             try {
                 BELL.wait(7);

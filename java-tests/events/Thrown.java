@@ -1,6 +1,6 @@
 /*
- * A program that makes a known number of exceptions, in compiled code and below deep stacks: all
- * are counted, and what recording them costs has a limit.
+ * A program throws a known number of exceptions, in compiled code and below deep stacks. All are
+ * counted, and recording them must cost a limited amount of time.
  *
  * @test
  * @summary many exceptions: how many, how many are shown, and what they cost the program
@@ -25,9 +25,9 @@ public class Thrown {
     private static final int DEPTH = 64;
     private static final int FEW = 2_000;
     private static final int DEEP = 3_000;
-    /** A kind is shown so often in a second. */
+    /** How many events of one kind are shown in a second. */
     private static final int MOST_IN_A_SECOND = 1_000;
-    /** With JVMTI's event for it an exception costs fifty times as much as without. */
+    /** With JVMTI's own event an exception would cost fifty times as much as without. */
     private static final double DEAREST = 5;
 
     public static void main(String[] args) {
@@ -45,13 +45,13 @@ public class Thrown {
         long shown = told.get("shown").getAsLong();
         long leftOut = told.get("left_out").getAsLong();
         long own = WARM_UP + MANY + FEW + 2;
-        // The JVM makes a few itself as it starts.
+        // The JVM throws a few itself when it starts.
         Check.between(own, count, own + 200, "exceptions that were made");
         Check.equal(count, shown + leftOut, "those that are shown, and those that are left out");
         Check.between(1, shown, MOST_IN_A_SECOND * (2 + run.report().wallMs() / 1_000), "those that are shown");
         Check.that(run.report().engineNotes().stream().anyMatch(note -> note.contains("of events=exception")),
             "a note has what is left out: " + run.report().engineNotes());
-        // A stack of so many frames takes a good part of a millisecond.
+        // One such deep stack takes a good part of a millisecond to record.
         Check.atMost(FEW / 2, run.profile().marks("exception", "class", "Thrown$Deep").size(), "exceptions at deep stacks that are shown");
     }
 

@@ -1,5 +1,5 @@
 /*
- * A program whose classes take a known time to load and to initialise, the one within the other.
+ * A program's classes take a known time to load and to initialise, one nested in the other.
  *
  * @test
  * @summary what its classes and its compilers took, as the JVM adds it up
@@ -20,15 +20,15 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Vm;
 
 public class Totals {
-    /** Each needs another one as it is initialised, which is loaded then. */
+    /** Each class loads another one while it is initialised. */
     private static final int PAIRS = 8;
     private static final int LOADING_MS = 60;
     private static final int INITIALIZING_MS = 20;
-    /** A sleep may end a little early by the JVM's clock. */
+    /** By the JVM's clock, a sleep may end a little early. */
     private static final double TICK_MS = 1;
 
     public static void main(String[] args) {
-        // What the one sleeps the other has for itself.
+        // One program sleeps while the other one runs.
         try (Running child = Vm.with("").flags("-Xmx128m").start(Program.class, "" + PAIRS)) {
             Run without = Vm.with("").flags("-Xmx128m", "-XX:-UsePerfData").run(Program.class, "1").ok();
             for (String figure : new String[] {"safepoints", "classes", "compilers"}) {
@@ -44,8 +44,8 @@ public class Totals {
         double initializing = classes.get("initializing_ms").getAsDouble();
         Check.atLeast(2 * PAIRS * (LOADING_MS - TICK_MS), loading, "time that classes were loaded");
         Check.atLeast(2 * PAIRS * (INITIALIZING_MS - TICK_MS), initializing, "time that they were initialised");
-        // One thread alone has much to do with classes, so what is counted twice is more than all
-        // there was.
+        // One thread does nearly all work on classes. If a nested time counted twice, the sum would
+        // exceed the run's length.
         Check.between(0, loading + initializing + classes.get("linking_ms").getAsDouble(), run.report().wallMs(), "all of that, in ms");
         Check.atLeast(2 * PAIRS, classes.get("loaded").getAsLong(), "classes that were loaded");
         Check.atLeast(2 * PAIRS, classes.get("initialized").getAsLong(), "classes that were initialised");
@@ -59,13 +59,13 @@ public class Totals {
     static class Program {
         public static void main(String[] args) throws Exception {
             for (int i = 0; i < Integer.parseInt(args[0]); i++) {
-                // Each loader has classes of its own.
+                // Each loader defines its own classes.
                 Class.forName("Totals$One", true, new Slow());
             }
         }
     }
 
-    /** Takes its time to find a class. */
+    /** Delays the loading of two classes by a known time. */
     static class Slow extends ClassLoader {
         @Override
         protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {

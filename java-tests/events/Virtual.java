@@ -1,9 +1,10 @@
 /*
- * Virtual threads that wait for a lock or to be notified begin it on one carrier and may end it on
- * another: nothing may be told of them that is another thread's, or of a length that is nobody's.
+ * A virtual thread may begin a wait on one carrier and end it on another. So the agent must omit
+ * its waits, and must never mix them with another thread's. The waits of platform threads keep
+ * their true lengths.
  *
  * @test
- * @summary the waits of virtual threads are left out, and those of platform threads beside them are as long as they were
+ * @summary waits of virtual threads are omitted, and those of platform threads have their lengths
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -74,7 +75,7 @@ public class Virtual {
             }
         }
 
-        /** Waits on a lock of its own meanwhile; gives how long the longest was. */
+        /** Waits on its own lock meanwhile, and returns the longest wait. */
         static long platform() throws InterruptedException {
             Object own = new Object();
             long longest = 0;
