@@ -1,7 +1,7 @@
 /*
- * The folder of the outputs is there at the start, and gone at the end: a build that cleans its
- * target folder does that. The program's exit code stays, and the profile is written to the working
- * folder, or, if that refuses it, to the temporary folder.
+ * The output folder exists at the start and is gone at the end, as when a build cleans its target
+ * folder. The program's exit code must not change. The profile is written to the working folder, or
+ * to the temporary folder if that fails too.
  *
  * @test
  * @key newest
@@ -47,7 +47,7 @@ public class FolderGone {
         offersNothing(run);
     }
 
-    /** A folder in the file's place. */
+    /** A folder occupies the path of the profile. */
     private static void replaced() throws IOException {
         Path folder = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "target");
         Path file = folder.resolve("replaced.json");
@@ -58,7 +58,7 @@ public class FolderGone {
         Check.atLeast(30, Profile.read(elsewhere).track("main").weightOf("FolderGone$Program.main"), "weight of main");
     }
 
-    /** No folder takes the file, and its recording is gone, too. */
+    /** No folder accepts the file, and its recording is gone too. */
     private static void nowhere() throws IOException {
         Path folder = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "target");
         String script = "cd /proc && exec \"$@\"";
@@ -72,7 +72,10 @@ public class FolderGone {
         offersNothing(run);
     }
 
-    /** Where the file is that could not be written, and that the message says so, and why. */
+    /**
+     * Returns where the file was written instead. Asserts that the message names this path and the
+     * reason.
+     */
     private static Path moved(Run run, String requested, Path folder) {
         String said = String.join("\n", run.vouchLines());
         String begin = requested.replace(".", "\\.") + " could not be written: [A-Z][a-z ]+ \\(os error [0-9]+\\); it was written to ";
@@ -84,7 +87,7 @@ public class FolderGone {
         return elsewhere;
     }
 
-    /** What cannot be recovered is not offered. */
+    /** The message must not offer `vouch recover`, since there is nothing to recover. */
     private static void offersNothing(Run run) {
         Check.that(!run.vouchLines().toString().contains("vouch recover"), "there is nothing to recover: " + run.vouchLines());
     }

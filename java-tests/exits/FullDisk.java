@@ -1,10 +1,10 @@
 /*
- * The disk is full when the profile is to be written. The program must end as if nothing had
- * happened, with its own exit code and output. A file that does not fit is written to another
- * folder, and the user hears where it is and why; no half file is left for him to trust; and a
- * file that still fits is written where it should be.
+ * The disk is full when the profile is written. The program must end with its own exit code and
+ * output. A file that does not fit is written to another folder, and a message says where and why.
+ * No partial file remains, since a user might trust it. A file that still fits is written where it
+ * was requested.
  *
- * The disk is a small tmpfs in a mount namespace of the child's own, which vanishes with it.
+ * The disk is a small tmpfs in the child's own mount namespace, which vanishes with it.
  *
  * @test
  * @summary a full disk costs neither the profile nor the program
@@ -40,7 +40,7 @@ import dev.vouch.test.Written;
 
 public class FullDisk {
     private static final int CODE = 7;
-    /** Room for a report, and for the beginning of a profile. */
+    /** Enough space for a report and the beginning of a profile. */
     private static final int LITTLE = 32 << 10;
 
     public static void main(String[] args) throws Exception {
@@ -67,7 +67,7 @@ public class FullDisk {
             }
         }
         Check.that(!said.contains("lost:") && !said.contains("vouch recover"), "nothing is lost, but the message says so: " + said);
-        // The recording is not needed, and its space is.
+        // The recording was deleted, since its data is in the profile and its space is needed.
         Check.equal("[filler]", left(run), "files on the full disk");
         Check.that(said.indexOf("p.vouch cannot be written") < said.indexOf(disk + "/p.json could not be written"), "order of the lines: " + said);
         Check.that(!said.contains("complete all the same"), "a promise that is not kept: " + said);
@@ -81,8 +81,8 @@ public class FullDisk {
             Check.contains(said, "lost: " + disk + "/" + file + " could not be written: No space left on device", "message");
         }
         Check.that(!said.contains("wrote"), "nothing was written, but the message says so: " + said);
-        // What was recorded until there was no more room is there, and readable where there is
-        // room.
+        // The recording up to the full disk remains, and `vouch recover` can read it where there is
+        // space.
         Check.equal("[filler, p.vouch]", left(run), "files on the full disk");
         Check.contains(said, disk + "/p.vouch has the recording, as far as it could be written: `vouch recover ", "message");
         Check.that(said.indexOf("lost: ") < said.indexOf("vouch recover"), "order of the lines: " + said);
@@ -105,7 +105,10 @@ public class FullDisk {
         return "out=" + disk + "/p.json,out=" + disk + "/p.json.gz,report=" + disk + "/r.json";
     }
 
-    /** Where the file is that could not be written, and that the message says so, and why. */
+    /**
+     * Returns where the file was written instead. Asserts that the message names this path and the
+     * reason.
+     */
     private static Path moved(String said, String requested, Path folder) {
         String begin = requested.replace(".", "\\.") + " could not be written: No space left on device \\(os error 28\\); it was written to ";
         Matcher line = Pattern.compile(begin + "(\\S+) instead").matcher(said);
@@ -127,8 +130,8 @@ public class FullDisk {
     }
 
     /**
-     * There is room again while the program runs, which is killed then: all that it did meanwhile
-     * is in its recording.
+     * Space becomes free again while the program runs, which is then killed. The recording must
+     * contain all that ran after that.
      */
     private static void freed(String[] namespace) throws Exception {
         Path disk = Files.createDirectory(Paths.get("freed").toAbsolutePath());
@@ -143,7 +146,8 @@ public class FullDisk {
     }
 
     /**
-     * On a disk of its own. What is there is gone with the namespace, so the shell copies it out.
+     * Runs the program on a separate tmpfs. The tmpfs vanishes with its namespace, so the shell
+     * copies the files out.
      */
     private static Vm on(String[] namespace, Path disk, String options) {
         String script = "disk=$1; dir=$PWD; shift; mount -t tmpfs -o size=1m vouch-test $disk || exit 99\n"
@@ -157,7 +161,7 @@ public class FullDisk {
         return run(vm, disk, room, "");
     }
 
-    /** Runs the program; `before` is what the shell does before that. */
+    /** Runs the program; `before` is what the shell does first. */
     private static Run run(Vm vm, Path disk, int room, String before) {
         Run run = vm.env("BEFORE", before).run(Program.class, disk.toString(), Integer.toString(room));
         Check.equal("[burnt, full]", run.out.toString(), "the program's output");
@@ -211,11 +215,11 @@ public class FullDisk {
                 }
                 System.out.println("the disk is not full");
             } catch (IOException full) {
-                // As it was to be.
+                // The disk is full, as intended.
             }
         }
 
-        /** Stacks that differ, so that the profile is larger than a page or two. */
+        /** Burns at many depths, so that the profile is larger than a page or two. */
         private static void deep(int left) {
             Burn.millis(1);
             if (left > 0) {
@@ -234,7 +238,7 @@ public class FullDisk {
             Program.fill(filler);
             long full = Files.size(recording);
             whileFull();
-            // What was left of its last page may have been written on.
+            // The rest of the file's last page may still have been filled.
             System.out.println(Files.size(recording) - full <= 4096 ? "full" : "there was room all the while");
             Files.delete(filler);
             Written.burnUntilAllIs(recording);

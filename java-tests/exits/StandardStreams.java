@@ -1,8 +1,7 @@
 /*
- * Nobody has to read what Vouch has to say. A full pipe on stderr holds up neither the program, nor
- * its end, nor a command that is sent to the JVM. And a process that was started without standard
- * streams gets none by chance: a file of the program's or of Vouch's that is opened in their place
- * has what was written to it and nothing else.
+ * Vouch must not depend on a reader of its messages. A full pipe on stderr must not delay the
+ * program, its exit, or a command to the JVM. A process may also start without standard streams, so
+ * its next files get their descriptors. Those files must contain no messages.
  *
  * @test
  * @summary a stderr that is full or closed harms neither the program nor a file
@@ -30,7 +29,7 @@ import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class StandardStreams {
-    /** A pipe that is full, with its own process for a reader, which never reads. */
+    /** Makes a full pipe on stderr: the process itself is its only reader, and it never reads. */
     private static final String FULL = "mkfifo full && exec 9<>full && { dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null || echo full; } "
         + "&& exec \"$@\" 2>&9 9>&-";
     private static final String CLOSED = "exec \"$@\" 0<&- 1>&- 2>&-";
@@ -96,7 +95,7 @@ public class StandardStreams {
                 burns = false;
                 return;
             }
-            // The first descriptors that are free are those of the streams.
+            // This file gets the lowest free descriptor, which is that of a standard stream.
             try (OutputStream data = new FileOutputStream(Paths.get("data").toFile())) {
                 for (int line = 0; line < LINES; line++) {
                     data.write((LINE + "\n").getBytes(StandardCharsets.UTF_8));
