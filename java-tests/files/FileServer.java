@@ -29,19 +29,19 @@ import dev.vouch.Unit;
 import dev.vouch.Vouch;
 
 /**
- * What scripts/file-server runs: a server of files on the loopback interface, and three users who
- * store, fetch and search theirs.
+ * The program of scripts/file-server: a file server on the loopback interface, and three users who
+ * store, fetch and search files.
  *
- * It says for whom it works, and what it has done: a context around each request, a group of tasks
- * for each action, a marker for each file that was stored. Larry stores more than he searches, moe
- * searches, curly has the largest files. Java 8, no library but Vouch's, no input.
+ * It reports to Vouch a context for each request, a group of tasks for each action, and a marker
+ * for each stored file. Larry stores more than he searches, moe searches, and curly has the largest
+ * files. It needs Java 8, no library but Vouch's, and no input.
  */
 public class FileServer {
     private static final long END = System.nanoTime() + Long.getLong("demo.seconds", 5) * 1_000_000_000L;
     private static final Marker<Stored> STORED = Vouch.marker(Stored.class);
     private static final Map<String, byte[]> PACKED = new ConcurrentHashMap<>();
 
-    /** For whom, and what. */
+    /** Names the user, the action and the file of a request. */
     static final class Request {
         @Label("user") final String user;
         @Label("action") final String action;
@@ -188,7 +188,7 @@ public class FileServer {
         return all.toByteArray();
     }
 
-    /** One who has some files, and of ten requests so many are to store one. */
+    /** A user with some files: of ten requests, `stores` are to store one. */
     private static final class User extends Thread {
         private static final int FILES = 4;
         private final InetSocketAddress server;

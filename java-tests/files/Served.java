@@ -1,10 +1,10 @@
 /*
- * The file server of scripts/file-server: which user, doing what, to which file? Each action is
- * done by a method of its own, so that a sample under another one's name is seen; and what is
- * drawn, or handed to another tool to draw, has the same times as the table.
+ * The profile of scripts/file-server must say which user did what to which file. Each action has
+ * its own method, so a sample under another action's name is noticed. Flame graphs and folded
+ * stacks must have the same times as the table.
  *
  * @test
- * @summary the file server's profile tells its users, actions and files apart, in tables and in stacks
+ * @summary the file server's profile separates users, actions and files, in tables and in stacks
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* FileServer
@@ -55,7 +55,7 @@ public class Served {
         drawn(run);
     }
 
-    /** The stacks under what was said, against the table. */
+    /** The folded stacks by user and action have the same times as the table. */
     private static void drawn(Run run) throws IOException, InterruptedException {
         Tool.vouch(run.dir, "flame", "profile.json", "--by", "user", "--by", "action", "--out", "by.folded").ok();
         TreeMap<String, Double> drawn = new TreeMap<>();
