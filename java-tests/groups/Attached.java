@@ -1,11 +1,11 @@
 /*
- * The program has groups and markers from its first moment, and the agent is attached later,
- * stopped, and started again: each recording has its own tasks and markers, all of them and no
- * others, also those of a second copy of the library (each web application brings its own). Between
- * recordings nothing is told.
+ * A program uses groups and markers from its start, and the agent is attached later, stopped and
+ * started again. Each recording must contain all tasks and markers of its time, and no others. That
+ * includes those of a second copy of the library. (Each web application brings its own copy.)
+ * Between recordings the agent reports nothing.
  *
  * @test
- * @summary tasks and markers of a program that the agent is attached to, stopped in, and started in again
+ * @summary tasks and markers of a program that is attached to, recorded twice, with two libraries
  * @key attach newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -57,7 +57,7 @@ public class Attached {
         }
     }
 
-    /** While the recording goes on. */
+    /** Asks the running JVM for its groups while it is recorded. */
     private static void asked(Running child, String name) throws IOException, InterruptedException {
         String told = Tool.vouch(child.dir, "groups", "--json", "" + child.pid()).text;
         JsonObject groups = JsonParser.parseString(told).getAsJsonObject();
@@ -78,7 +78,7 @@ public class Attached {
         Check.equal(2L * TASKS, told.get("count").getAsLong(), "markers of the " + name + " recording");
     }
 
-    /** What is to be done by each copy of the library. */
+    /** The work that each copy of the library does. */
     public static final class Work implements Runnable {
         private static final Marker<String> MARKER = Vouch.marker(String.class);
         private final String name;

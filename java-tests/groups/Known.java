@@ -1,11 +1,10 @@
 /*
- * Groups of tasks of known lengths, busy and asleep, on several threads: the sums and the counts of
- * long tasks are those that the program has measured around and inside of each task, by the JVM's
- * own thread clock. And groups used as they should not be: a stated result each.
- *
+ * Groups contain tasks of known lengths, busy and asleep, on several threads. The program measures
+ * each task inside and around it, by the JVM's own thread clock. The groups' sums and counts of
+ * long tasks must lie between the two. Other cases misuse groups, each with a defined result.
  * @test
  * @key newest
- * @summary what groups of tasks took is what they took, and no misuse of them costs or hides anything
+ * @summary groups have their tasks' true times and counts, and misuse does no harm
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Known
@@ -74,7 +73,7 @@ public class Known {
         }
     }
 
-    /** The report has what the program was told, and what took 10 ms is in the timeline. */
+    /** The report has what the snapshot had, and the timeline has the tasks of 10 ms or more. */
     private static void reported(Run run) {
         JsonObject groups = run.report().json.getAsJsonObject("groups");
         JsonObject all = JsonParser.parseString(run.value("all")).getAsJsonObject();
@@ -82,7 +81,7 @@ public class Known {
         for (JsonElement one : all.getAsJsonArray("groups")) {
             JsonObject group = one.getAsJsonObject();
             JsonObject reported = groups.getAsJsonObject(group.get("name").getAsString());
-            // There are thousands: each is put into words once.
+            // There are thousands of groups, so each is formatted once.
             String whose = " of " + group;
             for (Map.Entry<String, JsonElement> figure : reported.entrySet()) {
                 if (figure.getKey().endsWith("_ms") && figure.getValue().isJsonPrimitive()) {
@@ -102,7 +101,7 @@ public class Known {
             if (mark.text("group").equals("measured")) {
                 shown++;
                 double cpu = mark.data.get("cpu").getAsDouble();
-                // One that slept is shown, too, where the machine stood meanwhile.
+                // A task that slept is in the timeline too if the machine was suspended meanwhile.
                 Check.that(cpu >= 0 && cpu <= mark.ms() + 0.01, "CPU time of " + mark);
                 busy += cpu >= 10 ? 1 : 0;
             }
@@ -114,7 +113,7 @@ public class Known {
         Check.equal(null, counter(run, "never closed"), "the graph of a group without CPU time");
     }
 
-    /** The graph of a group is, all together, its CPU time. */
+    /** The steps of a group's graph add up to its CPU time. */
     private static void drawn(Run run, String name, JsonObject reported) {
         double sum = 0;
         for (JsonElement grown : counter(run, name).getAsJsonObject("samples").getAsJsonArray("count")) {
@@ -133,7 +132,7 @@ public class Known {
         return null;
     }
 
-    /** What the program has measured inside of each task and around it. */
+    /** The group's times are between those measured inside of each task and around it. */
     private static void measured(JsonObject group, JsonObject own) {
         Check.equal(own.get("tasks").getAsLong(), group.get("tasks").getAsLong(), "tasks");
         long tasks = own.get("tasks").getAsLong();
@@ -141,8 +140,8 @@ public class Known {
         double around = own.get("wall_around").getAsDouble();
         double wall = group.get("wall_ms").getAsDouble();
         Check.that(wall >= inside - 0.01 && wall <= around + 0.01, "time of " + wall + " ms, measured " + inside + " to " + around);
-        // What interrupts and the machine below take of a thread that is never taken off nobody
-        // sees: it may be counted as its own.
+        // Interrupts and the host take time from a thread without a context switch. The kernel may
+        // charge the thread for it.
         double cpu = group.get("cpu_ms").getAsDouble();
         double cpuInside = own.get("cpu_inside").getAsDouble();
         double cpuAround = own.get("cpu_around").getAsDouble();
@@ -162,7 +161,7 @@ public class Known {
             askew += Math.max(0, own.getAsJsonArray("cpu_least").get(limit).getAsLong() - seenCpu);
             askew += Math.max(0, seenCpu - own.getAsJsonArray("cpu_most").get(limit).getAsLong());
         }
-        // Each millisecond of the host's may have moved one.
+        // Each millisecond that the host takes may have moved one task to another length.
         Check.that(askew <= tasks / 50 + stolen, askew + " of " + tasks + " tasks are counted at another length of CPU time: " + group + " " + own);
     }
 
@@ -197,7 +196,7 @@ public class Known {
                 Burn.millis(1);
             }
             Vouch.snapshot();
-            // How long tasks take is asked of the agent alone.
+            // The agent alone knows how long tasks take.
             if (args.length == 0) {
                 measured();
                 sleep();
@@ -223,7 +222,7 @@ public class Known {
             if (Vm.major() >= 21) {
                 Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
                 Runnable task = () -> Vouch.group("virtual").enter().close();
-                // It was named before there were too many.
+                // This group was named before the limit was reached.
                 ((Thread) start.invoke(null, task)).join();
             }
             System.out.println("all=" + Vouch.snapshot().toJson());
@@ -274,7 +273,7 @@ public class Known {
                 + ", \"wall_most\": " + text(counts[1]) + ", \"cpu_least\": " + text(counts[2]) + ", \"cpu_most\": " + text(counts[3]) + "}");
         }
 
-        /** What a host below has taken of this machine's processors, in milliseconds. */
+        /** The steal time of this machine's processors, in milliseconds. */
         private static long stolen() throws IOException {
             String[] words = Files.readAllLines(Paths.get("/proc/stat")).get(0).trim().split("\\s+");
             return 10 * Long.parseLong(words[8]);
@@ -314,7 +313,10 @@ public class Known {
             Vouch.group("never closed").enter();
         }
 
-        /** Three of five milliseconds within a minute: told once. */
+        /**
+         * Three of the last five tasks take 5 ms or more, within a minute: the listener is called
+         * once.
+         */
         private static List<String> jank(boolean anybody) throws InterruptedException {
             List<String> told = new ArrayList<>();
             CountDownLatch first = new CountDownLatch(1);

@@ -1,9 +1,9 @@
 /*
- * The program of docs/groups.md, as a reader would take it from there: it is compiled and run, and
- * says what the page says of it; and so does `vouch groups` of what was recorded.
+ * Compiles and runs the program of docs/groups.md as a reader would. It must print what the page
+ * says. `vouch groups` must say the same about its recording.
  *
  * @test
- * @summary the program of docs/groups.md works, and tells its slow orders
+ * @summary the program of docs/groups.md works, and reports its slow orders
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -32,7 +32,7 @@ public class OfThePage {
         JsonObject orders = groups.getAsJsonObject("orders");
         Check.equal(100, orders.get("tasks").getAsLong(), "orders");
         Check.atLeast(10, orders.getAsJsonObject("tasks_of_ms").get("16").getAsLong(), "orders of 16 ms and more");
-        // Each has slept a millisecond at least, and ten of them thirty.
+        // Each order has slept for at least a millisecond, and ten of them for thirty.
         Check.atLeast(90 + 300, orders.get("blocked_ms").getAsDouble(), "time blocked");
         double work = groups.getAsJsonObject("tenant 2").get("cpu_ms").getAsDouble();
         double idle = groups.getAsJsonObject("tenant 0").get("cpu_ms").getAsDouble();

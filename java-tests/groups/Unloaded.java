@@ -1,10 +1,9 @@
 /*
- * An application brings its own copy of the library, uses all of it on a thread that is not its
- * own, and is undeployed: its class loader must be free to go, and what its tasks took stays in the
- * report.
+ * An application brings its own copy of the library, uses all of it on a foreign thread, and is
+ * undeployed. Its class loader must become collectable, and its tasks must stay in the report.
  *
  * @test
- * @summary a copy of the library that has done tasks, told markers and named contexts can be unloaded
+ * @summary a library copy that used tasks, markers and contexts can be unloaded
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
  * @run main/timeout=200 Unloaded
@@ -33,7 +32,7 @@ public class Unloaded {
         Check.equal((long) TASKS, tasks, "tasks of the application that is gone");
     }
 
-    /** All that an application can do with the library. */
+    /** Uses everything that the library offers to an application. */
     public static final class Application implements Runnable {
         private static final Marker<String> MARKER = Vouch.marker(String.class).withStack();
 
