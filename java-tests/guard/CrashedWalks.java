@@ -1,10 +1,9 @@
 /*
- * The walker of a JVM may fault: it takes words of an interrupted stack for frames. A profile is
- * not worth a crash, so such a walk ends, and the program goes on as if nothing had been. Here a
- * walker that is broken on purpose faults in one walk of a hundred, or in all, in four ways by
- * turns; and the program lives by faults itself: null checks, stack overflows, a page of its own, a
- * thread that has them blocked; and by signals whose handler jumps away over whatever the thread
- * was at.
+ * A walker may fault, since it interprets words of an interrupted stack as frames. Such a walk must
+ * end, and the program must go on as if nothing had happened. A walker that is broken on purpose
+ * faults in one walk of a hundred or in all, in four ways in turn. The program itself needs faults:
+ * null checks, stack overflows, its own protected page, and a thread that blocks SIGSEGV. It also
+ * has a signal handler that jumps away over interrupted code.
  *
  * @test
  * @summary a walk that faults ends, is counted, and the program's output is the same
@@ -31,17 +30,17 @@ import dev.vouch.test.Vm;
 
 public class CrashedWalks {
     private static final int EVERY = 100;
-    /** After so many in one recording Vouch walks no more. */
+    /** After this many faults in one recording Vouch stops walking. */
     private static final int MOST = 1000;
     /**
-     * Of two threads, once there were so many: some samples more, with an engine that signals once
-     * a kernel tick, too.
+     * How long two threads burn after walking has stopped. That is enough for some samples, even if
+     * signals come only at the kernel's ticks.
      */
     private static final String MORE_MS = "100";
     private static final String STOPPED = "[vouch] walking is stopped: ";
-    /** Questions of two walks each, which fault. */
+    /** How many questions, of two faulting walks each. */
     private static final int QUESTIONS = Scale.pick(3_000, 250_000);
-    /** Of the program that lives by faults. */
+    /** How many rounds of faults the program goes through. */
     private static final String ROUNDS = Integer.toString(Scale.pick(600, 2_000));
 
     private static String library;
@@ -51,42 +50,42 @@ public class CrashedWalks {
         Run without = Vm.without().run(Program.class, library, ROUNDS);
         Check.equal(23, without.exit, "exit code without the agent");
         Path jsig = jsig();
-        // What is recovered is walked by the same walker, and every so many walks crash.
+        // Recovery is off, since it would use the same walker, and every hundredth of its walks
+        // would crash too.
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library, ROUNDS));
         some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
             .run(Program.class, library, ROUNDS));
         try (Running child = Vm.with("interval=1ms,break=crashed").start(Burning.class, MORE_MS)) {
-            // However often the engine signals.
+            // The program burns until walking has stopped, however often the engine signals.
             child.awaitErr(STOPPED);
             child.stdin().println();
             all(child.waitFor());
         }
-        // Real faults of the true walker, if it has any to make.
+        // Damaged stacks may make the true walkers fault.
         same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library, ROUNDS));
         same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library, ROUNDS));
         watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, MORE_MS));
         asked();
     }
 
-    /** One walk of a hundred. */
+    /** One walk of a hundred faults. */
     private static void some(Run without, Run run) {
         same(without, run);
         long walks = walks(run.report());
         long crashed = run.report().unwalkedCodes().getOrDefault("crashed", 0L);
         Check.atLeast(EVERY, walks, "walks, or none of them had to crash");
-        // Those of samples for which no lane had room, or which had no frame to show, were walked,
-        // too.
+        // Samples that were dropped, or had no frame to show, were walked too.
         long unseen = run.report().samples("dropped") + run.report().samples("outside");
         Check.between(Math.floor((double) walks / EVERY), crashed, Math.ceil((double) (walks + unseen) / EVERY), "crashed walks");
         told(run, crashed + " walks faulted and were ended: ");
     }
 
-    /** All, until there are too many. */
+    /** Every walk faults, until walking is stopped. */
     private static void all(Run run) {
         run.ok();
         Map<String, Long> codes = run.report().unwalkedCodes();
         long crashed = codes.getOrDefault("crashed", 0L);
-        // Those that others began before the last one had crashed are not called back.
+        // Some walks began on other threads before the last crash, and still fault.
         Check.between(MOST, crashed + run.report().samples("dropped"), MOST + 64, "crashed walks");
         Check.atLeast(1, codes.getOrDefault("stopped", 0L), "samples that came when walking had been stopped");
         told(run, "walks faulted and were ended, so walking was stopped: ");
@@ -95,8 +94,8 @@ public class CrashedWalks {
     }
 
     /**
-     * The JVM would warn of a handler that is not its own: then there is no guard, and the report
-     * says so.
+     * Under -Xcheck:jni the JVM warns about foreign signal handlers. So the agent installs no guard
+     * there, and the report says so.
      */
     private static void watched(Run run) {
         run.ok();
@@ -104,7 +103,7 @@ public class CrashedWalks {
         Check.that(run.out.stream().noneMatch(line -> line.contains("handler")), "the JVM complains: " + run.out);
     }
 
-    /** As many as a person's patience allows, each known to have crashed. */
+    /** Asks as many questions as the time allows; each walk must have crashed. */
     private static void asked() {
         String path = "-Djava.library.path=" + Vm.agent().getParent();
         Run run = Vm.with("lab").noFiles().flags(path).run(Asking.class, Integer.toString(QUESTIONS)).ok();
@@ -119,7 +118,7 @@ public class CrashedWalks {
         run.report().checkConserved("main");
     }
 
-    /** Samples of which a walk was tried. */
+    /** How many samples had a walk. */
     private static long walks(Report report) {
         return report.walked() + report.samples("unwalked") - report.unwalkedCodes().getOrDefault("not_signalled", 0L);
     }
@@ -144,7 +143,7 @@ public class CrashedWalks {
         }
     }
 
-    /** Lives by faults; what it prints depends on nothing. */
+    /** Provokes faults all the time, and prints the same in every run. */
     static class Program {
         private static int rounds;
         private static final int JUMPS = 100;
@@ -184,12 +183,12 @@ public class CrashedWalks {
             return sum;
         }
 
-        /** Below so many frames: there a walk takes long enough to be met. */
+        /** Recurses first, so that a walk takes long enough for a signal to interrupt it. */
         private static int under(int depth, int jumps) {
             return depth == 0 ? Native.jumpAway(jumps) : under(depth - 1, jumps) + depth % 2;
         }
 
-        /** When it is compiled, the null is found by a fault. */
+        /** In compiled code the null check is a fault. */
         private static int length(String text) {
             try {
                 return text.length();

@@ -1,11 +1,11 @@
 /*
- * A walk may give for a method's id what is none: an id's own method, a small number. Up to JDK 25
- * the JVM follows whatever it is asked about, and dies of that. (AsyncGetCallTrace did so twice in
- * 17 million walks.) Here each stack has such an id in its middle: the address of something else, a
- * small number, the method itself. The program must go on, and each of those stacks be refuted.
+ * A walk may return a method id that is invalid. Up to JDK 25 the JVM dereferences any id that it
+ * is asked about, and crashes. (AsyncGetCallTrace returned such ids twice in 17 million walks.)
+ * Here each stack has one in its middle: an unrelated address, a small number, or the Method
+ * itself. The program must go on, and each of these stacks must be refuted.
  *
  * @test
- * @summary what is no method's id is never asked about
+ * @summary the JVM is never asked about an invalid method id
  * @library /lib
  * @build dev.vouch.test.*
  * @run main ForeignIds

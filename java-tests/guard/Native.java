@@ -2,7 +2,7 @@ import java.nio.file.Path;
 
 import dev.vouch.test.Cc;
 
-/** The doors to faults.c. */
+/** The native functions of faults.c. */
 class Native {
     private Native() {}
 
@@ -10,27 +10,27 @@ class Native {
         return Cc.library("faults");
     }
 
-    /** Has faults of a page of its own handled by itself, and passes on all others. */
+    /** Installs a handler for faults in one page, which passes on all others. */
     static native void handle();
 
-    /** Makes one; gives how many were handled so far. */
+    /** Causes a fault in that page; returns how many were handled so far. */
     static native int fault();
 
     /** Burns CPU time with SIGSEGV and SIGBUS blocked. */
     static native void burnBlocked(int ms);
 
     /**
-     * Lets signals come whose handler jumps back over whatever the thread is at; gives how many
-     * came.
+     * Starts a timer; its handler jumps back over whatever the thread is running. Returns how many
+     * signals came.
      */
     static native int jumpAway(int times);
 
-    /** Writes where no memory is. */
+    /** Writes to an unmapped address. */
     static native void crash();
 
     /**
-     * How many SafeFetch functions of the JVM's were found, and give what is asked for where no
-     * memory is.
+     * How many of the JVM's SafeFetch functions were found, and return the fallback for unmapped
+     * memory.
      */
     static native int safeFetches();
 }

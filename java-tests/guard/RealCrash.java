@@ -1,7 +1,6 @@
 /*
- * A crash of the program's own is reported by the JVM as it would be without us: the same signal,
- * the same frame, the same end. People send these reports to the makers of the library that
- * crashed, or of their JVM.
+ * The JVM must report a program's own crash as it would without the agent: same signal, same frame,
+ * same end. People send these reports to the authors of the crashed library or JVM.
  *
  * @test
  * @summary the JVM reports a real crash as without the agent
@@ -31,15 +30,15 @@ public class RealCrash {
         for (String how : new String[] {"native", "sent"}) {
             List<String> without = told(Vm.without(), how);
             Check.contains(without.toString(), "SIGSEGV", "what is told without the agent");
-            // A signal that is sent strikes what the main thread just does: not the handler, if
-            // that has no cause to run.
+            // A signal from outside hits whatever the main thread is running. At 10 s the agent's
+            // handler never runs, so it cannot be hit.
             String interval = how.equals("sent") ? "10s" : "1ms";
             Check.equal(without, told(Vm.with("interval=" + interval), how), "what is told of a crash: " + how);
         }
     }
 
     /**
-     * Exit code, and what stands first in the JVM's report, without what differs from run to run.
+     * The exit code and the first lines of the JVM's report, without what differs from run to run.
      */
     private static List<String> told(Vm vm, String how) throws IOException {
         List<String> told = new ArrayList<>();
@@ -76,7 +75,7 @@ public class RealCrash {
                 System.in.read();
                 Native.crash();
             }
-            // Whatever becomes of its input: the signal is to strike a thread that waits.
+            // Sleeps on even if its input ends, since the signal is to hit a waiting thread.
             Thread.sleep(Long.MAX_VALUE);
         }
     }

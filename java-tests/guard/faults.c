@@ -1,4 +1,7 @@
-/* What programs do with faults: handlers of their own, signals blocked, crashes; and where the JVM itself makes some. */
+/*
+ * What programs do with faults: their own handlers, blocked signals, crashes. And the functions in
+ * which the JVM itself causes faults.
+ */
 #define _GNU_SOURCE
 #include <jni.h>
 #include <setjmp.h>
@@ -17,7 +20,10 @@ static char *page;
 static struct sigaction before;
 static volatile jint faults;
 
-/* A collector's barrier, a database's buffer pool: their own page is theirs, all else goes on to whom it was for. */
+/*
+ * As a garbage collector's barrier or a database's buffer pool: it handles faults in its own page,
+ * and passes all others on to the previous handler.
+ */
 static void on_fault(int number, siginfo_t *info, void *context) {
     char *address = info->si_addr;
     if (address >= page && address < page + PAGE) {
@@ -78,7 +84,7 @@ static void on_alarm(int number) {
     }
 }
 
-/* Timeouts as old resolvers have them: a signal whose handler jumps back over whatever the thread was at. */
+/* Timeouts as in old resolvers: the signal's handler jumps back over what the thread is running. */
 JNIEXPORT jint JNICALL Java_Native_jumpAway(JNIEnv *env, jclass type, jint times) {
     (void)env, (void)type;
     int number = SIGRTMIN + 5;
@@ -110,7 +116,10 @@ JNIEXPORT void JNICALL Java_Native_crash(JNIEnv *env, jclass type) {
     *(volatile int *)24 = 1;
 }
 
-/* The JVM's SafeFetch: a load, and what it gives where there is no memory. Generated code, or a function of its library. */
+/*
+ * The JVM's SafeFetch: a load that returns a fallback for unmapped memory. It is generated code or
+ * a function of the JVM's library.
+ */
 static const struct { int generated, length; const char *code; } loads[] = {
     {0, 6, "\x8b\x07\xc3\x89\xf0\xc3"},
     {0, 8, "\x48\x8b\x07\xc3\x48\x89\xf0\xc3"},
@@ -120,7 +129,7 @@ static const struct { int generated, length; const char *code; } loads[] = {
     {1, 7, "\x48\x8b\x37\x48\x89\xf0\xc3"},
 };
 
-/* How many of them there are in the JVM's code; each is tried with an address that is none. */
+/* How many of these are in the JVM's code. Each is called with an unmapped address. */
 JNIEXPORT jint JNICALL Java_Native_safeFetches(JNIEnv *env, jclass type) {
     (void)env, (void)type;
     char line[1000], mode[8], path[800];
