@@ -1,6 +1,7 @@
 /*
- * One stack of ordinary work under every collector: deep, with garbage made on the way, after a collection, and while
- * another thread allocates as hard as it can. A collector's barriers and its own view of frames are what may differ.
+ * The same ordinary work under every collector. Questions come at a deep stack, amid garbage, after
+ * a collection, and while another thread allocates at full speed. Collectors may differ in their
+ * barriers and in how they treat frames.
  *
  * @test
  * @summary the same work under each collector of the JDK
@@ -25,7 +26,7 @@ public class Collectors extends Scenario {
     private static final int LEVELS = 300;
     private static final int WARM = 100;
     private static final int ROUNDS = 10;
-    /** What the greedy thread takes in all: less than Epsilon has. */
+    /** How many objects the greedy thread allocates: fewer than fit into Epsilon's heap. */
     private static final int GREED = 50_000;
     private static final int PIECE = 1000;
 
@@ -128,7 +129,7 @@ public class Collectors extends Scenario {
         return descend(left - 1, garbage) + garbage.size();
     }
 
-    /** Keeps a part of what it makes, so that there is something to move. */
+    /** Keeps some of its objects alive, so that a collector has something to move. */
     static final class Greedy implements Runnable {
         @Override
         public void run() {

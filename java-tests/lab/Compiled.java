@@ -1,7 +1,7 @@
 /*
- * Compiled code in its kinds: calls that are inlined, guarded or looked up, an intrinsic that calls back, objects and
- * locks that the compiler did away with, a loop whose code is replaced while it runs, and code compiled without tiers.
- * (Code that was given up: Deoptimised.)
+ * All kinds of compiled code. Calls are inlined, guarded or looked up, and an intrinsic calls back
+ * into Java. The compiler eliminates objects and locks. A loop's code is replaced while it runs,
+ * and some code is compiled without tiers. (For deoptimised code see Deoptimised.)
  *
  * @test
  * @summary inlined, polymorphic, intrinsic, scalar-replaced, replaced and untiered code
@@ -24,7 +24,9 @@ import dev.vouch.test.Vm;
 
 public class Compiled extends Scenario {
     private static final List<String> NEED_A_PROFILE = Arrays.asList("inlined", "one-receiver", "two-receivers");
-    /** Without tiers a method is compiled after 10,000 calls; four receivers share these. */
+    /**
+     * Without tiers a method is compiled after 10,000 calls, and four receivers share these calls.
+     */
     private static final int WARM = 60_000;
     private static final int ROUNDS = 200_000;
 
@@ -48,7 +50,7 @@ public class Compiled extends Scenario {
         return flags.toArray(new String[0]);
     }
 
-    /** Has a method's inlining printed; for all methods it would be very much. */
+    /** Prints the inlining of one method; for all methods the output would be huge. */
     private static String inlining(String method) {
         return "-XX:CompileCommand=" + (Vm.major() < 16 ? "option," + method + ",PrintInlining" : "PrintInlining," + method);
     }
@@ -86,7 +88,7 @@ public class Compiled extends Scenario {
         }
         Ask.armed();
         kind.ready();
-        // No level is printed then, and there is but one.
+        // Without tiers the JVM prints no level.
         Ask.needs("[s!bn ]+Compiled\\$" + kind.getClass().getSimpleName() + "::go \\(\\d+ bytes\\)$");
         kind.go();
     }
@@ -120,7 +122,10 @@ public class Compiled extends Scenario {
         }
     }
 
-    /** The depth of each round's question: none, but for the last. A branch would be a trap in the compiled loop. */
+    /**
+     * The depth of each round's question: 0 means none. A branch instead would cause an uncommon
+     * trap in the compiled loop.
+     */
     private static int[] depths() {
         int[] depths = new int[ROUNDS];
         depths[ROUNDS - 1] = Ask.DEEP;
@@ -139,13 +144,16 @@ public class Compiled extends Scenario {
         return ManagementFactory.getRuntimeMXBean().getInputArguments().contains("-XX:TieredStopAtLevel=1");
     }
 
-    /** The last compiler must have inlined the method; C1's words for that are not those of C2. */
+    /** The last compiler must have inlined the method; C1 and C2 print this in different words. */
     private static void inlined(String method) {
         String name = "Compiled\\$" + method + " \\(\\d+ bytes\\)";
         Ask.needs(c1Alone() ? "@ \\d+ +" + name + "( +inline.*)?$" : name + " +inline \\(hot\\)");
     }
 
-    /** C2 must have left the call alone. On JDK 8 it does not say so; but one that it inlines is not compiled for itself. */
+    /**
+     * C2 must have compiled a virtual call. JDK 8 does not print that. There, a method that is
+     * compiled by itself was not inlined.
+     */
     private static void lookedUp(String method) {
         Ask.needs(Vm.major() > 8 ? method + " \\(0 bytes\\).* virtual call" : " Compiled\\$Asks4::run \\(\\d+ bytes\\)$");
     }
@@ -204,7 +212,7 @@ public class Compiled extends Scenario {
         }
     }
 
-    /** A virtual call; its receivers take turns. */
+    /** A virtual call with several receivers in turn. */
     static final class Receivers extends Kind {
         private final Asks[] all = {new Asks1(), new Asks2(), new Asks3(), new Asks4()};
         private final int count;
@@ -219,7 +227,7 @@ public class Compiled extends Scenario {
             all[turn++ % count].run();
         }
 
-        /** C1 knows no receivers, and looks each up. */
+        /** C1 does not profile receivers here, so each call is looked up. */
         @Override
         protected void ready() {
             if (c1Alone()) {
@@ -252,7 +260,7 @@ public class Compiled extends Scenario {
         }
     }
 
-    /** C2 has code of its own for Object.hashCode, which must still call what overrides it. */
+    /** C2 has an intrinsic for Object.hashCode, which must still call overriding methods. */
     static final class HashCode extends Kind {
         private final Object[] all = {new Object(), new Asks1(), new Asks2(), new Asks3()};
         private int turn;
@@ -272,7 +280,9 @@ public class Compiled extends Scenario {
         }
     }
 
-    /** The object is in registers, and nobody else can want its lock. */
+    /**
+     * C2 keeps the object in registers and eliminates its lock, since no other thread can reach it.
+     */
     static final class Scalar extends Kind {
         private static final int CALLS = 1000;
         private int sum;

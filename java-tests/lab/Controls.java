@@ -1,7 +1,8 @@
 /*
- * The controls of the truth lab: a walker that is broken on purpose, in each way in which one can be wrong. Each must be
- * recognised as itself and as nothing else, by a direct call and by a signal; mended, it must agree again. Beside it our own walker agrees throughout. Without this,
- * a table full of "same" would say nothing.
+ * The controls of the truth lab: a walker is broken on purpose, in each way in which a walk can be
+ * wrong. The lab must recognise each kind exactly, in a direct call and in a signal. Once the
+ * walker is repaired, it must agree again, and Vouch's own walker must agree throughout. Without
+ * these controls a table full of "same" would prove nothing.
  *
  * @test
  * @summary each kind of difference is recognised when it is made on purpose
@@ -23,7 +24,7 @@ public class Controls {
     public static void main(String[] args) {
         Run run = Vm.with("lab").noFiles().flags("-Djava.library.path=" + Vm.agent().getParent()).run(Program.class).ok();
         for (String kind : KINDS) {
-            // The broken walker's code for "no frames" is that of unknown_Java.
+            // For "no frames" the broken walker returns the code of unknown_Java.
             String told = kind.equals("unwalked") ? "unwalked:unknown_Java" : kind;
             Check.equal(heads(told, "same"), run.value(kind), "what is told of a walker that is broken by " + kind);
         }
@@ -34,7 +35,10 @@ public class Controls {
         Check.equal("suspended gap;own-suspended same", run.value("other"), "what is told of another thread's broken walk");
     }
 
-    /** The ways and kinds of an answer about the calling thread, by AsyncGetCallTrace and by our own walker, which is never broken. */
+    /**
+     * The expected answer for the calling thread, by AsyncGetCallTrace and by Vouch's own walker.
+     * The latter is never broken.
+     */
     private static String heads(String asgct, String own) {
         return "direct " + asgct + ";signal " + asgct + ";own-direct " + own + ";own-signal " + own;
     }
@@ -78,7 +82,7 @@ public class Controls {
             }
         }
 
-        /** The heads of an answer in one line. */
+        /** Prints the heads of an answer in one line. */
         private static void print(String name, String answer) {
             System.out.println(name + "=" + Ask.heads(answer));
         }

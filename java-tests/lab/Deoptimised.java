@@ -1,7 +1,8 @@
 /*
- * Code that is given up by itself: it meets what it was not compiled for and springs a trap, by which its frame, and
- * those inlined in it, go on interpreted. Asked right after that, and when other frames of the same code, which are as
- * they were, are still on the stack. (Code that others make invalid: LazyDeopt.)
+ * Compiled code hits an uncommon trap, since it was not compiled for what happens. Its frame, and
+ * those inlined in it, continue in the interpreter. Questions come right after the trap, and while
+ * other frames of the same code are still compiled. (For code that other threads invalidate see
+ * LazyDeopt.)
  *
  * @test
  * @summary questions after uncommon traps
@@ -83,12 +84,12 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** The finished code of the method must have been given up. */
+    /** The method's C2 code must have been discarded. */
     private static void givenUp(String method) {
         Ask.needs(" 4 +Deoptimised\\$" + method + " \\(\\d+ bytes\\) +made not entrant");
     }
 
-    /** A branch that was never taken. */
+    /** The trap is in a branch that was never taken before. */
     static final class Branch extends Route {
         private boolean rare;
         private int count;
@@ -108,7 +109,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** The branch is in the innermost of the methods that were inlined. */
+    /** The trap is in a branch of the innermost inlined method. */
     static final class Inlined extends Route {
         private boolean rare;
         private int count;
@@ -142,7 +143,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** Another receiver than the one that was always met. One such trap is no reason yet to give up the code. */
+    /** The trap is a new receiver class. A single such trap does not discard the code yet. */
     static final class Receiver extends Route {
         private final Runnable second = new Second();
         private Runnable next = new First();
@@ -175,7 +176,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** Object and lock were done away with; the trap must make them. */
+    /** C2 eliminated the object and its lock; the trap must recreate both. */
     static final class Unlocked extends Route {
         private static final int CALLS = 1000;
         private boolean rare;
@@ -219,7 +220,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** The innermost call springs the trap; the outer ones stay in the code that was given up. */
+    /** The innermost call hits the trap; the outer frames stay in the discarded code. */
     static final class Active extends Route {
         private boolean rare;
         private int count;
@@ -245,7 +246,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** As Active, but an outer call asks when the innermost is over. */
+    /** As Active, but an outer frame asks after the innermost call has returned. */
     static final class Returned extends Route {
         private boolean rare;
         private int count;
@@ -274,7 +275,7 @@ public class Deoptimised extends Scenario {
         }
     }
 
-    /** The trap is in a loop, which goes on interpreted. */
+    /** The trap is in a loop, which continues in the interpreter. */
     static final class Loop extends Route {
         private static final int ROUNDS = 20;
         private int rare = -1;

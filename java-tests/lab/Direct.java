@@ -1,6 +1,6 @@
 /*
- * Ordinary calls: static, virtual, interface, constructor, with a native method in between. Nothing is special here, so
- * nothing may differ.
+ * Ordinary calls: static, virtual, interface and constructor, with a native method in between. Walk
+ * and witness must agree on all of them.
  *
  * @test
  * @summary plain calls, walked and witnessed

@@ -1,6 +1,7 @@
 /*
- * Exceptions: asked where they are made, where they are handled and while they unwind. These come from `throw`. (From the JVM
- * itself: ImplicitExceptions; out of C: Jni.)
+ * Questions where exceptions are created, where they are handled, and while they unwind. All come
+ * from `throw`. (For exceptions from the JVM itself see ImplicitExceptions; for those from C see
+ * Jni.)
  *
  * @test
  * @summary handlers, finally blocks, and what runs while an exception is made
@@ -37,7 +38,7 @@ public class Exceptions extends Scenario {
         return cases.toArray(new String[0]);
     }
 
-    /** What may not be inlined has a frame of code of its own to unwind. */
+    /** Methods that are not inlined have their own compiled frames to unwind. */
     @Override
     protected String[] flags(String name) {
         return new String[] {"-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,Exceptions*::go",
@@ -60,7 +61,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the route, and declares what must be on the stack. */
     private static Route route(String way) throws ReflectiveOperationException {
         switch (way) {
             case "catch":
@@ -240,7 +241,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** Each level is left by the exception; the middle one asks. */
+    /** The exception unwinds each level, and the middle one asks. */
     static final class Unwind extends Route {
         @Override
         protected void go() {
@@ -257,7 +258,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** A monitor is left by the exception. */
+    /** The exception unwinds a frame that holds a monitor. */
     static final class LeavesLock extends Route {
         @Override
         protected void go() {
@@ -278,7 +279,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** Closed because of an exception. */
+    /** The exception makes try-with-resources close the resource, which asks. */
     static final class CloseAfter extends Route {
         @Override
         protected void go() {
@@ -338,7 +339,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** A handler that calls what throws and catches in turn, and then asks. */
+    /** The handler calls a method that itself throws and catches, and then asks. */
     static final class Within extends Route {
         @Override
         protected void go() {
@@ -358,7 +359,7 @@ public class Exceptions extends Scenario {
         }
     }
 
-    /** Compiled when nothing had been thrown yet; the handler is new to the code. */
+    /** The method was compiled before anything was thrown, so its code lacks the handler. */
     static final class FirstThrow extends Route {
         private boolean throwing;
 

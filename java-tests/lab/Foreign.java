@@ -1,6 +1,6 @@
 /*
- * Up-calls through java.lang.foreign: C calls a Java method by a function pointer, from qsort, from a qsort within the
- * comparator of another, and as the first function of a thread that C has made. And a thread that rests in a down-call.
+ * C calls Java through java.lang.foreign: from qsort, from a qsort inside another's comparator, and
+ * as a new thread's first function. In a further case a thread waits in a down-call.
  *
  * @test
  * @summary up-calls and down-calls through the foreign-function interface
@@ -38,7 +38,7 @@ public class Foreign extends Scenario {
     private static final FunctionDescriptor COMPARATOR = FunctionDescriptor.of(JAVA_INT, pointerTo(JAVA_INT), pointerTo(JAVA_INT));
     private static final MethodType COMPARES = MethodType.methodType(int.class, MemorySegment.class, MemorySegment.class);
     private static final MethodHandle QSORT = function("qsort", FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS));
-    /** C's, for as long as the JVM lives. */
+    /** Keeps C's memory for as long as the JVM lives. */
     private static final Arena ALWAYS = Arena.global();
     private static final MemorySegment NUMBERS = ALWAYS.allocateFrom(JAVA_INT, 1, 2);
 
@@ -107,7 +107,7 @@ public class Foreign extends Scenario {
         }
     }
 
-    /** A thread waits in read(2), called by a down-call, for a byte in a pipe. */
+    /** A down-call to read(2) waits for a byte from a pipe. */
     private static void rest(boolean warm) throws Throwable {
         Ask.truth("Reads.go", "Reads.run", "Thread.run");
         Reads reads = new Reads();
@@ -142,7 +142,7 @@ public class Foreign extends Scenario {
         return LINKER.upcallStub(compare, COMPARATOR, ALWAYS);
     }
 
-    /** Two numbers make one comparison. */
+    /** Sorting two numbers takes exactly one comparison. */
     static void sort(MemorySegment comparator) throws Throwable {
         QSORT.invokeExact(NUMBERS, 2L, 4L, comparator);
     }
@@ -183,7 +183,7 @@ public class Foreign extends Scenario {
         }
     }
 
-    /** The comparator sorts, and so goes down and up again. */
+    /** The comparator itself sorts, so that down-calls and up-calls nest. */
     static final class Nested extends Route {
         private static final MemorySegment INNER;
 
@@ -205,7 +205,7 @@ public class Foreign extends Scenario {
             Foreign.sort(outer);
         }
 
-        /** What an up-call goes to must throw nothing. */
+        /** The target of an up-call must not throw, which would end the JVM. */
         static int sort(MemorySegment left, MemorySegment right) {
             try {
                 Foreign.sort(INNER);
@@ -216,7 +216,7 @@ public class Foreign extends Scenario {
         }
     }
 
-    /** Asks when the down-call with its up-call is over. */
+    /** Asks after the down-call and its up-call have returned. */
     static final class After extends Route {
         private static int compared;
         private final MemorySegment comparator =
@@ -235,7 +235,7 @@ public class Foreign extends Scenario {
         }
     }
 
-    /** A thread of C's, unknown to the JVM until it comes up. */
+    /** A C thread that is unknown to the JVM until its up-call. */
     static final class Threaded extends Route {
         private static final MethodHandle CREATE =
             function("pthread_create", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
@@ -311,7 +311,10 @@ public class Foreign extends Scenario {
             }
         }
 
-        /** True if the thread sleeps in read(2), as the kernel tells: its system call's number comes first. */
+        /**
+         * True if the thread sleeps in read(2) on this pipe: the kernel lists the system call's
+         * number first.
+         */
         boolean resting() throws Exception {
             String path = "/proc/self/task/" + tid + "/syscall";
             String[] words = Files.readString(Path.of(path)).split(" ");

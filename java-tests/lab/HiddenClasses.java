@@ -1,8 +1,9 @@
 /*
- * Classes that no name finds: hidden and anonymous ones, and those of a loader of their own, alive on the stack, two with
- * one name at a time, and unloaded between two questions, which leaves the method ids of methods that are gone.
+ * Classes that cannot be found by name: hidden and anonymous ones, and those of a custom class
+ * loader. They are on the stack, or two have the same name at once. Or a class is unloaded between
+ * two questions, so that its method ids become invalid.
  *
- * Body is the class that is asked from; it is defined anew, from its own class file, in each case.
+ * Body is the class that asks. Each case defines it anew from its class file.
  *
  * @test
  * @summary hidden classes, classes of a custom loader, unloaded classes
@@ -100,13 +101,13 @@ public class HiddenClasses extends Scenario {
         }
     }
 
-    /** A Body of a class of its own, of the sort that the case is about. */
+    /** Creates a Body in a new class of the kind that the case needs. */
     static Passes make(String name) throws ReflectiveOperationException {
         Class<?> type = name.contains("hidden") ? hidden() : name.contains("anonymous") ? anonymous() : new Anew(Body.class).load();
         return (Passes) type.newInstance();
     }
 
-    /** The answers name a hidden class as its file does. */
+    /** Answers name a hidden class as in its class file. */
     private static void truth() {
         Ask.truth("Ask.here", "Asker.run", "Body.pass", "HiddenClasses.run", "HiddenClasses.main");
     }
@@ -135,7 +136,7 @@ public class HiddenClasses extends Scenario {
         Ask.needs(" [14] +HiddenClasses\\$Body\\S*::pass ");
     }
 
-    /** What is left of the body is the weak reference to its class. */
+    /** Only a weak reference to the body's class remains. */
     static WeakReference<Class<?>> askAndForget(Passes body) {
         truth();
         body.pass(ASK);
@@ -154,7 +155,7 @@ public class HiddenClasses extends Scenario {
         Ask.trigger(type.get() == null && unloadedSoFar() > before, "the class was not unloaded");
     }
 
-    /** Public, as is Body, since in another loader they are in another package. */
+    /** Public like Body, since another loader's classes are in another package. */
     public interface Passes {
         void pass(Runnable next);
     }
@@ -186,7 +187,7 @@ public class HiddenClasses extends Scenario {
         }
     }
 
-    /** While a body is on the stack, a class like its own is unloaded. */
+    /** Unloads another copy of the class while this one is on the stack. */
     static final class UnloadThenAsk implements Runnable {
         @Override
         public void run() {

@@ -1,6 +1,7 @@
 /*
- * Exceptions that the JVM itself makes, where an instruction fails or a native method of its own complains: asked in the
- * handler. Compiled code may reach it without a stack trace, by a signal, or by a trap that deoptimises.
+ * The JVM itself throws, since an instruction fails or one of its native methods complains. The
+ * question comes in the handler. Compiled code may reach the handler without a stack trace, by a
+ * signal, or by an uncommon trap.
  *
  * @test
  * @summary handlers of exceptions that the JVM throws
@@ -52,7 +53,7 @@ public class ImplicitExceptions extends Scenario {
         }
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the route, and declares what must be on the stack. */
     private static Route route(String way) {
         switch (way) {
             case "null":
@@ -167,7 +168,7 @@ public class ImplicitExceptions extends Scenario {
         }
     }
 
-    /** The native method throws, since the lock is not held. */
+    /** The native method throws, since the thread does not hold the lock. */
     static final class Native extends Route {
         private final Object lock = new Object();
 
@@ -181,7 +182,7 @@ public class ImplicitExceptions extends Scenario {
         }
     }
 
-    /** Compiled when nothing had been thrown yet: the handler is new to the code. */
+    /** The method was compiled before anything was thrown, so its code lacks the handler. */
     static final class FirstNull extends Route {
         private Object thing = new Object();
 

@@ -1,11 +1,13 @@
 /*
- * Class initialisers: called by the JVM in the middle of whatever instruction or library call came first to the class.
+ * The JVM runs a class initialiser in the midst of the first instruction or library call that uses
+ * the class.
  *
- * Each class here is initialised once, by one case. C1 compiles an instruction whose class it does not know to a call of a
- * stub, which calls the JVM, which calls the initialiser; C2 has such an instruction interpreted.
+ * Each case initialises its own class, once. C1 compiles an instruction with an unresolved class
+ * into a stub call, which reaches the initialiser through the JVM. C2 leaves such an instruction to
+ * the interpreter.
  *
  * @test
- * @summary static initialisers, begun by bytecode, reflection, method handles and other initialisers
+ * @summary static initialisers that bytecode, reflection, method handles and initialisers start
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
  * @run main Initialisers
@@ -120,7 +122,8 @@ public class Initialisers extends Scenario {
         }
     }
 
-    // Each instruction has a method of its own, not to be inlined: no other case can have deoptimised it.
+    // Each instruction is in a separate method that is not inlined, so no other case can deoptimise
+    // it.
 
     private static void call() {
         Called.touch();
@@ -222,7 +225,7 @@ public class Initialisers extends Scenario {
         }
     }
 
-    /** A compiled caller that has not come to the class yet. */
+    /** A compiled caller that has not used the class yet. */
     private abstract static class Late extends Route {
         boolean now;
 
@@ -297,7 +300,7 @@ public class Initialisers extends Scenario {
         static void touch() {}
     }
 
-    /** Has a default method, so that it is initialised with the classes that implement it. */
+    /** Has a default method, so that initialising an implementing class initialises it too. */
     private interface Faced {
         Object ASKING = Asking.touch();
 
@@ -330,7 +333,7 @@ public class Initialisers extends Scenario {
         }
     }
 
-    /** Public, so that reflection needs no more than the call. */
+    /** Public, so that reflection needs no further access checks. */
     public static class Invoked {
         static {
             Ask.here();

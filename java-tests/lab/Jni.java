@@ -1,6 +1,6 @@
 /*
- * Native methods that call back into Java: in each of JNI's ways, through several levels, with exceptions, from compiled
- * code and into compiled code, and on threads that C has made.
+ * Native methods call back into Java in each of JNI's ways. The calls nest, throw, come from
+ * compiled code or enter it, and run on threads that C created.
  *
  * @test
  * @summary up-calls through JNI
@@ -24,7 +24,7 @@ public class Jni extends Scenario {
         "passed", "failed", "from-handler"};
     private static final int LEVELS = 4;
 
-    /** Built once, by the parent; it stays empty in the child. */
+    /** The parent process builds the library once; in a child this is null. */
     private static Path library;
 
     public static void main(String[] args) throws Throwable {
@@ -87,7 +87,7 @@ public class Jni extends Scenario {
         }
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the route, and declares what must be on the stack. */
     private static Route route(String call) {
         switch (call) {
             case "static":
@@ -129,7 +129,7 @@ public class Jni extends Scenario {
         Ask.needs(" [14] +Jni::" + method + " \\(\\d+ bytes\\)$");
     }
 
-    /** A native method's code is marked so. */
+    /** PrintCompilation marks the wrapper of a native method with an n. */
     private static void compiledNative(String method) {
         Ask.needs(" n .* Jni::" + method + " \\(native\\)");
     }
@@ -183,7 +183,7 @@ public class Jni extends Scenario {
         }
     }
 
-    /** What it overrides is called. */
+    /** A non-virtual call must reach the overridden method instead of this one. */
     static final class Overrides extends Asker {
         @Override
         public void run() {
@@ -295,7 +295,7 @@ public class Jni extends Scenario {
         }
     }
 
-    /** The exception comes out of Java, through C, into Java. */
+    /** The exception goes from Java through C back into Java. */
     static final class Passed extends Route {
         @Override
         protected void go() {
@@ -328,7 +328,7 @@ public class Jni extends Scenario {
         }
     }
 
-    /** Native, called where an exception of another native's is handled. */
+    /** A handler of one native method's exception calls another native method. */
     static final class FromHandler extends Route {
         @Override
         protected void go() {

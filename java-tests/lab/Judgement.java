@@ -1,6 +1,7 @@
 /*
- * The judgement of the truth lab: a test must fail on a difference that is not expected, and on an expected one that is not
- * there, and tell which; on what is expected it must pass. Real scenarios are run against expectations made up for it.
+ * Tests the lab's own verdicts. A scenario must fail on an unexpected difference and on an expected
+ * one that is missing, and must name it. With correct expectations it must pass. Real scenarios run
+ * here against fake expectations.
  *
  * @test
  * @summary a new difference and one that is gone are both news
@@ -58,7 +59,7 @@ public class Judgement {
         Check.contains(String.join("\n", unknown.err), "no case statics", "what is said of it");
     }
 
-    /** Runs a scenario's test, in the interpreter alone, against these expectations. */
+    /** Runs a scenario's test with these expectations, in the interpreter only. */
     private static Run judged(Class<?> scenario, String expectations) throws IOException {
         Path root = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "root-");
         Files.createDirectories(root.resolve("lab"));

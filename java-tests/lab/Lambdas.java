@@ -1,10 +1,11 @@
 /*
- * What invokedynamic and proxies put between a caller and the code that it wrote: lambdas, method references, streams,
- * string concatenation, java.lang.reflect.Proxy.
+ * Frames that invokedynamic and proxies add between a caller and its target. The cases are lambdas,
+ * method references, streams, string concatenation and java.lang.reflect.Proxy.
  *
- * From JDK 9 on, javac makes `+` on strings an invokedynamic; on 8 it is a StringBuilder. The test is compiled by the JDK
- * under test, so that each is tried where it belongs. A javac with the fix of JDK-8273914 calls toString() itself, before
- * the invokedynamic; older class files left it to the method handle, and so does the case "concat-factory".
+ * From JDK 9 on javac compiles `+` on strings to invokedynamic, and before that to a StringBuilder.
+ * Each JDK compiles this test itself, so it is tested with its own form. A javac with the fix of
+ * JDK-8273914 calls toString() before the invokedynamic. Older class files leave the call to the
+ * method handle, as the case "concat-factory" does.
  *
  * @test
  * @summary lambdas, method references, streams, string concatenation and proxies, cold and compiled
@@ -195,7 +196,7 @@ public class Lambdas extends Scenario {
         }
     }
 
-    /** The lambda's types are not the interface's: the class that the JVM makes for it converts. */
+    /** The lambda's types differ from the interface's, so the generated class converts them. */
     private static final class Boxing extends Route {
         @Override
         protected void go() {
@@ -251,7 +252,7 @@ public class Lambdas extends Scenario {
         }
     }
 
-    /** Asked once, in the middle of a pipeline. */
+    /** Asks once, in the middle of a pipeline. */
     private static final class Streamed extends Route {
         private final List<Integer> one = Arrays.asList(1);
         private int sum;
@@ -284,7 +285,7 @@ public class Lambdas extends Scenario {
         }
     }
 
-    /** What an invokedynamic of `+` is linked to, called by hand. */
+    /** Calls by hand what the invokedynamic of `+` is linked to. */
     private static final class ConcatFactory extends Route {
         private final MethodHandle concat = concat();
         private final Target target = new Target();
@@ -304,7 +305,7 @@ public class Lambdas extends Scenario {
         }
     }
 
-    /** More operands than the JDK makes one method handle for; the last of them asks. */
+    /** Has more operands than the JDK puts into one method handle; the last one asks. */
     private static final class ConcatMany extends Route {
         private final Target target = new Target();
         private int a;
@@ -337,7 +338,7 @@ public class Lambdas extends Scenario {
         }
     }
 
-    /** A method handle in the shape of an interface. */
+    /** A proxy makes a method handle an instance of an interface. */
     private static final class HandleProxied extends Route {
         private final Runnable proxy = proxy();
 

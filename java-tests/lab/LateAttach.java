@@ -1,7 +1,8 @@
 /*
- * The agent is loaded into a JVM that has long been running: stacks, threads, classes and compiled code are older than it.
+ * The agent is loaded into a JVM that has long been running. Stacks, threads, classes and compiled
+ * code are older than the agent.
  *
- * Each case has a JVM of its own, since an agent is attached once.
+ * Each case has its own JVM, since an agent is attached only once.
  *
  * @test
  * @summary stacks that are older than the agent
@@ -146,7 +147,7 @@ public class LateAttach extends Scenario {
         return thread;
     }
 
-    /** Has the callers compiled before the agent comes. */
+    /** Makes the JVM compile the callers before the agent comes. */
     private static void warm() {
         for (int i = 0; i < Warm.TIMES; i++) {
             outer(Warm.anything(i));
@@ -183,7 +184,7 @@ public class LateAttach extends Scenario {
         }
     }
 
-    /** A thread's whole work. */
+    /** The run method of a new thread. */
     static final class Goes implements Runnable {
         private final Runnable then;
 

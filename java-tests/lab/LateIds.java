@@ -1,10 +1,11 @@
 /*
- * Methods that nobody has made an id for: the agent leaves out what it does at ClassPrepare, and a walk cannot make one.
+ * Walks over methods without ids. The agent skips its work at ClassPrepare here, and a walk cannot
+ * create ids.
  *
- * The witness makes the ids that it reports. So each case asks once, on methods of its own.
+ * The witness creates the ids that it returns, so each case has its own methods and asks once.
  *
  * @test
- * @summary walks over methods whose ids were not made beforehand
+ * @summary walks over methods without method ids
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
  * @run main/timeout=300 LateIds
@@ -184,7 +185,7 @@ public class LateIds extends Scenario {
         }
     }
 
-    /** An answer that nobody reads makes the ids, so the next one must have them. */
+    /** The first answer is ignored, but it creates the ids, so the next walk must have them. */
     static final class Repaired {
         static void first() {
             Oracle.self(Ask.DEEP);

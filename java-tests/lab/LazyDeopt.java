@@ -1,10 +1,10 @@
 /*
- * Callers that are deoptimised lazily: they were compiled on the assumption that a method has one implementation, and
- * while they wait for that method a class with another one is loaded. Their code is made not entrant, and they stay on
- * the stack in it.
+ * Callers are deoptimised lazily. They were compiled on the assumption that a method has one
+ * implementation, and wait in it while another is loaded. Their code is made not entrant, but their
+ * frames stay in it.
  *
  * @test
- * @summary compiled callers whose code a class load invalidates while they are on the stack
+ * @summary a class load invalidates the code of compiled callers that are on the stack
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
  * @run main/timeout=300 LazyDeopt
@@ -48,7 +48,10 @@ public class LazyDeopt extends Scenario {
         return name.equals("abstract") && mode == Mode.C1 ? "C1 assumes nothing of an abstract method" : null;
     }
 
-    /** A JVM for each case, since an assumption breaks once. Callers that may not be inlined have a frame of code each. */
+    /**
+     * Each case has its own JVM, since an assumption fails only once. Callers that are not inlined
+     * have their own compiled frames.
+     */
     @Override
     protected String[] flags(String name) {
         List<String> flags = new ArrayList<>(Arrays.asList("-XX:+PrintCompilation", "-Dlab.case=" + name));
@@ -117,7 +120,7 @@ public class LazyDeopt extends Scenario {
         }
     }
 
-    /** The finished code of each of these methods must have been thrown away. */
+    /** The code of each of these methods must have been made not entrant. */
     private static void invalidated(String... methods) {
         for (String method : methods) {
             Ask.needs(" [14] +LazyDeopt::" + method + " \\(\\d+ bytes\\) +made not entrant");
@@ -159,7 +162,7 @@ public class LazyDeopt extends Scenario {
         }
     }
 
-    /** Objects that are passed on are so without their type, since that would be an assumption already. */
+    /** Objects are passed on as Object, since a declared type would already be an assumption. */
     static void outer(Object to, Object middle, Object inner, Runnable during, Runnable after) {
         ((Outer) to).pass(middle, inner, during, after);
     }
@@ -181,7 +184,10 @@ public class LazyDeopt extends Scenario {
         to.down(left, during);
     }
 
-    /** These three are what the callers make assumptions about: that nobody overrides their methods. */
+    /**
+     * The callers are compiled on the assumption that no subclass overrides these three classes'
+     * methods.
+     */
     static class Outer {
         void pass(Object middle, Object inner, Runnable during, Runnable after) {
             middle(middle, inner, during, after);
@@ -208,7 +214,7 @@ public class LazyDeopt extends Scenario {
         }
     }
 
-    /** Of this one, that it has a single subclass. */
+    /** The callers are compiled on the assumption that this class has a single subclass. */
     abstract static class Abstract {
         abstract void pass(Runnable during);
     }
@@ -298,7 +304,7 @@ public class LazyDeopt extends Scenario {
         }
     }
 
-    /** Another thread's whole work. */
+    /** The run method of another thread. */
     static final class Goes implements Runnable {
         private final LazyDeopt all;
         private final Runnable during;
@@ -314,7 +320,7 @@ public class LazyDeopt extends Scenario {
         }
     }
 
-    /** Stays in its method until it is told to leave. */
+    /** Stays in its method until it is released. */
     abstract static class Stays implements Runnable {
         final CountDownLatch there = new CountDownLatch(1);
         final CountDownLatch leave = new CountDownLatch(1);

@@ -1,11 +1,13 @@
 /*
- * Method handles: each kind of call, and the combinators that put frames of their own between the caller and the called.
+ * Method handles: each kind of call, and combinators that add frames between the caller and its
+ * target.
  *
- * JDK-8302320: where a handle's call goes through the interpreter, the walk ends too early. The call's last argument, which
- * says what is to be called, is popped on the way, and the walker takes the stack pointer that this leaves for a bad one.
+ * JDK-8302320: a walk ends too early if a handle's call passes through the interpreter. The call
+ * pops its last argument, which names the target. The walker then mistakes the stack pointer for an
+ * invalid one.
  *
- * A handle's adapting code is bytecode made at run time from a "lambda form"; the cases named "forms" have the forms
- * interpreted in Java instead.
+ * The JVM generates a handle's adapter as bytecode from a "lambda form" at run time. In the cases
+ * named "forms" Java code interprets these forms instead.
  *
  * @test
  * @summary method handles, direct and combined, cold and compiled
@@ -111,7 +113,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** A handle of the type TAKES which leads to a method called `asks`. */
+    /** Creates a handle of type TAKES that leads to a method called `asks`. */
     private static MethodHandle taking(String handle) throws Throwable {
         MethodHandle asks = Target.find("asks", TAKES);
         MethodHandle quiet = Target.find("quiet", TAKES);
@@ -162,7 +164,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** MethodHandles.tryFinally, by a handle, since JDK 8 has none. */
+    /** MethodHandles.tryFinally, called through a handle since JDK 8 lacks it. */
     private static MethodHandle tryFinally(MethodHandle tried, MethodHandle cleanUp) throws Throwable {
         MethodType type = methodType(MethodHandle.class, MethodHandle.class, MethodHandle.class);
         MethodHandle combinator = Target.LOOKUP.findStatic(java.lang.invoke.MethodHandles.class, "tryFinally", type);
@@ -173,7 +175,7 @@ public class MethodHandles extends Scenario {
         void asks();
     }
 
-    /** What the handles lead to: every `asks` asks. */
+    /** The handles' targets: each `asks` method asks. */
     private static final class Target implements Asker {
         static final Lookup LOOKUP = java.lang.invoke.MethodHandles.lookup();
 
@@ -212,7 +214,7 @@ public class MethodHandles extends Scenario {
             return all.length;
         }
 
-        /** The interpreter makes room for its locals, which hides the slot that JDK-8302320 is about. */
+        /** The interpreter reserves stack for its locals, which hides the slot of JDK-8302320. */
         static int asksWithLocals(int number, Object any) {
             int twice = 2 * number;
             Ask.here();
@@ -242,7 +244,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** Thrown often, so made once and without a stack. */
+    /** Thrown often, so it is created once and without a stack trace. */
     private static final class Thrown extends Error {
         static final Thrown IT = new Thrown();
         private static final long serialVersionUID = 1;
@@ -265,7 +267,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** What compilers inline whole: a handle that cannot change. */
+    /** A constant handle, which compilers inline completely. */
     private static final class Constant extends Route {
         private static final MethodHandle HANDLE = handle();
 
@@ -283,7 +285,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** The call has another type than the handle: each argument is converted. */
+    /** The call's type differs from the handle's, so each argument is converted. */
     private static final class General extends Route {
         private final MethodHandle handle;
 
@@ -346,7 +348,7 @@ public class MethodHandles extends Scenario {
         }
     }
 
-    /** A handle called by another handle. */
+    /** One handle calls another. */
     private static final class Invoked extends Route {
         private final MethodHandle invoker = invoker(TAKES);
         private final MethodHandle handle;

@@ -1,6 +1,6 @@
 /*
- * The minimal programs that the report shows beside each failure, fit to be sent to somebody else: each must show its
- * failure, alone, on the JDKs that its head names, and those that have it no longer must not.
+ * The report shows a minimal program for each failure, fit for a bug report. On the JDKs in its
+ * header each program must show its failure by itself. On the JDKs without the failure it must not.
  *
  * @test
  * @summary each minimal program shows its failure where its head says so
@@ -39,7 +39,7 @@ public class Minimal {
             files.forEach(programs::add);
         }
         Check.atLeast(8, programs.size(), "minimal programs");
-        // One that came later may use what this JDK lacks.
+        // A later program may use what this JDK lacks.
         programs.removeIf(program -> Vm.major() < Integer.parseInt(shows(program).group(2)));
         Path classes = compile(programs);
         for (Path program : programs) {
@@ -55,7 +55,7 @@ public class Minimal {
         }
     }
 
-    /** What its head says that it shows, and on which JDKs. */
+    /** The failure and the JDKs that the program's header names. */
     private static Matcher shows(Path program) {
         Matcher shows = SHOWS.matcher(String.join("\n", lines(program)));
         Check.that(shows.find(), program + " has no line like \"Shows: truncated on 8-11\"");
@@ -83,7 +83,7 @@ public class Minimal {
         }
     }
 
-    /** What stands behind a word in the head comment. */
+    /** The text after a word in the header. */
     private static String head(List<String> lines, String word, String otherwise) {
         for (String line : lines) {
             if (line.startsWith(" * " + word)) {
@@ -93,7 +93,7 @@ public class Minimal {
         return otherwise;
     }
 
-    /** Puts a program's classes where no other's are: it needs none of them. */
+    /** Moves a program's classes to a separate folder, since it must not need any others. */
     private static Path alone(String name, Path classes) throws IOException {
         Path own = Files.createDirectories(Paths.get("minimal-" + name).toAbsolutePath());
         try (DirectoryStream<Path> files = Files.newDirectoryStream(classes, name + "{,$*}.class")) {
@@ -104,7 +104,9 @@ public class Minimal {
         return own;
     }
 
-    /** All at once: to start a compiler takes longer than to compile one of them. */
+    /**
+     * Compiles all programs at once: starting a compiler takes longer than compiling one of them.
+     */
     private static Path compile(Collection<Path> programs) throws IOException, InterruptedException {
         Path javac = Paths.get(System.getProperty("compile.jdk", Vm.jdk().toString()), "bin/javac");
         Skip.unless(Files.isExecutable(javac), "there is no javac: jtreg's -compilejdk names a JDK that has one");

@@ -1,9 +1,10 @@
 /*
- * Locks held by methods and by blocks: once or more often, got at once or after another thread had it, and given up
- * while waiting. (Threads that are still blocked: Resting.)
+ * Threads hold locks through methods and blocks, once or recursively. They get a lock at once, or
+ * after another thread had it, or release it while they wait. (For threads that are still blocked
+ * see Resting.)
  *
  * @test
- * @summary questions by those who hold locks
+ * @summary questions by threads that hold locks
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
  * @run main/timeout=300 Monitors
@@ -57,7 +58,7 @@ public class Monitors extends Scenario {
         Ask.trigger(!route.contends || Rival.seen, "nobody had to wait for the lock");
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the route, and declares what must be on the stack. */
     private static Held route(String name) {
         switch (name) {
             case "method":
@@ -104,7 +105,7 @@ public class Monitors extends Scenario {
             this.contends = contends;
         }
 
-        /** What is to be fought over. */
+        /** The lock that another thread contends for. */
         Object lock() {
             return lock;
         }
@@ -117,7 +118,7 @@ public class Monitors extends Scenario {
         }
     }
 
-    /** Holds a lock until the thread that made it is blocked by it. */
+    /** Holds a lock until the thread that started this one blocks on it. */
     static final class Rival implements Runnable {
         static volatile boolean seen;
 
@@ -196,7 +197,7 @@ public class Monitors extends Scenario {
         }
     }
 
-    /** An object whose hash code is taken has no room for a thin lock on many JDKs. */
+    /** On many JDKs the header of an object with an identity hash code cannot hold a thin lock. */
     static final class Hashed extends Held {
         Hashed() {
             super(false);
@@ -249,7 +250,7 @@ public class Monitors extends Scenario {
         }
     }
 
-    /** Asks when it has the lock again, which it gave up while it waited. */
+    /** Asks once it has the lock again, which it released while it waited. */
     static final class Waited extends Held {
         Waited() {
             super(false);
@@ -264,7 +265,7 @@ public class Monitors extends Scenario {
         }
     }
 
-    /** As Waited; the wait ends at once, by an exception. */
+    /** As Waited, but an exception ends the wait at once. */
     static final class Interrupted extends Held {
         Interrupted() {
             super(false);

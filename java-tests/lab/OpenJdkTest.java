@@ -1,7 +1,8 @@
 /*
- * OpenJDK's own test of AsyncGetCallTrace, unmodified, can be run with our library in the place of its native one: it
- * loads an agent of that library's name, calls one native, and takes its word. Ours compares every field of both walks.
- * So it must say yes where they agree, and no where they do not.
+ * OpenJDK's own test of AsyncGetCallTrace can run unmodified with Vouch's library instead of its
+ * native one. It loads an agent of that library's name, calls one native method, and trusts its
+ * answer. Vouch compares every field of both walks. It must say yes if the walks agree, and no if
+ * they differ.
  *
  * @test
  * @summary the library serves OpenJDK's own test under that test's name
@@ -24,7 +25,7 @@ public class OpenJdkTest {
     public static void main(String[] args) throws Exception {
         Path folder = Files.createDirectories(Paths.get("native").toAbsolutePath());
         Files.copy(Vm.agent(), folder.resolve("libAsyncGetCallTraceTest.so"));
-        // As the test itself does it: an agent by its name, and no options.
+        // The OpenJDK test itself loads an agent by its name without options.
         Check.equal(0, run(folder, "").exit, "exit code where walk and witness agree");
         Run broken = run(folder, "=lab,break=wrong_bci");
         Check.equal(9, broken.exit, "exit code where they do not");

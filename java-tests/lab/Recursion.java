@@ -1,7 +1,7 @@
 /*
- * Recursion: one method, two in turn, a virtual one, and one whose halves are compiled and interpreted in turn. Each is
- * shallow, deep, exactly as deep as the limit (nothing is cut then), and one frame deeper (cut: the contract's own
- * difference, which shows that the limit was met exactly).
+ * Recursion of one method, of two in turn, of a virtual one, and of compiled and interpreted frames
+ * in turn. Each is shallow, deep, exactly as deep as the limit, and one frame deeper. Only the last
+ * is cut, and that proves that the case before it reached the limit exactly.
  *
  * @test
  * @summary recursion up to and past the depth limit
@@ -23,7 +23,7 @@ public class Recursion extends Scenario {
     private static final String[] SHAPES = {"static", "mutual", "virtual", "mixed"};
     private static final String[] DEPTHS = {"10", "900", "exact", "cut"};
 
-    /** Levels of the cases about the limit. */
+    /** How many levels the cases at the limit have. */
     private static final int SOME = 150;
 
     public static void main(String[] args) throws Throwable {
@@ -60,7 +60,8 @@ public class Recursion extends Scenario {
         int levels = limited ? SOME : Integer.parseInt(words[1]);
         Recursive route = route(words[0], levels);
         if (limited) {
-            // Below this method's frame: warm or cold, go, the recursion, Ask.here, Oracle.self.
+            // On top of this method's frame are: warm or cold, go, the recursion, Ask.here and
+            // Oracle.self.
             int frames = new Throwable().getStackTrace().length + 2 + levels + 2;
             route.limit = words[1].equals("exact") ? frames : frames - 1;
         }
@@ -84,7 +85,7 @@ public class Recursion extends Scenario {
         }
     }
 
-    /** Every level by its name. */
+    /** Declares the name of every level. */
     private static void truth(Recursive route, String shape) {
         List<String> frames = new ArrayList<>();
         frames.add("Ask.here");
@@ -98,7 +99,10 @@ public class Recursion extends Scenario {
         Ask.truth(frames.toArray(new String[0]));
     }
 
-    /** The methods that take turns, from the leaf: every number of levels used here is even, and the first one calls. */
+    /**
+     * The methods that alternate, leaf first. All numbers of levels are even, and `go` calls the
+     * last one.
+     */
     private static String[] turns(String shape) {
         switch (shape) {
             case "static": return new String[] {"Static.down"};
@@ -121,7 +125,7 @@ public class Recursion extends Scenario {
         }
     }
 
-    /** Between its `go` and the question there must be `levels` frames, no more. */
+    /** Exactly `levels` frames must be between `go` and the question. */
     abstract static class Recursive extends Route {
         final int levels;
         int limit = Ask.DEEP;
@@ -222,7 +226,7 @@ public class Recursion extends Scenario {
         }
     }
 
-    /** One of its methods is excluded from compilation. */
+    /** One of its two methods is excluded from compilation. */
     static final class Mixed extends Recursive {
         Mixed(int levels) {
             super(levels);

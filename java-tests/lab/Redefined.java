@@ -1,12 +1,13 @@
 /*
- * A class that is changed while its methods are on the stack. A redefinition that changes a method's bytecode leaves the
- * old method obsolete, and it runs on; a retransformation to the same bytecode leaves it as good as the new one.
+ * A class is changed while its methods are on the stack. After a redefinition with different
+ * bytecode, the old method is obsolete but runs on. After a retransformation to the same bytecode,
+ * the old method is as good as the new one.
  *
- * The class is Target, loaded anew for each case. Its number is the operand of its only `bipush 77`; another operand in
- * the class file is the redefinition.
+ * The class is Target, which each case loads anew. Its number is the operand of its only `bipush
+ * 77`; a redefinition changes this operand in the class file.
  *
  * @test
- * @summary a redefined or retransformed class whose methods are on the stack
+ * @summary a redefined or retransformed class with methods on the stack
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.* dev.vouch.Oracle
  * @run main/timeout=300 Redefined
@@ -35,7 +36,7 @@ public class Redefined extends Scenario {
         Lab.main(new Redefined(), args);
     }
 
-    /** Called by the JVM, before main, with what can redefine. */
+    /** The JVM calls this before main, with the object that can redefine classes. */
     public static void premain(String options, Instrumentation all) {
         instrumentation = all;
     }
@@ -51,7 +52,7 @@ public class Redefined extends Scenario {
         return name.startsWith("compiled") && !mode.compiles() ? "nothing is compiled" : null;
     }
 
-    /** The compiled cases have a JVM each, so that the code that was thrown away was theirs. */
+    /** Each compiled case has its own JVM, so that the discarded code is its own. */
     @Override
     protected String[] flags(String name) {
         String agent = JavaAgent.option(Redefined.class);
@@ -125,7 +126,7 @@ public class Redefined extends Scenario {
         }
     }
 
-    /** Between the two of these there is Target.inner, in whatever version: that of an obsolete one has no name. */
+    /** Target.inner is between these two, in some version: an obsolete one has no name. */
     private static void truth() {
         Ask.truth("Ask.here", "Asker.run", "Target.inner", "Target.outer", "Redefined.run", "Redefined.main");
     }
@@ -135,7 +136,7 @@ public class Redefined extends Scenario {
         Ask.trigger(found == expected, "the class has not the bytecode that it ought to have now");
     }
 
-    /** Has the target compiled; the code must be thrown away later. */
+    /** Makes the JVM compile the target; it must discard this code later. */
     private static void warm(Changing target) {
         for (int i = 0; i < Warm.TIMES; i++) {
             Runnable any = Warm.anything(i);
@@ -244,7 +245,7 @@ public class Redefined extends Scenario {
         }
     }
 
-    /** Goes into the target a second time, which is into its newest version. */
+    /** Calls the target again, which runs its newest version. */
     static final class Again implements Runnable {
         private final Changing target;
         private final Runnable first;

@@ -1,9 +1,10 @@
 /*
- * Reflection: Method.invoke, Constructor.newInstance and Class.newInstance through each of the JDK's ways to do it.
+ * Reflection: Method.invoke, Constructor.newInstance and Class.newInstance, through each of the
+ * JDK's accessors.
  *
- * Until JDK 17 a reflective call goes through a native method first, and from the 16th call on through a class generated
- * for it; since 18 through a method handle. Flags choose one; which one it was is checked by its frame on the stack.
- * JDK-8302320 (see MethodHandles) was found by a reflective call.
+ * Until JDK 17 a reflective call uses a native accessor first, and a generated class from the 16th
+ * call on. Since JDK 18 it uses a method handle. Flags choose the accessor, and its frame on the
+ * stack confirms the choice. A reflective call revealed JDK-8302320 (see MethodHandles).
  *
  * @test
  * @summary reflective calls by native, generated and method-handle accessors, cold and compiled
@@ -30,7 +31,7 @@ public class Reflection extends Scenario {
     private static final String[] ACCESSORS = {"native", "generated", "handle"};
     private static final String[] CALLS = {"static", "instance", "interface", "constructor", "class", "nested", "of-invoke"};
 
-    /** More calls than an accessor stays native for. */
+    /** More calls than a native accessor serves. */
     private static final int UNTIL_INFLATED = 20;
 
     public static void main(String[] args) throws Throwable {
@@ -100,7 +101,7 @@ public class Reflection extends Scenario {
         }
     }
 
-    /** The frame that tells the accessor. It is a hidden one on no JDK. */
+    /** The frame by which the accessor is recognised. No JDK hides this frame. */
     private static String frameOf(String accessor, boolean constructs) {
         boolean directHandles = Vm.major() >= 18;
         switch (accessor) {
@@ -149,7 +150,7 @@ public class Reflection extends Scenario {
         }
     }
 
-    /** One method again and again: its accessor is native at first, then generated. */
+    /** Calls one method again and again: its accessor is native at first, then generated. */
     private static void inflate() throws ReflectiveOperationException {
         Method tell = Target.class.getMethod("tell");
         for (int i = 0; i < UNTIL_INFLATED; i++) {
@@ -159,7 +160,7 @@ public class Reflection extends Scenario {
         Ask.trigger(Target.generatedCalls > 0, "the last calls did not go through a generated accessor");
     }
 
-    /** What is called. Public, so that no access check calls more than it must. */
+    /** The called class is public, so that reflection needs no further access checks. */
     public static final class Target implements Runnable {
         static int nativeCalls;
         static int generatedCalls;
@@ -190,14 +191,14 @@ public class Reflection extends Scenario {
         }
     }
 
-    /** What is constructed, with arguments. */
+    /** Is constructed with arguments. */
     public static final class Made {
         public Made(int small, double wide, Object any) {
             Ask.here();
         }
     }
 
-    /** What is constructed without arguments. */
+    /** Is constructed without arguments. */
     public static final class Bare {
         public Bare() {
             Ask.here();
@@ -265,7 +266,7 @@ public class Reflection extends Scenario {
         }
     }
 
-    /** Method.invoke, called by Method.invoke. */
+    /** Method.invoke calls Method.invoke. */
     private static final class OfInvoke extends Route {
         private static final Method ASK = method(Target.class, "ask");
         private static final Method INVOKE = method(Method.class, "invoke", Object.class, Object[].class);

@@ -1,6 +1,6 @@
 /*
- * Threads at rest, asked by another: blocked by a lock, waiting, parked, asleep, or in a read. In the warm cases the
- * method that rests was compiled before; it has then always come back at once.
+ * One thread asks about another that is blocked on a lock, waits, is parked, sleeps or reads. In
+ * the warm cases the resting method was compiled before, when its calls always returned at once.
  *
  * @test
  * @summary threads that are blocked, wait, are parked, sleep or read
@@ -72,7 +72,7 @@ public class Resting extends Scenario {
         thread.join();
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the thread's work, and declares what must be on its stack. */
     private static Rests rests(String way) throws IOException {
         switch (way) {
             case "blocked":
@@ -98,7 +98,7 @@ public class Resting extends Scenario {
         }
     }
 
-    /** A thread's work: to rest once. */
+    /** The thread's work: it rests once. */
     abstract static class Rests implements Runnable {
         private final Thread.State state;
 
@@ -106,10 +106,10 @@ public class Resting extends Scenario {
             this.state = state;
         }
 
-        /** The calling thread's next `go` must not rest. */
+        /** Makes the calling thread's next `go` return at once. */
         abstract void beAwake();
 
-        /** The next `go` must rest. */
+        /** Makes the next `go` rest. */
         abstract void beReady();
 
         abstract void go();
@@ -126,7 +126,7 @@ public class Resting extends Scenario {
         }
     }
 
-    /** Holds a lock meanwhile. */
+    /** Holds the lock meanwhile. */
     static final class Keeper extends Thread {
         private final CountDownLatch has = new CountDownLatch(1);
         private final CountDownLatch leave = new CountDownLatch(1);
@@ -232,7 +232,7 @@ public class Resting extends Scenario {
             try {
                 wait();
             } catch (InterruptedException meant) {
-                // That was all.
+                // An interrupt ends the rest, as intended.
             }
         }
 
@@ -259,7 +259,10 @@ public class Resting extends Scenario {
             awake = false;
         }
 
-        /** A thread may have been given its permit before, by whatever it ran in the JDK. */
+        /**
+         * JDK code may already have made the thread's permit available, so one park may return at
+         * once.
+         */
         @Override
         void go() {
             do {
@@ -294,7 +297,7 @@ public class Resting extends Scenario {
             try {
                 Thread.sleep(LONG);
             } catch (InterruptedException meant) {
-                // That was all.
+                // An interrupt ends the rest, as intended.
             }
         }
 
@@ -334,7 +337,7 @@ public class Resting extends Scenario {
             }
         }
 
-        /** The read's own native method is the last that is called. */
+        /** The thread rests once the read's native method is on top of its stack. */
         @Override
         boolean isResting(Thread thread) {
             StackTraceElement[] frames = thread.getStackTrace();

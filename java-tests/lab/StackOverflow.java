@@ -1,7 +1,8 @@
 /*
- * Near the end of the stack: threads with a small stack recurse until it overflows. They are asked shortly before, in a
- * handler and in a finally block close to the end, and in a handler far from it. How close is a share of the levels
- * that went onto the stack, so that it is the same for every size of frame; the question itself must have room.
+ * Threads with a small stack recurse until it overflows. Questions come shortly before that, in a
+ * handler and a finally block near the end, and in a handler far from it. The distance from the end
+ * is a share of the levels, so it is the same for every frame size. The question itself must still
+ * fit.
  *
  * @test
  * @summary questions close to the guard pages, and after them
@@ -16,13 +17,16 @@ import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
 
 public class StackOverflow extends Scenario {
-    /** Bytes: little, so that the answers are short. The guard pages and what the JVM reserves are within. */
+    /**
+     * In bytes: small, so that the answers are short. It includes the guard pages and the JVM's
+     * reserve.
+     */
     private static final long STACK = 400 << 10;
-    /** More frames than it holds. */
+    /** More frames than the stack can hold. */
     private static final int DEEP = 20_000;
-    /** One level in so many is left for the question. */
+    /** One level in this many is reserved for the question. */
     private static final int SHARE = 12;
-    /** Overflows that a warm case has before: enough for the last compiler. */
+    /** How many overflows a warm case causes first: enough for C2 to compile the method. */
     private static final int WARM = 60;
 
     public static void main(String[] args) throws Throwable {
@@ -57,7 +61,7 @@ public class StackOverflow extends Scenario {
         }
     }
 
-    /** Says too what must be on the stack. */
+    /** Creates the case, and declares what must be on the stack. */
     private static Overflows overflows(String what) {
         switch (what) {
             case "before":
@@ -77,7 +81,7 @@ public class StackOverflow extends Scenario {
         }
     }
 
-    /** Overflows so many times without asking, and once more. */
+    /** Overflows `times` times without asking, and once more with the question. */
     static final class Repeats implements Runnable {
         private final Overflows overflows;
         private final int times;
@@ -90,7 +94,8 @@ public class StackOverflow extends Scenario {
         @Override
         public void run() {
             Ask.unarmed();
-            // Loads what a question needs: close to the end there is no room for that.
+            // Loads the classes that a question needs, since they would not load near the end of
+            // the stack.
             Ask.here();
             for (int i = 0; i < times; i++) {
                 overflows.overflow();
@@ -103,18 +108,18 @@ public class StackOverflow extends Scenario {
 
     abstract static class Overflows {
         int overflown;
-        /** Levels on the stack when it overflowed. */
+        /** How many levels the stack had when it overflowed. */
         int deepest;
 
         abstract void overflow();
 
-        /** Levels at which there is room to ask. */
+        /** How many levels leave enough stack for the question. */
         final int roomy() {
             return deepest - deepest / SHARE;
         }
     }
 
-    /** Measures how deep it can go, and then goes nearly as deep. */
+    /** Measures how deep it can recurse, and then recurses nearly as deep. */
     static final class Before extends Overflows {
         private int bottom;
 
@@ -166,7 +171,7 @@ public class StackOverflow extends Scenario {
         }
     }
 
-    /** Each level is left by the error. */
+    /** The error unwinds each level. */
     static final class Finally extends Overflows {
         @Override
         void overflow() {
@@ -189,7 +194,7 @@ public class StackOverflow extends Scenario {
         }
     }
 
-    /** The error is handled where the recursion began. */
+    /** The outermost method handles the error. */
     static final class After extends Overflows {
         @Override
         void overflow() {

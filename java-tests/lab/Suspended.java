@@ -1,7 +1,8 @@
 /*
- * Threads of real programs, stopped wherever they are and asked there: javac while it compiles the JDK's java.xml, and a
- * web server under load. Not a case of known truth but very many of them: the witness is the truth, and each difference
- * must be of a kind that is known. Thousands here; a million with VOUCH_SCALE=full, or what 400 s are enough for.
+ * Threads of real programs are stopped anywhere and asked about: javac while it compiles the JDK's
+ * java.xml, and a web server under load. The true stacks are unknown, but there are very many. The
+ * witness counts as the truth, and each difference must be of a known kind. There are thousands of
+ * questions, or with VOUCH_SCALE=full a million, for 400 s at most.
  *
  * @test
  * @summary very many suspended threads of javac and of a web server
@@ -45,16 +46,16 @@ import dev.vouch.test.Scale;
 import dev.vouch.test.Sources;
 
 public class Suspended extends Scenario {
-    /** Deeper than the stacks of these programs. */
+    /** Deeper than any stack of these programs. */
     private static final int DEPTH = 4000;
-    /** The test ends then at the latest: on JDKs 8 and 11 each question stops all threads. */
+    /** The latest end of the short form: on JDKs 8 and 11 each question stops all threads. */
     private static final int SHORT_SECONDS = 20;
     private static final int SECONDS = 400;
     private static final long PAUSE_NS = 500_000;
-    /** A list of threads is used for so many questions. */
+    /** The list of threads is renewed after this many questions. */
     private static final int FRESH = 64;
 
-    /** Rounds of work that were done. */
+    /** How many rounds of work the program has done. */
     private static final AtomicLong ROUNDS = new AtomicLong();
     private static volatile String failed;
 
@@ -117,7 +118,7 @@ public class Suspended extends Scenario {
             for (int client = 0; client < 4; client++) {
                 work("client " + client, () -> request(url));
             }
-            // Before that it is the start of a server that is asked about.
+            // Waits for the first round, since the questions are not about the server's start.
             while (ROUNDS.get() == 0 && failed == null) {
                 Thread.sleep(1);
             }
@@ -132,11 +133,11 @@ public class Suspended extends Scenario {
         found.forEach((way, tally) -> tally.forEach((kinds, count) -> Ask.tally(way, kinds, count, examples.get(way + kinds))));
     }
 
-    /** Asks about one thread after the other until there are enough answers. */
+    /** Asks about one thread after another until there are enough answers. */
     private static Map<String, Map<String, Long>> ask(int questions, Map<String, String> examples) {
         Map<String, Map<String, Long>> found = new TreeMap<>();
         List<String> ways = new ArrayList<>(WAYS);
-        // Where our own walker cannot walk there is nothing to say of it.
+        // Vouch's own walker does not support every JVM; such a JVM has no answers by it.
         ways.removeIf(way -> way.startsWith("own") && Ask.kinds(Oracle.self(DEPTH), "own-direct") == null);
         ways.forEach(way -> found.put(way, new TreeMap<>()));
         Thread[] threads = new Thread[0];
@@ -149,7 +150,7 @@ public class Suspended extends Scenario {
             }
             at = (at + 1) % threads.length;
             if (at == 0) {
-                // The program is to run between two looks at it.
+                // Lets the program run between two questions.
                 LockSupport.parkNanos(PAUSE_NS);
             }
             String difference = Oracle.difference(threads[at], DEPTH);
@@ -170,7 +171,7 @@ public class Suspended extends Scenario {
         return found;
     }
 
-    /** AsyncGetCallTrace, and Vouch's own walker. */
+    /** AsyncGetCallTrace and Vouch's own walker. */
     private static final List<String> WAYS = Arrays.asList("suspended", "own-suspended");
 
     private static Thread[] others() {
@@ -216,7 +217,7 @@ public class Suspended extends Scenario {
         }
     }
 
-    /** A server that sorts and formats numbers for each request, with a pool of threads. */
+    /** A server with a pool of threads, which sorts and formats numbers for each request. */
     private static HttpServer serve() throws IOException {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/", exchange -> {

@@ -1,5 +1,6 @@
 /*
- * The beginnings and ends of threads: the outermost frames are not the usual ones, and the JVM itself makes the call.
+ * The starts and ends of threads: the outermost frames are unusual, and the JVM itself makes the
+ * call.
  *
  * @test
  * @summary thread start, death by exception, pools, timers, and the end of main and of the JVM
@@ -33,7 +34,7 @@ public class Threads extends Scenario {
             "shutdown-hook", "daemon-at-exit"};
     }
 
-    /** A case that is about the end of main or of the JVM has one of its own. */
+    /** A case about the end of main or of the JVM has its own JVM. */
     @Override
     protected String[] flags(String name) {
         switch (name) {
@@ -133,7 +134,9 @@ public class Threads extends Scenario {
         thread.join();
     }
 
-    /** The wait is not for the task itself, since who waits for one may do it. */
+    /**
+     * Waits for a flag and not for the task, since a thread that joins a task may run it itself.
+     */
     private static void fork(ForkJoinPool pool) {
         Action action = new Action();
         pool.execute(action);
@@ -168,7 +171,7 @@ public class Threads extends Scenario {
         }
     }
 
-    /** The thread's first deed is a class initialisation. */
+    /** The thread first initialises a class. */
     static final class CallsFirst extends Thread {
         @Override
         public void run() {
@@ -263,7 +266,7 @@ public class Threads extends Scenario {
         }
     }
 
-    /** Asks when main's thread is no more. */
+    /** Asks once the main thread has ended. */
     static final class AfterMain implements Runnable {
         private final Thread main;
 
@@ -278,7 +281,7 @@ public class Threads extends Scenario {
         }
     }
 
-    /** Asks about a daemon, which waits, while the JVM is being shut down. */
+    /** Asks about a waiting daemon thread while the JVM shuts down. */
     static final class AsksOther implements Runnable {
         private final Thread daemon;
 
@@ -292,7 +295,9 @@ public class Threads extends Scenario {
         }
     }
 
-    /** Asks about the thread that waits in the JVM, without a frame, for the others to end. */
+    /**
+     * Asks about the thread that waits inside the JVM, without a Java frame, for the others to end.
+     */
     static final class AsksDestroyer implements Runnable {
         private final Thread main;
 

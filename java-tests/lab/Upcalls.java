@@ -1,6 +1,6 @@
 /*
- * Java called by the JVM or deep out of the JDK: serialization, annotations, providers, callbacks, and the ends of
- * threads and of the JVM. (Class initialisers have a scenario of their own: Initialisers.)
+ * The JVM or deep JDK code calls Java: serialization, annotations, service providers, callbacks,
+ * and the ends of threads and of the JVM. (For class initialisers see Initialisers.)
  *
  * @test
  * @summary code that the JVM or the JDK calls, cold and, where it can be repeated, compiled
@@ -65,7 +65,7 @@ public class Upcalls extends Scenario {
 
     @Override
     protected String[] flags(String name) {
-        // The hook must be the last that its JVM asks, and so have it for itself.
+        // No question may follow the one in the shutdown hook, so this case has its own JVM.
         return name.equals("shutdown") ? new String[] {"-Dalone=true"} : Route.flags(name.endsWith("-warm"));
     }
 
@@ -124,7 +124,7 @@ public class Upcalls extends Scenario {
         }
     }
 
-    /** The annotation's enum is initialised while the annotation is read. */
+    /** Reading the annotation initialises its enum. */
     private static void annotation() {
         Ask.truth("Ask.here", "Colour.<clinit>", "AnnotationParser.parseEnumValue", "Class.getAnnotation", "Upcalls.annotation");
         Painted.class.getAnnotation(Paint.class);
@@ -140,7 +140,7 @@ public class Upcalls extends Scenario {
         }
     }
 
-    /** The JVM calls loadClass when it meets a class of Far's that it does not know yet. */
+    /** The JVM calls loadClass when it resolves a class that Far uses for the first time. */
     private static void loadClass() throws Exception {
         Ask.truth("Ask.here", "Loader.loadClass", "Far.run", "Upcalls.loadClass");
         Runnable far = (Runnable) new Loader().loadClass(Far.class.getName()).getDeclaredConstructor().newInstance();
@@ -300,7 +300,7 @@ public class Upcalls extends Scenario {
         }
     }
 
-    /** Its constructor is called by serialization and so is public. */
+    /** Serialization calls the constructor, so it is public. */
     public static final class External implements Externalizable {
         private static final long serialVersionUID = 1;
 
@@ -329,7 +329,7 @@ public class Upcalls extends Scenario {
     @Paint(Colour.RED)
     private static final class Painted {}
 
-    /** A service of the type Runnable. */
+    /** A service of type Runnable. */
     public static final class Provider implements Runnable {
         public Provider() {
             Ask.here();
@@ -372,7 +372,7 @@ public class Upcalls extends Scenario {
         }
     }
 
-    /** Loaded anew, and so public. */
+    /** Public, since it is loaded by another class loader. */
     public static final class Far implements Runnable {
         @Override
         public void run() {

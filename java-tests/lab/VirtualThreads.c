@@ -1,4 +1,5 @@
-// A native frame on the stack of a virtual thread: it calls back into Java, and the thread cannot leave its carrier.
+// A native frame on a virtual thread's stack: it calls back into Java and pins the thread to its
+// carrier.
 
 #include <jni.h>
 

@@ -1,7 +1,7 @@
 /*
- * Virtual threads: before they leave their carrier for the first time, and after they came back to one, when only the
- * youngest of their frames have been copied back. There is one carrier, so that what one thread sees of another's
- * progress shows that it has been unmounted.
+ * Virtual threads before they first leave their carrier, and after they have come back. Then only
+ * their youngest frames are on the carrier's stack. There is a single carrier, so if one thread
+ * sees another's progress, that other one was unmounted.
  *
  * @test
  * @summary virtual threads that never parked, parked, yielded, blocked, were pinned
@@ -54,7 +54,10 @@ public class VirtualThreads extends Scenario {
         return name.startsWith("compiled") && !mode.compiles() ? "nothing is compiled" : null;
     }
 
-    /** Which classes were loaded before, and on what thread, matters to the executor: it has a JVM of its own. */
+    /**
+     * The executor's case depends on the classes loaded before and on the loading thread, so it has
+     * its own JVM.
+     */
     @Override
     protected String[] flags(String name) {
         if (library == null) {
@@ -202,7 +205,7 @@ public class VirtualThreads extends Scenario {
         }
     }
 
-    /** Starts a virtual thread that does this some calls below its first. */
+    /** Starts a virtual thread that runs this step below a few frames. */
     private static Thread virtual(Runnable step) {
         return Thread.ofVirtual().start(new Goes(step, false));
     }
@@ -257,7 +260,7 @@ public class VirtualThreads extends Scenario {
         Ask.needs(" [14] +VirtualThreads::outer ");
     }
 
-    /** Calls back from a native frame. */
+    /** A native frame, which calls back into Java. */
     static native void call(Runnable step);
 
     static void outer(Runnable step) {
@@ -268,7 +271,7 @@ public class VirtualThreads extends Scenario {
         step.run();
     }
 
-    /** A thread's whole work. */
+    /** The run method of a thread. */
     record Goes(Runnable step, boolean thenAsk) implements Runnable {
         @Override
         public void run() {
@@ -304,7 +307,9 @@ public class VirtualThreads extends Scenario {
         }
     }
 
-    /** Parks as often as it is told, each time until it is woken; then asks, unless it is to be silent. */
+    /**
+     * Parks `times` times, each time until it is woken. Then it asks, unless it is to be silent.
+     */
     static final class Parks implements Runnable {
         private final int times;
         volatile int woken;
@@ -328,7 +333,7 @@ public class VirtualThreads extends Scenario {
             }
         }
 
-        /** Wakes the thread, which must have parked, until it ends. */
+        /** Wakes the thread until it ends. Each time it must have parked first. */
         void wake(Thread thread) throws InterruptedException {
             for (int i = 0; i < times; i++) {
                 awaitState(thread, Thread.State.WAITING);
@@ -349,7 +354,7 @@ public class VirtualThreads extends Scenario {
         }
     }
 
-    /** Long enough for the thread to be unmounted in every mode. */
+    /** Sleeps long enough for the thread to be unmounted in every mode. */
     record Sleeps(boolean thenAsk) implements Runnable {
         @Override
         public void run() {
@@ -364,7 +369,7 @@ public class VirtualThreads extends Scenario {
         }
     }
 
-    /** Yields the only carrier until another thread, which waits for it, has run on it. */
+    /** Yields the only carrier until another waiting thread has run on it. */
     static final class Yields implements Runnable {
         volatile boolean other;
 

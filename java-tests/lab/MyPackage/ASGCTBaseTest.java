@@ -1,8 +1,9 @@
 package MyPackage;
 
 /**
- * A stand-in for the class of this name in OpenJDK's test of AsyncGetCallTrace: it declares the native that the test calls
- * and fails if the answer is no. The real one is run by hand, as java-tests/README.md tells.
+ * Replaces the class of this name in OpenJDK's test of AsyncGetCallTrace. It calls the native
+ * method of that test and exits with 9 if the answer is no. java-tests/README.md says how to run
+ * the real test by hand.
  */
 public class ASGCTBaseTest {
     private static native boolean checkAsyncGetCallTraceCall();

@@ -8,7 +8,8 @@
  * gives up (not_walkable_not_Java). A waiting thread uses no processor. So a CPU profile seldom has
  * this failure; a wall-clock profile always has it.
  *
- * Seen in: LazyDeopt.spinning-thread LateAttach.old-spinning-thread Suspended.javac Suspended.server
+ * Seen in: LazyDeopt.spinning-thread LateAttach.old-spinning-thread
+ * Seen in: Suspended.javac Suspended.server
  * Shows: wrong_bci on 17-
  * Run: -XX:-BackgroundCompilation
  */

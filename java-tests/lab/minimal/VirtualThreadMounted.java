@@ -5,7 +5,9 @@
  * continuation was entered. The walk continues through `enterSpecial` into the frames of the
  * carrier, a thread that runs another task.
  *
- * Seen in: VirtualThreads.never-parked VirtualThreads.executor VirtualThreads.structured VirtualThreads.compiled VirtualThreads.deep-never-parked VirtualThreads.pinned-by-native VirtualThreads.carrier-pinned
+ * Seen in: VirtualThreads.never-parked VirtualThreads.executor VirtualThreads.structured
+ * Seen in: VirtualThreads.compiled VirtualThreads.deep-never-parked
+ * Seen in: VirtualThreads.pinned-by-native VirtualThreads.carrier-pinned
  * Shows: extra on 21-
  */
 

@@ -6,7 +6,10 @@
  * steps over the barrier into the carrier, as if the carrier had called the youngest frames.
  * Nothing in the result says that other frames exist.
  *
- * Seen in: VirtualThreads.parked VirtualThreads.parked-twice VirtualThreads.deep-parked VirtualThreads.slept VirtualThreads.yielded VirtualThreads.locked VirtualThreads.returned VirtualThreads.deep-partly-returned VirtualThreads.compiled-parked VirtualThreads.monitor VirtualThreads.waited
+ * Seen in: VirtualThreads.parked VirtualThreads.parked-twice VirtualThreads.deep-parked
+ * Seen in: VirtualThreads.slept VirtualThreads.yielded VirtualThreads.locked
+ * Seen in: VirtualThreads.returned VirtualThreads.deep-partly-returned
+ * Seen in: VirtualThreads.compiled-parked VirtualThreads.monitor VirtualThreads.waited
  * Shows: truncated and extra on 21-
  */
 
