@@ -1,12 +1,12 @@
 package dev.vouch;
 
 /**
- * Asks the agent how AsyncGetCallTrace's account of a thread, and that of Vouch's own walker,
- * differ from GetStackTrace's.
+ * Asks the agent how AsyncGetCallTrace and Vouch's own walker differ from GetStackTrace on one
+ * thread.
  *
- * The answers come from natives in libvouch.so. Each has both walk first and witnesses afterwards,
- * since GetStackTrace makes the method ids that a walk may be lacking. This class must hold no
- * logic: what an answer means is told by dev.vouch.lab.Answer.
+ * The native methods are in libvouch.so. Both walkers walk first and the witness comes last, since
+ * GetStackTrace creates the method ids that a walk may lack. This class must contain no logic:
+ * dev.vouch.lab.Answer interprets the answers.
  */
 public final class Oracle {
     static {
@@ -16,24 +16,23 @@ public final class Oracle {
     private Oracle() {}
 
     /**
-     * The calling thread, by a direct call of each walker and by a SIGPROF that the thread sends
-     * itself, each with at most `depth` frames. With depth 0 nothing is asked and null comes back:
-     * by that a caller can be compiled beforehand.
+     * Walks the calling thread, by a direct call of each walker and by a SIGPROF that the thread
+     * sends to itself. Each walk has `depth` frames at most. With depth 0 this does nothing and
+     * returns null, so that a caller can be compiled first.
      */
     public static native String self(int depth);
 
     /**
-     * Another thread, which is suspended meanwhile: walked by a SIGPROF where it stands, then
-     * witnessed.
+     * Suspends another thread, walks it by a SIGPROF, and then witnesses it.
      */
     public static native String other(Thread thread, int depth);
 
-    /** As `other`, for those who ask a million times: null if both walks and the witness agree. */
+    /** As `other`, for very many questions: null if both walks and the witness agree. */
     public static native String difference(Thread thread, int depth);
 
     /**
-     * From here on AsyncGetCallTrace is broken in this way, so that a difference must be seen; null
-     * mends it.
+     * Breaks AsyncGetCallTrace in this way from now on, so that a difference must be found; null
+     * repairs it.
      */
     public static native void breakWalker(String how);
 }
