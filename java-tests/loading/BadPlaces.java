@@ -1,7 +1,7 @@
 /*
- * A file that cannot be written is found out before the program starts, not after an hour of work:
- * a missing folder, one that nobody may write to, a folder in the file's place, one file named for
- * two things. What was there before is not harmed by the attempt.
+ * An output that cannot be written is reported before the program starts, not after an hour of
+ * work. The cases are a missing folder, a read-only one, a folder at the file's path, and one file
+ * for two outputs. The attempt must not damage existing files.
  *
  * @test
  * @key newest
@@ -35,7 +35,7 @@ public class BadPlaces {
         refused("out=" + missing + "/p.json.gz,out=" + folder + ",report=/proc/r.json",
             missing + " does not exist", "is a folder", "/proc/r.json");
 
-        // One file for two things, however it is spelt.
+        // One file for two outputs, in different spellings.
         Path file = place.resolve("p.json");
         refused("out=" + file + ",report=" + file, file + " is named twice");
         refused("out=" + file + ",out=" + place + "/./p.json", "is named twice");
@@ -44,7 +44,7 @@ public class BadPlaces {
         Path link = Files.createSymbolicLink(Paths.get("link").toAbsolutePath(), place);
         refused("out=" + file + ",report=" + link + "/p.json", "is named twice");
 
-        // A profile of yesterday survives the attempt.
+        // An older profile survives the attempt.
         Files.write(file, Collections.singletonList("yesterday's"), StandardCharsets.UTF_8);
         refused("out=" + file + ",report=/proc/r.json", "/proc/r.json");
         Check.equal("[yesterday's]", Files.readAllLines(file, StandardCharsets.UTF_8).toString(), "the file that was there");

@@ -1,7 +1,7 @@
 /*
- * Beside what people already have in their JVMs: an instrumenting -javaagent, the debugger's agent,
- * Flight Recorder (with its own sampler of CPU time, where it has one). Each must go on doing its
- * own work, and the profile must be as good as alone.
+ * Other agents are often in a JVM already: an instrumenting -javaagent, the debugger's agent, and
+ * JFR. (JFR may have its own CPU-time sampler.) Each must go on with its work, and the profile must
+ * be as good as without them.
  *
  * @test
  * @summary a Java agent, JDWP and JFR work beside Vouch, all at once
@@ -33,12 +33,10 @@ public class BesideOthers {
         List<String> others = others(flightRecorder, otherSampler ? ",jdk.CPUTimeSample#enabled=true,jdk.CPUTimeSample#throttle=5ms" : "");
         Run run = Vm.with("interval=1ms").flags(others.toArray(new String[0])).run(Program.class);
         together(run, flightRecorder);
-        // JFR's own sampler of CPU time wants SIGPROF, finds it taken, and gives way: its timers
-        // were not counted here.
+        // JFR's CPU-time sampler finds SIGPROF taken and stops. Its timers were not counted here.
         Check.that(!otherSampler || run.out.stream().anyMatch(line -> line.contains("Conflicting SIGPROF handler found")),
             "JFR did not ask for SIGPROF: " + run.out);
-        // Who comes later finds what the first has left: some of the JVM's capabilities only one
-        // agent can have.
+        // Some of the JVM's capabilities are exclusive, so the agent that comes last may lack them.
         others = others(flightRecorder, "");
         others.addAll(Arrays.asList("-cp", Vm.classPath(), Program.class.getName()));
         together(Vm.with("interval=1ms").runCommand(others.toArray(new String[0])), flightRecorder);
@@ -65,14 +63,14 @@ public class BesideOthers {
         run.report().checkConserved("main");
         run.profile().track("main").checkRan("BesideOthers$Program.burn", run.number("cpu_ms"));
         Check.contains(run.profile().functions(), "dev.vouch.test.Burn.millis", "functions of a class that was transformed");
-        // It could ask for bytecode and lines.
+        // Vouch was allowed to read bytecode and line numbers.
         Check.atLeast(1, run.report().samples("proven"), "proven samples");
         boolean lines = run.profile().track("main").samples.stream().flatMap(sample -> sample.frames().stream())
             .anyMatch(frame -> frame.function.equals("dev.vouch.test.Burn.millis") && frame.line > 0);
         Check.that(lines, "no frame of Burn.millis has a line");
     }
 
-    /** Hands every class back as a copy of itself, and so has the JVM define it anew. */
+    /** Returns a copy of each class, so that the JVM redefines it. */
     public static class Premain implements ClassFileTransformer {
         static final AtomicInteger SEEN = new AtomicInteger();
 

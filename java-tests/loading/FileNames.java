@@ -1,10 +1,10 @@
 /*
- * Where the profile goes: without any option into the working folder under the process's number,
- * else where the patterns say. A user who starts ten JVMs by one script must get ten profiles, by
- * whichever way the agent is given: -agentpath, -agentlib, or the environment.
+ * Without options the profile is in the working folder, with the process id in its name. Otherwise
+ * the patterns name it. A user who starts ten JVMs in one script must get ten profiles. This holds
+ * for -agentpath, -agentlib and the environment.
  *
  * @test
- * @summary default names, patterns in names, and the ways to give the agent at start
+ * @summary default file names, patterns in names, and the ways to load the agent at start
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -53,7 +53,7 @@ public class FileNames {
         Check.atLeast(1, Report.read(run.dir.resolve("c-" + pid + ".json")).signals(), "signals");
     }
 
-    /** One name for all JVMs that a script starts: each has a file of its own nevertheless. */
+    /** All JVMs of a script share one name, but each must have separate files. */
     private static void inherited() {
         Run run = Vm.without().env("JAVA_TOOL_OPTIONS", "-Dx=y -agentpath:" + Vm.agent() + "=out=a.b.json.gz,report=c.json").run(Parent.class).ok();
         Check.equal(new TreeSet<>(Arrays.asList("a.b-" + run.value("pid") + ".json.gz", "a.b-" + run.value("parent") + ".json.gz",
@@ -72,7 +72,7 @@ public class FileNames {
         Check.atLeast(50, Profile.read(file).track("main").weightOf("FileNames$Program.main"), "weight of main in " + file);
     }
 
-    /** Starts another JVM, which has the same environment. */
+    /** Starts another JVM with the same environment. */
     static class Parent {
         public static void main(String[] args) throws Exception {
             System.out.println("parent=" + Running.ownPid());

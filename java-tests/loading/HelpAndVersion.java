@@ -1,7 +1,7 @@
 /*
- * `help` and `version` answer on stdout and end well, without the program: they are questions, not
- * runs. A user who pipes help into a pager, or a script that asks for the version, reads stdout and
- * the exit code.
+ * `help` and `version` are questions, not runs: they answer on stdout and exit well, without the
+ * program. Users pipe the help into a pager, and scripts read the version from stdout and the exit
+ * code.
  *
  * @test
  * @key newest
@@ -30,8 +30,8 @@ public class HelpAndVersion {
         Check.atMost(40, help.size(), "lines of help: it must fit a screen");
         Check.atMost(100, help.stream().mapToInt(String::length).max().getAsInt(), "longest line of help");
 
-        // jcmd takes what follows a bare `=` for its own: with the shell's quotes alone the agent
-        // would be given `out`.
+        // jcmd interprets the text after a bare `=` itself. With the shell's quotes alone the agent
+        // would receive only `out`.
         Check.contains(text, "'\"out=", "help on how to load into a running JVM");
 
         Check.equal(help, answer("interval=nonsense,help"), "help beside a mistake");

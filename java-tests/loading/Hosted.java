@@ -1,10 +1,11 @@
 /*
- * A JVM need not be made by `java`: servers, editors and databases have one inside, and their first
- * thread calls whatever they like, which is where its stacks begin. What the JDK's own launcher
- * calls before and after `main` is known, and begins there as well.
+ * Servers, editors and databases create a JVM inside their process, without `java`. Their first
+ * thread may call any Java method first, so its stacks may begin anywhere. The first methods that
+ * the JDK's own launcher calls are known, and stacks may begin there too.
  *
  * @test
- * @summary the first thread of a JVM that a program has made may begin anywhere, and nothing of Vouch's outlives that JVM
+ * @summary a custom launcher's first thread may begin anywhere, and nothing of Vouch outlives the
+ * JVM
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Hosted
@@ -35,8 +36,8 @@ public class Hosted {
         Run probe = Vm.without().launcher(host).run(Program.class, "0", "0");
         Skip.unless(probe.exit == 0, "a program of this system's cannot load this JVM: " + probe.err);
         for (String walker : new String[] {"auto", "asgct"}) {
-            // Once for long; and again and again, so that nothing is on its stack while the JVM is
-            // asked about it.
+            // One call takes long. Then many short calls leave the stack empty when the agent asks
+            // the JVM about the thread.
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
             called(Vm.with("interval=1ms,walker=" + walker).launcher(host).run(Program.class, Integer.toString(MS), "1").ok());
         }
@@ -50,7 +51,7 @@ public class Hosted {
                 leftNothing(run.ok(), engine);
             }
         }
-        // What serves Java agents has parts of the launcher's in the process.
+        // The library for Java agents brings parts of the launcher into the process.
         String agent = JavaAgent.option(Program.class);
         called(Vm.with("interval=1ms").flags(agent).launcher(host).run(Program.class, "1", Integer.toString(MS)).ok());
     }
@@ -61,7 +62,7 @@ public class Hosted {
         Check.between(0.8 * MS, begun, 1.5 * MS, "weight of what begins in " + WORK);
     }
 
-    /** The process goes on without its JVM, and has no thread, descriptor or handler of the agent's. */
+    /** After its JVM has ended, the process has no thread, descriptor or handler of the agent. */
     private static void leftNothing(Run run, String engine) {
         List<String> all = new ArrayList<>(run.out);
         Check.that(all.stream().anyMatch(line -> line.startsWith("handler ")), "the launcher shows nothing: " + run.out);

@@ -1,9 +1,9 @@
 /*
- * Two runs may differ in nothing but the JVM's options, and these come from many places. Whoever
- * reads the report must find all of them, wherever they were given, each once.
+ * Two runs may differ only in the JVM's options, and these have many sources. The report must list
+ * all options, from every source, once each.
  *
  * @test
- * @summary the report has the JVM's options from the command line, from files and from the environment
+ * @summary the report has the JVM's options from the command line, files and the environment
  * @library /lib
  * @build dev.vouch.test.*
  * @run main JvmOptions
@@ -28,7 +28,7 @@ public class JvmOptions {
             .env("JAVA_TOOL_OPTIONS", "-Dof.tools=1").env("_JAVA_OPTIONS", "-Dof.java=1");
         List<String> wanted = Arrays.asList("-Dgiven=in the command line", "-Dof.tools=1", "-Dof.java=1", "-XX:+UseCodeCacheFlushing", "-cp", Vm.classPath());
         told(vm, wanted);
-        // Newer JDKs have more places.
+        // Newer JDKs have more sources.
         if (Vm.major() >= 9) {
             told(Vm.with("").flags("@" + file("arguments", "-Dof.a.file=1")).env("JDK_JAVA_OPTIONS", "-Dof.jdk=1"), Arrays.asList("-Dof.a.file=1", "-Dof.jdk=1"));
         }

@@ -1,8 +1,7 @@
 /*
- * A mistyped option stops the JVM before the program starts, and says everything that is wrong at
- * once, with the right key beside each. A user who types `intervall=10ms` must never get a profile
- * at another rate than he believes, and must not have to start a long run three times to hear of
- * three mistakes.
+ * A mistyped option stops the JVM before the program starts. The message lists all mistakes at
+ * once, with the right key for each. A user who types `intervall=10ms` must never get a profile at
+ * another rate. Three mistakes must not cost three starts of a long run.
  *
  * @test
  * @key newest
@@ -24,7 +23,7 @@ public class OptionMistakes {
         allAtOnce();
         valuesAndPlacesTogether();
         runsAllTheSame();
-        // What is typed, and what a user needs to hear.
+        // Each mistake, and what its message must contain.
         refused("interval=10", "10ms or 10s");
         refused("interval=0ms", "between 50us and 10s");
         refused("depth=2k", "whole number");
@@ -47,8 +46,8 @@ public class OptionMistakes {
     }
 
     /**
-     * Ten words, nine of them wrong: nine sentences in the order of the text, and the tenth is not
-     * mentioned.
+     * Nine of ten options are wrong. Their nine messages come in the order of the text, and the
+     * correct one is not mentioned.
      */
     private static void allAtOnce() {
         String wrong = "intervall=1ms,quit,engine=prof,depth=0,otu=x.json,thread=main,interval=1ms,duraton=1s,"
@@ -69,8 +68,7 @@ public class OptionMistakes {
     }
 
     /**
-     * A key that does not exist, a value that is none, and two places that cannot be written: still
-     * one message.
+     * An unknown key, an invalid value and two unwritable outputs come in one message.
      */
     private static void valuesAndPlacesTogether() {
         refused("intervall=1ms,depth=x,out=/nowhere/at/all/p.json,report=/proc/r.json", "interval?", "whole number",
@@ -78,8 +76,8 @@ public class OptionMistakes {
     }
 
     /**
-     * A service has to start, whatever is wrong with its profile: all mistakes are printed, and
-     * nothing else is done.
+     * With on-error=run a service starts whatever is wrong with its options. The agent prints all
+     * mistakes and does nothing else.
      */
     private static void runsAllTheSame() {
         for (String wrong : new String[] {"out=%{VOUCH_TEST_NOT_SET}.json", "out=/nowhere/at/all/p.json", "depth=x", "stop"}) {

@@ -1,7 +1,7 @@
 /*
- * Two profilers that fight over SIGPROF would both be wrong without a word. The second one is
- * refused before the program starts, whether it is this library again, a copy of it under another
- * name, or somebody else's.
+ * Two profilers that use SIGPROF would silently distort each other. The second one is refused
+ * before the program starts. It may be the same library, a copy under another name, or another
+ * profiler.
  *
  * @test
  * @summary a second profiler in one JVM is refused with a clear message and exit code 1
@@ -39,14 +39,14 @@ public class TwoAgents {
         once("SIGPROF is taken", Refusal.of(Vm.with("").flags("-agentpath:" + foreign)));
     }
 
-    /** One sentence says it, once. */
+    /** Exactly one line contains the sentence. */
     private static void once(String sentence, List<String> said) {
         Check.equal(1, said.stream().filter(line -> line.contains(sentence)).count(), "lines with <" + sentence + "> of " + said);
     }
 
     /**
-     * Into a JVM that is being profiled: the copy is refused, and the first recording is none the
-     * worse.
+     * Loads a copy into a JVM that is being profiled. The copy is refused, and the first recording
+     * goes on undisturbed.
      */
     private static void lateCopy(Path copy) {
         try (Running running = Vm.with("interval=1ms").start(Waits.class)) {

@@ -1,10 +1,10 @@
 /*
- * A JVM without AsyncGetCallTrace, as one that is not HotSpot would be. It gets one clear sentence,
- * and its program runs on unprofiled, with its own output and exit code; no file is left that could
- * be taken for a profile.
+ * A JVM lacks AsyncGetCallTrace, as one other than HotSpot would. It prints one clear message, and
+ * the program runs on without a profile, with its own output and exit code. No file remains that
+ * could be mistaken for a profile.
  *
- * The JVM is the one under test, but for one letter: a copy of libjvm.so in which the function has
- * another name.
+ * This JVM is a copy of the one under test. In its libjvm.so one letter of the function's name is
+ * changed.
  *
  * @test
  * @summary a JVM that cannot be profiled runs its program all the same
@@ -62,9 +62,9 @@ public class UnknownJvm {
     }
 
     /**
-     * A home of links, but for what the launcher finds its way by, and the changed library. Folders
-     * are made, and their files are linked, never the folders: jtreg keeps or clears a test's
-     * folder through such a link, and moves or deletes the JDK's own files.
+     * A JDK home of links, except for the changed library and the file by which the launcher finds
+     * its home. Folders are created and only files are linked. Through a linked folder, jtreg would
+     * move or delete the JDK's own files when it clears a test's folder.
      */
     private static Path patched() throws IOException {
         Path jdk = Vm.jdk().toRealPath();
@@ -76,7 +76,7 @@ public class UnknownJvm {
         Path java = jdk.resolve("bin/java").toRealPath();
         mirror(jdk, home, library, java);
         if (!Files.exists(home.resolve("bin/java"))) {
-            // JDK 8's is a link into its JRE.
+            // In JDK 8 this is a link into its JRE.
             Files.createSymbolicLink(home.resolve("bin/java"), home.resolve(jdk.relativize(java)));
         }
         byte[] bytes = Files.readAllBytes(library);

@@ -1,6 +1,7 @@
 /*
- * A program that has its own JVM, as servers, editors and databases have: started as `java` is, it calls `work(int)` of the class, so often and
- * with such a number as its last two arguments say, and never `main`.
+ * A program with its own JVM, as in servers, editors and databases. Its arguments are those of
+ * `java`. It never calls `main`, but calls the class's `work(int)`. The last two arguments are the
+ * number of calls and their argument.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +29,7 @@ static void *jvm_of(const char *java) {
     exit(2);
 }
 
-/* Each descriptor's file, each thread's name, and the library of each signal's handler. */
+/* Prints each descriptor's file, each thread's name, and the library of each signal handler. */
 static void show_remains(void) {
     char path[300], text[4096];
     DIR *folder = opendir("/proc/self/fd");
