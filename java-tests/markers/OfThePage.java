@@ -1,9 +1,9 @@
 /*
- * The program of docs/markers.md, as a reader would take it from there: it is compiled and run, and
- * its profile says what the page says of it.
+ * Compiles and runs the program of docs/markers.md as a reader would. Its profile must show what
+ * the page says.
  *
  * @test
- * @summary the program of docs/markers.md works, and tells what it did
+ * @summary the program of docs/markers.md works, and its profile has the documented markers
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch

@@ -1,11 +1,11 @@
 /*
- * A program tells of itself by markers, and each stands in the profile as the program told it: on
- * its thread, at its times, with its fields in their units, and with the stack if that was asked
- * for. What the program gets wrong costs it nothing, and is not shown; of what comes too often a
- * part is shown and all is counted.
+ * A program emits markers, and each must be in the profile as it was emitted. It is on its thread,
+ * at its times, with its fields in their units, and with a stack if requested. A mistake in a
+ * marker neither harms the program nor appears in the profile. If a kind is too frequent, only a
+ * part is shown, but all are counted.
  *
  * @test
- * @summary markers of the program's own say what the program said, and mistakes in them cost it nothing
+ * @summary a program's markers are shown as it emitted them, and mistakes in them do no harm
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
@@ -36,7 +36,7 @@ import dev.vouch.test.Vm;
 public class Told {
     private static final int JOBS = 50;
     private static final int BURST = 20_000;
-    /** So many of a kind are shown in a second. */
+    /** How many markers of one kind are shown in a second. */
     private static final int SHOWN = 1_000;
 
     public static void main(String[] args) {
@@ -50,9 +50,9 @@ public class Told {
         Check.equal((long) BURST, burst.get("count").getAsLong(), "markers of the burst");
         long shown = profile.marks(type("Burst")).size();
         Check.equal(shown, burst.get("shown").getAsLong(), "of which so many are shown");
-        // It may have taken more seconds than one: a few of each are shown.
+        // The burst may span several seconds, and some markers of each second are shown.
         Check.that(shown >= Math.min(SHOWN, BURST) && shown < BURST, shown + " of " + BURST + " are shown");
-        // Without the agent the same program runs as well.
+        // The same program also runs without the agent.
         Vm.without().run(Program.class).ok();
     }
 
@@ -64,7 +64,7 @@ public class Told {
         return run.report().json.getAsJsonObject("markers").getAsJsonObject("Told$" + kind);
     }
 
-    /** Each says its own times, which the profile must have. */
+    /** Each job's marker contains its own times, and the profile must agree. */
     private static void jobs(Run run, Profile profile) {
         List<Mark> jobs = profile.marks(type("Job"));
         Check.equal(JOBS, jobs.size(), "jobs");
@@ -72,7 +72,7 @@ public class Told {
         for (Mark job : jobs) {
             Check.equal("A job", job.name, "what it is called");
             Check.equal("worker", job.track.name, "track of " + job);
-            // The file's times are in microseconds and what is less.
+            // The file has times in microseconds with fractions.
             Check.that(Math.abs(job.startMs - job.number("began") / 1e6) < 0.001, "it began at another time: " + job);
             Check.that(Math.abs(job.endMs - job.number("ended") / 1e6) < 0.001, "it ended at another time: " + job);
             Check.that(job.stack == null, "nobody asked for a stack: " + job);
@@ -106,7 +106,7 @@ public class Told {
         Check.equal(new HashSet<>(expected), new HashSet<>(formats), "fields and how they are read");
     }
 
-    /** Where a stack was asked for it is that of the caller, and of the very moment. */
+    /** A requested stack is the caller's, at the moment of the marker. */
     private static void stacks(Profile profile) {
         List<Mark> stood = profile.marks("marker:java.lang.String");
         Set<String> where = new HashSet<>();
