@@ -1,10 +1,10 @@
 /*
- * Every collector that the JDK has, and the memory settings that change what an object or a class
- * pointer looks like. A profiler that reads the JVM's memory can crash it in any of them; this one
- * must change nothing but the speed.
+ * Runs under every collector of the JDK, and under memory settings that change object and class
+ * pointers. A profiler that reads the JVM's memory could crash any of them. The agent must change
+ * nothing but the speed.
  *
  * @test
- * @summary all collectors, heaps and pointer sizes: the program is unchanged, and its threads are sampled
+ * @summary all collectors, heaps and pointer sizes: the program works, and its threads are sampled
  * @library /lib
  * @build dev.vouch.test.*
  * @run main Collectors
@@ -27,7 +27,7 @@ public class Collectors {
         run(true, "-XX:+UseG1GC", "-Xmx64m");
         run(true, "-XX:+UseZGC", "-Xmx64m");
         if (Vm.major() < 24) {
-            // Later ones have no other.
+            // Later JDKs have no other ZGC.
             run(true, "-XX:+UseZGC", "-XX:+ZGenerational", "-Xmx64m");
         }
         run(true, "-XX:+UseShenandoahGC", "-Xmx64m");
