@@ -1,8 +1,7 @@
 /*
- * The formats of a profile tell the same of one run: total weight and hottest method agree, and
- * every folded line is one that flame-graph tools can read; the picture's frames are as wide as
- * their methods' time. A user opens one in a browser and another in a script, and must not get two
- * answers.
+ * All formats of one run must agree, since a user may open one in a browser and read another in a
+ * script. They have the same total weight and the same hottest method. Flame-graph tools can read
+ * every folded line. A frame's width in the picture is its method's time.
  *
  * @test
  * @summary .json, .json.gz, .folded and .svg of one run agree
@@ -57,7 +56,7 @@ public class Formats {
 
         String hottest = Collections.max(folded.entrySet(), Map.Entry.comparingByValue()).getKey();
         Check.equal("dev.vouch.test.Burn.work", hottest, "hottest method of a program that runs nothing else");
-        // Folded stacks merge lines, and so must this comparison.
+        // Folded stacks merge lines, so this comparison does too.
         Map<String, Long> byStack = new HashMap<>();
         plain.samples().forEach(sample -> {
             StringBuilder stack = new StringBuilder();
@@ -66,7 +65,7 @@ public class Formats {
         });
         Check.equal(byStack, stacks, "weight by stack, .json and .folded");
 
-        // So short a run has no frame that is too narrow to be drawn.
+        // In such a short run no frame is too narrow to be drawn.
         String picture = new String(Files.readAllBytes(run.dir.resolve("profile.svg")), StandardCharsets.UTF_8);
         Matcher frame = Pattern.compile("<title>(.*?) \\(([0-9,]+) ms, ").matcher(picture);
         Map<String, Long> wide = new HashMap<>();

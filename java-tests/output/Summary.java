@@ -1,10 +1,10 @@
 /*
- * What a person gets on the terminal: four lines on stderr, each marked as Vouch's, among the
- * program's own lines that stay as they are. `verbose` has the rest. `quiet` takes even the four
- * away, and a script that reads the program's output never sees the profiler.
+ * The summary is four lines on stderr, each marked as Vouch's, among the program's own unchanged
+ * lines. `verbose` prints more. `quiet` prints nothing, so that a script that reads the program's
+ * output never sees the profiler.
  *
  * @test
- * @summary Four marked lines on stderr, more with verbose, none with quiet; the program's own output is untouched
+ * @summary four marked lines on stderr, more with verbose, none with quiet; own output is unchanged
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -31,11 +31,11 @@ public class Summary {
         Check.equal(Arrays.asList("an err line", "and the last"), without.err, "stderr without the agent");
 
         for (String engine : new String[] {"auto", "timer", "itimer"}) {
-            // So many files that their line is long.
+            // Several files make this line long.
             Run run = Vm.with("out=a.json,out=b.json.gz,out=c.folded,engine=" + engine).run(Program.class);
             List<String> lines = run.vouchLines();
             Check.equal(4, lines.size(), "lines of the summary " + lines);
-            // The command is beside the library, and no test has it on its PATH.
+            // The summary names the command beside the library, since no test has it on its PATH.
             Check.contains(lines.get(0), "/vouch top a.json, ", "first line");
             Check.contains(lines.get(1), " by self time: dev.vouch.test.Burn.", "second line");
             Check.contains(lines.get(2), "sampled ", "third line");
@@ -81,7 +81,7 @@ public class Summary {
         Check.equal(without.err, own, "the program's own lines on stderr with the agent");
     }
 
-    /** 12345 as 12,345. */
+    /** Formats 12345 as 12,345. */
     private static String grouped(long number) {
         return String.format(java.util.Locale.ROOT, "%,d", number);
     }

@@ -1,10 +1,11 @@
 /*
- * With the text of its source in the profile, the front-end shows the time beside each line. The
- * text is the program's own, so it is there only for whom asks, from where he says; and what stands
- * beside a line must be that line.
+ * With source text in the profile, the front-end shows the time of each line. The text may be
+ * confidential, so it is added only on request and from the configured sources. The time of a line
+ * must be shown at exactly that line.
  *
  * @test
- * @summary sources= puts the text of what was sampled into the profile, the JDK's, too, where that has its source
+ * @summary sources= adds the text of sampled methods to the profile, and the JDK's if it has its
+ * source
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -37,7 +38,8 @@ public class Texts {
     public static void main(String[] args) throws IOException {
         Check.that(texts(Vm.with("").run(Program.class).ok().profile()).isEmpty(), "nobody asked, and no text is there");
 
-        // The folder above all sources of the suite: the program's own lie in it, here and there.
+        // All sources of the suite are below this folder, and the program's own are scattered in
+        // it.
         Path suite = Paths.get(System.getProperty("test.root"));
         Path jdk = Vm.jdk().resolve(Vm.major() == 8 ? "src.zip" : "lib/src.zip");
         boolean hasSource = Files.isReadable(jdk);
@@ -50,7 +52,7 @@ public class Texts {
         Check.equal(read(suite.resolve("output/Texts.java")), texts.get("Texts.java"), "text of the test itself");
         Check.equal(hasSource, texts.containsKey("java/util/TreeMap.java"), "the JDK's text is there if it has it: " + texts.keySet());
 
-        // Beside the time stands the line of it.
+        // The line number of each frame leads to a line of its method.
         int checked = 0;
         for (Frame frame : profile.frames()) {
             if (frame.function.equals("dev.vouch.test.Burn.work") && frame.line > 0) {
@@ -66,7 +68,7 @@ public class Texts {
         return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
     }
 
-    /** The texts that a profile has, by their files. */
+    /** The source texts of a profile, by file. */
     private static Map<String, String> texts(Profile profile) {
         JsonObject shared = profile.json.getAsJsonObject("shared");
         JsonArray names = shared.getAsJsonObject("sources").getAsJsonArray("filename");
