@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use vouch_report::float;
 
-pub use vouch_walk::kernel::own_tid;
+pub use vouch_walk::kernel::{own_cpu, own_tid};
 
 /// Returns CLOCK_MONOTONIC in nanoseconds, the same value as `System.nanoTime`.
 pub fn monotonic() -> u64 {
@@ -34,11 +34,6 @@ pub fn usage() -> libc::rusage {
 /// ended.
 pub fn thread_cpu(tid: u32) -> Option<u64> {
     read(cpu_clock(tid))
-}
-
-/// Returns the CPU time of the calling thread, in nanoseconds.
-pub fn own_cpu() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
 /// Returns the time of day after `time` from now, as calls with an absolute timeout need it.

@@ -20,6 +20,7 @@ mod class;
 mod loaders;
 pub mod readable;
 mod table;
+mod weak_classes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +41,7 @@ use crate::java;
 use class::Origins;
 use loaders::PermanentLoaders;
 use table::{Table, jvm_id};
+use weak_classes::WeakClasses;
 
 #[cfg(test)]
 pub use class::Origin;
@@ -55,6 +57,8 @@ pub struct Resolver {
     origins: Origins,
     pending: Mutex<Vec<Pending>>,
     table: Mutex<Table>,
+    /// The classes that may be unloaded, by the number in their handle.
+    weak: WeakClasses,
     has_seen_obsolete: AtomicBool,
     /// The layout by which an id is checked; empty if it is unknown.
     layout: OnceCell<(MethodLayout, PeekedMemory)>,
@@ -78,6 +82,7 @@ impl Resolver {
             origins: Origins::new(jvmti),
             pending: Mutex::default(),
             table: Mutex::default(),
+            weak: WeakClasses::default(),
             has_seen_obsolete: AtomicBool::new(false),
             layout: OnceCell::new(),
         }
@@ -242,10 +247,7 @@ impl Resolver {
         if self.is_permanent(env, object.as_raw()) && !readable::is_hidden(signature) {
             return Handle::Permanent;
         }
-        match env.new_weak_ref(object) {
-            Ok(Some(weak)) => Handle::Weak(weak),
-            _ => Handle::None,
-        }
+        self.weak.add(env, object).map_or(Handle::None, Handle::Weak)
     }
 
     /// Returns true if the class's loader is never collected.
@@ -270,14 +272,14 @@ impl Resolver {
 
     /// Returns a local reference to the class of a method. `None` if the class is unloaded.
     pub fn class_of<'e>(&self, env: &mut JNIEnv<'e>, method: &Method) -> Option<JObject<'e>> {
-        match &method.class.handle {
+        match method.class.handle {
             Handle::Permanent => {
                 let class = self.jvmti.declaring_class(method.id.0 as jmethodID).ok()?;
                 // SAFETY: JVMTI returned this local reference to the calling thread, in this local
                 // frame.
                 Some(unsafe { java::object(env, class) })
             }
-            Handle::Weak(weak) => weak.upgrade_local(env).ok()?.filter(|class| !class.is_null()),
+            Handle::Weak(number) => self.weak.local(env, number),
             Handle::None => None,
         }
     }
@@ -289,6 +291,10 @@ impl Resolver {
         else {
             return;
         };
+        // No frame is of a class without methods. The main class says which jar is the application.
+        if ids.is_empty() && !self.origins.is_main(&signature) {
+            return;
+        }
         let methods = ids
             .iter()
             .map(|id| {

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use vouch_sample::{Head, Reason};
 use vouch_walk::context::registers;
 use vouch_walk::guard;
-use vouch_walk::kernel::{Errno, clock, own_tid};
+use vouch_walk::kernel::{Errno, clock, own_cpu, own_tid};
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
 
@@ -63,7 +63,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     if slot.is_some_and(Slot::excluded) {
         return;
     }
-    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let cpu = own_cpu();
     if !wants_sample(sampler, slot, cause, cpu) {
         return;
     }
@@ -90,7 +90,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| thread_context_of(slot, mounted));
     // The CPU clock is used because a handler may be preempted.
-    let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let now = own_cpu();
     let handler_ns = now.saturating_sub(cpu);
     if matches!(cause, Cause::Perf) {
         HANDLER_COST.add_nanos(handler_ns);
@@ -132,7 +132,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         // SAFETY: the slot has this thread's own JNIEnv, which only this thread removes.
         unsafe { sampler.rendezvous.wait(round, slot.env()) };
     }
-    slot.end_witnessed_handler(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+    slot.end_witnessed_handler(own_cpu());
 }
 
 /// Returns the context and the trace of the thread, or of the virtual thread that it has mounted. A

@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use vouch_sample::Reason;
-use vouch_walk::kernel::clock;
+use vouch_walk::kernel::own_cpu;
 
 use crate::cause::Cause;
 use crate::pending_intervals::PendingIntervals;
@@ -112,7 +112,7 @@ fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
         && let Some(period) = slot.pending.next_period(cpu, interval)
     {
         if set_period(descriptor, period) {
-            slot.pending.begin_period(clock(libc::CLOCK_THREAD_CPUTIME_ID));
+            slot.pending.begin_period(own_cpu());
         } else {
             slot.pending.keep_regular_period();
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jni::JNIEnv;
-use jni::objects::{JObject, WeakRef};
+use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_recording::Category;
 use vouch_sample::MethodId;
@@ -30,23 +30,14 @@ pub struct Class {
 }
 
 /// A reference by which a class is found again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handle {
     /// The class is never unloaded, and is found by any of its methods.
     Permanent,
-    /// The class may be unloaded.
-    Weak(WeakRef),
+    /// The class may be unloaded. The number is of a weak reference that the resolver keeps.
+    Weak(usize),
     /// The class cannot be found again.
     None,
-}
-
-impl std::fmt::Debug for Handle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Permanent => "Permanent",
-            Self::Weak(_) => "Weak",
-            Self::None => "None",
-        })
-    }
 }
 
 /// The jar or module of a class, and its category in a profile.

@@ -24,6 +24,13 @@ pub fn clock(which: libc::clockid_t) -> u64 {
     seconds.wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec.cast_unsigned())
 }
 
+/// Reads the CPU clock of the calling thread, in nanoseconds.
+#[inline]
+#[must_use]
+pub fn own_cpu() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Reads words of this process's memory at any address. The result is `None` if a word is unmapped.
 #[must_use]
 pub fn peek<const WORDS: usize>(address: usize) -> Option<[usize; WORDS]> {

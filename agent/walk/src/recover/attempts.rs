@@ -14,7 +14,7 @@ use super::strategy::{Step, Strategy};
 use crate::context::{link_register, registers, repair};
 use crate::guard;
 use crate::jvm_layout::JvmLayout;
-use crate::kernel::clock;
+use crate::kernel::own_cpu;
 use crate::walker::{Room, Subject, Walker};
 
 /// How many candidates of a sample are walked at most.
@@ -70,7 +70,7 @@ impl Recovery {
         let stopped =
             self.stopped.load(Ordering::Relaxed) || self.crashed.load(Ordering::Relaxed) >= MAX_CRASHES;
         // The CPU clock does not count time during which the handler is preempted.
-        let begun = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+        let begun = own_cpu();
         let first = Attempts { recovery: self, strategy: 0, number: 0, walked: 0, begun, late: false };
         (!stopped).then_some(first)
     }
@@ -109,7 +109,7 @@ impl Attempts<'_> {
                 continue;
             }
             self.walked = self.walked.wrapping_add(1);
-            self.late = clock(libc::CLOCK_THREAD_CPUTIME_ID).wrapping_sub(self.begun) > MAX_CPU_NANOS;
+            self.late = own_cpu().wrapping_sub(self.begun) > MAX_CPU_NANOS;
             if let Some(tried) = tried.get(this) {
                 tried.fetch_add(1, Ordering::Relaxed);
             }
