@@ -22,7 +22,6 @@ mod memory;
 mod stacks;
 mod threads;
 
-pub use classes::{LineEntry, MethodName};
 pub use code::Modifier;
 pub use compiled::frame_counts;
 pub use events::{Callbacks, Capability, Event, EventSubscription, Need};

@@ -54,11 +54,11 @@
 //! | `version.rs` | Vouch's version | be anything else |
 //! | `untouched.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | come from the allocator |
 //! | `threads*` | the threads: birth, names, end, slots, engines, pending intervals | see a sample's stack |
-//! | `jvm*` | the trait for questions to the JVM, which tests implement, too | run the program's code, ask about a class that may be unloaded |
+//! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
-//! | `resolve*` | method id → resolved method, name, file, line, origin | ask about an id with a class that may be unloaded |
+//! | `resolve*` | method id → resolved method, name, file, line, origin, asked of the JVM | ask about an id with a class that may be unloaded |
 //! | `record*` | lane entry → sample with a fate, or marker | lose an entry, use JNI |
-//! | `prove*` | the questions that proof asked, and its answers | use JNI |
+//! | `prove*` | whether a thread can have begun with a stack's root | use JNI |
 //! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
 //! | `witness.rs` | compares some samples with GetStackTrace, while profiling | ask before the walk, cost more than allowed |
 //! | `virtual_threads*` | the frame layout of virtual threads, and when it is looked up | run Java on a thread that is sampled meanwhile |

@@ -57,7 +57,6 @@ use vouch_walk::recover::Recovery;
 use crate::clock::nanos;
 use crate::contexts::Contexts;
 use crate::events::Rows;
-use crate::jvm::{CodeAt, Jvm, Site};
 use crate::options::choices::Showing;
 use crate::threads::{Debt, Registry, Unsignalled};
 use crate::witness::Witness;
@@ -70,6 +69,7 @@ use room::Room;
 use show::Shown;
 use taken::Taken;
 use tracks::Tracks;
+use vouch_collect::jvm::{CodeAt, Jvm, Site};
 use walks::Walks;
 
 pub use still::Still;

@@ -16,10 +16,8 @@
 //! layout of methods in the JVM's memory is known, and that memory may be read.
 //! (`jvm/live.rs`, `resolve.rs`.) Held by: `java-tests/guard/ForeignIds.java`.
 
-mod class;
 mod loaders;
-pub mod readable;
-mod table;
+mod origins;
 mod weak_classes;
 
 use std::sync::Arc;
@@ -30,22 +28,20 @@ use jni::objects::{GlobalRef, JObject};
 use jni_sys::{jclass, jmethodID};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, MutexGuard};
+use vouch_collect::method::{Class, Handle, Method, MethodName};
+use vouch_collect::method_table::{MethodTable, jvm_id};
+use vouch_collect::readable;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_walk::hotspot::layout::MethodLayout;
 use vouch_walk::hotspot::method::is_id;
 use vouch_walk::memory::PeekedMemory;
 
 use crate::clock;
-use crate::facade::{Jvmti, MethodName};
+use crate::facade::Jvmti;
 use crate::java;
-use class::Origins;
 use loaders::PermanentLoaders;
-use table::{Table, jvm_id};
+use origins::Origins;
 use weak_classes::WeakClasses;
-
-#[cfg(test)]
-pub use class::Origin;
-pub use class::{Class, Handle, Method};
 
 /// The names of the program's methods, and the classes that are not named yet.
 #[derive(Debug)]
@@ -56,7 +52,7 @@ pub struct Resolver {
     loaders: OnceCell<PermanentLoaders>,
     origins: Origins,
     pending: Mutex<Vec<Pending>>,
-    table: Mutex<Table>,
+    table: Mutex<MethodTable>,
     /// The classes that may be unloaded, by the number in their handle.
     weak: WeakClasses,
     has_seen_obsolete: AtomicBool,
@@ -186,7 +182,7 @@ impl Resolver {
 
     /// Returns the table after pending classes were named. A new class may have got the id of a
     /// method that was unloaded.
-    fn current_table(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, Table> {
+    fn current_table(&self, env: &mut JNIEnv<'_>) -> MutexGuard<'_, MethodTable> {
         self.name_pending(env);
         self.table.lock()
     }

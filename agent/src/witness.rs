@@ -32,9 +32,9 @@ use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
 use vouch_verify::witness::{Difference, agrees_outside_top, compare, compare_outside_top, root_side, rules};
 
 use crate::clock;
-use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};
 use crate::options::choices::Witnessing;
 use crate::record::recovered::Began;
+use vouch_collect::jvm::{Jvm, Top, UnknownTop, Witnessed};
 
 /// The default interval between two witnesses is this many times the cost of the last one. That
 /// limits the cost to a thousandth of the run, with some reserve.

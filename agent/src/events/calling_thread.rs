@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use jni::JNIEnv;
 use jni::objects::JObject;
 use jni_sys::jobject;
+use vouch_collect::readable;
 use vouch_sample::Frame;
 use vouch_signal::slots::{Slot, Wait};
 
@@ -21,7 +22,6 @@ use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::own_thread;
-use crate::resolve::readable;
 use crate::threads::registry;
 
 /// The maximum number of frames of an event's stack. More would make a callback too slow.

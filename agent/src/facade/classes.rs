@@ -9,30 +9,10 @@ use std::ptr::null_mut;
 
 use jni_sys::{jclass, jint, jmethodID, jobject};
 use jvmti_sys::jvmtiLineNumberEntry;
+use vouch_collect::method::{LineEntry, MethodName};
 
 use super::jvmti::{Jvmti, JvmtiError, Result, call};
 use super::memory::{Allocated, take_string};
-
-/// A method's name and descriptor.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MethodName {
-    pub name: String,
-    pub descriptor: String,
-}
-
-impl MethodName {
-    /// Returns the name for a method that the JVM does not name.
-    pub fn unknown() -> Self {
-        Self { name: "?".to_owned(), descriptor: "?".to_owned() }
-    }
-}
-
-/// An entry of a line number table: the code from the bytecode index `start` on is of `line`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineEntry {
-    pub start: u16,
-    pub line: u16,
-}
 
 impl Jvmti {
     /// Returns all loaded classes, as local references of the calling thread.

@@ -7,11 +7,12 @@
 
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject};
+use vouch_collect::method::{Handle, Method};
 use vouch_verify::proof::Relation;
 
 use crate::facade::Jvmti;
 use crate::java;
-use crate::resolve::{Handle, Method, Resolver};
+use crate::resolve::Resolver;
 
 /// Returns how the class of `callee` is related to the one of `candidates` that `caller` names.
 pub fn relation(

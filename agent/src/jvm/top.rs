@@ -9,8 +9,8 @@ use vouch_walk::code_cache::BlobKind;
 use vouch_walk::context::Registers;
 use vouch_walk::memory::Memory;
 
-use super::{CodeAt, Top, TopFrame};
 use crate::compiled::{self, CompiledFrame, PcKind};
+use vouch_collect::jvm::{CodeAt, Top, TopFrame};
 
 /// A Java frame, by the code at its pc.
 enum JavaFrame {

@@ -23,9 +23,9 @@ use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
 use vouch_walk::memory::Memory;
 
-use super::{InlinedFrames, Site};
 use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;
+use vouch_collect::jvm::{InlinedFrames, Site};
 
 /// The number of samples of a method from which on its loops are analysed.
 const MIN_SAMPLES_FOR_LOOPS: u32 = 16;

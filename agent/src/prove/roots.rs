@@ -10,9 +10,9 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_sample::ResolvedMethod;
 use vouch_verify::proof::{Thread, Verdict, root};
 
-use super::Prover;
-use crate::jvm::Jvm;
 use crate::threads::{Life, Registry};
+use vouch_collect::jvm::Jvm;
+use vouch_collect::prove::Prover;
 
 /// The number of times that GetStackTrace is called for the roots of one thread.
 const MAX_WITNESSES: u32 = 16;

@@ -19,9 +19,9 @@ use super::still::Still;
 use super::tree::Standing;
 use super::walks::fate;
 use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS, STILL_PARKS};
-use crate::jvm::{Jvm, WaitTarget};
 use crate::markers::markers;
 use crate::threads::Waiting;
+use vouch_collect::jvm::{Jvm, WaitTarget};
 
 /// Limits the unfinished waits of a kind that are reported. `OWNERS` limits the locks with a
 /// reported owner. The JVM stops at a safepoint for each.

@@ -2,8 +2,8 @@
 
 use vouch_sample::Frame;
 
-use crate::jvm::WaitTarget;
 use crate::threads::Waiting;
+use vouch_collect::jvm::WaitTarget;
 
 /// An unfinished wait, what the thread waits for, and its stack. The thread may have stopped
 /// waiting by now.

@@ -17,10 +17,10 @@ use proptest::prelude::*;
 use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
-use crate::jvm::fake::{STEP, THREAD_ENTRY};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::{Debt, Unsignalled};
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
+use vouch_collect::jvm::fake::{STEP, THREAD_ENTRY};
 
 /// A correct stack: `main` called `store`, which called `write`.
 const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];

@@ -2,8 +2,8 @@
 
 use vouch_sample::{Certainty, Cut, Frame};
 
-use crate::jvm::{CodeAt, InlinedFrames, Jvm, Site};
 use crate::witness::Account;
+use vouch_collect::jvm::{CodeAt, InlinedFrames, Jvm, Site};
 
 /// The result of correcting the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Corrected {
 pub struct TopKnown {
     pub certainty: Certainty,
     /// False if the code lacks full debug information, as in
-    /// [`InlinedFrames::is_described`](crate::jvm::InlinedFrames::is_described).
+    /// [`InlinedFrames::is_described`](vouch_collect::jvm::InlinedFrames::is_described).
     pub is_described: bool,
 }
 
@@ -67,8 +67,8 @@ pub fn correct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jvm::fake::FakeJvm;
-    use crate::jvm::{Top, TopFrame};
+    use vouch_collect::jvm::fake::FakeJvm;
+    use vouch_collect::jvm::{Top, TopFrame};
     use vouch_sample::MethodId;
 
     const SITE: Site = Site { pc: 77, is_call: false };

@@ -16,10 +16,10 @@ use super::pairs::Pairs;
 use super::reasons::Reasons;
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
-use crate::jvm::Jvm;
-use crate::prove::Prover;
 use crate::prove::roots::Roots;
 use crate::threads::Registry;
+use vouch_collect::jvm::Jvm;
+use vouch_collect::prove::Prover;
 
 /// Limits the edges of the stacks that measure the power of proof. Deeper stacks are used only if
 /// there are no others.

@@ -16,12 +16,12 @@ use vouch_walk::walker::RawFrame;
 use crate::contexts::Contexts;
 use crate::engine::Engine;
 use crate::events::Rows;
-use crate::jvm::Jvm;
-use crate::jvm::fake::FakeJvm;
 use crate::options::choices::{Refuted, Showing, Witnessing};
 use crate::record::Recorder;
 use crate::threads::{Registry, Sampling};
 use crate::witness::Witness;
+use vouch_collect::jvm::Jvm;
+use vouch_collect::jvm::fake::FakeJvm;
 
 /// Exceeds the kernel's largest thread id.
 pub const TID: u32 = 5_000_000;

@@ -10,10 +10,10 @@ use vouch_signal::slots::Wait;
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::exception::EXCEPTION;
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
-use crate::jvm::WaitTarget;
 use crate::markers::{Kind, markers};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::Waiting;
+use vouch_collect::jvm::WaitTarget;
 
 static NAP: Row = Row::own(&MarkKind {
     key: "nap",

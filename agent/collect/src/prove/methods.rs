@@ -11,7 +11,7 @@ use vouch_sample::ResolvedMethod;
 use vouch_verify::proof::{Body, Class, Method};
 
 use crate::jvm::Jvm;
-use crate::resolve;
+use crate::method;
 
 /// The methods and classes that were read.
 #[derive(Debug, Default)]
@@ -20,25 +20,25 @@ pub struct Methods {
     /// The classes, by the address of the resolver's class.
     classes: HashMap<usize, Arc<Class>>,
     /// One method of each class with a name.
-    by_class: HashMap<Box<str>, Vec<resolve::Method>>,
+    by_class: HashMap<Box<str>, Vec<method::Method>>,
 }
 
 /// A method with its code. The resolver's method keeps the address of its class in use.
 #[derive(Debug)]
 struct LoadedMethod {
     method: Arc<Method>,
-    resolved: resolve::Method,
+    resolved: method::Method,
     has_pool: bool,
 }
 
 impl Methods {
     /// Returns the resolver's method for a method that was read.
-    pub fn resolved(&self, id: ResolvedMethod) -> Option<&resolve::Method> {
+    pub fn resolved(&self, id: ResolvedMethod) -> Option<&method::Method> {
         self.known.get(&id).map(|known| &known.resolved)
     }
 
     /// Returns one method of each class of this name, among the methods that were read.
-    pub fn by_class_name(&self, name: &str) -> &[resolve::Method] {
+    pub fn by_class_name(&self, name: &str) -> &[method::Method] {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -94,6 +94,6 @@ impl Methods {
 }
 
 /// Returns the address of a method's class, which identifies it as long as a method of it is kept.
-fn class_address(method: &resolve::Method) -> usize {
+fn class_address(method: &method::Method) -> usize {
     Arc::as_ptr(&method.class) as usize
 }

@@ -11,8 +11,7 @@ use vouch_verify::proof::testing::PoolBuilder;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed};
-use crate::facade::LineEntry;
-use crate::resolve::{Class, Handle, Method, Origin};
+use crate::method::{Class, Handle, LineEntry, Method, Origin};
 
 /// A fake JVM with a program.
 #[derive(Debug, Default)]

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use vouch_sample::{MethodId, ResolvedMethod};
 
-use super::class::{Class, Handle, Method};
-use crate::facade::{LineEntry, MethodName};
+use crate::method::{Class, Handle, LineEntry, Method, MethodName};
 
 /// The lower bound of numbers that are made here. Ids of the JVM are never above it: they are user
 /// space addresses or small numbers.
@@ -20,7 +19,7 @@ const UNKNOWN: ResolvedMethod = ResolvedMethod(usize::MAX);
 
 /// The named methods.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct MethodTable {
     methods: HashMap<ResolvedMethod, Method>,
     /// The later methods of each id of the JVM, each with the time since when it has the id. They
     /// are in the order in which they were added.
@@ -31,7 +30,7 @@ pub struct Table {
     made: usize,
 }
 
-impl Table {
+impl MethodTable {
     /// Adds the methods of a class, each with its id, name and lines, as of the time `since`.
     pub fn add(
         &mut self,
@@ -104,7 +103,7 @@ pub fn jvm_id(resolved: ResolvedMethod) -> Option<MethodId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resolve::class::Origin;
+    use crate::method::Origin;
 
     const ID: MethodId = MethodId(1);
 
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_reused_id_resolves_to_the_method_of_the_time() {
-        let mut table = Table::default();
+        let mut table = MethodTable::default();
         table.add(&class("Old", Handle::None), vec![(ID, run(), Vec::new())], 100);
         assert_eq!(table.resolve(ID, 900), first(ID));
         table.add(&class("New", Handle::None), vec![(ID, run(), Vec::new())], 200);
@@ -135,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_wrong_id_never_resolves_to_a_made_number() {
-        let mut table = Table::default();
+        let mut table = MethodTable::default();
         let garbage = (0..100).map(|below| MethodId(usize::MAX - below));
         let before: Vec<ResolvedMethod> = garbage.clone().map(|id| table.resolve(id, 900)).collect();
         for name in ["Old", "New"] {
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_permanent_class_keeps_its_ids() {
-        let mut table = Table::default();
+        let mut table = MethodTable::default();
         for since in [0, 100] {
             table.add(&class("A", Handle::Permanent), vec![(ID, run(), Vec::new())], since);
         }

@@ -1,0 +1,233 @@
+//! The trait through which the stages between lane and recording call the JVM, so that tests can
+//! run them without one.
+//!
+//! The stages use a [`Jvm`] and no JNI or JVMTI. The agent calls the real JVM. Nothing here
+//! may run code of the program, or pass the JVM a class that may be unloaded.
+
+#[cfg(any(test, feature = "testing"))]
+pub mod fake;
+
+use vouch_report::Power;
+use vouch_sample::{Certainty, Frame, MethodId, ResolvedFrame, ResolvedMethod};
+use vouch_signal::witness_rendezvous::PostedThread;
+use vouch_verify::proof::{Body, Pool, Relation};
+
+use crate::method::Method;
+
+/// What the stages of a sample ask the JVM.
+pub trait Jvm {
+    /// Resolves the method that an id had at a time. The JVM may use an id again for another
+    /// method; a resolved method never becomes another one.
+    fn resolve(&mut self, id: MethodId, time: u64) -> ResolvedMethod;
+
+    /// Resolves frames by their time, and appends them to `resolved`.
+    fn resolve_frames(&mut self, frames: &[Frame], time: u64, resolved: &mut Vec<ResolvedFrame>);
+
+    /// Returns the names of a resolved method. `None` for no id, or if the class was unloaded
+    /// before the names were read.
+    fn method(&mut self, resolved: ResolvedMethod) -> Option<Method>;
+
+    /// Returns true if an id was of a method of an old version of a redefined class.
+    fn has_seen_obsolete(&self) -> bool;
+
+    /// Returns true if the method is static, and its body.
+    fn body(&mut self, method: &Method) -> (bool, Body);
+
+    /// Returns the constant pool of the present version of a method's class. `None` if the JVM does
+    /// not return it.
+    fn constants(&mut self, method: &Method) -> Option<Pool>;
+
+    /// Returns true if the class of a method has been redefined in this run.
+    fn was_redefined(&mut self, method: &Method) -> bool;
+
+    /// Returns how the callee's class is related to the class that the caller names. `candidates`
+    /// has one method of each known class of that name.
+    fn relation(&mut self, caller: &Method, candidates: &[Method], callee: &Method) -> Relation;
+
+    /// Returns true if a method's class is a subclass of `java.lang.Thread`.
+    fn is_of_thread(&mut self, method: &Method) -> bool;
+
+    /// Returns true if the JVM starts its own threads with this routine.
+    fn is_thread_entry(&self, routine: usize) -> bool;
+
+    /// Returns true if the JDK's launcher created the JVM, and no program that embeds it.
+    fn is_launched(&self) -> bool;
+
+    /// Calls GetStackTrace for a thread. `None` if the thread has no stack any more. It calls
+    /// `asking` just before GetStackTrace, when all that may fail earlier has succeeded.
+    fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
+
+    /// Returns the id and the name of the virtual thread that is mounted on a thread now. The
+    /// thread must have been sampled in Java. `None` if none is mounted, or this JVM cannot be
+    /// asked.
+    fn mounted(&mut self, tid: u32, serial: u32) -> Option<(u64, String)>;
+
+    /// Creates method ids for classes that may have been prepared without a ClassPrepare event.
+    fn make_ids(&mut self);
+
+    /// Returns for each thread, by its tid and serial, the object that it wants to lock or waits
+    /// on. `None` for a thread that does not wait. The first `owners` also get the object's owner.
+    ///
+    /// The first `locks` threads are about to lock a monitor. Newer JVMs do not report the object
+    /// of the others, so for them a default value is returned while they wait.
+    fn wait_targets(
+        &mut self,
+        threads: &[(u32, u32)],
+        locks: usize,
+        owners: usize,
+    ) -> Vec<Option<WaitTarget>>;
+
+    /// Finds the kind of code at an address.
+    fn code_at(&mut self, pc: usize) -> CodeAt;
+
+    /// Returns the top frame of a stack that has a caller on top. `pc` is within the call
+    /// instruction.
+    fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
+
+    /// Finds the inlined frames at an address in compiled code. `walked` are the frames that a walk
+    /// has from there on. `None` if nothing can be decided.
+    fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
+
+    /// Counts the decided sites with other methods in the next run of instructions (tried), and
+    /// those at which it would be noticed if a walker took the next run's methods (noticed).
+    fn neighbouring_runs(&self) -> Power;
+
+    /// Finds the top frame of a thread that waits in its signal handler.
+    fn top(&mut self, post: &PostedThread) -> Top;
+}
+
+/// The address in compiled code at which a walk found its innermost frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The address of the interrupted instruction, or an address within the call instruction.
+    pub pc: usize,
+    /// True if `pc` is within a call instruction.
+    pub is_call: bool,
+}
+
+impl Site {
+    /// Returns the end of the instruction that the sample's time is charged to.
+    ///
+    /// For an interrupted frame it is the instruction before the pc, because an interrupt waits for
+    /// a slow instruction to end. For a caller it is the call, which ends after `pc`.
+    pub fn charged_end(self) -> usize {
+        self.pc.wrapping_add(usize::from(self.is_call))
+    }
+}
+
+/// The inlined frames at an address in compiled code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlinedFrames {
+    /// The number of the walk's frames that are inlined there, with the compiled method's.
+    pub found: usize,
+    /// The frames by the machine code, if they differ from the walk's.
+    pub right: Option<Box<[Frame]>>,
+    /// How certain the frames are.
+    pub certainty: Certainty,
+    /// False if the code was compiled before the agent was loaded, and has debug information only
+    /// at safepoints.
+    pub is_described: bool,
+}
+
+/// The kind of code at an address.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CodeAt {
+    /// Code of the interpreter.
+    Interpreter,
+    /// Code of a compiled method.
+    Method(MethodId),
+    /// Code of an unknown compiled method. It was compiled before the agent was loaded, the JVM has
+    /// not reported it yet, or it is a part that JVMTI does not report, such as exception handlers.
+    Unknown,
+    /// Other code of the JVM, which belongs to no method.
+    #[default]
+    Other,
+}
+
+/// The frames of a thread that may have returned when it comes to its next safepoint poll.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Top {
+    /// The innermost frame with all that is inlined in it; `None` if it is not known.
+    pub frame: Option<TopFrame>,
+    /// True if the thread has left Java, so that it polls before it runs Java code again.
+    pub away: bool,
+}
+
+/// A compiled frame with all that is inlined in it, or the frames that the interpreter may leave
+/// without a poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopFrame {
+    /// The number of Java frames.
+    pub frames: usize,
+    /// The method of the outermost frame, if that is compiled.
+    pub outermost: Option<MethodId>,
+}
+
+impl Top {
+    /// Replaces the id of the outermost method by `id` of it.
+    pub fn map_method(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
+        let frame =
+            self.frame.map(|frame| TopFrame { outermost: frame.outermost.map(id), frames: frame.frames });
+        Self { frame, ..self }
+    }
+
+    /// Returns how many frames of a walk may have returned, or why that is unknown.
+    pub fn frames_in(self, walk: &[Frame]) -> Result<usize, UnknownTop> {
+        if let Some(Frame::JavaNative { .. }) = walk.first() {
+            // After its poll, a native method returns, and its caller runs to the next poll.
+            return if self.away { Ok(0) } else { Err(UnknownTop::Unplaced) };
+        }
+        let TopFrame { frames, outermost } = self.frame.ok_or(UnknownTop::Unplaced)?;
+        let found = frames.checked_sub(1).and_then(|last| walk.get(last)).ok_or(UnknownTop::Elsewhere)?;
+        match outermost {
+            Some(method) if method != found.method() => Err(UnknownTop::Elsewhere),
+            _ if frames == walk.len() => Err(UnknownTop::TopAlone),
+            _ => Ok(frames),
+        }
+    }
+}
+
+/// The reason why it is unknown which frames may have returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownTop {
+    /// The handler did not see that its thread would be stopped.
+    Late,
+    /// The code at the top is not known.
+    Unplaced,
+    /// The walk and the compiled code disagree about the method on top.
+    Elsewhere,
+    /// The stack has no frame below the top frame.
+    TopAlone,
+    /// A virtual thread was mounted.
+    Carrier,
+}
+
+impl UnknownTop {
+    /// Returns the reason's name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Unplaced => "unplaced",
+            Self::Elsewhere => "elsewhere",
+            Self::TopAlone => "top_alone",
+            Self::Carrier => "carrier",
+        }
+    }
+}
+
+/// The object that a thread waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitTarget {
+    /// The name of the object's class, as in source; empty if the JVM does not report it.
+    pub class: String,
+    /// The name of the thread that owns the object.
+    pub owner: Option<String>,
+}
+
+/// A stack from GetStackTrace, leaf first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witnessed {
+    pub frames: Vec<Frame>,
+    /// True if the thread provably did not run between the walk and GetStackTrace.
+    pub exact: bool,
+}
