@@ -76,10 +76,10 @@ pub struct AgentOptions {
 impl AgentOptions {
     fn arguments<O: OptionSet>(command: Command) -> Command {
         let keys = explained().filter(|key| O::has(key));
-        let command = command.next_help_heading(O::HEADING);
+        let (command, endings) = (command.next_help_heading(O::HEADING), Format::endings());
         let command = keys.fold(command, |command, key| {
             let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-            let help = key.help.join(" ") + &default;
+            let help = key.help(&endings).collect::<Vec<_>>().join(" ") + &default;
             let action = if key.is_repeatable { ArgAction::Append } else { ArgAction::Set };
             let mut arg = Arg::new(key.name).long(key.name).value_name(key.value).help(help).action(action);
             arg = arg.allow_hyphen_values(true).hide_short_help(key.is_rare);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use vouch_audit::{Audit, Audited, ClassPaths, Progress, side_by_side};
+use vouch_formats::Format;
 use vouch_report::Files;
 
 use crate::document::{self, FileKind};
@@ -34,9 +35,7 @@ pub struct AuditOptions {
     /// Write all counts and refutations as JSON, also for `vouch explain`
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the recording as a profile, refuted stacks apart; the ending sets the format: .json,
-    /// .json.gz, .folded, .html or .svg; may be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = out_help())]
     out: Vec<PathBuf>,
     /// Choose the samples, where the recording has several kinds, such as profiler.WallClockSample
     /// [default: CPU time before others, wall clock last]
@@ -45,6 +44,13 @@ pub struct AuditOptions {
     /// Audit each recording by itself, and list them side by side
     #[arg(long)]
     compare: bool,
+}
+
+fn out_help() -> String {
+    format!(
+        "Write the recording as a profile, refuted stacks apart; the ending sets the format: {}; may be repeated",
+        Format::endings()
+    )
 }
 
 /// What there is to say of the recordings.

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use vouch_formats::Format;
 
 use crate::agent_options::VERBOSE_HELP;
 use crate::document::{self, FileKind};
@@ -13,15 +14,17 @@ use crate::recover;
 
 #[derive(Args)]
 pub struct ConvertOptions {
-    /// Write this file; the ending sets the format: .json, .json.gz, .folded, .html or .svg; may be
-    /// repeated
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required = true, help = out_help())]
     out: Vec<PathBuf>,
     /// Write the trust report as JSON
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[arg(long, help = VERBOSE_HELP)]
     verbose: bool,
+}
+
+fn out_help() -> String {
+    format!("Write this file; the ending sets the format: {}; may be repeated", Format::endings())
 }
 
 /// Writes the recording in each format that is asked for.

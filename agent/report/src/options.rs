@@ -38,8 +38,8 @@ pub struct Key {
     pub is_rare: bool,
     /// True if the option can be repeated.
     pub is_repeatable: bool,
-    /// The lines of the help beside the name.
-    pub help: &'static [&'static str],
+    /// The lines of the help beside the name. `{endings}` is replaced by those of all formats.
+    help: &'static [&'static str],
 }
 
 impl Key {
@@ -51,6 +51,11 @@ impl Key {
     /// The same option, left out of the short help.
     const fn rare(self) -> Self {
         Self { is_rare: true, ..self }
+    }
+
+    /// The lines of the help. `endings` are those of the names of files, one for each format.
+    pub fn help(&self, endings: &str) -> impl Iterator<Item = String> {
+        self.help.iter().map(move |line| line.replace("{endings}", endings))
     }
 
     /// True if two recordings with different values cannot be compared, and no other value of their
@@ -101,8 +106,9 @@ pub static KEYS: [Key; 25] = [
             "out",
             "FILE",
             &[
-                "write a profile; its ending sets the format: .json .json.gz .folded .html .svg.",
-                "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
+                "write a profile in the format of its ending, which may be",
+                "{endings}. May be repeated.",
+                "%p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )

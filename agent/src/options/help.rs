@@ -2,20 +2,23 @@
 
 use std::fmt::Write;
 
+use vouch_formats::Format;
+
 /// Returns the text that `help` prints.
 pub fn text() -> String {
     let mut text = HELP_BEGINNING.to_owned();
-    let mut row = |name: &str, help: &[&str]| {
-        for (number, line) in help.iter().enumerate() {
-            let name = if number == 0 { name } else { "" };
-            let _ = writeln!(text, "  {name:18} {line}");
-        }
+    let mut row = |name: &str, help: &str| {
+        let _ = writeln!(text, "  {name:18} {help}");
     };
+    let endings = Format::endings();
     for key in vouch_report::options::explained() {
-        row(&format!("{}={}", key.name, key.default.unwrap_or(key.value)), key.help);
+        let mut name = format!("{}={}", key.name, key.default.unwrap_or(key.value));
+        for line in key.help(&endings) {
+            row(&std::mem::take(&mut name), &line);
+        }
     }
-    row("quiet, verbose", &["print no summary, but for warnings; or print all of it"]);
-    row("help, version", &["print this, or the version, and exit"]);
+    row("quiet, verbose", "print no summary, but for warnings; or print all of it");
+    row("help, version", "print this, or the version, and exit");
     text + HELP_END
 }
 
