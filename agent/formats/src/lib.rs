@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod categories;
+mod cut;
 mod firefox;
 pub mod flame;
 mod folded;
@@ -19,8 +20,8 @@ use std::io::{self, Write};
 use vouch_recording::Recording;
 
 pub use categories::TOP_METHOD_UNCERTAIN;
+pub use cut::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 pub use meta::{Identity, Meta, VirtualThreads};
-pub use tree::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 
 /// A file format.
 #[derive(Debug)]

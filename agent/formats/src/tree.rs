@@ -1,18 +1,14 @@
 //! The stacks of a recording as one tree of names, for formats without threads and lines.
 //!
 //! Threads are merged, and also stacks that differ only in lines. A deep stack is always cut in the
-//! middle: a format may write all frames in each line, so a recursion would fill the disk.
+//! middle.
 
 use std::collections::HashMap;
-use std::iter;
 
 use vouch_recording::{FRAMES_LEFT_OUT, Id, Measure, Recording, StackRow, StringId, StringTable};
 
-/// How many outermost frames of a cut stack are kept. A stack is cut if it has more frames than
-/// this and [`MAX_INNER_FRAMES`] together.
-pub const MAX_OUTER_FRAMES: usize = 256;
-/// How many innermost frames of a cut stack are kept.
-pub const MAX_INNER_FRAMES: usize = 256;
+use crate::cut::{CutStacks, MAX_INNER_FRAMES};
+
 /// How many innermost frames of a cut stack are kept once the tree has [`MAX_CUT_NODES`] nodes more
 /// than the recording has stacks. Cut stacks may share no nodes for their innermost frames.
 const FEW_INNER_FRAMES: usize = 16;
@@ -98,42 +94,33 @@ impl Tree {
             let func = recording.frames().get(stack.frame).func;
             names.rank(recording.funcs().get(func).name)
         };
-        let mut nodes = Nodes::default();
-        // For each stack the node of its outermost frames, and its number of frames.
-        let mut outer: Vec<(NodeIndex, usize)> = Vec::with_capacity(stacks.rows().len());
-        for stack in stacks.rows() {
+        let (mut nodes, cut) = (Nodes::default(), CutStacks::new(recording));
+        // For each stack the node of its outermost frames.
+        let mut outer: Vec<NodeIndex> = Vec::with_capacity(stacks.rows().len());
+        for (row, stack) in stacks.rows().iter().enumerate() {
             let above = stack.parent.map(|parent| outer[parent.row()]);
-            let depth = above.map_or(0, |(_, depth)| depth) + 1;
-            let node = match above {
-                Some((node, MAX_OUTER_FRAMES..)) => node,
-                _ => nodes.index(Node { parent: above.map(|(node, _)| node), rank: rank(*stack) }),
-            };
-            outer.push((node, depth));
+            outer.push(match above {
+                Some(node) if cut.outer(row) != row => node,
+                _ => nodes.index(Node { parent: above, rank: rank(*stack) }),
+            });
         }
         let mut weight_of = vec![0; stacks.rows().len()];
         for sample in recording.threads().iter().flat_map(|thread| thread.measured(measure)) {
             weight_of[sample.stack.row()] += sample.amount;
         }
         let mut weights = HashMap::new();
-        let mut inner = Vec::new();
         let weighted = weight_of.into_iter().enumerate().filter(|(_, weight)| *weight > 0);
         for (leaf, weight) in weighted {
-            let (mut node, depth) = outer[leaf];
-            inner.clear();
-            let most = if nodes.rows.len() < stacks.rows().len() + MAX_CUT_NODES {
+            let max = if nodes.rows.len() < stacks.rows().len() + MAX_CUT_NODES {
                 MAX_INNER_FRAMES
             } else {
                 FEW_INNER_FRAMES
             };
-            let below = iter::successors(Some(stacks.rows()[leaf]), |stack| {
-                stack.parent.map(|parent| stacks.get(parent))
-            });
-            inner.extend(below.take(most.min(depth.saturating_sub(MAX_OUTER_FRAMES))).map(rank));
-            if depth > MAX_OUTER_FRAMES + most {
-                node = nodes.index(Node { parent: Some(node), rank: names.left_out });
-            }
-            for rank in inner.iter().rev() {
-                node = nodes.index(Node { parent: Some(node), rank: *rank });
+            let inner: Vec<_> =
+                cut.inner(leaf, max).map(|frame| frame.map_or(names.left_out, rank)).collect();
+            let mut node = outer[leaf];
+            for rank in inner.into_iter().rev() {
+                node = nodes.index(Node { parent: Some(node), rank });
             }
             *weights.entry(node).or_insert(0) += weight;
         }
