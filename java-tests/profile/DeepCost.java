@@ -1,9 +1,9 @@
 /*
  * Limits what deep stacks cost the agent: it needs time to read them, and they must not come faster
- * than it can read. Many threads that are deep at once lose no time, because a sample without room
- * stays due. A recursion without two equal stacks does not keep the agent busy: most of its stacks
- * are cut, and signals are skipped. Time of skipped signals has no stack, and the summary reports
- * that.
+ * than it can read. When many threads are deep at once, no time is lost: a sample that found no
+ * space stays due. A recursion without two equal stacks must not keep the agent busy. The agent
+ * cuts most of its stacks and skips signals. Time of skipped signals has no stack, and the summary
+ * reports that.
  *
  * @test
  * @summary deep stacks of many threads, or without repetition, cost a bounded share of the time

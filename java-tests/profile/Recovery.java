@@ -8,7 +8,7 @@
  * GetStackTrace agrees about the same stacks.
  *
  * @test
- * @summary time whose stack AsyncGetCallTrace does not find is shown where it went
+ * @summary time is shown in the right method even if AsyncGetCallTrace finds no stack for it
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 Recovery

@@ -1,8 +1,8 @@
 /*
- * Profiling compares some of its own samples with GetStackTrace, and the report says how far they
- * agreed. A thread stays in its handler until the JVM is asked to stop it, so nearly every frame
- * can be compared. A sound walker must agree. A walker that drops a frame in a recursion, or each
- * stack's root, must be found out; otherwise the value means nothing. By default all this may cost
+ * The agent compares some samples with GetStackTrace, and the report says how far they agreed. A
+ * thread stays in its handler until the JVM is asked to stop it, so nearly every frame can be
+ * compared. A sound walker must agree. A walker that drops a frame in a recursion, or each stack's
+ * root, must be detected. Otherwise the witness would prove nothing. By default all this may cost
  * at most a thousandth of the run.
  *
  * @test id=walks
@@ -13,12 +13,12 @@
  */
 
 /*
- * @test id=figures
+ * @test id=numbers
  * @summary the report's witness finds as many broken walks as there are, and is cheap
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
- * @run main Witness figures
+ * @run main Witness numbers
  */
 
 import java.time.Duration;
