@@ -1,8 +1,8 @@
 /*
- * What a recording on disk is: all that the profile is made of. So one that is kept
- * (recording=keep) gives the same profile and the same report as the run itself wrote, to the last
- * row; a limit costs the oldest time and is told; a disk that is full, or a file that is gone,
- * costs the program and the profile nothing.
+ * A recording on disk contains everything that the profile is made from. So a kept recording
+ * (recording=keep) must give the run's own profile and report, to the last row. A size limit
+ * discards the oldest time, and the report says so. A full disk or a deleted file must harm neither
+ * the program nor the profile.
  *
  * @test
  * @summary a recording on disk gives the profile that the run itself wrote
@@ -32,13 +32,13 @@ import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
 public class Kept {
-    /** In tenths of a second: longer than anything that is waited for. */
+    /** In tenths of a second: longer than anything that the test waits for. */
     private static final String LONG = "600";
 
     public static void main(String[] args) throws Exception {
         whole();
         none();
-        // What either waits for comes about once in a second: both at once.
+        // Both programs wait for something that happens about once a second, so they run at once.
         try (Running full = Vm.with("recording=keep").launcher("sh", "-c", "ulimit -S -f 8; exec \"$@\"", "sh").start(Program.class, LONG);
                 Running gone = Vm.with("").start(Program.class, LONG)) {
             gone.awaitOut("ready");
@@ -51,7 +51,7 @@ public class Kept {
     }
 
     private static void whole() throws Exception {
-        // Some stacks are wrong, so that there are refutations; some things happen.
+        // Broken walks cause refutations, and all kinds of events are recorded.
         Run run = Vm.with("recording=keep,events=all,break=truncated/20,walker=asgct,out=profile.folded").run(Program.class, "5").ok();
         Check.that(run.report().samples("refuted") > 0, "something is refuted");
         Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
@@ -71,7 +71,7 @@ public class Kept {
         same(run.report().json, Report.read(run.dir.resolve("again-report.json")).json, "");
     }
 
-    /** To the last field, but for the memory that tables take. */
+    /** Compares all fields, except for the memory that tables take. */
     private static void same(JsonObject one, JsonObject other, String report) {
         for (JsonObject each : new JsonObject[] {one, other}) {
             JsonObject of = report.isEmpty() ? each : each.getAsJsonObject("meta").getAsJsonObject(report);
@@ -132,8 +132,8 @@ public class Kept {
     }
 
     /**
-     * A file may grow no further, as on a full disk; and now it may. Gives how lines about it
-     * begin.
+     * Waits until the file has reached its size limit, as on a full disk, and then lifts the limit.
+     * Returns how the messages about the file begin.
      */
     private static String filled(Running child) {
         String recording = "[vouch] recording: " + child.dir.resolve("profile.vouch");
@@ -155,7 +155,7 @@ public class Kept {
         Check.equal(run.report().samples("dropped"), again.samples("dropped"), "samples without room");
     }
 
-    /** Somebody has removed it. */
+    /** The recording was deleted while the program ran. */
     private static void gone(Running child) {
         child.awaitErr("[vouch] recording: ");
         child.stdin().println();
@@ -167,7 +167,7 @@ public class Kept {
     static class Program {
         static volatile long sink;
 
-        /** Burns for so many tenths of a second, or until somebody writes a line. */
+        /** Burns for this many tenths of a second, or until a line arrives on stdin. */
         public static void main(String[] args) throws Exception {
             Thread[] threads = new Thread[3];
             for (int at = 0; at < threads.length; at++) {

@@ -1,8 +1,7 @@
 /*
- * The JVM that one most wants a profile of is the one that was just killed: it cannot write it any
- * more. What it recorded until shortly before lies beside the place of the profile, and
- * `vouch recover` makes the profile of it. What two runs of one name leave stays apart, and a run
- * that ends well, by whatever door, leaves nothing but its profile.
+ * Users need the profile of a killed JVM most, and it cannot write one any more. But its recording
+ * is next to where the profile would be, and `vouch recover` makes the profile from it. Recordings
+ * of two runs with one name stay separate. A run that ends normally leaves nothing but its profile.
  *
  * @test
  * @summary a JVM that is killed, or crashes, has a profile all the same
@@ -37,8 +36,7 @@ import dev.vouch.test.Written;
 public class Killed {
     private static final int THREADS = Scale.pick(4, 8);
     /**
-     * A machine that is in use elsewhere may let the agent's thread wait; the long form prints what
-     * is usual.
+     * On a busy machine the agent's thread may have to wait; the long form prints the usual values.
      */
     private static final double LOST_AT_MOST_MS = 2_000;
 
@@ -53,11 +51,11 @@ public class Killed {
         again(random);
     }
 
-    /** In its own folder it leaves nothing but its recording, if that is there. */
+    /** The JVM leaves nothing in its folder but its recording. */
     private static void killed(Running child, Path recording, Random random) throws Exception {
         child.awaitOut("ready");
         Written.awaitAllIs(recording);
-        // From then on at any time.
+        // The signal comes at a random time after this.
         Thread.sleep(random.nextInt(Scale.pick(400, 2_000)));
         String early = Tool.vouch(child.dir, "recover", recording.toString(), "--out", "early.json").ok();
         Check.contains(early, "its process runs still", "what is said of a process that runs");
@@ -74,7 +72,7 @@ public class Killed {
         recovered(run.dir, recording, at);
     }
 
-    /** All threads are there, with all of their time until shortly before the end. */
+    /** All threads are in the profile, with all their time until shortly before the end. */
     private static void recovered(Path dir, Path recording, long endsNanos) throws IOException, InterruptedException {
         String said = Tool.vouch(dir, "recover", recording.toString(), "--out", "got.json", "--report", "got-report.json").ok();
         Check.that(said.contains("its process ended without a word") || said.contains("it ends in the midst of a block"),
@@ -87,7 +85,7 @@ public class Killed {
         double missing = 0;
         for (int thread = 0; thread < THREADS; thread++) {
             String name = "burning " + thread;
-            // Signals that were passed over would have weighed on later ones.
+            // Skipped signals would have made later samples heavier.
             Report.ThreadRow row = report.thread(name);
             Check.near(row.cpuMs, row.sampledMs, 2 + report.sampledIntervalUs() / 1e3 + row.cpuMs / 50, "sampled time of " + row + " until its last sample");
             missing = Math.max(missing, 1 - row.sampledMs / row.cpuMs);
@@ -96,7 +94,7 @@ public class Killed {
             last = Math.max(last, track.samples.get(track.samples.size() - 1).timeMs);
         }
         System.out.printf("lost: the last %.0f ms, and of what was before %.2f %% in the worst thread%n", endsNanos / 1e6 - last, missing * 100);
-        // It ended somewhat later than that, how much is the machine's affair.
+        // The JVM died some time after the signal, and how long that took depends on the machine.
         Check.atMost(LOST_AT_MOST_MS, endsNanos / 1e6 - last, "milliseconds before the end that are lost");
     }
 
@@ -116,9 +114,8 @@ public class Killed {
     }
 
     /**
-     * A container that is started anew with the same command line does not write over what the one
-     * before has left. And of one that halts the agent is told: that leaves its profile, and no
-     * recording.
+     * A container that restarts with the same command line must not overwrite the previous run's
+     * recording. A JVM that halts notifies the agent, so it leaves its profile and no recording.
      */
     private static void again(Random random) throws Exception {
         Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "again-");
