@@ -1,10 +1,10 @@
 /*
- * A library that is unloaded leaves its place to the next one (an application that is deployed
- * anew). Threads that the next one starts are there from their first instruction on, like
- * everybody's: short ones would be missed otherwise, and nothing would show that they are.
+ * An application is deployed anew: its library is unloaded, and the next one is loaded at the same
+ * address. Threads of the new library must be sampled from their first instruction on. Otherwise
+ * short ones would be missed, and nothing would show that.
  *
  * @test
- * @summary short threads of a library that lies where another one did are sampled
+ * @summary short threads are sampled if their library is at the address of an unloaded one
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -34,7 +34,7 @@ public class Reloaded {
         String reload = Cc.library("reload").toString();
         Run run;
         int tries = 0;
-        // The trigger: where the linker puts it nobody can ask for.
+        // The test needs both libraries at one address, but only the linker chooses addresses.
         do {
             run = Vm.with("interval=1ms").flags("-Xmx64m").run(Program.class, reload, first.toString(), second.toString()).ok();
             tries++;

@@ -1,10 +1,10 @@
 /*
- * Go code within a JVM (a library that Java calls) runs on stacks of its own, a few hundred bytes
- * at first: a signal's handler has to go elsewhere, or it writes over whatever lies below. Go sees
- * to that when it comes last; an agent that is attached comes after it.
+ * Go code in a JVM (a library that Java calls) runs on its own stacks, of a few hundred bytes at
+ * first. A signal handler needs another stack, or it overwrites the memory below. Go ensures that
+ * if it starts after the agent. Here the agent is attached after Go.
  *
  * @test
- * @summary a thread on a stack that is too small for a signal survives being sampled by an agent that came late
+ * @summary a thread on a tiny stack survives the samples of an agent that was attached later
  * @key threads newest
  * @library /lib
  * @build dev.vouch.test.*

@@ -1,7 +1,7 @@
 /*
- * threads=REGEX: only the threads whose name matches are sampled. In a server of five hundred
- * threads that is what makes a short interval affordable, so the others must cost nothing, and a
- * thread that takes a matching name must be sampled from then on.
+ * threads=REGEX samples only threads with matching names. It makes a short interval affordable in a
+ * server of five hundred threads, so the others must cost nothing. A thread that takes a matching
+ * name must be sampled from then on.
  *
  * @test
  * @summary threads= samples the matching threads and no others, with every engine
@@ -23,9 +23,11 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
 public class ThreadsFilter {
-    /** Of CPU time, of each thread under each of its names. */
+    /** CPU time of each thread under each of its names. */
     private static final String EACH_MS = "100";
-    /** Eight times as much in all: dozens of samples at least, if any were taken. */
+    /**
+     * All threads together have eight times this: enough for dozens of samples, if any were taken.
+     */
     private static final String LITTLE_MS = "30";
 
     public static void main(String[] args) {
@@ -45,10 +47,10 @@ public class ThreadsFilter {
             run.report().checkConserved(row);
             profile.track(name).checkRan("ThreadsFilter$Program.burn", burnt);
         }
-        // A thread that had two names is shown under both; under the one that does not match there
-        // is nothing.
+        // A thread with two names has a track for each. The track of the name that does not match
+        // is empty.
         TreeSet<String> met = new TreeSet<>();
-        // A signal may meet a thread in the very call by which it leaves.
+        // A signal may interrupt the very call that renames the thread.
         profile.tracks.stream().filter(track -> track.samples.size() > (track.name.equals("other 6") ? 1 : 0))
             .forEach(track -> met.add(track.name));
         Check.equal("[wanted 1, wanted 2, wanted 3]", met.toString(), engine + ": threads with samples");

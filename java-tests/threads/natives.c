@@ -1,6 +1,6 @@
 /*
- * Threads that C makes: they attach to the JVM, call Java, detach and go on in C, or never attach at all. Each writes
- * down how much CPU time each of its parts took by the kernel's clock.
+ * Threads that C creates. They attach to the JVM, call Java, detach and go on in C, or never
+ * attach. Each measures the CPU time of its parts by the kernel's clock.
  */
 #define _GNU_SOURCE
 #include <jni.h>
@@ -88,7 +88,10 @@ JNIEXPORT void JNICALL Java_NativeThreads_00024Program_start(JNIEnv *env, jclass
     }
 }
 
-/* Name, CPU time in Java, CPU time in C, of thread number `index`, once it has ended; null after the last. */
+/*
+ * Waits for thread number `index`; returns its name, and its CPU times in Java and in C. Returns
+ * null after the last thread.
+ */
 JNIEXPORT jstring JNICALL Java_NativeThreads_00024Program_join(JNIEnv *env, jclass class, jint index, jlongArray times) {
     (void)class;
     if (index >= WORKS) {

@@ -1,6 +1,7 @@
 /*
- * A thread that runs on a stack too small for a signal handler, as Go's do: each of its threads has another one for those, and that is
- * told by a handler of its own for SIGURG.
+ * A thread runs on a stack too small for a signal handler, as in Go. Like Go, the library has a
+ * separate signal stack for each thread, and its own SIGURG handler, by which the agent recognises
+ * that.
  */
 #define _GNU_SOURCE
 #include <jni.h>
@@ -33,7 +34,7 @@ static void burn(void) {
     }
 }
 
-/* All but the last KiB of its one page is in use: what is below must not be touched. */
+/* Uses all but the last KiB of the stack's single page; the memory below must not be touched. */
 static void fill(void) {
     volatile char used[PAGE - 1200];
     for (size_t at = 0; at < sizeof used; at++) {
@@ -46,7 +47,9 @@ static void fill(void) {
 static void *run(void *argument) {
     (void)argument;
     pthread_setname_np(pthread_self(), "small stack");
-    /* What is called for the first time is looked up, which takes more than there is. */
+    /*
+     * Calls this once on the large stack, since the first call makes the linker resolve the symbol.
+     */
     sink = cpu_ns();
     stack_t alternate = {malloc(ALTERNATE), 0, ALTERNATE};
     char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -17,13 +17,13 @@ static void *burn(void *millis)
     return 0;
 }
 
-/* True once this library's threads are begun by somebody else than the system's own function. */
+/* True once the agent, instead of the C library, starts this library's threads. */
 int met(void)
 {
     return (void *)pthread_create != dlsym(RTLD_DEFAULT, "pthread_create");
 }
 
-/* One thread after the other, each of which burns so much. */
+/* Runs this many threads, one after another; each burns this much CPU time. */
 void go(int threads, long millis)
 {
     for (int at = 0; at < threads; at++) {
