@@ -1,7 +1,7 @@
 /*
  * A class is loaded that invalidates compiled code which is running, further out on the stack.
  * AsyncGetCallTrace ends at the first such frame. async-profiler's own walker leaves the frame out,
- * with all methods inlined there, and has the first place of the method further out.
+ * with all methods inlined there, and has the first bytecode of the method further out.
  *
  * Run: -XX:-BackgroundCompilation
  */

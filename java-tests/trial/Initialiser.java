@@ -1,6 +1,6 @@
 /*
- * A class is initialised from compiled code, by way of the VM. AsyncGetCallTrace ends at the call of
- * the VM.
+ * A class is initialised from compiled code, by way of the VM. AsyncGetCallTrace ends at the call
+ * of the VM.
  *
  * Run: -XX:TieredStopAtLevel=1 -XX:-BackgroundCompilation
  */

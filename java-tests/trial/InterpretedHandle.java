@@ -1,7 +1,7 @@
 /*
- * The interpreter calls a method handle, and the called method has no variables of its own. The last
- * argument of the call is popped on the way. AsyncGetCallTrace and Flight Recorder take the resulting
- * stack pointer for a bad one, and end there (JDK-8302320).
+ * The interpreter calls a method handle, and the called method has no variables. The last argument
+ * of the call is popped on the way. AsyncGetCallTrace and Flight Recorder take the resulting stack
+ * pointer for a bad one, and end there (JDK-8302320).
  *
  * Run: -Xint
  */

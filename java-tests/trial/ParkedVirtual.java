@@ -1,6 +1,6 @@
 /*
- * A virtual thread goes on after it has parked: its outer frames are in the heap until it returns to
- * them. AsyncGetCallTrace goes on with the carrier's frames; async-profiler's own walker ends.
+ * A virtual thread goes on after it has parked: its outer frames are in the heap until it returns
+ * to them. AsyncGetCallTrace goes on with the carrier's frames; async-profiler's own walker ends.
  *
  * From: 21
  */

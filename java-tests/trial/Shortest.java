@@ -1,10 +1,11 @@
 /*
- * The shortest programs that show how AsyncGetCallTrace is wrong, under Vouch: callers whose code was given up, an initialiser that compiled
- * code has run into, a method handle in the interpreter. Where AsyncGetCallTrace alone has a stack, which is refuted, a profile must have the
- * one that was recovered.
+ * The shortest programs that show AsyncGetCallTrace's errors, under Vouch. They have callers with
+ * discarded code, an initialiser that compiled code has entered, and a method handle in the
+ * interpreter. AsyncGetCallTrace's stack is refuted there, so the profile must have the recovered
+ * one.
  *
  * @test
- * @summary stacks that AsyncGetCallTrace has cut short are shown whole
+ * @summary stacks that AsyncGetCallTrace cuts short are shown whole
  * @library /lib
  * @build dev.vouch.test.* DeoptimisedCaller Initialiser InterpretedHandle
  * @run main Shortest
@@ -31,12 +32,13 @@ public class Shortest {
     private static Run run(Class<?> program, String... flags) {
         Run run = Vm.with("interval=1ms").flags(flags).run(program).ok();
         long refuted = run.report().agreement("asgct_refuted");
-        // One of sixteen is asked by both walkers. Interpreted alone, or where the machine has hardly let it run, it does not show it.
+        // Both walkers walk one sample in sixteen. There may be too few if the interpreter alone
+        // runs, or the machine is slow.
         Skip.unless(refuted >= 5, refuted + " stacks of AsyncGetCallTrace's in " + program.getName() + " are refuted");
         return run;
     }
 
-    /** Of nearly all samples in a method the stack has its caller. */
+    /** Nearly all samples in the method have its caller on their stacks. */
     private static void whole(Run run, String thread, String method, String caller) {
         List<Sample> samples = run.profile().track(thread).samples;
         long within = samples.stream().filter(sample -> sample.has(method)).count();
