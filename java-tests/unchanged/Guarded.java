@@ -1,10 +1,10 @@
 /*
- * A program that has a SecurityManager of its own (until JDK 23) decides what any code may ask. The
- * agent must not ask it: it might refuse, wait, or count. The profile says all the same where
- * classes come from.
+ * A program's own SecurityManager (until JDK 23) decides what code may do. The agent must not call
+ * it, since it might refuse, wait, or count calls. Even so the profile must say where classes come
+ * from.
  *
  * @test
- * @summary a SecurityManager of the program's is not asked by the agent
+ * @summary the agent does not call the program's SecurityManager
  * @requires jdk.version.major < 24
  * @library /lib
  * @build dev.vouch.test.*
@@ -25,7 +25,7 @@ public class Guarded {
     public static void main(String[] args) {
         Vm vm = Vm.with("interval=1ms");
         Run run = (Vm.major() < 12 ? vm : vm.flags("-Djava.security.manager=allow")).run(Program.class).ok();
-        // The trigger: it is asked by others.
+        // The test is meaningful only if other code calls it.
         Check.atLeast(1, run.number("asked"), "questions of the program's");
         Check.equal(0, run.number("agent"), "questions on the agent's thread");
         run.profile().track("main").checkRan("dev.vouch.test.Burn.millis", MS);
@@ -50,8 +50,8 @@ public class Guarded {
             Burn.millis(MS);
             System.getProperty("user.dir");
             Guarded.class.getProtectionDomain();
-            // What the agent resolves last it resolves when the program has ended, and the one who
-            // counts is asked then, too.
+            // The agent resolves its last classes after main has ended, and the count must include
+            // that time.
             Runtime.getRuntime().addShutdownHook(new Thread(() -> {
                 try {
                     Thread.sleep(300);
