@@ -5,11 +5,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * No program but weather for one (-javaagent): threads that begin and end all the time, virtual
- * threads that park in the midst of their work where there are any, and garbage, some of which
- * lives for a while, so that every collector has all kinds of work to do.
+ * Disturbs another program (-javaagent) with threads that start and end all the time. Virtual
+ * threads, if the JDK has any, park in the midst of their work. Some garbage lives for a while, so
+ * that every collector has all kinds of work.
  *
- * At the end it says how much of each there was. It must never take more than a share of the
+ * At the end it prints how much of each there was. It must never take more than a share of the
  * machine.
  */
 public final class Churn {

@@ -13,9 +13,9 @@ import java.util.List;
 import org.eclipse.jdt.core.compiler.batch.BatchCompiler;
 
 /**
- * Eclipse's compiler on the sources of Commons Math, some 900 files a round: a compiler of another
- * make than javac, with a thread of its own. Every round must give the same classes, and they must
- * compute. Arguments: seconds, a folder to write to, the folder of the sources.
+ * Eclipse's compiler on the sources of Commons Math, some 900 files a round. It is a compiler other
+ * than javac, and uses its own thread. Every round must give the same classes, and they must
+ * compute correctly. Arguments: seconds, an output folder, the folder of the sources.
  */
 public final class Compiler {
     private static final String PRIMES = "org.apache.commons.math3.primes.Primes";

@@ -9,9 +9,9 @@ import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The H2 database in memory, through JDBC: a bank of four threads that transfer money in
- * transactions and ask for reports with joins and aggregates. Each round has a bank of its own, in
- * which no money may be lost. Arguments: seconds.
+ * The H2 database in memory, through JDBC. Four threads transfer money in transactions, and request
+ * reports with joins and aggregates. Each round has a separate bank, and no money may be lost in
+ * it. Arguments: seconds.
  */
 public final class Database {
     private static final int THREADS = 4;
@@ -36,7 +36,7 @@ public final class Database {
         AtomicInteger banks = new AtomicInteger();
         Rounds.run(args[0], "H2 with " + THREADS * TRANSFERS + " transfers", () -> {
             String url = "jdbc:h2:mem:bank" + banks.incrementAndGet() + ";LOCK_TIMEOUT=2000";
-            // The database lives as long as this connection.
+            // The database exists as long as this connection.
             try (Connection keeper = DriverManager.getConnection(url, "sa", "")) {
                 open(keeper);
                 Rounds.together(THREADS, number -> work(url, new Random(number)));

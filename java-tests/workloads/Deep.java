@@ -1,10 +1,10 @@
 /**
- * Recursion, 1,500 frames deep (or -Ddepth), in two threads: two methods by turns, of which the
- * innermost does the work, so that most of the time is spent at the bottom. Arguments: seconds.
+ * Recursion, 1,500 frames deep (or -Ddepth), in two threads. Two methods alternate, and the
+ * innermost does the work, so most of the time is at the bottom. Arguments: seconds.
  */
 public final class Deep {
     private static final int DEPTH = Integer.getInteger("depth", 1_500);
-    /** What the innermost does takes longer than to get there and back. */
+    /** The innermost work takes longer than the recursion down and back. */
     private static final int STEPS = Math.max(20_000, 13 * DEPTH);
     private static final int TIMES = 8_000_000 / STEPS;
 

@@ -6,9 +6,10 @@ import java.nio.file.Paths;
 import java.util.zip.CRC32;
 
 /**
- * A short program for the hunt for harm (`scripts/fuzz --hunt`). It works for some milliseconds, checks each result, prints
- * what the hunt asks for, and ends with the code 7. The first argument is the time, the second a file for the output ("-":
- * stdout), and the rest names facts: `limits`, `maps TEXT`, `descriptor N`, `children N`, `jumps`, `home`.
+ * A short program for `scripts/fuzz --hunt`. It works for some milliseconds, checks each result,
+ * prints what the hunt asks for, and exits with code 7. The first argument is the time. The second
+ * is a file for the output, or "-" for stdout. The rest names facts to print: `limits`, `maps
+ * TEXT`, `descriptor N`, `children N`, `jumps`, `home`.
  */
 public class Hunted {
     private static final int CODE = 7;
@@ -45,7 +46,7 @@ public class Hunted {
         System.exit(CODE);
     }
 
-    /** For a JVM that a C program makes: its last argument is the time. */
+    /** The entry point for a JVM that a C program creates; the last argument is the time. */
     static void work(int millis) {
         long until = System.nanoTime() + millis * 1_000_000L;
         while (System.nanoTime() < until) {
@@ -66,14 +67,14 @@ public class Hunted {
         return sum.getValue();
     }
 
-    /** A debugger stops here. */
+    /** A debugger's breakpoint is here. */
     private static int step(int at) {
         int square = at * at;
         int rest = square % 1009;
         return rest + at;
     }
 
-    /** How many children ended well. */
+    /** How many children exited with 0. */
     private static int children(int count) throws Exception {
         int well = 0;
         for (int at = 0; at < count; at++) {

@@ -8,12 +8,12 @@ import java.util.function.IntUnaryOperator;
 import java.util.zip.Deflater;
 
 /**
- * Work of ten kinds, each of which some profiler sees less of than there is, or more; and of each
- * what the kernel charged the thread that did it. What is said of a kind is said of the method that
- * has its name. Each has the same result every time.
+ * Ten kinds of work. Some profiler shows less or more of each than there is. The program measures
+ * the CPU time that the kernel charged for each kind. Each kind is a method of the same name, with
+ * the same result every time.
  *
- * At the end it writes a line for each kind, its name and its milliseconds, into the file that
- * -Dvouch.known names. Arguments: seconds.
+ * At the end it writes a line for each kind into the file that -Dvouch.known names: name and
+ * milliseconds. Arguments: seconds.
  */
 public final class Known {
     private interface Work {
@@ -21,17 +21,18 @@ public final class Known {
     }
 
     /**
-     * One turn takes up to some milliseconds, on a machine of today; of `cadence` a third of one.
+     * One turn takes up to some milliseconds on a current machine; a turn of `cadence` takes a
+     * third of one.
      */
     private enum Kind {
         loops(Known::loops), calls(Known::calls), deflating(Known::deflating), copies(Known::copies), objects(Known::objects),
         deep(() -> Known.deep(300)), clocks(Known::clocks), throwing(Known::throwing),
-        // Each has a thread of its own.
+        // Each of these runs on a separate thread.
         cadence(Known::cadence), brief(Known::brief);
 
         private final Work work;
         private final AtomicLong took = new AtomicLong();
-        /** Of the first time. */
+        /** The result of the first turn. */
         private volatile Long result;
 
         Kind(Work work) {
@@ -72,7 +73,7 @@ public final class Known {
         });
         Rounds.run(args[0], "known work", () -> {
             for (int turn = 0; turn < 40; turn++) {
-                // In no order that a sampler could be in step with.
+                // The order is random, so that no sampler can be in step with it.
                 Kind.values()[random.nextInt(IN_TURNS)].charged();
             }
             start("brief", Kind.brief::charged).join();
@@ -123,7 +124,7 @@ public final class Known {
         return sum;
     }
 
-    /** Methods of which each is over at once. */
+    /** Many calls of very short methods. */
     private static long calls() {
         int number = 0;
         for (int at = 0; at < 400_000; at++) {
@@ -132,7 +133,7 @@ public final class Known {
         return number;
     }
 
-    /** Native code, called once. */
+    /** A single call of native code. */
     private static long deflating() {
         Deflater deflater = new Deflater();
         deflater.setInput(BYTES, 0, 1 << 16);
@@ -142,7 +143,7 @@ public final class Known {
         return length;
     }
 
-    /** Code that the JVM has made by hand. */
+    /** Code that the JVM generates by hand, as a stub. */
     private static long copies() {
         for (int times = 0; times < 20; times++) {
             System.arraycopy(BYTES, times, COPY, 0, BYTES.length - times);
@@ -169,7 +170,7 @@ public final class Known {
         return sum;
     }
 
-    /** What the kernel maps into the process. */
+    /** Calls the vDSO, which the kernel maps into the process. */
     private static long clocks() {
         long first = System.nanoTime();
         long last = first;
@@ -198,7 +199,7 @@ public final class Known {
         thrown(left - 1);
     }
 
-    /** A third of a millisecond of work, before a rest of two. */
+    /** A third of a millisecond of work, followed by a rest of two. */
     private static long cadence() {
         int sum = 0;
         for (int at = 0; at < 300_000; at++) {
@@ -207,7 +208,7 @@ public final class Known {
         return sum;
     }
 
-    /** All that its thread ever does. */
+    /** The whole work of a short-lived thread. */
     private static long brief() {
         int sum = 0;
         for (int times = 0; times < 3; times++) {

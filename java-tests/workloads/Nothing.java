@@ -1,4 +1,4 @@
-/** A program that is over at once: what is left of a run is the JVM's start and its end. */
+/** Exits at once, so that a run consists of the JVM's start and end. */
 public final class Nothing {
     private Nothing() {}
 

@@ -6,11 +6,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * What all workloads share: rounds of the same work until the time is up, each with a result that
- * is checked.
+ * Common to all workloads: repeats a round of work until the time is over, and checks each result.
  *
- * It ends the JVM with 0 if every round was right, with 1 at the first that was not, and prints one
- * line. It must never cut a round short, and never count one whose result was not looked at.
+ * The JVM exits with 0 if every round was right, and with 1 at the first that was not. It prints
+ * one line. This must never cut a round short, nor count one without a checked result.
  */
 final class Rounds {
     interface Round {
@@ -25,15 +24,15 @@ final class Rounds {
         boolean roundEnded() throws Exception;
     }
 
-    /** Who decides instead of the time whether there is another round. */
+    /** If set, this decides instead of the time whether another round follows. */
     static Watcher goesOn;
 
-    /** Characters of a failure that are shown. */
+    /** How many characters of a failure are shown. */
     private static final int MOST = 400;
 
     private Rounds() {}
 
-    /** Runs the round again and again for so many seconds, once at the least, and ends the JVM. */
+    /** Repeats the round for this many seconds, at least once, and ends the JVM. */
     static void run(String seconds, String what, Round round) {
         long start = System.nanoTime();
         long time = (long) (Double.parseDouble(seconds) * 1e9);
@@ -55,7 +54,7 @@ final class Rounds {
         System.exit(0);
     }
 
-    /** Runs the part in so many threads at once, and throws what the first of them threw. */
+    /** Runs the part on this many threads at once, and rethrows the first exception. */
     static void together(int threads, Part part) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(threads);
         try {

@@ -8,18 +8,19 @@ import org.mozilla.javascript.Function;
 import org.mozilla.javascript.Scriptable;
 
 /**
- * Rhino: JavaScript that is interpreted and compiled, so a thread runs deep in an interpreter's
- * loop or in classes that were made a moment ago. Both must say the same. Arguments: seconds, a
- * folder, the script.
+ * Rhino runs JavaScript, interpreted and compiled. So a thread is deep in an interpreter's loop, or
+ * in classes that were generated a moment ago. Both modes must give the same result. Arguments:
+ * seconds, a folder, the script.
  */
 public final class Script {
     /**
-     * By counting queens and primes; shapes by area; words and parts; frames; 100 × 1 + 200 × 2 + 3000.
+     * The results by part of the script: queens and primes; areas of shapes; words and parts;
+     * frames; 100 × 1 + 200 × 2 + 3000.
      */
     private static final String EXPECTED = "4|669|disc:804.25 disc:78.54 disc:0.00|1000 201|100|3500";
     /**
-     * Interpreted, and compiled. Not above 0: there Rhino 1.7.15.1 says that the recursion went no
-     * deeper than 0.
+     * Interpreted, and compiled. The level is never above 0, where Rhino 1.7.15.1 reports a
+     * recursion depth of 0.
      */
     private static final int[] LEVELS = {-1, 0};
     private static final int CALLS = 3;

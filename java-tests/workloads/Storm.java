@@ -11,19 +11,19 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * No program but weather for one (-javaagent): ten times in a second it redefines a class that
- * stands on some thread's stack, so that activations of obsolete methods go on, compiled code that
- * knew them is thrown away, and their callers are deoptimised.
+ * Disturbs another program (-javaagent): ten times a second it redefines a class with a method on
+ * some thread's stack. Then activations of obsolete methods continue, compiled code that depends on
+ * them is discarded, and its callers are deoptimised.
  *
- * Each redefinition wants one word more or less of stack for every method, which makes all of them
- * obsolete and changes nothing of what the program does. At the end it says how many there were. It
- * must never touch a class that the JVM will not let go of.
+ * Each redefinition changes the operand stack of every method by one word. That makes all methods
+ * obsolete and changes nothing that the program does. At the end it prints how many redefinitions
+ * there were. It must never touch a class that the JVM cannot redefine.
  */
 public final class Storm implements ClassFileTransformer {
     private static final long EVERY_MS = 100;
     /**
-     * What a JDK may ask while a transformer is called: were it loaded then, it would be asked for
-     * without end (ClassCircularityError).
+     * Classes that a JDK may need while it calls a transformer. If they were loaded only then,
+     * loading would recurse without end (ClassCircularityError).
      */
     private static final String[] ASKED = {
         "java.lang.Module$ReflectionData", "java.lang.WeakPairMap", "java.lang.WeakPairMap$Pair", "java.lang.WeakPairMap$Pair$Weak",
@@ -46,7 +46,7 @@ public final class Storm implements ClassFileTransformer {
             try {
                 Class.forName(name);
             } catch (ClassNotFoundException older) {
-                // That JDK does not have it.
+                // This JDK does not have the class.
             }
         }
         Storm storm = new Storm(jvm);
@@ -77,8 +77,8 @@ public final class Storm implements ClassFileTransformer {
         for (Map.Entry<Thread, StackTraceElement[]> each : Thread.getAllStackTraces().entrySet()) {
             if (each.getKey() != Thread.currentThread()) {
                 for (StackTraceElement frame : each.getValue()) {
-                    // A class without a name of its own (a lambda's) JDK 8 redefines, and cannot
-                    // link any more.
+                    // JDK 8 redefines a class without a proper name (a lambda's), but then cannot
+                    // link it.
                     if (frame.getClassName().indexOf('/') < 0) {
                         onStacks.add(frame.getClassName());
                     }
@@ -109,7 +109,7 @@ public final class Storm implements ClassFileTransformer {
         return changed != null && changed == wanted ? otherStacks(file, 1 + times % 2) : null;
     }
 
-    /** The same class, each method of which wants so many words more of operand stack. */
+    /** Returns the same class, with this many more words of operand stack in each method. */
     private static byte[] otherStacks(byte[] file, int more) {
         byte[] changed = file.clone();
         ByteBuffer at = ByteBuffer.wrap(changed);

@@ -15,19 +15,19 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * No program but one that measures beside it (-javaagent): starts and stops profilers in the JVM
- * that runs already, between the program's rounds, and tells what a round took under each.
+ * Measures the cost of profilers beside a program (-javaagent). It starts and stops profilers in
+ * the running JVM, between the program's rounds, and reports how long a round took under each.
  *
- * In one JVM, since two JVMs never compile the same code alike, and differ by more than a profiler
- * costs. Each time is held against the two without a profiler that it stands between. It must never
- * count a round in which a profiler was started or stopped.
+ * It uses a single JVM, since two JVMs never compile the same code alike, and differ by more than a
+ * profiler's cost. Each time is compared with the times without a profiler just before and after
+ * it. It must never count a round in which a profiler was started or stopped.
  *
- * Arguments, with commas between: seconds of each measure, turns, the file to write, the file of
- * the ways. A line of that has, with tabs between, a name, how many seconds pass before it is
- * measured, and two of the JVM's diagnostic commands: what starts it, and what stops it.
+ * Arguments, separated by commas: seconds of each measurement, turns, the output file, the file of
+ * profilers. Each line of that file has, separated by tabs, a name, the seconds before the
+ * measurement, and two diagnostic commands. The commands start and stop the profiler.
  */
 public final class Turns {
-    /** Compilers are mostly done by then. */
+    /** By then the compilers have mostly finished. */
     private static final double WARM_UP = 20;
     private static final double SETTLE = 0.5;
     private static final Way NOTHING = new Way(new String[] {"nothing", String.valueOf(SETTLE), "", ""});
@@ -46,7 +46,7 @@ public final class Turns {
         }
     }
 
-    /** What a round took, in nanoseconds, with one of the ways. */
+    /** How long a round took with one of the profilers, in nanoseconds. */
     private static final class Took {
         final Way way;
         final double cpu;
@@ -83,7 +83,7 @@ public final class Turns {
         }
         inATurn = 2 * ways.size();
         order.add(NOTHING);
-        // The first turn is to get to know them all, and not told.
+        // The first turn is a warm-up and is not reported.
         for (int turn = 0; turn <= turns; turn++) {
             Collections.shuffle(ways, new Random(turn));
             for (Way way : ways) {
@@ -97,7 +97,7 @@ public final class Turns {
         Rounds.goesOn = new Turns(arguments.split(","))::roundEnded;
     }
 
-    /** A round has ended: true if there is to be another one. */
+    /** Called after each round: true if another one follows. */
     private boolean roundEnded() throws Exception {
         long now = System.nanoTime();
         Way way = order.get(at);
@@ -136,8 +136,7 @@ public final class Turns {
     }
 
     /**
-     * Has the JVM do something: the name of a diagnostic command as its bean has it, and what it is
-     * given.
+     * Makes the JVM run a diagnostic command: its name in the bean, and its arguments.
      */
     private void command(String line) throws JMException {
         if (line.isEmpty()) {
@@ -148,11 +147,14 @@ public final class Turns {
         System.arraycopy(parts, 1, given, 0, given.length);
         Object answer = jvm.invoke(new ObjectName("com.sun.management:type=DiagnosticCommand"), parts[0], new Object[] {given},
             new String[] {String[].class.getName()});
-        // An agent's code; the Flight Recorder has other things to say.
+        // Agents return this code; JFR's commands return other text.
         Rounds.check(!String.valueOf(answer).matches("(?s)return code: -?[1-9].*"), line + ": " + answer);
     }
 
-    /** Each way's times against the mean of those before and after. */
+    /**
+     * Writes each profiler's times, relative to the mean of those just before and after without
+     * one.
+     */
     private void tell() throws IOException {
         try (PrintWriter file = new PrintWriter(out, "UTF-8")) {
             for (int i = inATurn + 1; i < took.size(); i += 2) {

@@ -16,21 +16,21 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
 
 /**
- * Small programs in which the compilers inline a method into its caller, and which know how much
- * CPU time that method took.
+ * Small programs in which the compilers inline a method into its caller. The programs measure how
+ * much CPU time that method takes.
  *
- * In most of them one thread calls work() and rest() by turns and reads its own CPU clock in
- * between. Each program has a JVM to itself, so that the compilers see one receiver at each call.
- * At the end a program writes the file that -Dvouch.known names: a line `CLASS.METHOD MILLISECONDS`
- * for each method that is judged, and a line `all` for all of its threads since main() began.
+ * In most of them one thread alternates work() and rest() and reads its own CPU clock in between.
+ * Each program has a separate JVM, so that the compilers see one receiver at each call. At the end
+ * it writes the file that -Dvouch.known names. A line `CLASS.METHOD MILLISECONDS` is for each
+ * judged method, and a line `all` for all threads since main() began.
  *
- * Arguments: the program's name, seconds, and what Sweep and Slowed ask for.
+ * Arguments: the program's name, seconds, and the arguments of Sweep and Slowed.
  */
 public final class Twins {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final Map<String, AtomicLong> TOOK = new LinkedHashMap<>();
     private static final int SIZE = 1 << 12;
-    /** What work returns goes here, so that it cannot be left out. */
+    /** The results of work() are stored here, so that a compiler cannot remove it. */
     static volatile long result;
 
     private Twins() {}
@@ -53,8 +53,8 @@ public final class Twins {
         }
 
         void turn() {
-            // Several times, so that reading the clock takes next to nothing of it; and not as
-            // often each time, since a sampler must not be in step with it.
+            // Repeats the work, so that reading the clock costs next to nothing. The number of
+            // repeats varies, so that no sampler can be in step with it.
             int more = repeats.nextInt(10);
             long before = THREADS.getCurrentThreadCpuTime();
             for (int times = -5; times < more; times++) {
@@ -74,7 +74,7 @@ public final class Twins {
             }
         }
 
-        /** The counter of a method, under the name of the class that has it. */
+        /** The counter of a method, under the name of the class that declares it. */
         final AtomicLong judged(String method) {
             Class<?> owner = getClass();
             while (Arrays.stream(owner.getDeclaredMethods()).noneMatch(own -> own.getName().equals(method))) {
@@ -147,7 +147,7 @@ public final class Twins {
         }
     }
 
-    /** A lock that no other thread wants. */
+    /** A lock without contention. */
     static final class Locked extends Twin {
         private final Object lock = new Object();
         private long counter;
@@ -188,7 +188,7 @@ public final class Twins {
         }
     }
 
-    /** A loop that the optimising compiler makes vectors of. */
+    /** A loop that C2 vectorises. */
     static final class Vectors extends Twin {
         private final int[] left = new int[SIZE * 4];
         private final int[] right = new int[SIZE * 4];
@@ -204,7 +204,7 @@ public final class Twins {
         }
     }
 
-    /** A loop that the optimising compiler unrolls: a reduction with a condition. */
+    /** A loop that C2 unrolls: a reduction with a condition. */
     static final class Unrolled extends Twin {
         private final int[] numbers = new Random(1).ints(SIZE * 4, 0, 100).toArray();
 
@@ -257,7 +257,7 @@ public final class Twins {
         }
     }
 
-    /** References that are stored into old objects, beside a loop that is cheap. */
+    /** Stores references into old objects, beside a cheap loop. */
     static final class Stores extends Twin {
         private final Object[] old = new Object[SIZE];
 
@@ -273,7 +273,7 @@ public final class Twins {
         }
     }
 
-    /** Three methods deep, of which each does a part. */
+    /** Three nested methods, each with a part of the work. */
     static final class Chain extends Twin {
         private final AtomicLong below = judged("middle");
         private final AtomicLong lowest = judged("inner");
@@ -308,7 +308,7 @@ public final class Twins {
         }
     }
 
-    /** A task of a thread pool: its whole work is inlined into what the pool calls. */
+    /** A task of a thread pool: its whole work is inlined into the method that the pool calls. */
     static class Pooled extends Twin {
         @Override
         long work() {
@@ -350,8 +350,8 @@ public final class Twins {
     }
 
     /**
-     * The same with a virtual thread for each task. Virtual threads have no CPU clock, so this one
-     * takes the time that passes; it is meant to run with one carrier
+     * The same with a virtual thread for each task. Virtual threads have no CPU clock, so this
+     * program measures elapsed time. It should run with one carrier
      * (jdk.virtualThreadScheduler.parallelism=1).
      */
     static final class Virtual extends Pooled {
@@ -367,8 +367,8 @@ public final class Twins {
     }
 
     /**
-     * Two methods of the same work. The first does the given hundredths of it. They are called in
-     * one of three ways.
+     * Two methods with the same kind of work: the first does this many hundredths of it. They are
+     * called in one of three ways.
      */
     static final class Sweep extends Twin {
         private final LongUnaryOperator first;
@@ -440,7 +440,7 @@ public final class Twins {
         }
     }
 
-    /** Five methods, of which the one that is named does its work twice. */
+    /** Five methods: the one named in the argument does its work twice. */
     static final class Slowed extends Twin {
         private static final int[] NUMBERS = new Random(1).ints(SIZE, 1, 1_000).toArray();
         private static volatile int counter;
@@ -550,7 +550,7 @@ public final class Twins {
     private static long startedWith;
     private static boolean written;
 
-    /** The CPU time of all threads that can be asked, in nanoseconds. */
+    /** The CPU time of all threads that have a CPU clock, in nanoseconds. */
     private static long threadTime() {
         return Arrays.stream(THREADS.getAllThreadIds()).map(THREADS::getThreadCpuTime).filter(time -> time > 0).sum();
     }

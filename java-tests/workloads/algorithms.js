@@ -1,4 +1,4 @@
-// What the workload `script` runs: well-known algorithms, each with its result in the answer. It must stay within ES5.
+// The workload `script`: well-known algorithms, each with its result in the answer. Use ES5 only.
 function queens(n) {
   function place(row, columns, left, right) {
     if (row === n) return 1;

@@ -1,5 +1,5 @@
-// What the workload `dynamic` runs: the parts of Groovy that are dispatched at run time, each with its result in the answer.
-// Its classes must be its own: the script is compiled anew for each round.
+// The workload `dynamic`: the parts of Groovy that are dispatched at run time, each with its result
+// in the answer. All classes must be in this script, which is compiled anew for each round.
 class Money {
     final long cents
     Money(long cents) { this.cents = cents }
@@ -10,7 +10,7 @@ class Money {
     String toString() { String.format(Locale.ROOT, '%d.%02d', cents.intdiv(100), cents % 100) }
 }
 
-// Methods and properties that nobody wrote.
+// Methods and properties that exist only at run time.
 class Builder {
     def parts = []
     def methodMissing(String name, args) {
@@ -22,7 +22,7 @@ class Builder {
     def propertyMissing(String name) { name.reverse() }
 }
 
-// A call on an argument whose class is known at run time alone.
+// The class of the argument is known only at run time.
 def kind(Object o) { 'object' }
 def kind(Number n) { 'number' }
 def kind(Integer i) { 'integer' }
