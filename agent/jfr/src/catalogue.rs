@@ -2,8 +2,8 @@
 //! it reports, in our words.
 //!
 //! `cargo xtask page jfr-events` makes the facts (`kinds.json`) from recordings of real JDKs. The
-//! words (`words.txt`) are written by hand. A fact must never be written by hand, and each kind must have
-//! words.
+//! words (`words.txt`) are written by hand. A fact must never be written by hand, and each kind
+//! must have words.
 
 mod facts;
 mod kinds;

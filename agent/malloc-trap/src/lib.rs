@@ -1,12 +1,13 @@
 //! The malloc trap: an LD_PRELOAD library for a test that counts allocations made while a SIGPROF
 //! handler runs.
 //!
-//! It stands before the C library's allocator and before `sigaction`, so that whatever handler the
-//! agent installs runs inside a trap of its own, in a real JVM and with the agent's real binary. At
-//! exit it writes `handlers=N allocations=M` to the file that VOUCH_MALLOC_TRAP names. With
-//! VOUCH_MALLOC_TRAP_CONTROL set, the trap calls the allocator once in each handler itself, with
-//! `free(NULL)`, which takes no lock: a test that counts nothing then shows that it is blind. (A
-//! real allocation there does hang the JVM now and then.)
+//! It replaces the C library's allocator and `sigaction`. Any handler that the agent installs then
+//! runs inside a trap, in a real JVM and with the agent's real binary. At exit it writes
+//! `handlers=N allocations=M` to the file that VOUCH_MALLOC_TRAP names.
+//!
+//! With VOUCH_MALLOC_TRAP_CONTROL set, the trap itself calls the allocator once in each handler. A
+//! test that then counts no allocation does not work. The call is `free(NULL)`, which takes no lock;
+//! a real allocation there sometimes hangs the JVM.
 //!
 //! It must do nothing else, and must not be used outside of tests.
 
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     note();
-    // SAFETY: passed on; the caller gave a place for one pointer.
+    // SAFETY: passed on; the caller passed an address for one pointer.
     unsafe {
         let memory = __libc_memalign(alignment, size);
         place.write(memory);

@@ -2,8 +2,8 @@
 //! proof and the witness judge them.
 //!
 //! * [`Frame`] is a Java method with a location in its bytecode, or an address in native code. Its
-//!   method is the `jmethodID` that a walker read; in a [`ResolvedFrame`] it is the method that this
-//!   id had when it was sampled.
+//!   method is the `jmethodID` that a walker read. In a [`ResolvedFrame`] it is the method that
+//!   this id had when it was sampled.
 //! * [`Walk`] is the result of a stack walk: frames, or the [`Reason`] why there are no frames.
 //! * [`Stack`] is a list of frames. A [`Cut`] says where frames are missing.
 //! * [`Certainty`] says how well the top frames of a stack are known.

@@ -10,7 +10,7 @@
 //! may call back into the agent, except for the session's own, which callbacks do not take.
 //! Callbacks pass their results on as events (this module). (The thread that makes the first
 //! virtual thread waits for the agent's own thread, which may hold the session's lock: for 200 ms
-//! at most, `agent/src/virtual_threads.rs`.) Held by: no test of its own.
+//! at most, `agent/src/virtual_threads.rs`.) Held by: no separate test.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

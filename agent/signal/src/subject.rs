@@ -1,6 +1,6 @@
 //! Makes the subject of a walk from an interrupted thread.
 //!
-//! A thread without a JNIEnv of its own, or with too little stack for a walk, must never be walked.
+//! A thread without its own JNIEnv, or with too little stack for a walk, must never be walked.
 
 use core::cell::Cell;
 use core::ffi::c_void;

@@ -135,7 +135,7 @@ mod tests {
         (contexts, memory)
     }
 
-    /// Returns the context of a JavaThread whose current thread has this id.
+    /// Returns the context that a handler finds if the JavaThread's current thread has this id.
     fn context(contexts: &VthreadContexts, id: u64) -> u32 {
         let mut words = [7, 0, id];
         // SAFETY: the word is the third one of the array that begins at the JNIEnv.

@@ -67,7 +67,7 @@ const EMPTY: u32 = 0;
 const POSTING: u32 = 1;
 const POSTED: u32 = 2;
 const ASKED: u32 = 3;
-/// The thread has seen that it will stop, and has left.
+/// The thread has seen that it will stop, and no longer waits.
 const WILL_STOP: u32 = 4;
 
 /// The rendezvous of one thread with the agent.

@@ -103,7 +103,7 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
 /// The units that a size may have.
 const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
 
-/// So many bytes, as in `64MB`, between two limits that are written the same way.
+/// Parses a size, as `64MB`, into bytes. Both limits are written in the same way.
 fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
     let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
     let limit = |text| self::bytes(text).unwrap_or(0);
