@@ -173,16 +173,16 @@ mod tests {
     #[test]
     fn each_row_can_be_shown() {
         let mut keys = HashSet::new();
-        for mark in ROWS.iter().map(|row| row.mark) {
-            assert!(keys.insert(mark.key) && mark.key != "refuted", "{} is taken", mark.key);
+        for marker in ROWS.iter().map(|row| row.marker) {
+            assert!(keys.insert(marker.key) && marker.key != "refuted", "{} is taken", marker.key);
             assert!(
-                mark.figures.len() <= MAX_VALUES,
-                "{} has more figures than an event has values",
-                mark.key
+                marker.fields.len() <= MAX_VALUES,
+                "{} has more fields than an event has values",
+                marker.key
             );
             let mut names = HashSet::from(["cause", "type"]);
-            for figure in mark.figures {
-                assert!(names.insert(figure.key), "{}: {} is taken", mark.key, figure.key);
+            for field in marker.fields {
+                assert!(names.insert(field.key), "{}: {} is taken", marker.key, field.key);
             }
         }
     }

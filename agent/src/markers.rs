@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
-use vouch_recording::{Category, Figure, MarkKind, Unit};
+use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
 use vouch_report::EventReport;
 use vouch_sample::MAX_VALUES;
 
@@ -39,7 +39,7 @@ pub fn markers() -> &'static Markers {
 
 /// A kind of marker, as its class declares it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
+pub struct ProgramMarkerKind {
     pub class: String,
     pub label: String,
     /// A sentence that describes the kind, or an empty text.
@@ -75,13 +75,13 @@ impl Default for Markers {
 
 #[derive(Debug)]
 struct Declared {
-    kind: Kind,
+    kind: ProgramMarkerKind,
     row: Row,
 }
 
 impl Markers {
     /// Returns the number of a kind, from 1. It is 0 if there are too many kinds.
-    pub fn number(&self, kind: Kind) -> u32 {
+    pub fn number(&self, kind: ProgramMarkerKind) -> u32 {
         let _one_at_a_time = self.adding.lock();
         let known = self.known().position(|known| known.kind == kind);
         let place = known.unwrap_or_else(|| self.known().count());
@@ -90,7 +90,7 @@ impl Markers {
         };
         declared.get_or_init(|| {
             let same = self.known().filter(|known| known.kind.class == kind.class).count();
-            let row = Row::of_program(Box::leak(Box::new(shown(&kind, same))));
+            let row = Row::of_program(Box::leak(Box::new(to_marker_kind(&kind, same))));
             Declared { kind, row }
         });
         u32::try_from(place + 1).unwrap_or(0)
@@ -150,28 +150,29 @@ impl Markers {
     /// Returns the counters of each kind since the recording began, by its class.
     pub fn report(&self) -> BTreeMap<String, EventReport> {
         let of = |declared: &Declared| {
-            let name = declared.row.mark.key.strip_prefix(PREFIX).unwrap_or_default();
+            let name = declared.row.marker.key.strip_prefix(PREFIX).unwrap_or_default();
             (name.to_owned(), declared.row.counts.report())
         };
         self.known().map(of).filter(|(_, report)| report.count > 0).collect()
     }
 }
 
-/// Makes the marker of a kind. The argument counts the different kinds of the same class so far.
-fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
-    let Kind { class, label, description, fields } = kind;
+/// Converts a kind that the program declared. `same` is the number of different kinds of its class
+/// so far.
+fn to_marker_kind(kind: &ProgramMarkerKind, same: usize) -> MarkerKind<'static> {
+    let ProgramMarkerKind { class, label, description, fields: declared } = kind;
     let kept = |text: &str| -> &'static str { Box::leak(text.into()) };
     let number = if same == 0 { String::new() } else { format!("~{}", same + 1) };
-    let mut figures: Vec<Figure<'static>> = Vec::new();
-    for (name, label, unit) in fields {
+    let mut fields: Vec<MarkerField<'static>> = Vec::new();
+    for (name, label, unit) in declared {
         // A class and its superclass may have fields with the same name.
         let mut key = vouch_profile::merge::field_key(name);
-        while figures.iter().any(|figure| figure.key == key) {
+        while fields.iter().any(|field| field.key == key) {
             key.push('_');
         }
-        figures.push(Figure { key: kept(&key), label: kept(label), unit: *unit });
+        fields.push(MarkerField { key: kept(&key), label: kept(label), unit: *unit });
     }
-    MarkKind {
+    MarkerKind {
         key: kept(&format!("{PREFIX}{class}{number}")),
         label: kept(label),
         description: if description.is_empty() {
@@ -180,6 +181,6 @@ fn shown(kind: &Kind, same: usize) -> MarkKind<'static> {
             kept(description)
         },
         category: Category::Application,
-        figures: Vec::leak(figures),
+        fields: Vec::leak(fields),
     }
 }

@@ -261,7 +261,7 @@ impl Session {
         // The CPU time that threads used since their last signal belongs to this dump, too.
         self.take_unsignalled();
         self.finish_counts(resolver, env);
-        let marks = self.recorder.recording.marker_counts();
+        let markers = self.recorder.recording.marker_counts();
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.courses.finish(&mut self.recorder.recording);
@@ -269,7 +269,7 @@ impl Session {
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
         // Events that have not ended yet are recorded at their end.
-        self.recorder.recording.truncate_markers(&marks);
+        self.recorder.recording.truncate_markers(&markers);
         self.take_unsignalled();
         self.rig.go_on();
         written

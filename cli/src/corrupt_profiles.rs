@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 use vouch_formats::{Format, Identity, Meta};
-use vouch_recording::{Fate, Mark, Recording, Refutation, Refuted, Sample, kinds};
+use vouch_recording::{Fate, Marker, Recording, Refutation, Refuted, Sample, kinds};
 use vouch_report::{Run, TrustReport};
 
 use crate::{Arguments, answer, in_a_line};
@@ -59,10 +59,10 @@ fn profile(boot: &str, weight: u32) -> String {
         }
     }
     for event in kinds::EVENTS {
-        let kind = recording.mark_kind(event.mark);
-        let mark =
-            Mark { kind, began_ns: START_NS, ended_ns: START_NS + MS, values: [0; _], stack: Some(serve) };
-        recording.mark(Some(main), mark);
+        let kind = recording.marker_kind(event.marker);
+        let marker =
+            Marker { kind, began_ns: START_NS, ended_ns: START_NS + MS, values: [0; _], stack: Some(serve) };
+        recording.add_marker(Some(main), marker);
     }
     let refutation = |number: usize| {
         json!({

@@ -43,9 +43,9 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
 
 fn list() -> String {
     let mut text = String::from("word       JDK  default  what\n");
-    for EventKind { word, since, by_default, mark, .. } in EVENTS {
+    for EventKind { word, since, by_default, marker, .. } in EVENTS {
         let default = if *by_default { "yes" } else { "" };
-        let _ = writeln!(text, "{word:<10} {since:>3}  {default:<7}  {}", mark.description);
+        let _ = writeln!(text, "{word:<10} {since:>3}  {default:<7}  {}", marker.description);
     }
     text.push_str("\nevents=WORD+WORD records these, events=default the default ones, events=all all, events=off none.\n");
     let _ = writeln!(
@@ -59,8 +59,8 @@ fn list() -> String {
 }
 
 fn one(kind: &EventKind) -> String {
-    let EventKind { word, mark, .. } = kind;
-    let mut text = format!("{word}: {}\n{}\n\n", mark.label, mark.description);
+    let EventKind { word, marker, .. } = kind;
+    let mut text = format!("{word}: {}\n{}\n\n", marker.label, marker.description);
     for (title, what) in kind.about() {
         let _ = writeln!(text, "{:<12}{what}", format!("{title}:"));
     }

@@ -10,7 +10,7 @@ use std::io::{Read, Seek};
 use indexmap::IndexMap;
 use vouch_formats::Meta;
 use vouch_recording::{
-    self as rec, Category, FRAMES_LEFT_OUT, Fate, Mark, MarkKind, MarkKindId, Recording, RefutationId,
+    self as rec, Category, FRAMES_LEFT_OUT, Fate, Marker, MarkerKind, MarkerKindId, Recording, RefutationId,
     Sample, no_stack, outside_java, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
@@ -58,7 +58,7 @@ pub struct Profile {
     chunks: UniqueChunks,
     recording: Recording,
     plan: ProfilePlan,
-    kinds: HashMap<KindId, MarkKindId>,
+    kinds: HashMap<KindId, MarkerKindId>,
     /// The number of events of each kind in this pass.
     events: HashMap<KindId, u64>,
     tracks: HashMap<ThreadId, rec::ThreadId>,
@@ -171,8 +171,8 @@ impl Profile {
             let ended = i128::from(since) + i128::from(stack_event.took_ns);
             let ended_ns = u64::try_from(ended).unwrap_or(0);
             let (kind, values) = (self.marker_kind(kind), [0; MAX_VALUES]);
-            let mark = Mark { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
-            self.recording.mark(Some(track), mark);
+            let marker = Marker { kind, began_ns: time_ns, ended_ns, values, stack: Some(stack) };
+            self.recording.add_marker(Some(track), marker);
         }
         if let Some(refutation) = outcome.refutation {
             let how = self.refutation(refutation);
@@ -192,18 +192,18 @@ impl Profile {
     }
 
     /// The marker kind of an event kind.
-    fn marker_kind(&mut self, kind: KindId) -> MarkKindId {
+    fn marker_kind(&mut self, kind: KindId) -> MarkerKindId {
         let Self { found, recording, kinds, .. } = self;
         *kinds.entry(kind).or_insert_with(|| {
             let name = found.index.kind_name(kind);
             // No other marker key begins like this; `vouch merge` uses the same keys.
             let key = format!("jfr.{name}");
-            recording.mark_kind(MarkKind {
+            recording.marker_kind(MarkerKind {
                 key: &key,
                 label: &in_template(&found.index.kinds[kind.row()].label),
                 description: "An event of the recording, with its stack.",
                 category: if name.starts_with("jdk.") { Category::Jdk } else { Category::Application },
-                figures: &[],
+                fields: &[],
             })
         })
     }

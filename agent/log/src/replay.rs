@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 
 use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, Figure, FrameId,
-    FuncId, FuncRow, Id, Leaf, Mark, MarkKind, MarkKindId, Measure, Recording, RefutationId, RefutationRow,
-    Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
+    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, FrameId, FuncId,
+    FuncRow, Id, Leaf, Marker, MarkerField, MarkerKind, MarkerKindId, Measure, Recording, RefutationId,
+    RefutationRow, Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 use vouch_sample::MAX_VALUES;
 
@@ -39,7 +39,7 @@ pub struct Replay {
     refutations: Ids<RefutationId>,
     context_kinds: Ids<ContextKindId>,
     contexts: Ids<ContextId>,
-    mark_kinds: Ids<MarkKindId>,
+    mark_kinds: Ids<MarkerKindId>,
     counters: Ids<CounterId>,
     threads: HashMap<u32, ReplayedThread>,
     dropped: (u64, u64),
@@ -168,19 +168,19 @@ impl Replay {
             for wire::MarkKind { key, label, description, category, figure } in
                 kind.iter().take(MAX_MARKER_KINDS)
             {
-                let figures: Vec<Figure<'_>> = figure
+                let fields: Vec<MarkerField<'_>> = figure
                     .iter()
-                    .map(|wire::Figure { key, label, unit }| Figure {
+                    .map(|wire::Figure { key, label, unit }| MarkerField {
                         key,
                         label,
                         unit: wire::to_unit(*unit),
                     })
                     .collect();
                 let category = wire::to_category(*category);
-                let kind = MarkKind { key, label, description, category, figures: &figures };
+                let kind = MarkerKind { key, label, description, category, fields: &fields };
                 self.mark_kinds.push(&mut cursor, || {
-                    (recording.mark_kinds().rows().len() < MAX_MARKER_KINDS)
-                        .then(|| recording.mark_kind(kind))
+                    (recording.marker_kinds().rows().len() < MAX_MARKER_KINDS)
+                        .then(|| recording.marker_kind(kind))
                 });
             }
         }
@@ -324,7 +324,7 @@ impl Replay {
                 None => self.lost.unresolved_events += 1,
             }
         }
-        part.marks.iter().for_each(|mark| self.mark(Some(thread), mark));
+        part.marks.iter().for_each(|mark| self.add_marker(Some(thread), mark));
         for wire::Allocation { time_ns, stack, class, bytes, stands_for } in &part.allocations {
             match self.strings.get(*class).zip(self.stacks.get_optional(*stack).ok()) {
                 Some((class, stack)) => {
@@ -389,32 +389,32 @@ impl Replay {
         clock
     }
 
-    fn mark(&mut self, thread: Option<ThreadId>, mark: &wire::Mark) {
+    fn add_marker(&mut self, thread: Option<ThreadId>, mark: &wire::Mark) {
         let read = || {
             let kind = self.mark_kinds.get(mark.kind)?;
             let stack = self.stacks.get_optional(mark.stack).ok()?;
-            let figures = &self.recording.mark_kinds().get(kind).figures;
+            let fields = &self.recording.marker_kinds().get(kind).fields;
             let mut values = [0; MAX_VALUES];
             for (at, value) in values.iter_mut().enumerate() {
                 let stored = mark.value.get(at);
-                let is_text = figures.get(at).is_some_and(|figure| figure.unit == Unit::Text);
+                let is_text = fields.get(at).is_some_and(|field| field.unit == Unit::Text);
                 *value = if is_text {
                     let row = stored.and_then(|value| u32::try_from(*value).ok());
-                    Mark::text_to_value(row.and_then(|row| self.strings.get(row)))
+                    Marker::text_to_value(row.and_then(|row| self.strings.get(row)))
                 } else {
                     stored.copied().unwrap_or(0)
                 };
             }
-            Some(Mark { kind, began_ns: mark.began_ns, ended_ns: mark.ended_ns, values, stack })
+            Some(Marker { kind, began_ns: mark.began_ns, ended_ns: mark.ended_ns, values, stack })
         };
         match read() {
-            Some(mark) => self.recording.mark(thread, mark),
+            Some(mark) => self.recording.add_marker(thread, mark),
             None => self.lost.unresolved_events += 1,
         }
     }
 
     fn process(&mut self, process: &wire::Process) {
-        process.marks.iter().for_each(|mark| self.mark(None, mark));
+        process.marks.iter().for_each(|mark| self.add_marker(None, mark));
         for wire::Reading { counter, time_ns, value } in &process.readings {
             match self.counters.get(*counter) {
                 Some(counter) => self.recording.count(counter, *time_ns, *value),

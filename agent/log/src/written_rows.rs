@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use vouch_recording::{
-    Amount, Amounts, ContextKind, ContextRow, FigureRow, Id, Mark, MarkKindRow, Recording, RefutationRow,
-    Refuted, StoredSample, Thread, ThreadId,
+    Amount, Amounts, ContextKind, ContextRow, Id, Marker, MarkerFieldRow, MarkerKindRow, Recording,
+    RefutationRow, Refuted, StoredSample, Thread, ThreadId,
 };
 
 use crate::wire;
@@ -89,14 +89,14 @@ pub fn median_time_ns(recording: &Recording, since_ns: u64, until_ns: u64) -> u6
 
 /// Counts the markers before a time. Markers are in order of arrival. A program may report one long
 /// after its end, but never before its end.
-fn first_marker_from(marks: &[Mark], time_ns: u64) -> usize {
+fn first_marker_from(marks: &[Marker], time_ns: u64) -> usize {
     marks.iter().position(|mark| mark.ended_ns >= time_ns).unwrap_or(marks.len())
 }
 
 impl WrittenRows {
     /// Starts with no rows written, and leaves out samples and markers from before `time_ns`.
     pub fn from(recording: &Recording, time_ns: u64) -> Self {
-        let marks = first_marker_from(recording.marks(), time_ns);
+        let marks = first_marker_from(recording.markers(), time_ns);
         let changed_threads = recording.thread_ids().collect();
         let mut written = Self { marks, changed_threads, ..Self::default() };
         for thread in recording.threads() {
@@ -113,7 +113,7 @@ impl WrittenRows {
                     .map_or(0, |last| last.cpu_ns.saturating_sub(thread.samples()[0].cpu_ns)),
                 samples: first,
                 refuted: thread.refuted().partition_point(|refuted| refuted.time_ns < time_ns),
-                marks: first_marker_from(thread.marks(), time_ns),
+                marks: first_marker_from(thread.markers(), time_ns),
                 amounts: thread
                     .amounts()
                     .iter()
@@ -180,12 +180,11 @@ impl WrittenRows {
             ),
             contexts: take_unwritten(contexts.rows(), &mut self.contexts, row_budget)
                 .map(|(first, rows)| wire::Contexts { first, context: rows.iter().map(context).collect() }),
-            mark_kinds: take_unwritten(recording.mark_kinds().rows(), &mut self.mark_kinds, row_budget).map(
-                |(first, rows)| {
+            mark_kinds: take_unwritten(recording.marker_kinds().rows(), &mut self.mark_kinds, row_budget)
+                .map(|(first, rows)| {
                     let kind = rows.iter().map(|row| mark_kind(row, recording)).collect();
                     wire::MarkKinds { first, kind }
-                },
-            ),
+                }),
             counters: self.counters(recording),
         };
         (tables != wire::Tables::default()).then_some(tables)
@@ -259,7 +258,7 @@ impl WrittenRows {
         if *row_budget == 0 {
             return None;
         }
-        let marks = marks(recording.marks(), &mut self.marks, row_budget);
+        let marks = marks(recording.markers(), &mut self.marks, row_budget);
         let mut readings = Vec::new();
         for (at, (counter, last)) in recording.counters().iter().zip(&mut self.counters).enumerate() {
             let all = counter.readings();
@@ -335,7 +334,7 @@ impl WrittenThreadRows {
             samples: samples.map(|samples| wire::Samples { first, ..samples }),
             refuted: take_unwritten(thread.refuted(), &mut self.refuted, row_budget)
                 .map_or(Vec::new(), |(_, rows)| rows.iter().map(refuted).collect()),
-            marks: marks(thread.marks(), &mut self.marks, row_budget),
+            marks: marks(thread.markers(), &mut self.marks, row_budget),
             allocations: Vec::new(),
             amounts: amounts(thread.amounts(), &mut self.amounts, row_budget),
         }
@@ -345,7 +344,7 @@ impl WrittenThreadRows {
     fn has_unwritten(&self, thread: &Thread) -> bool {
         self.samples < thread.samples().len()
             || self.refuted < thread.refuted().len()
-            || self.marks < thread.marks().len()
+            || self.marks < thread.markers().len()
             || thread
                 .amounts()
                 .iter()
@@ -403,19 +402,19 @@ fn context(context: &ContextRow) -> wire::Context {
     }
 }
 
-fn mark_kind(row: &MarkKindRow, recording: &Recording) -> wire::MarkKind {
-    let MarkKindRow { key, label, description, category, figures } = row;
-    let figure = |figure: &FigureRow| wire::Figure {
-        key: figure.key.clone(),
-        label: figure.label.clone(),
-        unit: wire::from_unit(figure.unit),
+fn mark_kind(row: &MarkerKindRow, recording: &Recording) -> wire::MarkKind {
+    let MarkerKindRow { key, label, description, category, fields } = row;
+    let field = |field: &MarkerFieldRow| wire::Figure {
+        key: field.key.clone(),
+        label: field.label.clone(),
+        unit: wire::from_unit(field.unit),
     };
     wire::MarkKind {
         key: key.clone(),
         label: recording.strings().get(*label).to_owned(),
         description: description.clone(),
         category: wire::from_category(*category),
-        figure: figures.iter().map(figure).collect(),
+        figure: fields.iter().map(field).collect(),
     }
 }
 
@@ -424,9 +423,9 @@ fn refuted(refuted: &Refuted) -> wire::Refuted {
     wire::Refuted { time_ns, stack: row(stack), weight, how: row(how) }
 }
 
-fn marks(marks: &[Mark], written: &mut usize, row_budget: &mut usize) -> Vec<wire::Mark> {
-    let mark = |mark: &Mark| {
-        let Mark { kind, began_ns, ended_ns, values, stack } = *mark;
+fn marks(marks: &[Marker], written: &mut usize, row_budget: &mut usize) -> Vec<wire::Mark> {
+    let mark = |mark: &Marker| {
+        let Marker { kind, began_ns, ended_ns, values, stack } = *mark;
         wire::Mark { kind: row(kind), began_ns, ended_ns, value: values.to_vec(), stack: row_plus_one(stack) }
     };
     let mut for_marks = *row_budget / ROWS_PER_MARKER;
@@ -494,13 +493,13 @@ fn row_to_u32(row: usize) -> u32 {
 mod tests {
     use super::*;
     use prost::Message;
-    use vouch_recording::MarkKindId;
+    use vouch_recording::MarkerKindId;
 
     #[test]
     fn a_block_stays_far_below_what_a_reader_takes_for_one() {
         let marks = vec![
-            Mark {
-                kind: MarkKindId::from_row(0),
+            Marker {
+                kind: MarkerKindId::from_row(0),
                 began_ns: u64::MAX,
                 ended_ns: u64::MAX,
                 values: [u64::MAX; _],
@@ -525,8 +524,8 @@ mod tests {
     #[test]
     fn a_late_marker_does_not_hide_those_after_it() {
         let ended = [10, 20, 5, 30, 1, 1, 1, 40, 2];
-        let marks = ended.map(|ended_ns| Mark {
-            kind: MarkKindId::from_row(0),
+        let marks = ended.map(|ended_ns| Marker {
+            kind: MarkerKindId::from_row(0),
             began_ns: 0,
             ended_ns,
             values: [0; _],

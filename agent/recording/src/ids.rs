@@ -50,7 +50,7 @@ ids! {
     /// A refutation.
     RefutationId;
     /// A kind of markers.
-    MarkKindId;
+    MarkerKindId;
     /// A kind of contexts.
     ContextKindId;
     /// A counter of the process.

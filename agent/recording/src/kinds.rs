@@ -4,7 +4,7 @@
 //! other file may repeat them.
 
 use crate::category::{Category, VmPart};
-use crate::markers::{Figure, MarkKind, Unit};
+use crate::markers::{MarkerField, MarkerKind, Unit};
 
 /// A kind of JVM events.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct EventKind {
     /// True if an event has the stack of its thread.
     pub stack: bool,
     /// How the kind is shown in a timeline.
-    pub mark: MarkKind<'static>,
+    pub marker: MarkerKind<'static>,
     /// Where the agent gets the event from, for users.
     pub source: &'static str,
     /// What the event does not record, for users.
@@ -42,7 +42,7 @@ impl EventKind {
             0 => String::new(),
             least => format!("what takes {} ms and more (the rest is counted), ", least / MILLISECOND),
         };
-        let fields = self.mark.figures.iter().map(|figure| figure.label).collect::<Vec<_>>().join(", ");
+        let fields = self.marker.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
         let stack =
             if self.stack { "its thread's, checked against the bytecode like a sample's" } else { "none" };
         vec![
@@ -72,12 +72,12 @@ pub static COLLECTION: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 1_000,
     stack: false,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "gc_pause",
         label: "GC pause",
         description: "The collector stopped all threads.",
         category: Category::Vm(VmPart::Gc),
-        figures: &REASON,
+        fields: &REASON,
     },
     source: "JVMTI GarbageCollectionStart and GarbageCollectionFinish; the reason from the JVM's \
              performance counters",
@@ -89,15 +89,15 @@ pub static COLLECTION: EventKind = EventKind {
 
 /// A running thread was stopped for a collection. It is computed from the pause and the thread's
 /// samples when a profile is written.
-pub static HELD_UP: MarkKind<'static> = MarkKind {
+pub static HELD_UP: MarkerKind<'static> = MarkerKind {
     key: "held_up",
     label: "Held up by the collector",
     description: "The thread ran until the collector stopped it, and ran on when it was let go.",
     category: Category::Vm(VmPart::Gc),
-    figures: &REASON,
+    fields: &REASON,
 };
 
-static REASON: [Figure<'static>; 1] = [Figure::text("reason", "What for")];
+static REASON: [MarkerField<'static>; 1] = [MarkerField::text("reason", "What for")];
 
 /// A thread waited for a monitor that another thread had.
 pub static MONITOR: EventKind = EventKind {
@@ -107,12 +107,12 @@ pub static MONITOR: EventKind = EventKind {
     min_shown_ns: MILLISECOND,
     max_per_second: 200,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "monitor_enter",
         label: "Waited for a lock",
         description: "The thread waited for a monitor (synchronized) that another thread had.",
         category: Category::Other,
-        figures: &[Figure::text("class", "Lock of class"), Figure::text("owner", "Held by")],
+        fields: &[MarkerField::text("class", "Lock of class"), MarkerField::text("owner", "Held by")],
     },
     source: "JVMTI MonitorContendedEnter and MonitorContendedEntered; the owner at the wait's \
              beginning from the JVM's own tables",
@@ -133,15 +133,15 @@ pub static WAIT: EventKind = EventKind {
     min_shown_ns: MILLISECOND,
     max_per_second: 200,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "monitor_wait",
         label: "Object.wait",
         description: "The thread waited to be notified.",
         category: Category::Other,
-        figures: &[
-            Figure::text("class", "Of class"),
-            Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
-            Figure { key: "timed_out", label: "Timed out", unit: Unit::Count },
+        fields: &[
+            MarkerField::text("class", "Of class"),
+            MarkerField { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
+            MarkerField { key: "timed_out", label: "Timed out", unit: Unit::Count },
         ],
     },
     source: "JVMTI MonitorWait and MonitorWaited",
@@ -159,16 +159,16 @@ pub static PARK: EventKind = EventKind {
     min_shown_ns: MILLISECOND,
     max_per_second: 200,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "park",
         label: "Parked",
         description: "The thread was parked (LockSupport.park): for a lock of \
                       java.util.concurrent, a queue, a future, a time.",
         category: Category::Other,
-        figures: &[
-            Figure::text("class", "Parked on"),
-            Figure::text("owner", "Held by"),
-            Figure { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
+        fields: &[
+            MarkerField::text("class", "Parked on"),
+            MarkerField::text("owner", "Held by"),
+            MarkerField { key: "timeout", label: "Timeout", unit: Unit::Nanoseconds },
         ],
     },
     source: "the native method Unsafe.park, which the agent binds to its own function as the JVM \
@@ -190,15 +190,15 @@ pub static ALLOCATION: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 200,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "allocation",
         label: "Allocation",
         description: "An object was allocated. It stands for the allocations around it.",
         category: Category::Other,
-        figures: &[
-            Figure::text("class", "Class"),
-            Figure { key: "size", label: "Size", unit: Unit::Bytes },
-            Figure { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
+        fields: &[
+            MarkerField::text("class", "Class"),
+            MarkerField { key: "size", label: "Size", unit: Unit::Bytes },
+            MarkerField { key: "stands_for", label: "Stands for", unit: Unit::Bytes },
         ],
     },
     source: "JVMTI SampledObjectAlloc: an object each 512 KiB at random, more rarely while that \
@@ -217,13 +217,13 @@ pub static EXCEPTION: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 1_000,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "exception",
         label: "Exception",
         description: "An exception was created, with its stack trace. Nearly always it is thrown \
                       at once.",
         category: Category::Other,
-        figures: &[Figure::text("class", "Class")],
+        fields: &[MarkerField::text("class", "Class")],
     },
     source: "the native method Throwable.fillInStackTrace, which the agent binds to its own \
              function as the JVM starts",
@@ -243,12 +243,12 @@ pub static CLASS: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 1_000,
     stack: true,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "class_prepare",
         label: "Class",
         description: "A class was loaded and prepared.",
         category: Category::Other,
-        figures: &[Figure::text("class", "Class")],
+        fields: &[MarkerField::text("class", "Class")],
     },
     source: "JVMTI ClassPrepare",
     lacks: "How long it took to load, to link and to initialise the class.",
@@ -263,14 +263,14 @@ pub static COMPILATION: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 1_000,
     stack: false,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "compilation",
         label: "Compiled",
         description: "Compiled code of a method is ready. Tiers 1 to 3 are C1's, the quick \
                       compiler's. Tier 3 counts what the code does, for tier 4, which is C2's. \
                       Tier 0 is a native method's wrapper, or unknown.",
         category: Category::Vm(VmPart::Jit),
-        figures: &OF_CODE,
+        fields: &OF_CODE,
     },
     source: "JVMTI CompiledMethodLoad; the tier from the code itself",
     lacks: "How long each compilation took: the report has the sum of all, and the compilers' \
@@ -279,11 +279,11 @@ pub static COMPILATION: EventKind = EventKind {
 };
 
 /// The fields of an event about compiled code.
-static OF_CODE: [Figure<'static>; 4] = [
-    Figure::text("method", "Method"),
-    Figure { key: "size", label: "Code", unit: Unit::Bytes },
-    Figure { key: "tier", label: "Tier", unit: Unit::Count },
-    Figure { key: "in_loop", label: "Entered in a loop", unit: Unit::Count },
+static OF_CODE: [MarkerField<'static>; 4] = [
+    MarkerField::text("method", "Method"),
+    MarkerField { key: "size", label: "Code", unit: Unit::Bytes },
+    MarkerField { key: "tier", label: "Tier", unit: Unit::Count },
+    MarkerField { key: "in_loop", label: "Entered in a loop", unit: Unit::Count },
 ];
 
 /// Compiled code was discarded.
@@ -294,14 +294,14 @@ pub static GIVEN_UP: EventKind = EventKind {
     min_shown_ns: 0,
     max_per_second: 1_000,
     stack: false,
-    mark: MarkKind {
+    marker: MarkerKind {
         key: "code_given_up",
         label: "Code discarded",
         description: "Compiled code of a method is not entered any more, and nothing as good has \
                       replaced it. Most often an assumption of the compiler was wrong. The method \
                       goes on in worse code, or interpreted, until it is compiled again.",
         category: Category::Vm(VmPart::Jit),
-        figures: &OF_CODE,
+        fields: &OF_CODE,
     },
     source: "the state of the compiled code, which the agent's thread reads four times in a second",
     lacks: "The exact time: it is known to a quarter of a second (less exactly if a JVM has above \
@@ -323,10 +323,12 @@ mod tests {
     fn each_kind_has_its_own_word_and_complete_sentences() {
         for (at, kind) in EVENTS.iter().enumerate() {
             assert!(
-                EVENTS[..at].iter().all(|other| other.word != kind.word && other.mark.key != kind.mark.key)
+                EVENTS[..at]
+                    .iter()
+                    .all(|other| other.word != kind.word && other.marker.key != kind.marker.key)
             );
             assert!(!["off", "all", "default"].contains(&kind.word));
-            for text in [kind.mark.description, kind.lacks, kind.cost] {
+            for text in [kind.marker.description, kind.lacks, kind.cost] {
                 assert!(text.ends_with('.') && !text.contains("  "), "{text}");
             }
         }

@@ -43,11 +43,11 @@ pub use counters::{Counter, Counters};
 pub use family::family;
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{
-    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
-    StackId, StringId, ThreadId,
+    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkerKindId, RefutationId, ResourceId,
+    SourceId, StackId, StringId, ThreadId,
 };
 pub use index::Index;
-pub use markers::{Figure, FigureRow, Mark, MarkKind, MarkKindRow, MarkKinds, Unit};
+pub use markers::{Marker, MarkerField, MarkerFieldRow, MarkerKind, MarkerKindRow, MarkerKinds, Unit};
 pub use measures::{Amount, Amounts, MEASURES, Measure, MeasureUnit};
 pub use outside::{OutsideJava, outside_java};
 pub use recording::Recording;

@@ -6,7 +6,7 @@
 use vouch_sample::MAX_VALUES;
 
 use crate::category::Category;
-use crate::ids::{Id, MarkKindId, StackId, StringId};
+use crate::ids::{Id, MarkerKindId, StackId, StringId};
 use crate::strings::StringTable;
 
 /// The unit of a field, and how its value is encoded in a `u64`.
@@ -19,13 +19,13 @@ pub enum Unit {
     Decimal,
     /// The value is the bits of an `f64`, where 1 is 100 %.
     Percentage,
-    /// The value is the result of [`Mark::text_to_value`].
+    /// The value is the result of [`Marker::text_to_value`].
     Text,
 }
 
 /// A field of a kind of markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Figure<'a> {
+pub struct MarkerField<'a> {
     /// The name of the field in files: one word.
     pub key: &'a str,
     /// The name of the field for users.
@@ -33,7 +33,7 @@ pub struct Figure<'a> {
     pub unit: Unit,
 }
 
-impl<'a> Figure<'a> {
+impl<'a> MarkerField<'a> {
     /// Makes a field of text.
     pub const fn text(key: &'a str, label: &'a str) -> Self {
         Self { key, label, unit: Unit::Text }
@@ -42,7 +42,7 @@ impl<'a> Figure<'a> {
 
 /// A kind of markers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MarkKind<'a> {
+pub struct MarkerKind<'a> {
     /// The name of the kind in files: one word, which no other kind has.
     pub key: &'a str,
     /// The name of the kind for users.
@@ -51,13 +51,13 @@ pub struct MarkKind<'a> {
     pub description: &'a str,
     pub category: Category,
     /// The fields of each marker, in the order of its values.
-    pub figures: &'a [Figure<'a>],
+    pub fields: &'a [MarkerField<'a>],
 }
 
 /// An event in the timeline of a thread, or of the whole process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    pub kind: MarkKindId,
+pub struct Marker {
+    pub kind: MarkerKindId,
     /// When the event began: CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
     /// When the event ended. It is `began_ns` for an instant event.
@@ -68,7 +68,7 @@ pub struct Mark {
     pub stack: Option<StackId>,
 }
 
-impl Mark {
+impl Marker {
     /// Encodes a text as the value of a field.
     pub fn text_to_value(text: Option<StringId>) -> u64 {
         text.map_or(u64::MAX, |text| text.row() as u64)
@@ -82,17 +82,17 @@ impl Mark {
 
 /// A row of the table of marker kinds.
 #[derive(Debug, Clone)]
-pub struct MarkKindRow {
+pub struct MarkerKindRow {
     pub key: String,
     pub label: StringId,
     pub description: String,
     pub category: Category,
-    pub figures: Vec<FigureRow>,
+    pub fields: Vec<MarkerFieldRow>,
 }
 
 /// A field in a row of the table of marker kinds.
 #[derive(Debug, Clone)]
-pub struct FigureRow {
+pub struct MarkerFieldRow {
     pub key: String,
     pub label: String,
     pub unit: Unit,
@@ -100,35 +100,35 @@ pub struct FigureRow {
 
 /// The table of marker kinds.
 #[derive(Debug, Default)]
-pub struct MarkKinds(Vec<MarkKindRow>);
+pub struct MarkerKinds(Vec<MarkerKindRow>);
 
-impl MarkKinds {
+impl MarkerKinds {
     /// Adds a kind, or finds the one that has its key.
-    pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkKind<'_>) -> MarkKindId {
+    pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkerKind<'_>) -> MarkerKindId {
         let known = self.0.iter().position(|known| known.key == kind.key);
-        MarkKindId::from_row(known.unwrap_or_else(|| {
-            let MarkKind { key, label, description, category, figures } = kind;
-            let figure = |figure: &Figure<'_>| FigureRow {
-                key: figure.key.to_owned(),
-                label: figure.label.to_owned(),
-                unit: figure.unit,
+        MarkerKindId::from_row(known.unwrap_or_else(|| {
+            let MarkerKind { key, label, description, category, fields } = kind;
+            let field = |field: &MarkerField<'_>| MarkerFieldRow {
+                key: field.key.to_owned(),
+                label: field.label.to_owned(),
+                unit: field.unit,
             };
-            self.0.push(MarkKindRow {
+            self.0.push(MarkerKindRow {
                 key: key.to_owned(),
                 label: strings.intern(label),
                 description: description.to_owned(),
                 category,
-                figures: figures.iter().map(figure).collect(),
+                fields: fields.iter().map(field).collect(),
             });
             self.0.len() - 1
         }))
     }
 
-    pub fn rows(&self) -> &[MarkKindRow] {
+    pub fn rows(&self) -> &[MarkerKindRow] {
         &self.0
     }
 
-    pub fn get(&self, id: MarkKindId) -> &MarkKindRow {
+    pub fn get(&self, id: MarkerKindId) -> &MarkerKindRow {
         &self.0[id.row()]
     }
 }

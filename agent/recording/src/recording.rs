@@ -12,10 +12,10 @@ use crate::contexts::{ContextKind, ContextRow, Contexts, UNKNOWN, VIRTUAL_THREAD
 use crate::counters::{Counter, Counters};
 use crate::fate::{Fate, Tally};
 use crate::ids::{
-    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkKindId, RefutationId, ResourceId, SourceId,
-    StackId, StringId, ThreadId,
+    ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkerKindId, RefutationId, ResourceId,
+    SourceId, StackId, StringId, ThreadId,
 };
-use crate::markers::{Mark, MarkKind, MarkKinds, Unit};
+use crate::markers::{Marker, MarkerKind, MarkerKinds, Unit};
 use crate::measures::{Amount, Measure};
 use crate::refutations::{Refutation, RefutationRow, RefutationTable};
 use crate::rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
@@ -35,9 +35,9 @@ pub struct Recording {
     refutations: RefutationTable,
     threads: Vec<Thread>,
     contexts: Contexts,
-    mark_kinds: MarkKinds,
+    marker_kinds: MarkerKinds,
     /// The markers of the whole process, which belong to no thread.
-    marks: Vec<Mark>,
+    markers: Vec<Marker>,
     counters: Counters,
     tally: Tally,
     /// The threads that have changed since the last call of [`Self::take_touched`].
@@ -190,15 +190,15 @@ impl Recording {
     }
 
     /// Adds a kind of markers, or finds the one that has its key.
-    pub fn mark_kind(&mut self, kind: MarkKind<'_>) -> MarkKindId {
-        self.mark_kinds.add(&mut self.strings, kind)
+    pub fn marker_kind(&mut self, kind: MarkerKind<'_>) -> MarkerKindId {
+        self.marker_kinds.add(&mut self.strings, kind)
     }
 
     /// Adds a marker to a thread, or to the whole process.
-    pub fn mark(&mut self, thread: Option<ThreadId>, mark: Mark) {
+    pub fn add_marker(&mut self, thread: Option<ThreadId>, marker: Marker) {
         match thread {
-            Some(thread) => self.touch(thread).mark(mark),
-            None => self.marks.push(mark),
+            Some(thread) => self.touch(thread).add_marker(marker),
+            None => self.markers.push(marker),
         }
     }
 
@@ -257,13 +257,13 @@ impl Recording {
         self.counters.rows()
     }
 
-    pub fn mark_kinds(&self) -> &MarkKinds {
-        &self.mark_kinds
+    pub fn marker_kinds(&self) -> &MarkerKinds {
+        &self.marker_kinds
     }
 
     /// The markers of the whole process, in the order in which they were added.
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    pub fn markers(&self) -> &[Marker] {
+        &self.markers
     }
 
     /// Counts samples that were dropped, since no lane or table had space for them.
@@ -352,15 +352,15 @@ impl Recording {
 
     /// The number of markers of the process, then that of each thread.
     pub fn marker_counts(&self) -> Vec<usize> {
-        let threads = self.threads.iter().map(|thread| thread.marks().len());
-        [self.marks.len()].into_iter().chain(threads).collect()
+        let threads = self.threads.iter().map(|thread| thread.markers().len());
+        [self.markers.len()].into_iter().chain(threads).collect()
     }
 
     /// Removes the markers that were added after [`Self::marker_counts`] returned these counts.
     /// They are markers of waits that had not ended, for one profile only.
     pub fn truncate_markers(&mut self, counts: &[usize]) {
         let mut counts = counts.iter().copied().chain(std::iter::repeat(0));
-        self.marks.truncate(counts.next().unwrap_or(0));
+        self.markers.truncate(counts.next().unwrap_or(0));
         for (thread, count) in self.threads.iter_mut().zip(counts) {
             thread.truncate_markers(count);
         }
@@ -377,7 +377,7 @@ impl Recording {
             + self.refutations.bytes()
             + self.contexts.bytes()
             + self.counters.bytes()
-            + (self.marks.capacity() * size_of::<Mark>()) as u64
+            + (self.markers.capacity() * size_of::<Marker>()) as u64
             + self.threads.iter().map(Thread::bytes).sum::<u64>()
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::fate::{Fate, Tally};
 use crate::ids::{ContextId, RefutationId, StackId};
-use crate::markers::Mark;
+use crate::markers::Marker;
 use crate::measures::{Amount, Amounts, CPU, Measure};
 
 /// A sample, with its fate.
@@ -63,7 +63,7 @@ pub struct Thread {
     /// The changes of context. A list of changes takes no memory in programs without contexts.
     changes: Vec<Change>,
     refuted: Vec<Refuted>,
-    marks: Vec<Mark>,
+    markers: Vec<Marker>,
     amounts: Amounts,
     /// The weight of the stored samples.
     weight: u64,
@@ -85,7 +85,7 @@ impl Thread {
             samples: Vec::new(),
             changes: Vec::new(),
             refuted: Vec::new(),
-            marks: Vec::new(),
+            markers: Vec::new(),
             amounts: Amounts::default(),
             weight: 0,
             touched: false,
@@ -96,7 +96,7 @@ impl Thread {
     pub(crate) fn emptied(&self) -> Self {
         Self {
             ended_ns: self.ended_ns,
-            marks: self.marks.clone(),
+            markers: self.markers.clone(),
             amounts: self.amounts.clone(),
             ..Self::new(&self.name, self.tid, self.started_ns)
         }
@@ -120,8 +120,8 @@ impl Thread {
         self.refuted.push(refuted);
     }
 
-    pub(crate) fn mark(&mut self, mark: Mark) {
-        self.marks.push(mark);
+    pub(crate) fn add_marker(&mut self, marker: Marker) {
+        self.markers.push(marker);
     }
 
     pub(crate) fn add_amount(&mut self, measure: &'static Measure, amount: Amount) {
@@ -160,13 +160,13 @@ impl Thread {
         &self.refuted
     }
 
-    /// The thread's marks, in the order in which they were added.
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    /// The thread's markers, in the order in which they were added.
+    pub fn markers(&self) -> &[Marker] {
+        &self.markers
     }
 
     pub(crate) fn truncate_markers(&mut self, count: usize) {
-        self.marks.truncate(count);
+        self.markers.truncate(count);
     }
 
     /// The thread's amounts of all measures except CPU time.
@@ -220,11 +220,11 @@ impl Thread {
         let samples = self.samples.capacity() * size_of::<StoredSample>();
         let changes = self.changes.capacity() * size_of::<Change>();
         let refuted = self.refuted.capacity() * size_of::<Refuted>();
-        let marks = self.marks.capacity() * size_of::<Mark>();
+        let markers = self.markers.capacity() * size_of::<Marker>();
         (samples
             + changes
             + refuted
-            + marks
+            + markers
             + self.amounts.bytes()
             + self.name.capacity()
             + size_of::<Self>()) as u64

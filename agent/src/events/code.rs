@@ -34,6 +34,6 @@ pub fn compiled(method: MethodId, code: usize, size: usize) {
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // The method's name is read later, because this callback must be short.
-        COMPILATION.happened_to(now, method, life::figures(size, life::made(code)));
+        COMPILATION.happened_to(now, method, life::field_values(size, life::made(code)));
     }
 }

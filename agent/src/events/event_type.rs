@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use vouch_recording::MarkKind;
+use vouch_recording::MarkerKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
 use vouch_sample::{Event, Frame, MAX_VALUES, MethodId, pad_values};
@@ -57,7 +57,7 @@ pub struct Row {
     /// recorded.
     pub kind: Option<&'static EventKind>,
     /// The marker that shows an event in a timeline.
-    pub mark: &'static MarkKind<'static>,
+    pub marker: &'static MarkerKind<'static>,
     /// The JVMTI events to turn on while this kind is recorded. It is empty if they are always on.
     pub subscriptions: &'static [EventSubscription],
     /// Returns true if this process can record the events, provided that JVMTI reports them.
@@ -68,10 +68,10 @@ pub struct Row {
 
 impl Row {
     /// Makes the type of an event of the agent itself.
-    pub const fn own(mark: &'static MarkKind<'static>) -> Self {
+    pub const fn own(marker: &'static MarkerKind<'static>) -> Self {
         Self {
             kind: None,
-            mark,
+            marker,
             subscriptions: &[],
             can: || true,
             brings: Brings::Stack,
@@ -81,7 +81,7 @@ impl Row {
 
     /// Makes the type of an event of the JVM.
     pub const fn new(kind: &'static EventKind, subscriptions: &'static [EventSubscription]) -> Self {
-        Self { kind: Some(kind), subscriptions, ..Self::own(&kind.mark) }
+        Self { kind: Some(kind), subscriptions, ..Self::own(&kind.marker) }
     }
 
     /// Makes the type of an event of the JVM about a method.
@@ -90,13 +90,19 @@ impl Row {
     }
 
     /// Makes the type of an event that the program reports through Vouch's Java library.
-    pub const fn of_program(mark: &'static MarkKind<'static>) -> Self {
-        Self { brings: Brings::Program, ..Self::own(mark) }
+    pub const fn of_program(marker: &'static MarkerKind<'static>) -> Self {
+        Self { brings: Brings::Program, ..Self::own(marker) }
     }
 
     /// Publishes an event of the whole process. Both times are in ns.
-    pub fn happened<const N: usize>(&'static self, began: u64, ended: u64, figures: [u64; N], text: &str) {
-        let values = pad_values(figures);
+    pub fn happened<const N: usize>(
+        &'static self,
+        began: u64,
+        ended: u64,
+        field_values: [u64; N],
+        text: &str,
+    ) {
+        let values = pad_values(field_values);
         let event = Event { kind: self.number(), began, ended, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[], text });
     }
@@ -107,25 +113,25 @@ impl Row {
         &'static self,
         began: u64,
         ended: u64,
-        figures: [u64; N],
+        field_values: [u64; N],
         text: &str,
     ) -> bool {
-        self.told_here(began, ended, pad_values(figures), text, true)
+        self.told_here(began, ended, pad_values(field_values), text, true)
     }
 
     /// Publishes an event of the calling thread, with its stack. The first fields of its type are
-    /// `texts`, and the others are `figures`. Returns false if the buffer is full.
+    /// `texts`, and the others are `field_values`. Returns false if the buffer is full.
     pub fn said_here<const T: usize, const N: usize>(
         &'static self,
         began: u64,
         ended: u64,
         texts: [&str; T],
-        figures: [u64; N],
+        field_values: [u64; N],
     ) -> bool {
         let mut values = [0; MAX_VALUES];
         let lengths = texts.iter().map(|text| text.len() as u64);
-        for (value, figure) in values.iter_mut().zip(lengths.chain(figures)) {
-            *value = figure;
+        for (value, field) in values.iter_mut().zip(lengths.chain(field_values)) {
+            *value = field;
         }
         self.told_here(began, ended, values, &texts.concat(), true)
     }
@@ -153,8 +159,8 @@ impl Row {
     }
 
     /// Publishes an event about a method.
-    pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, figures: [u64; N]) {
-        let values = pad_values(figures);
+    pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, field_values: [u64; N]) {
+        let values = pad_values(field_values);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[Frame::Java { method, bci: 0 }], text: "" });
     }

@@ -112,13 +112,13 @@ impl Drop for Life {
 
 fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
     if GIVEN_UP.counted(at, at) {
-        GIVEN_UP.happened_to(at, method, figures(size, made));
+        GIVEN_UP.happened_to(at, method, field_values(size, made));
     }
 }
 
 /// Returns the values of a code event, in the catalogue's order. The first is for the method's
 /// name, which is resolved later.
-pub fn figures(size: usize, Compilation { tier, is_osr, .. }: Compilation) -> [u64; 4] {
+pub fn field_values(size: usize, Compilation { tier, is_osr, .. }: Compilation) -> [u64; 4] {
     [0, size as u64, tier.into(), is_osr.into()]
 }
 

@@ -10,7 +10,7 @@ use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
 use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
-use vouch_recording::{Category, Figure, MarkKind, kinds};
+use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
@@ -54,21 +54,21 @@ pub static WAIT: Row = Row::new(
 );
 
 /// The event of a thread that still waits for a lock at the recording's end.
-pub static STILL_ENTERS: Row = Row::own(&MarkKind {
+pub static STILL_ENTERS: Row = Row::own(&MarkerKind {
     key: "monitor_still_enters",
     label: "Still waits for a lock",
     description: "The thread wanted a monitor (synchronized) that another thread has, and had not got it when this was written.",
     category: Category::Other,
-    figures: &[Figure::text("class", "Lock of class")],
+    fields: &[MarkerField::text("class", "Lock of class")],
 });
 
 /// The event of a thread that is still in `Object.wait` at the recording's end.
-pub static STILL_WAITS: Row = Row::own(&MarkKind {
+pub static STILL_WAITS: Row = Row::own(&MarkerKind {
     key: "monitor_still_waits",
     label: "Still in Object.wait",
     description: "The thread waited to be notified, and had not been when this was written.",
     category: Category::Other,
-    figures: &[Figure::text("class", "Of class")],
+    fields: &[MarkerField::text("class", "Of class")],
 });
 
 const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscription {
@@ -212,8 +212,8 @@ unsafe extern "C" fn waited(
     timed_out: jboolean,
 ) {
     let tell = |Wait { since, note: timeout_ms, .. }: Wait, ended, class: &str| {
-        let figures = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
-        WAIT.happened_here(since, ended, figures, class)
+        let field_values = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
+        WAIT.happened_here(since, ended, field_values, class)
     };
     // SAFETY: as above.
     guard((), || unsafe { over(&WAIT, env, thread, object, tell) });

@@ -10,7 +10,7 @@ use jni::JNIEnv;
 use jni_sys::{jboolean, jlong, jobject};
 use once_cell::sync::OnceCell;
 use vouch_hotspot::Park;
-use vouch_recording::{Category, Figure, MarkKind, kinds};
+use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
@@ -27,12 +27,12 @@ static ORIGINAL: OnceCell<Park> = OnceCell::new();
 pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::new(&kinds::PARK, &[]) };
 
 /// The event of a thread that is still parked at the recording's end.
-pub static STILL_PARKS: Row = Row::own(&MarkKind {
+pub static STILL_PARKS: Row = Row::own(&MarkerKind {
     key: "still_parks",
     label: "Still parked",
     description: "The thread was parked (java.util.concurrent) when this was written.",
     category: Category::Other,
-    figures: &[Figure::text("class", "Parked on")],
+    fields: &[MarkerField::text("class", "Parked on")],
 });
 
 /// Returns the function to bind instead of `bound`, if that is the JVM's function `park`.

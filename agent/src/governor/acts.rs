@@ -1,44 +1,48 @@
 //! The governor's actions on the timeline: when there were no samples, and from when on they are
 //! rarer.
 
-use vouch_recording::{Category, Figure, MarkKind, Unit};
+use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
 
 use crate::events::event_type::Row;
 
 /// The engine paused, to find the cause of a storm.
-pub static PAUSED: Row = Row::own(&MarkKind {
+pub static PAUSED: Row = Row::own(&MarkerKind {
     key: "vouch_paused",
     label: "Sampling paused",
     description: "The engine paused, to see whether it is to blame for what this machine suffers from. What threads ran \
                       meanwhile is in their next samples.",
     category: Category::Other,
-    figures: &[],
+    fields: &[],
 });
 
 /// Signals come less often from here on.
-pub static LENGTHENED: Row = Row::own(&MarkKind {
+pub static LENGTHENED: Row = Row::own(&MarkerKind {
     key: "vouch_lengthened",
     label: "Sampling more rarely",
     description: "From here on a sample has more CPU time: more samples would have cost this machine or program too much.",
     category: Category::Other,
-    figures: &[Figure { key: "interval", label: "CPU time from sample to sample", unit: Unit::Nanoseconds }],
+    fields: &[MarkerField {
+        key: "interval",
+        label: "CPU time from sample to sample",
+        unit: Unit::Nanoseconds,
+    }],
 });
 
 /// Signals come from timers from here on.
-pub static RELIEVED: Row = Row::own(&MarkKind {
+pub static RELIEVED: Row = Row::own(&MarkerKind {
     key: "vouch_relieved",
     label: "Sampling by timers",
     description: "From here on samples come with the kernel's ticks: perf's events would have cost this program too much at each switch from thread \
                   to thread.",
     category: Category::Other,
-    figures: &[],
+    fields: &[],
 });
 
 /// There are no samples from here on.
-pub static STOPPED: Row = Row::own(&MarkKind {
+pub static STOPPED: Row = Row::own(&MarkerKind {
     key: "vouch_stopped",
     label: "Sampling stopped",
     description: "What the program does from here on is not sampled: the engine did this machine harm.",
     category: Category::Other,
-    figures: &[],
+    fields: &[],
 });

@@ -1,6 +1,6 @@
 //! The event of a long task.
 
-use vouch_recording::{Category, Figure, MarkKind, Unit};
+use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
 
 use crate::events::event_type::Row;
 
@@ -10,14 +10,14 @@ pub const SHOWN_NS: u64 = 10_000_000;
 pub const MAX_IN_A_SECOND: u64 = 200;
 
 /// The event type of a long task.
-pub static TASK: Row = Row::own(&MarkKind {
+pub static TASK: Row = Row::own(&MarkerKind {
     key: "task",
     label: "Task",
     description: "A task of a group of the program's, which took 10 ms or more.",
     category: Category::Application,
-    figures: &[
-        Figure::text("group", "Group"),
+    fields: &[
+        MarkerField::text("group", "Group"),
         // The CPU time of a virtual thread's task is unknown.
-        Figure { key: "cpu", label: "CPU time, ms", unit: Unit::Decimal },
+        MarkerField { key: "cpu", label: "CPU time, ms", unit: Unit::Decimal },
     ],
 });

@@ -9,7 +9,7 @@ use jni_sys::{jboolean, jint, jlong};
 use vouch_recording::Unit;
 use vouch_sample::MAX_VALUES;
 
-use super::{Kind, markers};
+use super::{ProgramMarkerKind, markers};
 use crate::events::event_type::Row;
 use crate::fault::guard;
 use crate::java;
@@ -51,7 +51,7 @@ extern "system" fn marker(
         let unit = |shape: &jint| UNITS.get(usize::try_from(*shape).ok()?).copied();
         let fields = keys.into_iter().zip(labels).zip(&*units);
         let fields = fields.map(|((key, label), shape)| Some((key, label, unit(shape)?)));
-        let kind = Kind {
+        let kind = ProgramMarkerKind {
             class: class?,
             label: label?,
             description: description?,
@@ -96,15 +96,15 @@ fn told(
     numbers: &JLongArray<'_>,
     texts: &JObjectArray<'_>,
 ) -> Option<([u64; MAX_VALUES], String)> {
-    let figures = row.mark.figures;
+    let fields = row.marker.fields;
     let mut told = [0; MAX_VALUES];
-    let copied = env.get_long_array_region(numbers, 0, told.get_mut(..figures.len())?);
+    let copied = env.get_long_array_region(numbers, 0, told.get_mut(..fields.len())?);
     java::cleared(env, copied)?;
     let mut values = told.map(i64::cast_unsigned);
     let mut texts = java::texts(env, texts)?.into_iter();
     let mut all = String::new();
-    for (value, figure) in values.iter_mut().zip(figures) {
-        if figure.unit == Unit::Text {
+    for (value, field) in values.iter_mut().zip(fields) {
+        if field.unit == Unit::Text {
             let text = texts.next()?;
             *value = text.len() as u64;
             all.push_str(&text);

@@ -2,9 +2,14 @@
 
 use super::*;
 
-fn kind(class: &str, fields: &[(&str, Unit)]) -> Kind {
+fn kind(class: &str, fields: &[(&str, Unit)]) -> ProgramMarkerKind {
     let fields = fields.iter().map(|(key, unit)| ((*key).to_owned(), key.to_uppercase(), *unit)).collect();
-    Kind { class: class.to_owned(), label: class.to_lowercase(), description: String::new(), fields }
+    ProgramMarkerKind {
+        class: class.to_owned(),
+        label: class.to_lowercase(),
+        description: String::new(),
+        fields,
+    }
 }
 
 #[test]
@@ -18,10 +23,10 @@ fn a_kind_has_one_number_and_stands_in_a_timeline_under_a_name_of_its_own() {
     // This is a class with the same name from another class loader.
     assert_eq!(markers.number(kind("shop.Upload", &[("size", Unit::Count)])), 2);
     assert_eq!(markers.number(upload), 1);
-    let mark = |number| markers.row(number).unwrap().mark;
-    assert_eq!((mark(1).key, mark(1).label), ("marker:shop.Upload", "shop.upload"));
-    assert_eq!(mark(2).key, "marker:shop.Upload~2");
-    let keys: Vec<_> = mark(1).figures.iter().map(|figure| figure.key).collect();
+    let marker = |number| markers.row(number).unwrap().marker;
+    assert_eq!((marker(1).key, marker(1).label), ("marker:shop.Upload", "shop.upload"));
+    assert_eq!(marker(2).key, "marker:shop.Upload~2");
+    let keys: Vec<_> = marker(1).fields.iter().map(|field| field.key).collect();
     assert_eq!(keys, ["file", "type_", "type__", "file_"], "`type` is the front-end's");
     let row = markers.row(1).unwrap();
     assert!(std::ptr::eq(row, markers.row_of(row.number()).unwrap()));

@@ -1,4 +1,4 @@
-//! Records events other than samples. Each event becomes a mark of its thread or an allocation.
+//! Records events other than samples. Each event becomes a marker of its thread or an allocation.
 //!
 //! An event's stack is checked against the bytecode and shown like a sample's. An event is no
 //! sample, and must never count as one.
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Mark, Recording, StackId, Unit};
+use vouch_recording::{Amount, Marker, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
 use vouch_signal::event;
@@ -63,8 +63,8 @@ impl Recorder {
         .collect()
     }
 
-    /// Records unfinished waits as marks. Returns those for a lock as lines of the report. `now` is
-    /// in nanoseconds.
+    /// Records unfinished waits as markers. Returns those for a lock as lines of the report. `now`
+    /// is in nanoseconds.
     pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
         let mut told = Vec::new();
         for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
@@ -134,7 +134,7 @@ impl Recorder {
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
         let values = filled(row, event, text, &mut self.recording);
         match (thread, values) {
-            (Some(thread), [_, bytes, stands_for, ..]) if row.mark.key == ALLOCATION.mark.key => {
+            (Some(thread), [_, bytes, stands_for, ..]) if row.marker.key == ALLOCATION.marker.key => {
                 let class = Some(text).filter(|text| !text.is_empty()).unwrap_or("[unknown class]");
                 let stack = self.recording.stack_of_class(stack, class);
                 let objects = stands_for.div_ceil(bytes.max(1));
@@ -142,11 +142,11 @@ impl Recorder {
                 self.recording.amount(thread, &ALLOCATED, amount);
             }
             _ => {
-                let kind = self.recording.mark_kind(*row.mark);
-                self.recording.mark(thread, Mark { kind, began_ns, ended_ns, values, stack });
-                if row.mark.key == COLLECTION.mark.key {
+                let kind = self.recording.marker_kind(*row.marker);
+                self.recording.add_marker(thread, Marker { kind, began_ns, ended_ns, values, stack });
+                if row.marker.key == COLLECTION.marker.key {
                     // The profile's writer finds out which threads the collection has stopped.
-                    self.recording.mark_kind(HELD_UP);
+                    self.recording.marker_kind(HELD_UP);
                 }
             }
         }
@@ -214,13 +214,13 @@ fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut
 fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
     let mut values = event.values;
     let mut left = text;
-    for (value, figure) in values.iter_mut().zip(row.mark.figures) {
-        if figure.unit == Unit::Text {
+    for (value, field) in values.iter_mut().zip(row.marker.fields) {
+        if field.unit == Unit::Text {
             let text = match row.brings {
                 Brings::Program | Brings::Texts => taken(&mut left, *value),
                 Brings::Stack | Brings::Method | Brings::Constructors => text,
             };
-            *value = Mark::text_to_value(
+            *value = Marker::text_to_value(
                 Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)),
             );
         }

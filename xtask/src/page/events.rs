@@ -29,20 +29,23 @@ fn page() -> String {
     let mut text = String::from(HEAD);
     text.push_str("| word | JDK | default | what | fields |\n|---|---|---|---|---|\n");
     for kind in EVENTS {
-        let EventKind { word, since, by_default, mark, .. } = kind;
+        let EventKind { word, since, by_default, marker, .. } = kind;
         let default = if *by_default { "on" } else { "off" };
-        let fields = mark.figures.iter().map(|figure| format!("`{}` {}", figure.key, figure.label));
+        let fields = marker.fields.iter().map(|field| format!("`{}` {}", field.key, field.label));
         let fields = fields.collect::<Vec<_>>().join(", ");
-        let _ =
-            writeln!(text, "| [`{word}`](#{word}) | {since} | {default} | {} | {fields} |", mark.description);
+        let _ = writeln!(
+            text,
+            "| [`{word}`](#{word}) | {since} | {default} | {} | {fields} |",
+            marker.description
+        );
     }
     for kind in EVENTS {
-        let EventKind { word, mark, .. } = kind;
+        let EventKind { word, marker, .. } = kind;
         let _ = write!(text, "\n## {word}\n\n| | |\n|---|---|\n| In a profile | ");
-        let _ = if mark.key == ALLOCATION.mark.key {
+        let _ = if marker.key == ALLOCATION.marker.key {
             writeln!(text, "a table of allocations, which the front-end's call tree can count |")
         } else {
-            writeln!(text, "markers of the type `{}`, called \"{}\" |", mark.key, mark.label)
+            writeln!(text, "markers of the type `{}`, called \"{}\" |", marker.key, marker.label)
         };
         for (title, what) in kind.about() {
             if !IN_THE_LIST.contains(&title) {

@@ -218,8 +218,8 @@ fn other_events_are_markers_with_stacks() {
     let park = |stack: TestStack| TestStack { kind: PARK, ..stack };
     let (recording, meta) = profile_of("marks", &[truth(5), park(truth(2)), park(wrong(1))]);
     let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
-    let [first, second, third] = thread.marks() else { panic!("{:?}", thread.marks()) };
-    let root_frame = |mark: &vouch_recording::Mark| names(&recording, mark.stack.unwrap())[0].clone();
+    let [first, second, third] = thread.markers() else { panic!("{:?}", thread.markers()) };
+    let root_frame = |marker: &vouch_recording::Marker| names(&recording, marker.stack.unwrap())[0].clone();
     assert_eq!(
         [root_frame(first), root_frame(second), root_frame(third)],
         ["Main.main", "Main.main", "[refuted: other_callee]"]
@@ -234,8 +234,8 @@ fn an_event_that_began_before_the_recording_keeps_its_end() {
     let reported = vec![monitor_wait(-50, 60, 1), monitor_wait(20, 5, 1), monitor_wait(-50, 20, 1)];
     let bytes = recording_after(reported, &[truth(1)], 0);
     let (recording, _) = profile(bytes, None, &ClassFolder::new("early", &CLASSES)).unwrap();
-    let marks = recording.threads()[0].marks().iter().map(|mark| [mark.began_ns, mark.ended_ns]);
-    assert_eq!(marks.collect::<Vec<_>>(), [[0, 10], [20, 25], [0, 0]]);
+    let markers = recording.threads()[0].markers().iter().map(|marker| [marker.began_ns, marker.ended_ns]);
+    assert_eq!(markers.collect::<Vec<_>>(), [[0, 10], [20, 25], [0, 0]]);
 }
 
 #[test]

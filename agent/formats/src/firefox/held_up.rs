@@ -7,7 +7,7 @@
 //! code, or had two pauses between two samples. A thread that slept must never get a marker.
 
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
-use vouch_recording::{Id, Mark, MarkKindId, Recording, Thread};
+use vouch_recording::{Id, Marker, MarkerKindId, Recording, Thread};
 
 /// The shortest pause that gets markers.
 const MIN_PAUSE_NS: u64 = 10_000_000;
@@ -21,19 +21,21 @@ const MAX_DIFFERENCE_DIVISOR: u64 = 10;
 const MAX_DISTANCE_INTERVALS: u64 = 3;
 
 /// The markers for the pauses that held a thread up. `sampled_ns` is the time between its samples.
-pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mark> {
+pub fn markers(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Marker> {
     // Several threads that share a row have no common clock. A thread without Java is not stopped.
     if thread.tid() == 0 || thread.tally().weight.java() == 0 {
         return Vec::new();
     }
-    let kind_of =
-        |key| recording.mark_kinds().rows().iter().position(|row| row.key == key).map(MarkKindId::from_row);
-    let (Some(held_up), Some(collection)) = (kind_of(HELD_UP.key), kind_of(COLLECTION.mark.key)) else {
+    let kind_of = |key| {
+        recording.marker_kinds().rows().iter().position(|row| row.key == key).map(MarkerKindId::from_row)
+    };
+    let (Some(held_up), Some(collection)) = (kind_of(HELD_UP.key), kind_of(COLLECTION.marker.key)) else {
         return Vec::new();
     };
-    let is_long =
-        |mark: &&Mark| mark.kind == collection && mark.ended_ns.saturating_sub(mark.began_ns) >= MIN_PAUSE_NS;
-    let mut pauses = recording.marks().iter().filter(is_long).peekable();
+    let is_long = |marker: &&Marker| {
+        marker.kind == collection && marker.ended_ns.saturating_sub(marker.began_ns) >= MIN_PAUSE_NS
+    };
+    let mut pauses = recording.markers().iter().filter(is_long).peekable();
     if pauses.peek().is_none() {
         return Vec::new();
     }
@@ -41,7 +43,7 @@ pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mar
         thread.samples().iter().map(|sample| (sample.time_ns, sample.cpu_ns)).collect();
     samples.sort_unstable();
     let near_ns = sampled_ns.saturating_mul(MAX_DISTANCE_INTERVALS).saturating_add(MAX_DELAY_NS);
-    let held = |pause: &&Mark| {
+    let held = |pause: &&Marker| {
         let after = samples.partition_point(|(time, _)| *time < pause.ended_ns);
         let around = after.checked_sub(1).and_then(|before| samples.get(before).zip(samples.get(after)));
         around.is_some_and(|((before, ran_before), (after, ran_after))| {
@@ -54,5 +56,5 @@ pub fn marks(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Mar
                 && (pause_ns - part..=pause_ns + part + MAX_DELAY_NS).contains(&rested)
         })
     };
-    pauses.filter(held).map(|pause| Mark { kind: held_up, ..*pause }).collect()
+    pauses.filter(held).map(|pause| Marker { kind: held_up, ..*pause }).collect()
 }

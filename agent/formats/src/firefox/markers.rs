@@ -10,8 +10,8 @@ use std::ops::Not;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use vouch_recording::{
-    Category, ContextField, ContextKind, FigureRow, Mark, MarkKindRow, Recording, RefutationRow, Refuted,
-    StackId, StringId, Thread, Unit,
+    Category, ContextField, ContextKind, Marker, MarkerFieldRow, MarkerKindRow, Recording, RefutationRow,
+    Refuted, StackId, StringId, Thread, Unit,
 };
 use vouch_report::{Run, in_template};
 
@@ -30,23 +30,23 @@ const REFUTED_FRAME: &str = "refuted-frame";
 /// The markers of one track, in the order of their times.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
-    markers: Vec<Marker>,
+    markers: Vec<TrackMarker>,
 }
 
 /// A marker of a track.
 #[derive(Clone, Copy)]
-enum Marker {
+enum TrackMarker {
     /// A refuted sample, and when the time that it covers began.
     Refuted(Refuted, u64),
-    Mark(Mark),
+    Event(Marker),
     Context(Span),
 }
 
-impl Marker {
+impl TrackMarker {
     fn began_ns(self) -> u64 {
         match self {
             Self::Refuted(_, began_ns) => began_ns,
-            Self::Mark(mark) => mark.began_ns,
+            Self::Event(marker) => marker.began_ns,
             Self::Context(span) => span.began_ns,
         }
     }
@@ -55,7 +55,7 @@ impl Marker {
     fn ended_ns(self) -> Option<u64> {
         match self {
             Self::Refuted(refuted, _) => Some(ended_ns(refuted.time_ns)),
-            Self::Mark(mark) => Some(mark.ended_ns).filter(|ended| *ended > mark.began_ns),
+            Self::Event(marker) => Some(marker.ended_ns).filter(|ended| *ended > marker.began_ns),
             Self::Context(span) => Some(span.ended_ns),
         }
     }
@@ -66,23 +66,23 @@ impl<'a> MarkerColumns<'a> {
     /// whole process.
     pub fn new(recording: &'a Recording, threads: &[&'a Thread], first: bool, run: &Run) -> Self {
         let (interval_ns, sampled_ns) = (run.interval_ns, run.sampled_ns());
-        let of_all = if first { recording.marks() } else { &[] };
+        let of_all = if first { recording.markers() } else { &[] };
         // If threads share a track, a marker of one of them would cover samples of the others.
         let alone = if let [thread] = threads { Some(thread) } else { None };
-        let held_up = alone.into_iter().flat_map(|thread| held_up::marks(recording, thread, sampled_ns));
-        let marks = threads.iter().flat_map(|thread| thread.marks()).chain(of_all).copied();
-        let marks = marks.chain(held_up).map(Marker::Mark);
+        let held_up = alone.into_iter().flat_map(|thread| held_up::markers(recording, thread, sampled_ns));
+        let markers = threads.iter().flat_map(|thread| thread.markers()).chain(of_all).copied();
+        let markers = markers.chain(held_up).map(TrackMarker::Event);
         let spans = alone.into_iter().flat_map(|thread| spans(recording.contexts(), thread, interval_ns));
         let refuted = match alone {
             Some(thread) => refuted_alone(thread, interval_ns),
             None => threads
                 .iter()
                 .flat_map(|thread| thread.refuted())
-                .map(|refuted| Marker::Refuted(*refuted, refuted.time_ns))
+                .map(|refuted| TrackMarker::Refuted(*refuted, refuted.time_ns))
                 .collect(),
         };
-        let mut markers: Vec<Marker> =
-            refuted.into_iter().chain(marks).chain(spans.map(Marker::Context)).collect();
+        let mut markers: Vec<TrackMarker> =
+            refuted.into_iter().chain(markers).chain(spans.map(TrackMarker::Context)).collect();
         // If markers begin at the same time, the longest comes first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
         Self { recording, markers }
@@ -92,20 +92,20 @@ impl<'a> MarkerColumns<'a> {
         self.markers.is_empty()
     }
 
-    fn name(&self, marker: Marker) -> Row<StringId> {
+    fn name(&self, marker: TrackMarker) -> Row<StringId> {
         match marker {
-            Marker::Refuted(refuted, _) => Row(self.recording.refutations().get(refuted.how).name),
-            Marker::Mark(mark) => Row(self.kind(&mark).label),
-            Marker::Context(span) => {
+            TrackMarker::Refuted(refuted, _) => Row(self.recording.refutations().get(refuted.how).name),
+            TrackMarker::Event(marker) => Row(self.kind(&marker).label),
+            TrackMarker::Context(span) => {
                 let contexts = self.recording.contexts();
                 Row(contexts.kind(contexts.get(span.context).kind).label)
             }
         }
     }
 
-    fn data(&self, marker: Marker) -> Data<'a> {
+    fn data(&self, marker: TrackMarker) -> Data<'a> {
         match marker {
-            Marker::Refuted(refuted, _) => {
+            TrackMarker::Refuted(refuted, _) => {
                 let RefutationRow { kind, caller, bci, expected, found, .. } =
                     self.recording.refutations().get(refuted.how);
                 let of_frame = self.recording.strings().get(caller).is_empty();
@@ -117,27 +117,29 @@ impl<'a> MarkerColumns<'a> {
                 let cause = Cause { time, stack: Row(refuted.stack) };
                 Data::Refuted(RefutedData { r#type, number, kind, call, expected, found, color: RED, cause })
             }
-            Marker::Mark(mark) => Data::Mark(MarkData { kind: self.kind(&mark), mark }),
-            Marker::Context(span) => Data::Context(SpanData(self.recording.contexts().get(span.context))),
+            TrackMarker::Event(marker) => Data::Event(EventData { kind: self.kind(&marker), marker }),
+            TrackMarker::Context(span) => {
+                Data::Context(SpanData(self.recording.contexts().get(span.context)))
+            }
         }
     }
 
-    fn category(&self, marker: Marker) -> Category {
+    fn category(&self, marker: TrackMarker) -> Category {
         match marker {
-            Marker::Refuted(..) => Category::Refuted,
-            Marker::Mark(mark) => self.kind(&mark).category,
-            Marker::Context(_) => Category::Application,
+            TrackMarker::Refuted(..) => Category::Refuted,
+            TrackMarker::Event(marker) => self.kind(&marker).category,
+            TrackMarker::Context(_) => Category::Application,
         }
     }
 
-    fn kind(&self, mark: &Mark) -> &'a MarkKindRow {
-        self.recording.mark_kinds().get(mark.kind)
+    fn kind(&self, marker: &Marker) -> &'a MarkerKindRow {
+        self.recording.marker_kinds().get(marker.kind)
     }
 }
 
 /// The markers for refuted samples of a thread with its own track. Each covers the intervals of its
 /// sample, and no other sample: the front-end can drop all samples outside of markers.
-fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker> {
+fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<TrackMarker> {
     if thread.refuted().is_empty() {
         return Vec::new();
     }
@@ -147,7 +149,7 @@ fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<Marker> {
         let before = times.partition_point(|time| *time < time_ns).checked_sub(1);
         began_ns(time_ns, weight, interval_ns, before.map_or(0, |before| ended_ns(times[before])))
     };
-    thread.refuted().iter().map(|refuted| Marker::Refuted(*refuted, began(*refuted))).collect()
+    thread.refuted().iter().map(|refuted| TrackMarker::Refuted(*refuted, began(*refuted))).collect()
 }
 
 impl Serialize for MarkerColumns<'_> {
@@ -176,7 +178,7 @@ impl Serialize for MarkerColumns<'_> {
 #[serde(untagged)]
 enum Data<'a> {
     Refuted(RefutedData),
-    Mark(MarkData<'a>),
+    Event(EventData<'a>),
     Context(SpanData<'a>),
 }
 
@@ -210,30 +212,30 @@ struct Cause {
 /// The front-end's name for the colour.
 const RED: &str = "red";
 
-struct MarkData<'a> {
-    kind: &'a MarkKindRow,
-    mark: Mark,
+struct EventData<'a> {
+    kind: &'a MarkerKindRow,
+    marker: Marker,
 }
 
-impl Serialize for MarkData<'_> {
+impl Serialize for EventData<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kind = self.kind;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", &kind.key)?;
-        for (figure, value) in kind.figures.iter().zip(self.mark.values) {
-            match figure.unit {
-                Unit::Text => map.serialize_entry(&figure.key, &Mark::text_from_value(value).map(Row))?,
+        for (field, value) in kind.fields.iter().zip(self.marker.values) {
+            match field.unit {
+                Unit::Text => map.serialize_entry(&field.key, &Marker::text_from_value(value).map(Row))?,
                 // A program's value may be negative.
                 Unit::Count | Unit::Nanoseconds | Unit::Bytes => {
-                    map.serialize_entry(&figure.key, &value.cast_signed())?;
+                    map.serialize_entry(&field.key, &value.cast_signed())?;
                 }
                 Unit::Decimal | Unit::Percentage => {
-                    map.serialize_entry(&figure.key, &f64::from_bits(value))?;
+                    map.serialize_entry(&field.key, &f64::from_bits(value))?;
                 }
             }
         }
-        if let Some(stack) = self.mark.stack {
-            let time = Micros::from_nanos(self.mark.began_ns);
+        if let Some(stack) = self.marker.stack {
+            let time = Micros::from_nanos(self.marker.began_ns);
             map.serialize_entry("cause", &Cause { time, stack: Row(stack) })?;
         }
         map.end()
@@ -272,9 +274,9 @@ impl<'a> Field<'a> {
     }
 }
 
-impl<'a> From<&'a FigureRow> for Field<'a> {
-    fn from(figure: &'a FigureRow) -> Self {
-        let format = match figure.unit {
+impl<'a> From<&'a MarkerFieldRow> for Field<'a> {
+    fn from(field: &'a MarkerFieldRow) -> Self {
+        let format = match field.unit {
             Unit::Count => "integer",
             Unit::Nanoseconds => "nanoseconds",
             Unit::Bytes => "bytes",
@@ -282,33 +284,30 @@ impl<'a> From<&'a FigureRow> for Field<'a> {
             Unit::Percentage => "percentage",
             Unit::Text => "unique-string",
         };
-        Self::new(figure.key.as_str(), figure.label.as_str(), format)
+        Self::new(field.key.as_str(), field.label.as_str(), format)
     }
 }
 
 /// The schemas of all kinds of markers that a recording can have.
 pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
-    let marks = recording.mark_kinds().rows().iter().map(|row| Schema {
+    let markers = recording.marker_kinds().rows().iter().map(|row| Schema {
         name: row.key.as_str().into(),
         display: DISPLAY,
-        table_label: row.figures.first().filter(|figure| figure.unit == Unit::Text).map(label),
-        chart_label: row
-            .figures
-            .first()
-            .map_or(in_template(recording.strings().get(row.label)).into(), label),
+        table_label: row.fields.first().filter(|field| field.unit == Unit::Text).map(label),
+        chart_label: row.fields.first().map_or(in_template(recording.strings().get(row.label)).into(), label),
         tooltip_label: in_template(recording.strings().get(row.label)).into(),
         description: &row.description,
         color_field: None,
-        fields: row.figures.iter().map(Field::from).collect(),
+        fields: row.fields.iter().map(Field::from).collect(),
     });
     let contexts = recording.contexts().kinds().iter().enumerate();
     let contexts = contexts.map(|(row, kind)| context(recording, row, kind));
-    refuted().into_iter().chain(marks).chain(contexts)
+    refuted().into_iter().chain(markers).chain(contexts)
 }
 
 /// A template for the value of a field in a label.
-fn label<'a>(figure: &FigureRow) -> Cow<'a, str> {
-    format!("{{marker.data.{}}}", figure.key).into()
+fn label<'a>(field: &MarkerFieldRow) -> Cow<'a, str> {
+    format!("{{marker.data.{}}}", field.key).into()
 }
 
 /// The schema of a kind of contexts. Its label has all values, since users read the marker chart

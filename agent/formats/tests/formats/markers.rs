@@ -3,35 +3,37 @@
 use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Category, Fate, Figure, Id, Mark, MarkKind, Recording, Sample, Unit, VmPart};
+use vouch_recording::{
+    Amount, Category, Fate, Id, Marker, MarkerField, MarkerKind, Recording, Sample, Unit, VmPart,
+};
 
 use crate::common::{START_NS, sample, stack, written};
 
-const PAUSE: MarkKind = MarkKind {
+const PAUSE: MarkerKind = MarkerKind {
     key: "pause",
     label: "Pause",
     description: "Nothing ran.",
     category: Category::Vm(VmPart::Gc),
-    figures: &[
-        Figure { key: "threads", label: "Threads", unit: Unit::Count },
-        Figure { key: "asked", label: "Asked for", unit: Unit::Nanoseconds },
+    fields: &[
+        MarkerField { key: "threads", label: "Threads", unit: Unit::Count },
+        MarkerField { key: "asked", label: "Asked for", unit: Unit::Nanoseconds },
     ],
 };
-const END: MarkKind = MarkKind {
+const END: MarkerKind = MarkerKind {
     key: "end",
     label: "End",
     description: "It is over.",
     category: Category::Other,
-    figures: &[],
+    fields: &[],
 };
-const LOCK: MarkKind = MarkKind {
+const LOCK: MarkerKind = MarkerKind {
     key: "lock",
     label: "Lock",
     description: "It was closed.",
     category: Category::Other,
-    figures: &[
-        Figure { key: "class", label: "Class", unit: Unit::Text },
-        Figure { key: "size", label: "Size", unit: Unit::Bytes },
+    fields: &[
+        MarkerField { key: "class", label: "Class", unit: Unit::Text },
+        MarkerField { key: "size", label: "Size", unit: Unit::Bytes },
     ],
 };
 
@@ -41,18 +43,18 @@ fn a_marker_is_in_its_threads_track_and_one_of_the_process_in_the_first() {
     stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 1, START_NS);
     let other = recording.add_thread("other", 2, START_NS);
-    let (pause, end) = (recording.mark_kind(PAUSE), recording.mark_kind(END));
-    assert_eq!(recording.mark_kind(PAUSE), pause, "a kind is told once");
-    let mark = |kind, began, ended, values| Mark {
+    let (pause, end) = (recording.marker_kind(PAUSE), recording.marker_kind(END));
+    assert_eq!(recording.marker_kind(PAUSE), pause, "a kind is told once");
+    let marker = |kind, began, ended, values| Marker {
         kind,
         began_ns: START_NS + began,
         ended_ns: START_NS + ended,
         values,
         stack: None,
     };
-    recording.mark(None, mark(end, 9_000_000, 9_000_000, [0; 8]));
-    recording.mark(Some(other), mark(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0, 0, 0, 0, 0]));
-    recording.mark(Some(main), mark(pause, 1_000_000, 1_500_000, [1, 2, 0, 0, 0, 0, 0, 0]));
+    recording.add_marker(None, marker(end, 9_000_000, 9_000_000, [0; 8]));
+    recording.add_marker(Some(other), marker(pause, 2_000_000, 5_000_000, [7, 3_000_000, 0, 0, 0, 0, 0, 0]));
+    recording.add_marker(Some(main), marker(pause, 1_000_000, 1_500_000, [1, 2, 0, 0, 0, 0, 0, 0]));
     let profile = written(&recording);
     let markers = |track: usize| &profile["threads"][track]["markers"];
     let names = |track: usize| -> Vec<&str> {
@@ -80,11 +82,11 @@ fn the_track_with_the_markers_of_the_process_is_shown_at_first() {
         recording.add_thread("worker-1", 1, START_NS);
         let busy = recording.add_thread("worker-2", 2, START_NS);
         recording.sample(busy, sample(1, any));
-        let kind = recording.mark_kind(END);
+        let kind = recording.marker_kind(END);
         if marked {
-            recording.mark(
+            recording.add_marker(
                 None,
-                Mark { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 8], stack: None },
+                Marker { kind, began_ns: START_NS, ended_ns: START_NS, values: [0; 8], stack: None },
             );
         }
         written(&recording)["meta"]["initialVisibleThreads"].clone()
@@ -95,7 +97,7 @@ fn the_track_with_the_markers_of_the_process_is_shown_at_first() {
 #[test]
 fn each_kind_has_a_schema_without_the_front_ends_own_names() {
     let mut recording = Recording::new();
-    recording.mark_kind(PAUSE);
+    recording.marker_kind(PAUSE);
     let profile = written(&recording);
     let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
     let pause = schemas.iter().find(|schema| schema["name"] == "pause").unwrap();
@@ -117,12 +119,12 @@ fn a_marker_has_texts_and_the_stack_of_its_thread() {
     let mut recording = Recording::new();
     let stood = stack(&mut recording, &["main", "lock"]);
     let main = recording.add_thread("main", 1, START_NS);
-    let kind = recording.mark_kind(LOCK);
+    let kind = recording.marker_kind(LOCK);
     let class = recording.string("shop.Door");
     for (text, stack) in [(Some(class), Some(stood)), (None, None)] {
-        let values = [Mark::text_to_value(text), 512, 0, 0, 0, 0, 0, 0];
-        let mark = Mark { kind, began_ns: START_NS, ended_ns: START_NS + 2_000_000, values, stack };
-        recording.mark(Some(main), mark);
+        let values = [Marker::text_to_value(text), 512, 0, 0, 0, 0, 0, 0];
+        let marker = Marker { kind, began_ns: START_NS, ended_ns: START_NS + 2_000_000, values, stack };
+        recording.add_marker(Some(main), marker);
     }
     let profile = written(&recording);
     let data = &profile["threads"][0]["markers"]["data"];
@@ -145,17 +147,18 @@ fn a_marker_has_texts_and_the_stack_of_its_thread() {
 fn a_programs_value_may_be_a_fraction_or_negative() {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 1, START_NS);
-    let figure = |key, unit| Figure { key, label: key, unit };
-    let figures = [
-        figure("change", Unit::Count),
-        figure("ratio", Unit::Decimal),
-        figure("full", Unit::Percentage),
-        figure("none", Unit::Decimal),
+    let field = |key, unit| MarkerField { key, label: key, unit };
+    let fields = [
+        field("change", Unit::Count),
+        field("ratio", Unit::Decimal),
+        field("full", Unit::Percentage),
+        field("none", Unit::Decimal),
     ];
-    let kind = recording.mark_kind(MarkKind { figures: &figures, ..LOCK });
+    let kind = recording.marker_kind(MarkerKind { fields: &fields, ..LOCK });
     let values =
         [(-7_i64).cast_unsigned(), 2.5_f64.to_bits(), 0.25_f64.to_bits(), f64::NAN.to_bits(), 0, 0, 0, 0];
-    recording.mark(Some(main), Mark { kind, began_ns: START_NS, ended_ns: START_NS, values, stack: None });
+    recording
+        .add_marker(Some(main), Marker { kind, began_ns: START_NS, ended_ns: START_NS, values, stack: None });
     let profile = written(&recording);
     let data = &profile["threads"][0]["markers"]["data"][0];
     assert_eq!(*data, json!({"type": "lock", "change": -7, "ratio": 2.5, "full": 0.25, "none": null}));
@@ -250,16 +253,16 @@ fn a_pause_is_in_the_tracks_of_the_threads_that_it_held_up() {
     track("waited after", 7, &[(99, 90), (170, 111)]);
     track("never again", 5, &[(99, 90)]);
     track("ended within", 6, &[(99, 90), (120, 95)]);
-    let pause = |began, ended| Mark {
+    let pause = |began, ended| Marker {
         kind: Id::from_row(0),
         began_ns: START_NS + began * MS,
         ended_ns: START_NS + ended * MS,
-        values: [Mark::text_to_value(None); 8],
+        values: [Marker::text_to_value(None); 8],
         stack: None,
     };
-    assert_eq!(recording.mark_kind(COLLECTION.mark).row(), 0);
-    recording.mark(None, pause(100, 150));
-    recording.mark(None, pause(200, 205));
+    assert_eq!(recording.marker_kind(COLLECTION.marker).row(), 0);
+    recording.add_marker(None, pause(100, 150));
+    recording.add_marker(None, pause(200, 205));
     let held_up = |recording: &Recording| {
         let profile = written(recording);
         let mut held_up = Vec::new();
@@ -276,6 +279,6 @@ fn a_pause_is_in_the_tracks_of_the_threads_that_it_held_up() {
         held_up
     };
     assert_eq!(held_up(&recording), [""; 0], "of a file that does not know of it");
-    recording.mark_kind(HELD_UP);
+    recording.marker_kind(HELD_UP);
     assert_eq!(held_up(&recording), ["ran 50"]);
 }

@@ -13,7 +13,7 @@ use vouch_formats::{Format, Meta};
 use vouch_log::{Recovered, State, Writer, read};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{
-    Amount, Category, Certainty, Fate, Func, Leaf, Mark, Recording, Refutation, Refuted, Sample, ThreadId,
+    Amount, Category, Certainty, Fate, Func, Leaf, Marker, Recording, Refutation, Refuted, Sample, ThreadId,
     Unit, VmPart, kinds,
 };
 use vouch_report::{Rate, Run};
@@ -112,25 +112,25 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     });
     recording.refuted(thread, Refuted { time_ns: START_NS + at, stack: proven, weight: 2, how: refutation });
     for kind in kinds::EVENTS {
-        let id = recording.mark_kind(kind.mark);
+        let id = recording.marker_kind(kind.marker);
         let text = recording.string("because");
-        let values = [Mark::text_to_value(Some(text)), number, Mark::text_to_value(None), 0];
-        let mut mark = Mark {
+        let values = [Marker::text_to_value(Some(text)), number, Marker::text_to_value(None), 0];
+        let mut marker = Marker {
             kind: id,
             began_ns: START_NS + at,
             ended_ns: START_NS + at + 5,
             values: [0; _],
             stack: Some(proven),
         };
-        for (value, told) in mark.values.iter_mut().zip(values) {
+        for (value, told) in marker.values.iter_mut().zip(values) {
             *value = told;
         }
-        for (value, figure) in mark.values.iter_mut().zip(kind.mark.figures) {
-            if figure.unit == vouch_recording::Unit::Text {
-                *value = Mark::text_to_value(Some(text));
+        for (value, field) in marker.values.iter_mut().zip(kind.marker.fields) {
+            if field.unit == vouch_recording::Unit::Text {
+                *value = Marker::text_to_value(Some(text));
             }
         }
-        recording.mark((number.is_multiple_of(2)).then_some(thread), mark);
+        recording.add_marker((number.is_multiple_of(2)).then_some(thread), marker);
     }
     let stack = recording.stack_of_class(Some(proven), "byte[]");
     recording.amount(

@@ -1,7 +1,7 @@
 //! Tests how events enter the recording: their threads, their values, and their stacks.
 
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Category, Figure, Mark, MarkKind, Recording, StackId, Unit};
+use vouch_recording::{Category, Marker, MarkerField, MarkerKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
 use vouch_sample::{Event, Frame, MethodId, pad_values};
 use vouch_signal::event::{self, EventDetails};
@@ -10,19 +10,19 @@ use vouch_signal::slots::Wait;
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
 use crate::events::exception::EXCEPTION;
 use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
-use crate::markers::{Kind, markers};
+use crate::markers::{ProgramMarkerKind, markers};
 use crate::options::choices::{Refuted, Witnessing};
 use crate::threads::Waiting;
 use vouch_collect::jvm::WaitTarget;
 
-static NAP: Row = Row::own(&MarkKind {
+static NAP: Row = Row::own(&MarkerKind {
     key: "nap",
     label: "Nap",
     description: "Nothing was done.",
     category: Category::Other,
-    figures: &[
-        Figure { key: "sheep", label: "Sheep", unit: Unit::Count },
-        Figure { key: "dream", label: "Dream", unit: Unit::Text },
+    fields: &[
+        MarkerField { key: "sheep", label: "Sheep", unit: Unit::Count },
+        MarkerField { key: "dream", label: "Dream", unit: Unit::Text },
     ],
 });
 static NAPS: Rows = &[&NAP];
@@ -81,11 +81,11 @@ fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
     bench.lane.claim(20).unwrap().publish(2);
     drain(&mut bench);
     let recording = &bench.recorder.recording;
-    assert_eq!(recording.mark_kinds().rows().len(), 1);
-    let marks: Vec<_> =
-        recording.threads().iter().map(|thread| (thread.name(), thread.marks().len())).collect();
-    assert_eq!(marks, [("request", 1), ("main", 1)], "each under the name of its time");
-    let [of_all] = recording.marks() else { panic!("one happened to all: {:?}", recording.marks()) };
+    assert_eq!(recording.marker_kinds().rows().len(), 1);
+    let markers: Vec<_> =
+        recording.threads().iter().map(|thread| (thread.name(), thread.markers().len())).collect();
+    assert_eq!(markers, [("request", 1), ("main", 1)], "each under the name of its time");
+    let [of_all] = recording.markers() else { panic!("one happened to all: {:?}", recording.markers()) };
     assert_eq!((of_all.began_ns, of_all.ended_ns, of_all.values[0]), (150, 170, 7));
     assert_eq!(bench.recorder.events_lost(), 2, "one of a kind that nobody knows, one torn");
 }
@@ -101,11 +101,11 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     publish(&bench, &nap, EventDetails { frames: &[frames[0], frames[2]], text: "" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
-    let marks = recording.threads()[0].marks();
-    let text = |value| Mark::text_from_value(value).map(|text| recording.strings().get(text));
-    let texts: Vec<_> = marks.iter().map(|mark| text(mark.values[1])).collect();
+    let markers = recording.threads()[0].markers();
+    let text = |value| Marker::text_from_value(value).map(|text| recording.strings().get(text));
+    let texts: Vec<_> = markers.iter().map(|marker| text(marker.values[1])).collect();
     assert_eq!(texts, [Some("of sheep"), None, None]);
-    let stacks: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
+    let stacks: Vec<_> = markers.iter().map(|marker| functions(recording, marker.stack)).collect();
     assert_eq!(stacks[0], ["shop.Main.write", "shop.Main.store", "shop.Main.main"]);
     assert_eq!(stacks[1], ["shop.Main.store", "shop.Main.main"]);
     assert_eq!(stacks[2].last(), Some(&"[refuted: other_callee]"), "shown apart: {:?}", stacks[2]);
@@ -121,7 +121,7 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     let fields = [("user", Unit::Text), ("size", Unit::Bytes), ("none", Unit::Text), ("file", Unit::Text)];
     let fields = fields.map(|(key, unit)| (key.to_owned(), key.to_owned(), unit)).to_vec();
     let (class, label) = ("shop.Upload".to_owned(), "Upload".to_owned());
-    let number = markers().number(Kind { class, label, description: String::new(), fields });
+    let number = markers().number(ProgramMarkerKind { class, label, description: String::new(), fields });
     let row = markers().row(number).unwrap();
     let told = |lengths: [u64; 2]| Event {
         kind: row.number(),
@@ -136,16 +136,16 @@ fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
     publish(&bench, &askew, EventDetails { frames: &frames[..1], text: "Zoëcat" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
-    let marks = recording.threads()[0].marks();
+    let markers = recording.threads()[0].markers();
     let texts = |at: usize| {
         [0, 2, 3].map(|value| {
-            Mark::text_from_value(marks[at].values[value]).map(|text| recording.strings().get(text))
+            Marker::text_from_value(markers[at].values[value]).map(|text| recording.strings().get(text))
         })
     };
-    assert_eq!((texts(0), marks[0].values[1]), ([Some("Zoë"), None, Some("cat")], 512));
+    assert_eq!((texts(0), markers[0].values[1]), ([Some("Zoë"), None, Some("cat")], 512));
     assert_eq!(texts(2), [None; 3]);
-    assert_eq!(functions(recording, marks[0].stack), ["shop.Main.store", "shop.Main.main"]);
-    assert_eq!([marks[1].stack, marks[2].stack], [None, None]);
+    assert_eq!(functions(recording, markers[0].stack), ["shop.Main.store", "shop.Main.main"]);
+    assert_eq!([markers[1].stack, markers[2].stack], [None, None]);
 }
 
 #[test]
@@ -176,14 +176,15 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     }
     drain(&mut bench);
     let recording = &bench.recorder.recording;
-    let marks = recording.threads()[0].marks();
-    let class = |mark: &Mark| Mark::text_from_value(mark.values[0]).map(|text| recording.strings().get(text));
-    assert!(marks.iter().all(|mark| class(mark) == Some("shop.Oops")));
-    let shown: Vec<_> = marks.iter().map(|mark| functions(recording, mark.stack)).collect();
+    let markers = recording.threads()[0].markers();
+    let class =
+        |marker: &Marker| Marker::text_from_value(marker.values[0]).map(|text| recording.strings().get(text));
+    assert!(markers.iter().all(|marker| class(marker) == Some("shop.Oops")));
+    let shown: Vec<_> = markers.iter().map(|marker| functions(recording, marker.stack)).collect();
     assert_eq!(shown[0], ["shop.Main.store", "shop.Main.main"]);
     assert_eq!(shown[1], ["shop.Main.store", "shop.Main.main"], "a trace that the program fills in anew");
     assert_eq!(shown[2][0], "shop.Cart.<init>", "a constructor that makes the exception");
-    assert_eq!(marks[3].stack, None);
+    assert_eq!(markers[3].stack, None);
 }
 
 #[test]
@@ -198,17 +199,17 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
     publish(&bench, &allocated, EventDetails { frames: &[frame], text: "byte[]" });
     drain(&mut bench);
     let recording = &bench.recorder.recording;
-    let [mark] = recording.marks() else { panic!("one method: {:?}", recording.marks()) };
+    let [marker] = recording.markers() else { panic!("one method: {:?}", recording.markers()) };
     assert_eq!(
-        Mark::text_from_value(mark.values[0]).map(|text| recording.strings().get(text)),
+        Marker::text_from_value(marker.values[0]).map(|text| recording.strings().get(text)),
         Some("shop.Main.store")
     );
-    assert_eq!((mark.values[1], mark.stack), (900, None));
+    assert_eq!((marker.values[1], marker.stack), (900, None));
     let thread = &recording.threads()[0];
     let [amount] = thread.amounts().get(&ALLOCATED) else { panic!("one object: {:?}", thread.amounts()) };
     assert_eq!((amount.amount, amount.events), (4_000, 167), "so many objects of 24 bytes");
     assert_eq!(functions(recording, Some(amount.stack)), ["byte[]", "shop.Main.store"]);
-    assert!(thread.marks().is_empty());
+    assert!(thread.markers().is_empty());
 }
 
 #[test]
@@ -231,9 +232,9 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
         waited_ms: 2.0,
     };
     assert_eq!(told, [wanted]);
-    let [mark] = bench.recorder.recording.threads()[0].marks() else { panic!("one mark") };
-    assert_eq!((mark.began_ns, mark.ended_ns), (1_000_000, 3_000_000));
+    let [marker] = bench.recorder.recording.threads()[0].markers() else { panic!("one marker") };
+    assert_eq!((marker.began_ns, marker.ended_ns), (1_000_000, 3_000_000));
     // An event that had not ended at a dump is recorded again when it ends.
     bench.recorder.recording.truncate_markers(&before);
-    assert!(bench.recorder.recording.threads()[0].marks().is_empty());
+    assert!(bench.recorder.recording.threads()[0].markers().is_empty());
 }
