@@ -6,8 +6,8 @@
 //! `handlers=N allocations=M` to the file that VOUCH_MALLOC_TRAP names.
 //!
 //! With VOUCH_MALLOC_TRAP_CONTROL set, the trap itself calls the allocator once in each handler. A
-//! test that then counts no allocation does not work. The call is `free(NULL)`, which takes no lock;
-//! a real allocation there sometimes hangs the JVM.
+//! test that then counts no allocation does not work. The call is `free(NULL)`, which takes no
+//! lock; a real allocation there sometimes hangs the JVM.
 //!
 //! It must do nothing else, and must not be used outside of tests.
 

@@ -331,8 +331,8 @@ impl<'m> Slots<'m> {
         None
     }
 
-    /// Inserts thread `tid` with a fresh slot. It reuses the slot of an earlier thread with this id,
-    /// if that still exists. The result is `None` if there is no space.
+    /// Inserts thread `tid` with a fresh slot. It reuses the slot of an earlier thread with this
+    /// id, if that still exists. The result is `None` if there is no space.
     pub fn insert(&self, tid: u32, serial: u32) -> Option<&'m Slot> {
         let slot = self.find(tid).or_else(|| {
             self.indices(tid).filter_map(|index| self.slots.get(index)).find(|slot| {
