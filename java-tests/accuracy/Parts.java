@@ -4,7 +4,7 @@ import java.util.Random;
 
 /**
  * Eight parts of work, which the optimising compiler inlines into one method. Before each part the
- * program enters a context with the part's name, so every sample has the name of the part that its
+ * program enters a context with the part's name. So every sample has the name of the part that its
  * thread was in.
  *
  * The name of a part is also that of its method, and the names of what that method calls begin with
