@@ -1,7 +1,7 @@
 /*
- * The way that the documentation names: `jcmd PID JVMTI.agent_load …/libvouch.so "out=FILE"`. What
- * jcmd prints is all that its user sees, so a mistake must show there as a return code that is not
- * 0, and the JVM says the rest.
+ * Uses jcmd as the documentation says: `jcmd PID JVMTI.agent_load …/libvouch.so "out=FILE"`. Its
+ * user sees only jcmd's output. So a mistake must give a return code that is not 0, and the JVM's
+ * stderr has the details.
  *
  * @test
  * @summary the agent is loaded, and stopped, by jcmd
@@ -42,8 +42,7 @@ public class Jcmd {
     }
 
     /**
-     * jcmd takes what follows a `=` for its own, unless the option text has quotes that the shell
-     * leaves there.
+     * jcmd interprets the text after a `=` itself, unless it is in quotes that the shell passes on.
      */
     private static String load(Running child, String options) {
         return child.jcmd("JVMTI.agent_load", Vm.agent().toString(), "\"" + options + "\"").out.toString();

@@ -1,6 +1,6 @@
 /*
- * Code that was compiled before the agent came: what the JVM was started with decides how well the
- * method on top is known, and the report says so.
+ * Code was compiled before the attach. The JVM's flags at its start decide how certain the method
+ * on top is, and the report must say so.
  *
  * @test
  * @key attach lts
@@ -61,14 +61,14 @@ public class OldCodeProven {
             }
             System.out.println("ready");
             new Scanner(System.in).nextLine();
-            // A second or so.
+            // Burns for about a second.
             for (int i = 0; i < 3_000; i++) {
                 sum += hot(i);
             }
             System.out.println(sum);
         }
 
-        /** A loop with methods that are inlined, and have no safepoint. */
+        /** A loop of inlined methods without a safepoint. */
         static long hot(int seed) {
             long x = seed;
             for (int i = 0; i < 100_000; i++) {
