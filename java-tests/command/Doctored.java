@@ -1,10 +1,9 @@
 /*
- * Before one profiles one wants to know what will work here: `vouch doctor` asks the agent itself,
- * in a JVM that is started for it or in the one that is meant, and must promise nothing that a
- * recording then does not keep.
+ * `vouch doctor` says what will work on this machine. It asks the agent, in a new JVM or in the one
+ * that the user names. A recording must keep all that it promises.
  *
  * @test
- * @summary what vouch doctor says of the engines is what a recording does
+ * @summary a recording does with each engine what vouch doctor predicts
  * @key attach newest
  * @library /lib
  * @build dev.vouch.test.*
