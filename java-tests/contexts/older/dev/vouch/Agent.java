@@ -1,12 +1,12 @@
 package dev.vouch;
 
-/** The agent's side of a library of another version, as far as the agent and it have to agree. */
+/** The agent's interface to a library of another version, as far as both have to agree. */
 public final class Agent {
     private static final int PROTOCOL = -7;
 
     private Agent() {}
 
-    /** What a library of this version takes the agent for. */
+    /** Says whether a library of this version recognises the agent. */
     public static boolean isHere() {
         return protocol() == PROTOCOL;
     }
