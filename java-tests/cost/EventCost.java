@@ -7,8 +7,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Does nothing but cause one kind of event, as often as it can. Prints the CPU time of the process
- * for one of them, in nanoseconds, and how many there were in a second of CPU time.
+ * Causes one kind of event, as often as it can, and does nothing else. Prints the process's CPU
+ * time for each event, in nanoseconds, and the events in a second of CPU time.
  */
 public final class EventCost {
     private static final int WARM_UP_SECONDS = 1;
@@ -40,7 +40,7 @@ public final class EventCost {
         return ((com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
     }
 
-    /** Starts what causes the events, and gives how many there have been. */
+    /** Starts the source of events, and returns a count of them. */
     private static LongSupplier start(String kind) throws Exception {
         long[] counts = new long[2];
         Work work;
@@ -162,7 +162,7 @@ public final class EventCost {
         }
     }
 
-    /** A loop over one class is compiled for that class alone; then comes another one. */
+    /** The loop is compiled for one class alone; another class then deoptimises it. */
     private static final class Deoptimised implements Work {
         private final byte[] bytes = Template.bytes();
 

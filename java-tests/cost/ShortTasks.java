@@ -44,7 +44,7 @@ public final class ShortTasks {
     static void work(int turns) {
         long state = turns | 1;
         for (int i = 0; i < turns; i++) {
-            // A compiler makes no several turns one of it, as it does with products and sums.
+            // No compiler can merge several turns into one, as it can with products and sums.
             state ^= state << 13;
             state ^= state >>> 7;
             state ^= state << 17;
