@@ -1,8 +1,8 @@
 /*
- * Thousands of threads that live for a fifth of an interval to five intervals. Each is a sample or
- * none, by chance; all of one kind together must have the weight that their CPU time asks for:
- * `ShortLives` says how near. (Those of five intervals take most of the time, and ShortThreads asks
- * the same of a thousand such threads, with both engines: here they are in the long form alone.)
+ * Thousands of threads live for a fifth of an interval to five intervals. By chance each has a
+ * sample or none. All threads of one length together must have the weight of their CPU time, as
+ * exactly as `ShortLives` says. (Threads of five intervals take most of the time, so only the long
+ * form has them. ShortThreads tests the same with a thousand of them.)
  *
  * @test id=perf
  * @summary perf: threads shorter than the interval are sampled in proportion to their time
@@ -92,7 +92,7 @@ public class BriefThreads {
             }
         }
 
-        /** What it took, in ns. */
+        /** Returns the CPU time that the thread took, in ns. */
         private static long burn(int micros) {
             long from = Burn.cpuNanos();
             long now = from;

@@ -1,10 +1,10 @@
 /*
- * What a machine can afford. On a virtual one a timer interrupt costs ten times what it does on
- * iron, and an interval that is a matter of course here takes half of a core there. One that is too
- * short is made longer, and the profile says so, and keeps its weights.
+ * Tests what the governor does on a slow machine. On a virtual machine a timer interrupt costs ten
+ * times as much as on hardware, so a usual interval may take half of a core. The governor must
+ * lengthen an interval that is too expensive, report that, and keep the weights right.
  *
  * @test
- * @summary an interval that the machine cannot afford is made longer, and nothing is lost by it
+ * @summary the governor lengthens an interval that the machine cannot afford, and no time is lost
  * @key perf newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -27,8 +27,8 @@ import dev.vouch.test.Vm;
 public class Governor {
     private static final int THREADS = 32;
     /**
-     * Less than four seconds see what was decided in the beginning: later the governor has measured
-     * often enough to decide anew.
+     * Runs of less than four seconds show the governor's first decision. Later it has enough
+     * measurements to decide again.
      */
     private static final int SECONDS = Scale.pick(1, 60);
 
@@ -57,12 +57,11 @@ public class Governor {
         Check.equal(longer, size.contains(String.format("; perf every %.0f us, ", every)), "said in <" + size + ">");
         long notes = report.engineNotes().stream().filter(note -> note.startsWith("sampling every ")).count();
         Check.equal(longer, notes > 0, "told among " + report.engineNotes());
-        // A thread has its first two signals when they are due, its last at its end.
+        // A thread's first two signals come when they are due, and its last at its end.
         int spare = 3 * report.threads().size();
         OptionalDouble lengthened = run.profile().marks("vouch_lengthened").stream().mapToDouble(mark -> mark.startMs).max();
         if (lengthened.isPresent()) {
-            // What an interrupt costs may grow in the middle of a run: before that signals came
-            // more often.
+            // An interrupt may become slower during the run. Before that, signals came more often.
             List<Sample> since = new ArrayList<>(run.profile().samples());
             since.removeIf(sample -> sample.timeMs <= lengthened.getAsDouble());
             double sampledMs = since.stream().mapToLong(sample -> sample.weight).sum() * report.intervalUs() / 1e3;
@@ -74,7 +73,7 @@ public class Governor {
 
     static class Program {
         public static void main(String[] args) throws InterruptedException {
-            // As much for each as two cores can give it in the time.
+            // The CPU time that two cores can give to each thread.
             int each = 2_000 * Integer.parseInt(args[1]) / Integer.parseInt(args[0]);
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < Integer.parseInt(args[0]); i++) {

@@ -1,10 +1,10 @@
 /*
- * One thread that parks, talks through a socket, starts threads and works on, by turns. It spends
- * most of each turn in the kernel, and wakes in it. An engine that goes by the kernel's ticks shows
- * such a thread's time in other methods than it was spent in.
+ * One thread parks, uses a socket, starts threads, and computes, in turn. It spends most of each
+ * turn in the kernel, and wakes there. An engine that signals at kernel ticks attributes such a
+ * thread's time to the wrong methods.
  *
  * @test id=perf
- * @summary perf: what a thread does by turns has the time that the thread's own clock gives it
+ * @summary perf: each activity of a thread has the time that the thread's own clock measures
  * @key lts
  * @library /lib
  * @build dev.vouch.test.*
@@ -129,7 +129,7 @@ public class Phases {
                     socket.getOutputStream().write(next);
                 }
             } catch (IOException ended) {
-                // The program is over.
+                // The program has ended, and so has this connection.
             }
         }
     }

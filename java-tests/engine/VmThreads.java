@@ -1,7 +1,7 @@
 /*
- * Where a program's CPU time goes to the collector or the compilers, a profile must say so: their
- * threads are there under their names, their samples counted as `outside`. Else a user looks for
- * the missing time in his own code.
+ * If the collector or the compilers use a program's CPU time, the profile must say so. Their
+ * threads are in it under their names, with samples that count as `outside`. Otherwise users would
+ * look for the missing time in their own code.
  *
  * @test id=perf
  * @summary perf: GC and JIT threads are sampled, as outside
@@ -41,7 +41,7 @@ import dev.vouch.test.Vm;
 
 public class VmThreads {
     public static void main(String[] args) {
-        // One collector for all JDKs, and compilers that have to work hard at once.
+        // Uses the same collector on all JDKs, and makes the compilers work at once.
         Run run = Vm.with("interval=1ms,engine=" + args[0]).collector("-XX:+UseParallelGC")
             .flags("-Xmx128m", "-Xmn16m", "-XX:ParallelGCThreads=2", "-Xcomp", "-XX:TieredStopAtLevel=1")
             .run(Program.class);
@@ -56,8 +56,8 @@ public class VmThreads {
     }
 
     /**
-     * Samples of the threads with such names: there must be some, all of this kind and none with a
-     * stack.
+     * Counts the samples of threads with such names. There must be some, all of this kind and
+     * without a stack.
      */
     private static long inThreads(Run run, String name, String kind) {
         double cpu = 0;
@@ -81,7 +81,7 @@ public class VmThreads {
                 }
             }
         }
-        // Where the kernel's tick is all that signals, it may come each ten milliseconds.
+        // If the kernel's tick is the only signal, it may come every ten milliseconds.
         Check.atLeast(cpu / 30, samples, "samples of the threads " + name + "");
         return samples;
     }
@@ -92,7 +92,7 @@ public class VmThreads {
         public static void main(String[] args) {
             long collections = 0;
             for (int at = 0; collections < 40; at++) {
-                // What survives is what a collector has to work for.
+                // Surviving objects give the collector work.
                 KEPT[at % KEPT.length] = new Object[] {new long[20], at};
                 if (at % 100_000 == 0) {
                     collections = collections();

@@ -1,6 +1,6 @@
 /*
  * usage: refuse ERRNO SYSCALL[,SYSCALL] COMMAND…
- * Runs a command for which some system calls fail, as a container's seccomp filter has it.
+ * Runs a command in which some system calls fail, as under a container's seccomp filter.
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
