@@ -1,7 +1,7 @@
 /*
- * A thread that wants a lock when a dump is made, and gets it later: the dump says that it waits
- * and since when, who is attached as well as who was there from the start, and the last profile has
- * the whole wait and nothing of what the dump said.
+ * A dump is made while a thread waits for a lock, which it gets later. The dump must say that the
+ * thread waits, and since when. This holds with an agent from the start and with an attached one.
+ * The last profile must have the whole wait and nothing of the dump's provisional entry.
  *
  * @test
  * @summary waits that are not over at a dump
@@ -47,14 +47,14 @@ public class Held {
                 child.stdin().println("want");
                 double since = Double.parseDouble(child.awaitOut("wants ").split(" ")[1]) / 1e6;
                 child.awaitOut("blocked");
-                // The JVM calls a thread blocked a moment before it says so.
+                // The JVM reports a thread as blocked a moment before it blocks.
                 int tries = 0;
                 do {
                     attach.must("dump,out=" + dumped + ",report=" + report);
                     Check.atMost(TRIES, ++tries, "dumps until the JVM has told of the wait");
                 } while (Profile.read(dumped).marks("monitor_still_enters").isEmpty());
                 stillWaits(Profile.read(dumped), Report.read(report), since, attached);
-                // A second one says the same of a longer time.
+                // A second dump must report the same wait, with a longer time.
                 attach.must("dump,out=" + dumped + ",report=" + report);
                 stillWaits(Profile.read(dumped), Report.read(report), since, attached);
                 child.stdin().println("let go");
@@ -80,7 +80,7 @@ public class Held {
         Check.equal("wanter", row.get("thread").getAsString(), "who waits, in the report");
         if (!attached) {
             Check.equal("Held$Program$Lock", row.get("class").getAsString(), "for what");
-            // An older JVM may crash on that question.
+            // An older JVM may crash if the agent asks it for the owner.
             Check.equal(Vm.major() < 17, row.get("owner").isJsonNull(), "that it is told who has it");
             Check.that(Vm.major() < 17 || row.get("owner").getAsString().equals("holder"), "who has it");
         }
