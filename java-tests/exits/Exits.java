@@ -1,8 +1,8 @@
 /*
- * However a program ends, its profile is whole and its exit code its own: by the end of main,
- * System.exit, an uncaught exception, SIGTERM, Runtime.halt, and with daemon threads that burn on
- * while the profile is written. A service is nearly always ended from outside, and that run's
- * profile is the one that a user wants.
+ * However a program ends, its profile must be whole and its exit code unchanged. It may end by the
+ * end of main, System.exit, an uncaught exception, SIGTERM or Runtime.halt. Daemon threads may go
+ * on while the profile is written. Services are nearly always ended from outside, and their users
+ * want exactly those profiles.
  *
  * @test
  * @summary profile, report and exit code at every way to end
