@@ -1,5 +1,5 @@
 /*
- * Native methods that call back into Java, in each of JNI's ways to do so. None does anything else.
+ * Native methods that call back into Java, one for each of JNI's ways.
  */
 #define _GNU_SOURCE
 #include <jni.h>
@@ -31,7 +31,7 @@ JNIEXPORT jobject JNICALL Java_Jni_newObject(JNIEnv *env, jclass class, jclass m
     return (*env)->NewObject(env, made, (*env)->GetMethodID(env, made, "<init>", "()V"));
 }
 
-/* To ask for a method of a class initialises it. */
+/* Looking up a method of a class initialises the class. */
 JNIEXPORT void JNICALL Java_Jni_initialise(JNIEnv *env, jclass class, jclass initialised) {
     (void)class;
     static_method(env, initialised, "nothing", "()V");
@@ -41,12 +41,12 @@ JNIEXPORT void JNICALL Java_Jni_up(JNIEnv *env, jclass class, jint left) {
     (*env)->CallStaticVoidMethod(env, class, static_method(env, class, "down", "(I)V"), left);
 }
 
-/* Synchronized: the method's own frame holds a lock. */
+/* The method is synchronized, so its own frame holds a lock. */
 JNIEXPORT void JNICALL Java_Jni_callLocked(JNIEnv *env, jclass class) {
     Java_Jni_callStatic(env, class);
 }
 
-/* A call that throws; its exception is cleared, and another call made. */
+/* The called method throws. Its exception is cleared, and another call is made. */
 JNIEXPORT jboolean JNICALL Java_Jni_clearThenCall(JNIEnv *env, jclass class) {
     (*env)->CallStaticVoidMethod(env, class, static_method(env, class, "fails", "()V"));
     jboolean thrown = (*env)->ExceptionCheck(env);
@@ -55,12 +55,12 @@ JNIEXPORT jboolean JNICALL Java_Jni_clearThenCall(JNIEnv *env, jclass class) {
     return thrown;
 }
 
-/* A call that throws; its exception goes on into the Java caller. */
+/* The called method throws, and its exception goes on into the Java caller. */
 JNIEXPORT void JNICALL Java_Jni_pass(JNIEnv *env, jclass class) {
     (*env)->CallStaticVoidMethod(env, class, static_method(env, class, "fails", "()V"));
 }
 
-/* An exception of this method's own. */
+/* This native method throws an exception itself. */
 JNIEXPORT void JNICALL Java_Jni_fail(JNIEnv *env, jclass class) {
     (void)class;
     (*env)->ThrowNew(env, (*env)->FindClass(env, "java/lang/IllegalStateException"), "meant");
@@ -84,7 +84,7 @@ static void *attached(void *argument) {
     return NULL;
 }
 
-/* A thread of C's own calls `down`; returns when it has ended. */
+/* A new C thread calls `down`; returns once it has ended. */
 JNIEXPORT void JNICALL Java_Jni_attach(JNIEnv *env, jclass class, jint left) {
     struct call call;
     (*env)->GetJavaVM(env, &call.vm);
