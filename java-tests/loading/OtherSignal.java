@@ -1,10 +1,10 @@
 /*
- * SIGPROF has a handler already, as another profiler leaves it when it ends. Vouch says what can be
- * done, and samples by another signal. A signal that something needs, or that has a handler, is
- * refused.
+ * SIGPROF has a handler, as an earlier profiler may leave it. The agent says what the user can do,
+ * and with signal= it samples by another signal. It refuses a signal that has a handler or another
+ * purpose.
  *
  * @test
- * @summary another signal than SIGPROF, with each engine, from the start and late
+ * @summary signal= selects another signal than SIGPROF, with each engine, at start and on attach
  * @key lts
  * @library /lib
  * @build dev.vouch.test.*
@@ -50,7 +50,7 @@ public class OtherSignal {
         Refusal.of(Vm.with("signal=SIGRTMIN+3,engine=perf"), "engine=perf cannot use signal=SIGRTMIN+3");
     }
 
-    /** In a JVM that runs: SIGPROF is taken, and so is SIGVTALRM, by the program itself. */
+    /** In a running JVM: an agent has taken SIGPROF, and the program itself has taken SIGVTALRM. */
     private static void late(Path foreign) {
         try (Running running = Vm.without().flags("-agentpath:" + foreign).start(Waits.class, "handles")) {
             running.awaitOut("ready");

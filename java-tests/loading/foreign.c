@@ -1,4 +1,4 @@
-/* Somebody else's profiler: an agent that has SIGPROF for itself. */
+/* Another profiler: an agent with its own SIGPROF handler. */
 #include <jni.h>
 #include <signal.h>
 #include <stddef.h>
