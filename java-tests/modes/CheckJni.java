@@ -1,10 +1,9 @@
 /*
- * Under -Xcheck:jni the JVM watches every use of JNI, the agent's own included. People run their
- * tests so, and a warning that comes from the profiler would send them looking for a fault in their
- * own code.
+ * Under -Xcheck:jni the JVM checks every use of JNI, including the agent's. People run their tests
+ * this way. A warning that the agent causes would make them search for a mistake in their own code.
  *
  * @test
- * @summary -Xcheck:jni has nothing to say that it has not to say without the agent
+ * @summary -Xcheck:jni prints no warning that it does not print without the agent
  * @key attach
  * @library /lib
  * @build dev.vouch.test.*
@@ -42,15 +41,17 @@ public class CheckJni {
         }
     }
 
-    /** None that there are not without the agent: old JDKs complain of themselves. */
+    /**
+     * There must be no warnings besides those without the agent: old JDKs warn about themselves.
+     */
     private static void none(List<String> before, List<String> now, String what) {
         before.forEach(now::remove);
         Check.empty(now, what);
     }
 
     /**
-     * On stdout, or on stderr with newer JVMs; each with the frames below it, where the JVM shows
-     * them.
+     * The warnings, on stdout or on stderr with newer JVMs, with the frames below them if the JVM
+     * prints any.
      */
     private static List<String> complaints(Run run) {
         List<String> found = new ArrayList<>(run.out);
@@ -68,7 +69,7 @@ public class CheckJni {
 
     static class Program {
         public static void main(String[] args) throws Exception {
-            // Many, so that an agent that keeps a reference to each runs out of room for them.
+            // Enough threads to exhaust an agent's local references, if it kept one for each.
             for (int i = 0; i < 80; i++) {
                 Thread thread = new Thread(Program::sleep, "sleeper " + i);
                 thread.setDaemon(true);

@@ -1,7 +1,7 @@
 /*
- * The interpreter alone, the first compiler alone, everything compiled at once, and as usual.
- * Frames look different in each, and a JVM engineer compares them: the program must be none the
- * worse for being sampled, and its methods must be in the profile.
+ * Runs with the interpreter alone, with C1 alone, with everything compiled at once, and as usual.
+ * Frames differ in each of these modes. Sampling must not change the program, and its methods must
+ * be in the profile.
  *
  * @test
  * @summary -Xint, -Xcomp, C1 alone: the program is unchanged, and its threads are sampled
@@ -19,10 +19,9 @@ public class Compilers {
     public static void main(String[] args) {
         Run interpreted = run("interpreted mode", "-Xint");
         Check.equal(0, weightOf(interpreted, "C2 "), "weight of C2 under -Xint");
-        // Compiling all that a JVM's start needs takes seconds with C2.
+        // With C2, compiling everything at a JVM's start takes seconds.
         run("compiled mode", "-Xcomp", "-XX:TieredStopAtLevel=1");
-        // JDK 8 starts the thread of C2 all the same, which on a busy machine takes some
-        // milliseconds.
+        // JDK 8 starts C2's thread even so, which takes some milliseconds on a busy machine.
         Run firstAlone = run("mode", "-XX:TieredStopAtLevel=1");
         Check.atMost(0.2 * weightOf(firstAlone, "C1 "), weightOf(firstAlone, "C2 "), "weight of C2 where C1 alone compiles, beside C1's");
         run("mode", "-XX:-TieredCompilation");

@@ -1,7 +1,7 @@
 /*
  * A program for the tests in this folder: recursion, collections, streams, strings, reflection,
- * exceptions, a few threads, and enough garbage that every collector has work. Its output depends
- * on nothing but its arguments.
+ * exceptions, a few threads, and enough garbage for every collector. Its output depends only on its
+ * arguments.
  */
 
 import java.lang.management.GarbageCollectorMXBean;
@@ -25,7 +25,7 @@ public class Mix {
 
     private static final int CODE = 23;
 
-    /** Bytes that live on: `live` times 100 kB. */
+    /** Keeps `live` times 100 kB alive. */
     static List<byte[]> kept = new ArrayList<>();
 
     private static Throwable failure;
@@ -61,8 +61,8 @@ public class Mix {
     private static Run without;
 
     /**
-     * Runs the program under the agent and checks that it is unchanged and profiled. Null if this
-     * JVM does not know the flags, or cannot do here what they ask.
+     * Runs the program under the agent, and checks that it is unchanged and profiled. Returns null
+     * if this JVM does not have the flags, or cannot apply them here.
      */
     static Run profiled(Vm vm, Class<?> main) {
         if (without == null) {
@@ -78,8 +78,8 @@ public class Mix {
     }
 
     /**
-     * What holds for every run of this program. How many stacks the JVM's walker finds is another
-     * test's question.
+     * Checks that hold for every run of this program. Another test checks how many stacks the JVM's
+     * walker finds.
      */
     static void check(Run run) {
         Check.equal(CODE, run.exit, "exit code");
@@ -104,7 +104,7 @@ public class Mix {
         for (int round = 0; round < rounds; round++) {
             sum += round(round);
             if (round % 20 == 10) {
-                // Garbage alone would leave it to the heap's size whether a collector runs.
+                // Without this call the heap's size would decide whether a collection runs.
                 System.gc();
             }
         }

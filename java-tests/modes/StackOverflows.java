@@ -1,7 +1,7 @@
 /*
- * Threads that run out of stack, over and over, while they are sampled: the handler runs on the
- * same stack, in the last few pages of it. The program must get its StackOverflowError where it
- * gets it without the agent, and the JVM must live.
+ * Threads exhaust their stacks again and again while they are sampled. The handler runs on the same
+ * stack, in its last few pages. The program must get its StackOverflowError at the same point as
+ * without the agent, and the JVM must survive.
  *
  * @test
  * @summary samples at the very end of a stack do no harm
