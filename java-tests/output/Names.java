@@ -1,6 +1,6 @@
 /*
- * A flame graph's box has room for `Burn.work`, not for its package. With short names that is the
- * file's to say, where a search finds it.
+ * A flame graph's box can show `Burn.work` but not its package. With names=short the name omits the
+ * package, and the file field, which a search covers, has it.
  *
  * @test
  * @summary names=short leaves out the packages, names=full does not
