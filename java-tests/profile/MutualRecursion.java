@@ -1,8 +1,8 @@
 /*
- * Two classes call only each other, in the interpreter. While a method is being entered, its
- * caller's frame is still the one in the registers, and in a recursion all frames return to the
- * same address. A walker that uses these registers leaves the caller out. The bytecode cannot show
- * that, since both methods have the same name. No class may be next to itself in a stack.
+ * Two classes call only each other, in the interpreter. While a method is being entered, the
+ * registers still describe its caller's frame. In a recursion all frames return to the same
+ * address. A walker that uses these registers omits the caller. The bytecode cannot show that,
+ * since both methods have the same name. No class may be next to itself in a stack.
  *
  * @test
  * @summary an interpreted method that is being entered has its caller, also in a recursion

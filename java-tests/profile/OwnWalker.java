@@ -1,8 +1,8 @@
 /*
- * Vouch's own walker finds what AsyncGetCallTrace does not: the interpreter's current line (not
- * that of the last call), a method that is just being entered or left, and a thread that is
- * somewhere in the VM. If both walk, the report says how they differed. The own walker's stacks are
- * checked against the bytecode and GetStackTrace, as all others are.
+ * Vouch's own walker finds what AsyncGetCallTrace does not. It finds the interpreter's current
+ * line, and not that of the last call. It finds a method that is just being entered or left, and a
+ * thread inside the VM. If both walk, the report says how they differed. The own walker's stacks
+ * are checked against the bytecode and GetStackTrace, as all others are.
  *
  * @test
  * @summary our own walker has the stacks that AsyncGetCallTrace has not, and the lines

@@ -13,8 +13,8 @@ import dev.vouch.test.Burn;
 import dev.vouch.test.Stint;
 
 /**
- * A program of known threads and methods. It prints when, on the clock of System.nanoTime, each of
- * its threads ran its first and last instruction, and what CPU time each of them used.
+ * A program of known threads and methods. It prints when each of its threads ran its first and last
+ * instruction, on the clock of System.nanoTime. It also prints each thread's CPU time.
  */
 public class Program {
     public static final String ALPHA = "worker-alpha";
