@@ -1,10 +1,9 @@
 /*
- * Most JVMs that are lost in production are lost to memory: the heap is full and a flag ends the
- * process, or the kernel kills it in its container. None of these ends lets an agent write
- * anything.
+ * Most JVMs that die in production run out of memory. Either the heap is full and a flag ends the
+ * process, or the kernel kills it in its container. In neither case can an agent write anything.
  *
  * @test id=heap
- * @summary a JVM that ends of a full heap has its profile
+ * @summary a JVM that exits because of a full heap has its profile
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -13,7 +12,7 @@
 
 /*
  * @test id=container
- * @summary a JVM that the kernel kills for its memory has its profile
+ * @summary a JVM that the kernel kills because of its memory has its profile
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
@@ -51,7 +50,7 @@ public class OutOfMemory {
         }
     }
 
-    /** By a flag that services are run with; `vouch run` makes the profile itself. */
+    /** A flag that services use ends the JVM; `vouch run` makes the profile. */
     private static void ended(String flag, int exit) throws IOException {
         Path dir = Files.createTempDirectory(Paths.get("").toAbsolutePath(), "run-");
         String java = Vm.jdk().resolve("bin/java").toString();
@@ -70,8 +69,8 @@ public class OutOfMemory {
         Run run;
         String killed;
         try {
-            // All that runs in the group is killed, or the largest: the shell has moved itself into
-            // it and is replaced.
+            // The kernel kills the largest process of the group, or all of them. The shell joins
+            // the group and then replaces itself by the JVM.
             try (Running child = Vm.with("").flags("-Xmx1g").launcher("sh", "-c", "g=$1; shift; echo $$ >$g/cgroup.procs && exec \"$@\"", "sh",
                 group.toString()).start(Fills.class, "700", "profile.vouch")) {
                 run = child.waitForAnyEnd();
@@ -87,7 +86,7 @@ public class OutOfMemory {
         holds(run.dir.resolve("all.json"), run.dir.resolve("got.json"));
     }
 
-    /** A control group with less memory than the program wants, of either version. */
+    /** A control group, of version 1 or 2, with less memory than the program needs. */
     private static Path group() throws Exception {
         String limit = Long.toString(400L << 20);
         List<String> tried = new ArrayList<>();
@@ -100,7 +99,7 @@ public class OutOfMemory {
                 continue;
             }
             if (set(group, "memory.limit_in_bytes", limit) || set(group, "memory.max", limit)) {
-                // Where there is swap the rest would go there.
+                // With swap the remaining memory would be swapped out.
                 set(group, "memory.swappiness", "0");
                 set(group, "memory.swap.max", "0");
                 return group;
@@ -121,7 +120,7 @@ public class OutOfMemory {
         }
     }
 
-    /** As soon as the kernel is done with what ran there. */
+    /** Removes the group as soon as the kernel has finished with its processes. */
     private static void remove(Path group) throws InterruptedException {
         for (int times = 0; times < 100 && Files.exists(group); times++) {
             try {
@@ -136,7 +135,7 @@ public class OutOfMemory {
         return Files.exists(file) ? new String(Files.readAllBytes(file), StandardCharsets.US_ASCII) : "";
     }
 
-    /** What it burnt before it began to fill the heap is there, to the last. */
+    /** The profile must contain all CPU time up to the filling of the heap. */
     private static void holds(Path profile, Path report) {
         Profile.read(profile).track("main").checkRan("OutOfMemory$Fills.burn", Fills.MILLIS);
         Check.equal(0, Report.read(report).samples("dropped"), "samples that are lost");
