@@ -1,7 +1,7 @@
 /*
- * Threads that come from C: some attach to the JVM, call Java, detach and go on in C; some never
- * attach. They are where media players, databases and game engines spend their time, and a profile
- * must show both halves under the right name: the Java half with its stack, the native half as time
+ * C creates threads: some attach to the JVM, call Java, detach and go on in C, and some never
+ * attach. Media players, databases and game engines spend their time this way. The profile must
+ * show both halves under the right name. The Java half has its stack, and the native half is time
  * outside of Java.
  *
  * @test

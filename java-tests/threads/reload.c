@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Loads a library, has it start threads, unloads it; where it lay. */
+/* Loads a library, makes it start threads, and unloads it. Returns its address. */
 JNIEXPORT jlong JNICALL Java_Reloaded_00024Program_run(JNIEnv *env, jclass type, jstring path, jint threads, jlong millis)
 {
     const char *name = (*env)->GetStringUTFChars(env, path, NULL);
@@ -13,7 +13,10 @@ JNIEXPORT jlong JNICALL Java_Reloaded_00024Program_run(JNIEnv *env, jclass type,
         return 0;
     void (*go)(int, long) = (void (*)(int, long))(uintptr_t)dlsym(library, "go");
     int (*met)(void) = (int (*)(void))(uintptr_t)dlsym(library, "met");
-    /* Until the agent has seen what was loaded: half a minute is more than it takes anywhere. */
+    /*
+     * Waits until the agent has noticed the library. Half a minute is longer than that takes
+     * anywhere.
+     */
     struct timespec pause = { 0, 10000000 };
     for (int left = 3000; left > 0 && met != NULL && !met(); left--)
         nanosleep(&pause, NULL);
