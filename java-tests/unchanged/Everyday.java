@@ -1,9 +1,8 @@
 /*
- * The program does not notice. Children that it starts, sockets, selectors, pipes, timers, sleeps
- * and locks all go through system calls that a signal can break off; a profiler that lets one EINTR
- * through, or leaves a child with a blocked signal, costs its user a day. At five times the usual
- * rate, or what the machine can afford of it, under load, the output is the same as without the
- * agent.
+ * The agent must not disturb the program. Child processes, sockets, selectors, pipes, timers,
+ * sleeps and locks use system calls that a signal can interrupt. A profiler that leaks one EINTR,
+ * or a blocked signal into a child, costs its user a day. The interval is a fifth of the usual one,
+ * or what the machine can afford. Under load the output must be the same as without the agent.
  *
  * @test
  * @summary children, sockets, selectors, sleeps and file locks under a storm of signals
@@ -50,7 +49,7 @@ public class Everyday {
         Run without = Vm.without().run(Program.class);
         Check.equal(42, without.exit, "exit code without the agent");
         Check.atLeast(14, without.out.size(), "lines of output, of " + without.out);
-        // The one that sends the most signals, and the one that sends them to any thread.
+        // One engine sends the most signals, and one sends them to any thread.
         for (String engine : Scale.isFull() ? new String[] {"perf", "timer", "itimer"} : new String[] {"perf", "itimer"}) {
             Run with = Vm.with("interval=200us,engine=" + engine).run(Program.class);
             Check.equal(String.join("\n", without.out), String.join("\n", with.out), "stdout with engine=" + engine);
@@ -68,7 +67,7 @@ public class Everyday {
             List<Thread> load = new ArrayList<>();
             for (int i = 0; i < 2; i++) {
                 Thread thread = new Thread(Program::burnUntilDone, "load");
-                // Or it would keep a program alive that has failed.
+                // A daemon, so that it does not keep a failed program alive.
                 thread.setDaemon(true);
                 load.add(thread);
                 thread.start();
@@ -108,8 +107,7 @@ public class Everyday {
         }
 
         /**
-         * What a child inherits of signals: blocked ones, ignored ones, and timers that would kill
-         * it.
+         * Checks what a child inherits: blocked and ignored signals, and timers that would kill it.
          */
         private static void signalsOfChildren() throws Exception {
             String script = "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status; "
@@ -176,8 +174,8 @@ public class Everyday {
                 pipe.source().register(selector, SelectionKey.OP_READ);
                 ByteBuffer one = ByteBuffer.allocate(1);
                 for (int i = 0; i < ROUNDS; i++) {
-                    // Nothing is there: it must wait its time, and not come back early with
-                    // nothing.
+                    // There is nothing to read: the call must wait its full time, and not return
+                    // early without data.
                     long from = System.nanoTime();
                     if (selector.select(2) == 0 && System.nanoTime() - from >= 1_900_000) {
                         timedOut++;
@@ -231,8 +229,7 @@ public class Everyday {
         }
 
         /**
-         * Calls that fail, each for a reason that a handler may not change on its way from the
-         * kernel to Java.
+         * Calls that fail: the handler must not change their errno between the kernel and Java.
          */
         private static void failures() throws Exception {
             Path missing = Paths.get("missing");
