@@ -8,10 +8,9 @@ import javax.crypto.Cipher;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * What a stack walker has most trouble with: code that the JVM has made by hand, and short methods
- * that are called all the time. Deleting from a string builder, copying and filling arrays,
- * comparing strings, asking for the time, sorting, exceptions, regular expressions, checksums,
- * encryption. Arguments: seconds.
+ * The worst cases for a stack walker: stubs that the JVM generates by hand, and very short methods.
+ * It deletes from string builders, copies and fills arrays, compares strings, reads clocks, sorts
+ * and throws. It also uses regular expressions, checksums and encryption. Arguments: seconds.
  */
 public final class Adverse {
     private static final Pattern WORD = Pattern.compile("(\\w+)@(\\w+)\\.org");

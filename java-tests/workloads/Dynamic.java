@@ -14,8 +14,8 @@ import org.codehaus.groovy.runtime.InvokerHelper;
  */
 public final class Dynamic {
     /**
-     * Each can be reckoned by hand: counts by kind, money, a sum, a Fibonacci number, a hash,
-     * exceptions, a page.
+     * All results can be calculated by hand: counts by kind, money, a sum, a Fibonacci number, a
+     * hash, exceptions, a page.
      */
     private static final String EXPECTED = "integer=100,list of integer/text=100,number=200,object=100,text=200"
         + "|897.00|30000|144|157918336|1010|<page><title>tsrif</title><body><p>x</p><p>y</p></body></page>";

@@ -29,15 +29,15 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What everyday Java is made of, a piece of each a round: streams, collections, regular
- * expressions, reflection, method handles, formatting, lambdas, exceptions. Each piece is checked
- * against another way to the same. Arguments: seconds.
+ * Everyday Java, a piece of each kind in a round: streams, collections, regular expressions,
+ * reflection, method handles, formatting, lambdas, exceptions. A second method calculates each
+ * result for comparison. Arguments: seconds.
  */
 public final class Mix {
     private static final Pattern LINE =
         Pattern.compile("^(\\d+)\\s+\\[(?<level>INFO|WARN)]\\s+(\\w+)(?:\\.\\w+)*: took (\\d+) ms$");
     private static final Pattern PRICE = Pattern.compile("(?:(\\d{1,3}),)*(\\d{1,3})\\.(\\d\\d)");
-    /** The common pool is a thread for each task where there are two processors. */
+    /** On two processors the common pool would start a thread for each task. */
     private static final ForkJoinPool POOL = new ForkJoinPool(2);
 
     private Mix() {}
@@ -72,7 +72,10 @@ public final class Mix {
         Rounds.same(Arrays.stream(numbers).max().getAsInt(), sorted.get(0), "the greatest number");
     }
 
-    /** The cheapest way over a grid, to the right and down: by Dijkstra, and cell by cell. */
+    /**
+     * The cheapest path across a grid, to the right and down: by Dijkstra's algorithm, and cell by
+     * cell.
+     */
     private static void paths(Random random, int side) {
         int[] costs = random.ints(side * side, 1, 10).toArray();
         Map<Integer, Integer> best = new HashMap<>();
@@ -126,7 +129,7 @@ public final class Mix {
         Rounds.same(expected, found, "times by level");
     }
 
-    /** What reflection reads and writes. */
+    /** A bean that reflection reads and writes. */
     public static final class Bean {
         public int number;
         private String text = "";
@@ -164,7 +167,7 @@ public final class Mix {
         }
     }
 
-    /** Looked up once: while its class is redefined JDK 8 may not find a method that is there. */
+    /** Looked up once, since JDK 8 may not find a method while its class is being redefined. */
     static final class Collatz {
         static final MethodHandle STEP = step();
 

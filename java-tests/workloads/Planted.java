@@ -30,7 +30,7 @@ public final class Planted {
         });
     }
 
-    /** Each step takes as long as any other, whatever the compiler makes of it. */
+    /** Each step takes equally long, whatever the compiler generates. */
     private static long planted(int steps) {
         long value = 1;
         for (int step = 0; step < steps; step++) {

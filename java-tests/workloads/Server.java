@@ -21,19 +21,19 @@ import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
 
 /**
- * Tomcat and Jackson: four clients post orders as JSON over kept connections to a shop in the same
- * JVM, which binds them to objects, adds them up and answers in JSON. Each answer is checked.
- * Arguments: seconds, a folder to write to.
+ * Tomcat and Jackson. Four clients post orders as JSON over persistent connections to a shop in the
+ * same JVM. The shop binds the orders to objects, adds them up and answers in JSON. Each answer is
+ * checked. Arguments: seconds, an output folder.
  */
 public final class Server {
     private static final int CLIENTS = 4;
     private static final int REQUESTS = 50;
     private static final int PATIENCE_MS = 60_000;
     private static final ObjectMapper JSON = new ObjectMapper();
-    /** Kept here, or the collector would take it and its level. */
+    /** Kept in a field, since otherwise the logger and its level would be collected. */
     private static final Logger LOGGER = Logger.getLogger("org.apache");
 
-    /** What Jackson binds. */
+    /** Jackson binds JSON to this class. */
     public static final class Order {
         public String customer;
         public List<Item> items = new ArrayList<>();

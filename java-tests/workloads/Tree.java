@@ -16,7 +16,7 @@ final class Tree {
         this.root = root;
     }
 
-    /** The files that a compiler is to compile. */
+    /** The source files for a compiler. */
     List<String> sources() throws IOException {
         List<String> sources = files(".java").stream().map(Path::toString)
             .filter(file -> !file.endsWith("-info.java")).collect(Collectors.toList());
@@ -26,7 +26,7 @@ final class Tree {
         return sources;
     }
 
-    /** Says which classes there are, and is the same for the same classes. */
+    /** Describes the class files; equal classes give equal text. */
     String classes() throws IOException {
         CRC32 sum = new CRC32();
         List<Path> files = files(".class");
