@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use vouch_hotspot::jvm_layouts::JvmLayouts;
-use vouch_hotspot::vmstructs::{losses, read_flag};
+use vouch_hotspot::vmstructs::{explicit_flag, losses};
 use vouch_hotspot::{HotSpot, fields};
 
 use crate::engine::Engine;
@@ -54,7 +54,14 @@ pub fn lines(
             .unwrap_or_else(|| "walks are guarded: a fault ends the walk and nothing else".to_owned()),
     );
     lines.extend(losses(hotspot, version));
-    if late && read_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS) == Some(false) {
+    let debug_info = explicit_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS);
+    if debug_info == Some(false) {
+        lines.push(
+            "-XX:-DebugNonSafepoints leaves compiled code without debug information between safepoints, so the method on top is often a \
+             guess: start the JVM without it"
+                .to_owned(),
+        );
+    } else if late && debug_info.is_none() {
         lines.push(
             "code compiled before an attach has debug information only at safepoints, so the method on top is often a guess there: \
              -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints at the JVM's start adds it everywhere"

@@ -10,7 +10,8 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 use vouch_report::{
-    COMPILED_BEFORE_ATTACH, MAX_LISTED, PlausibleReport, RefutationReport, percent, plain, readable, reason,
+    COMPILED_BEFORE_ATTACH, MAX_LISTED, PlausibleReport, RefutationReport, WITHOUT_DEBUG_INFO, percent,
+    plain, readable, reason,
 };
 use vouch_sample::NATIVE;
 use vouch_verify::proof::Refutation;
@@ -24,6 +25,11 @@ const SHOWN: usize = 20;
 const DEBUG_NON_SAFEPOINTS: &str = "
 Code compiled before the attach has debug information only at safepoints. To have it everywhere, start the JVM
 with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or with the agent (`vouch run`).
+";
+/// What a user can do about code without full debug information.
+const WITHOUT_FLAG: &str = "
+-XX:-DebugNonSafepoints leaves compiled code with debug information only at safepoints. To have it everywhere,
+start the JVM without this option.
 ";
 
 /// Which of them is asked for.
@@ -142,6 +148,9 @@ fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
     }
     if reasons.contains_key(COMPILED_BEFORE_ATTACH) {
         text.push_str(DEBUG_NON_SAFEPOINTS);
+    }
+    if reasons.contains_key(WITHOUT_DEBUG_INFO) {
+        text.push_str(WITHOUT_FLAG);
     }
     (!rows.is_empty()).then_some(text)
 }

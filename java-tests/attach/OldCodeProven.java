@@ -24,10 +24,12 @@ import dev.vouch.test.Vm;
 
 public class OldCodeProven {
     private static final String REASON = "compiled_before_attach";
+    private static final String UNLOCK = "-XX:+UnlockDiagnosticVMOptions";
+    private static final String REFUSED = "-XX:-DebugNonSafepoints";
     private static final String SHORT = "plausible (mostly code compiled before the attach)";
 
     public static void main(String[] args) {
-        Run with = attached("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints");
+        Run with = attached(UNLOCK, "-XX:+DebugNonSafepoints");
         Report report = with.report();
         Skip.unless(!report.vmFlags().contains("-Xint"), "an interpreter compiles nothing");
         Check.that(!report.json.getAsJsonObject("plausible_because").has(REASON), "old code has debug information, and the report denies it");
@@ -40,6 +42,26 @@ public class OldCodeProven {
         Check.that(because != null, "the reason is missing: " + report.json.get("plausible_because"));
         Check.contains(without.vouchLines().toString(), SHORT, "summary");
         Check.that(described > report.certainShare() + 0.2, "certain with debug information: " + described + ", without: " + report.certainShare());
+
+        refused(attached(UNLOCK, REFUSED), described);
+        try (Running child = Vm.with("interval=1ms").flags("-Xmx256m", "-Xbatch", UNLOCK, REFUSED).start(Program.class)) {
+            child.awaitOut("ready");
+            child.stdin().println("go on");
+            refused(child.waitFor().ok(), described);
+        }
+    }
+
+    /**
+     * The flag counts also for code that the JVM compiles with an agent loaded, so the agent
+     * must not trust debug information between safepoints.
+     */
+    private static void refused(Run run, double described) {
+        Report report = run.report();
+        JsonObject because = report.json.getAsJsonObject("plausible_because");
+        Check.that(because.has("without_debug_info"), "the reason is missing: " + because);
+        Check.that(!because.has(REASON), "the attach is not the reason: " + because);
+        Check.contains(run.vouchLines().toString(), "plausible (mostly for want of debug information)", "summary");
+        Check.that(described > report.certainShare() + 0.2, "certain with debug information: " + described + ", refused: " + report.certainShare());
     }
 
     private static Run attached(String... flags) {

@@ -124,9 +124,18 @@ pub struct InlinedFrames {
     pub right: Option<Box<[Frame]>>,
     /// How certain the frames are.
     pub certainty: Certainty,
-    /// False if the code was compiled before the agent was loaded, and has debug information only
-    /// at safepoints.
-    pub is_described: bool,
+    /// The instructions of the code that have debug information.
+    pub described: DebugInfoAt,
+}
+
+/// The instructions of compiled code that have debug information.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DebugInfoAt {
+    AllInstructions,
+    /// Only safepoints, because the code was compiled before the agent was loaded.
+    SafepointsUntilAttach,
+    /// Only safepoints, because the JVM was started with `-XX:-DebugNonSafepoints`.
+    SafepointsByFlag,
 }
 
 /// The kind of code at an address.

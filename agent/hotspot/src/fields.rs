@@ -308,12 +308,13 @@ rows! {
         JVM_FLAG = "JVMFlag" [11..] | "Flag" [..=8];
     }
     StaticField without: "no flag of the JVM can be read" {
-        JVM_FLAG_FLAGS = "JVMFlag"::"flags" [11..] | "Flag"::"flags" [..=8];
+        JVM_FLAG_ARRAY = "JVMFlag"::"flags" [11..] | "Flag"::"flags" [..=8];
         JVM_FLAG_NUM_FLAGS = "JVMFlag"::"numFlags" [11..] | "Flag"::"numFlags" [..=8];
     }
     Field without: "no flag of the JVM can be read" {
         JVM_FLAG_NAME = "JVMFlag"::"_name" [11..] | "Flag"::"_name" [..=8];
         JVM_FLAG_ADDR = "JVMFlag"::"_addr" [11..] | "Flag"::"_addr" [..=8];
+        JVM_FLAG_FLAGS = "JVMFlag"::"_flags" [11..] | "Flag"::"_flags" [..=8];
     }
     Flag without: "the feature is taken to be absent" {
         CHECK_JNI_CALLS = "CheckJNICalls";

@@ -175,6 +175,18 @@ pub fn read_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
     FlagValue::find(hotspot, flag).map(FlagValue::is_on)
 }
 
+/// Reads a flag that the JVM was started with. `None` if it has its default value, or this JVM does
+/// not have it.
+pub fn explicit_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
+    /// The bits of `JVMFlag::_flags` that say where the value is from, which are 0 for a default.
+    const VALUE_ORIGIN_MASK: u32 = 15;
+    let vm_structs = VmStructs::find(hotspot)?;
+    let address = vm_structs.flag_address(flag)? + vm_structs.offset(&fields::JVM_FLAG_FLAGS)?;
+    // SAFETY: a C++ int in an entry of the table of flags, which is never freed.
+    let origin = unsafe { (address as *const u32).read_volatile() } & VALUE_ORIGIN_MASK;
+    if origin == 0 { None } else { read_flag(hotspot, flag) }
+}
+
 /// The address of a flag that the JVM may turn on or off while it runs.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagValue(usize);
@@ -182,7 +194,7 @@ pub struct FlagValue(usize);
 impl FlagValue {
     /// Finds a flag. `None` if this JVM does not have it.
     pub fn find(hotspot: &HotSpot, flag: &Flag) -> Option<Self> {
-        VmStructs::find(hotspot)?.flag_address(flag).map(Self)
+        VmStructs::find(hotspot)?.flag_value(flag).map(Self)
     }
 
     /// Reads the present value.
@@ -276,20 +288,25 @@ impl VmStructs {
         constant.0.names.iter().find_map(|name| self.constant_by_name(name))
     }
 
-    /// Returns the address of a flag's value.
+    /// Returns the address of a flag's entry.
     fn flag_address(&self, flag: &Flag) -> Option<usize> {
         let (flags, count) = (
-            read_static(self.address(&fields::JVM_FLAG_FLAGS)?),
+            read_static(self.address(&fields::JVM_FLAG_ARRAY)?),
             read_static(self.address(&fields::JVM_FLAG_NUM_FLAGS)?),
         );
-        let (text, value) = (self.offset(&fields::JVM_FLAG_NAME)?, self.offset(&fields::JVM_FLAG_ADDR)?);
+        let text = self.offset(&fields::JVM_FLAG_NAME)?;
         let size = self.size(&fields::JVM_FLAG)?;
         let address = |index: usize| flags + index * size;
         // The last flag is a sentinel without a name.
         let by_name = |name: &JdkName| {
             (0..count).find(|index| is_text_at(read_static(address(*index) + text), name.name)).map(address)
         };
-        Some(read_static(flag.0.names.iter().find_map(by_name)? + value))
+        flag.0.names.iter().find_map(by_name)
+    }
+
+    /// Returns the address of a flag's value.
+    fn flag_value(&self, flag: &Flag) -> Option<usize> {
+        Some(read_static(self.flag_address(flag)? + self.offset(&fields::JVM_FLAG_ADDR)?))
     }
 
     pub(crate) fn losses(&self, jdk: u32) -> Vec<String> {

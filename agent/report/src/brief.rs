@@ -6,7 +6,7 @@
 use vouch_recording::Fate;
 
 use crate::interval::{effective, points_off};
-use crate::plausible::COMPILED_BEFORE_ATTACH;
+use crate::plausible::{COMPILED_BEFORE_ATTACH, WITHOUT_DEBUG_INFO};
 use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
@@ -51,10 +51,14 @@ impl TrustReport {
 
     /// What plausible stacks are, by their main reason.
     fn plausible(&self) -> &'static str {
-        let attached = self.run.plausible_because.get(COMPILED_BEFORE_ATTACH);
-        let is_main = attached.is_some_and(|row| 2.0 * row.weight_ms >= self.weights().plausible);
-        if is_main {
+        let is_main = |reason| {
+            let row = self.run.plausible_because.get(reason);
+            row.is_some_and(|row| 2.0 * row.weight_ms >= self.weights().plausible)
+        };
+        if is_main(COMPILED_BEFORE_ATTACH) {
             "plausible (mostly code compiled before the attach)"
+        } else if is_main(WITHOUT_DEBUG_INFO) {
+            "plausible (mostly for want of debug information)"
         } else {
             "plausible (partly a guess)"
         }

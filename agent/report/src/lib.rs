@@ -38,7 +38,7 @@ pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, Waiting
 pub use measures::MeasureReport;
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
-    UNKNOWN_TOP_FRAME, reason,
+    UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, reason,
 };
 pub use process::ProcessTime;
 pub use proof::{

@@ -12,6 +12,9 @@ pub const APPROXIMATE_TOP_FRAME: &str = "approximate_top_frame";
 /// The top frame is in code that was compiled before the agent was loaded, and that has debug
 /// information only at safepoints.
 pub const COMPILED_BEFORE_ATTACH: &str = "compiled_before_attach";
+/// The top frame is in code that has debug information only at safepoints, because the JVM was
+/// started with `-XX:-DebugNonSafepoints`.
+pub const WITHOUT_DEBUG_INFO: &str = "without_debug_info";
 /// The code on top is unknown.
 pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
 /// The walk had lost the top frame, and it was added again.
@@ -51,6 +54,7 @@ pub fn reason(name: &str) -> String {
             FRAMES_LEFT_OUT => "frames left out",
             APPROXIMATE_TOP_FRAME => "an uncertain top method",
             COMPILED_BEFORE_ATTACH => "an uncertain top method in code compiled before the attach",
+            WITHOUT_DEBUG_INFO => "an uncertain top method in code without full debug information",
             UNKNOWN_TOP_FRAME => "an unknown top frame",
             TOP_FRAME_PUT_BACK => "a top frame that was put back",
             _ => return name.replace('_', " "),

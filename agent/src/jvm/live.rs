@@ -16,7 +16,7 @@ use vouch_hotspot::HotSpot;
 use vouch_hotspot::fields;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_hotspot::nmethods::CodeMemory;
-use vouch_hotspot::vmstructs::{CodeLayout, read_flag};
+use vouch_hotspot::vmstructs::{CodeLayout, explicit_flag};
 use vouch_report::Power;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_signal::witness_rendezvous::PostedThread;
@@ -62,7 +62,7 @@ impl JvmState {
         let is_jvmci = jvmti.system_property(c"java.vm.version").is_none_or(|vm| vm.contains("jvmci"));
         let notes = Notes {
             are_reliable: jvmti.jdk().is_some_and(|jdk| jdk >= 21) && !is_jvmci,
-            are_requested: read_flag(&hotspot, &fields::DEBUG_NON_SAFEPOINTS).unwrap_or(false),
+            flag: explicit_flag(&hotspot, &fields::DEBUG_NON_SAFEPOINTS),
         };
         Self {
             jvmti,

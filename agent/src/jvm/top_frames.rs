@@ -25,7 +25,7 @@ use vouch_walk::memory::Memory;
 
 use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;
-use vouch_collect::jvm::{InlinedFrames, Site};
+use vouch_collect::jvm::{DebugInfoAt, InlinedFrames, Site};
 
 /// The number of samples of a method from which on its loops are analysed.
 const MIN_SAMPLES_FOR_LOOPS: u32 = 16;
@@ -48,15 +48,20 @@ type Frames = Box<[Frame]>;
 pub struct Notes {
     /// C2's notes are reliable, by [`Nmethod::has_reliable_notes`].
     pub are_reliable: bool,
-    /// The JVM was started with `-XX:+DebugNonSafepoints`: code has notes that was compiled before
-    /// the agent was loaded.
-    pub are_requested: bool,
+    /// The value of `DebugNonSafepoints`, if the JVM was started with it. By default, code has
+    /// notes once an agent is loaded that asks for compiled code, as this one does.
+    pub flag: Option<bool>,
 }
 
 impl Notes {
-    /// True if this code has debug information also between safepoints.
-    fn describe(self, code: KnownCode) -> bool {
-        self.are_requested || !code.is_older
+    /// Returns which instructions of this code have debug information.
+    fn described(self, code: KnownCode) -> DebugInfoAt {
+        match self.flag {
+            Some(true) => DebugInfoAt::AllInstructions,
+            Some(false) => DebugInfoAt::SafepointsByFlag,
+            None if code.is_older => DebugInfoAt::SafepointsUntilAttach,
+            None => DebugInfoAt::AllInstructions,
+        }
     }
 }
 
@@ -159,8 +164,8 @@ impl TopFrames {
             self.decisions.insert(site, decision);
         }
         let Decision { found, right, certainty, .. } = self.decisions.get(&site)?;
-        let (right, certainty, is_described) = (right.clone(), *certainty, self.notes.describe(code));
-        Some(InlinedFrames { found: found.len(), right, certainty, is_described })
+        let (right, certainty, described) = (right.clone(), *certainty, self.notes.described(code));
+        Some(InlinedFrames { found: found.len(), right, certainty, described })
     }
 
     /// Decides by the compiled method's debug information and machine code. `None` if it has none,
@@ -208,7 +213,7 @@ impl TopFrames {
         };
         let is_safepoint = index.is_some_and(|index| nmethod.is_safepoint(index, site.charged_end()));
         let certainty = match index {
-            Some(index) if is_safepoint || notes.describe(code) => {
+            Some(index) if is_safepoint || notes.described(code) == DebugInfoAt::AllInstructions => {
                 vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
             }
             // A method without a safepoint that was inlined there has left no trace.

@@ -5,20 +5,27 @@ use std::collections::BTreeMap;
 use vouch_recording::Certainty;
 use vouch_report::{
     APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
-    UNKNOWN_TOP_FRAME, float,
+    UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, float,
 };
 use vouch_verify::proof::Explanation;
 
 use super::recovered::Leaf;
 use super::top_frames::TopKnown;
+use vouch_collect::jvm::DebugInfoAt;
 
 /// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reasons(u32);
 
 /// Names of the reasons that are not explanations of an edge, in the order of their bits.
-const OTHERS: [&str; 5] =
-    [FRAMES_LEFT_OUT, APPROXIMATE_TOP_FRAME, UNKNOWN_TOP_FRAME, TOP_FRAME_PUT_BACK, COMPILED_BEFORE_ATTACH];
+const OTHERS: [&str; 6] = [
+    FRAMES_LEFT_OUT,
+    APPROXIMATE_TOP_FRAME,
+    UNKNOWN_TOP_FRAME,
+    TOP_FRAME_PUT_BACK,
+    COMPILED_BEFORE_ATTACH,
+    WITHOUT_DEBUG_INFO,
+];
 
 impl Reasons {
     /// Frames are missing in the stack.
@@ -27,6 +34,7 @@ impl Reasons {
     const UNKNOWN_TOP: Self = Self::other(2);
     const PUT_BACK: Self = Self::other(3);
     const COMPILED_BEFORE: Self = Self::other(4);
+    const WITHOUT_DEBUG_INFO: Self = Self::other(5);
 
     const fn other(at: usize) -> Self {
         Self(1 << (Explanation::ALL.len() + at))
@@ -38,9 +46,10 @@ impl Reasons {
 
     /// Returns the reasons that the top frame of a stack adds.
     pub fn top(leaf: Leaf, known: TopKnown) -> Self {
-        let by_code = match known {
-            TopKnown { certainty: Certainty::Approximate, is_described: true } => Self::APPROXIMATE,
-            TopKnown { certainty: Certainty::Approximate, is_described: false } => Self::COMPILED_BEFORE,
+        let by_code = match (known.certainty, known.described) {
+            (Certainty::Approximate, DebugInfoAt::AllInstructions) => Self::APPROXIMATE,
+            (Certainty::Approximate, DebugInfoAt::SafepointsUntilAttach) => Self::COMPILED_BEFORE,
+            (Certainty::Approximate, DebugInfoAt::SafepointsByFlag) => Self::WITHOUT_DEBUG_INFO,
             _ => Self::default(),
         };
         match leaf {

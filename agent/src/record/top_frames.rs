@@ -3,7 +3,7 @@
 use vouch_sample::{Certainty, Cut, Frame};
 
 use crate::witness::Account;
-use vouch_collect::jvm::{CodeAt, InlinedFrames, Jvm, Site};
+use vouch_collect::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Jvm, Site};
 
 /// The result of correcting the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,14 +16,13 @@ pub struct Corrected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopKnown {
     pub certainty: Certainty,
-    /// False if the code lacks full debug information, as in
-    /// [`InlinedFrames::is_described`](vouch_collect::jvm::InlinedFrames::is_described).
-    pub is_described: bool,
+    /// The instructions of the code that have debug information.
+    pub described: DebugInfoAt,
 }
 
 impl From<Certainty> for TopKnown {
     fn from(certainty: Certainty) -> Self {
-        Self { certainty, is_described: true }
+        Self { certainty, described: DebugInfoAt::AllInstructions }
     }
 }
 
@@ -43,15 +42,15 @@ pub fn correct(
         let certainty = if is_compiled { Certainty::Approximate } else { Certainty::Exact };
         return unchanged(certainty.into());
     };
-    let InlinedFrames { found, right, certainty, is_described } = inlined;
-    let known = TopKnown { certainty, is_described };
+    let InlinedFrames { found, right, certainty, described } = inlined;
+    let known = TopKnown { certainty, described };
     let Some(right) = right else { return unchanged(known) };
     let end = first + found;
     // Frames are missing among them, or the witness compared every one of them.
     let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
     let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
     if is_cut || is_witnessed {
-        return unchanged(TopKnown { certainty: Certainty::Approximate, is_described });
+        return unchanged(TopKnown { certainty: Certainty::Approximate, described });
     }
     let shifted = |count: usize| (count + right.len()).saturating_sub(found);
     if let Some(cut) = cut {
@@ -88,7 +87,7 @@ mod tests {
                 found: 2,
                 right: Some(right.into()),
                 certainty: Certainty::MethodCertain,
-                is_described: true,
+                described: DebugInfoAt::AllInstructions,
             },
         );
         let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);

@@ -82,6 +82,17 @@ fn the_list_says_what_helps_code_compiled_before_the_attach() {
 }
 
 #[test]
+fn the_list_says_what_helps_code_without_full_debug_information() {
+    let mut report = report(1);
+    report["plausible_because"] =
+        json!({ "without_debug_info": { "samples": 9, "weight_ms": 20.0, "alone_ms": 18.0 } });
+    let text = good(&explain(&file("undescribed", report.to_string().as_bytes()), None));
+    let row = "an uncertain top method in code without full debug information (without_debug_info)\n\n-XX:-DebugNonSafepoints";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("start the JVM without this option"), "{text}");
+}
+
+#[test]
 fn reasons_with_the_same_words_share_a_row() {
     let mut report = report(0);
     report["weight_ms"] = json!({ "signals": 200.0 });

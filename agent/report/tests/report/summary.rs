@@ -4,7 +4,7 @@ use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
 use vouch_report::{
     COMPILED_BEFORE_ATTACH, ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport,
     LIMIT_REACHED, PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport,
-    TopFrameReport, TrustReport, WitnessReport,
+    TopFrameReport, TrustReport, WITHOUT_DEBUG_INFO, WitnessReport,
 };
 use vouch_verify::proof::Refutation;
 
@@ -179,18 +179,20 @@ fn an_ordinary_run_has_four_lines() {
 }
 
 #[test]
-fn the_trust_line_says_that_most_plausible_code_is_older_than_the_attach() {
+fn the_trust_line_says_why_most_plausible_code_has_no_debug_information() {
     let mut report = usual_report();
     let line = |report: &TrustReport| {
         let summary = report.summary(PROFILE, Detail::Brief);
         summary.lines().nth(2).unwrap().to_owned()
     };
-    for (weight_ms, words) in [
-        (199.0, "20.0 % plausible (partly a guess), "),
-        (200.0, "20.0 % plausible (mostly code compiled before the attach), "),
+    for (reason, weight_ms, words) in [
+        (COMPILED_BEFORE_ATTACH, 199.0, "20.0 % plausible (partly a guess), "),
+        (COMPILED_BEFORE_ATTACH, 200.0, "20.0 % plausible (mostly code compiled before the attach), "),
+        (WITHOUT_DEBUG_INFO, 199.0, "20.0 % plausible (partly a guess), "),
+        (WITHOUT_DEBUG_INFO, 200.0, "20.0 % plausible (mostly for want of debug information), "),
     ] {
         let row = PlausibleReport { samples: 1, weight_ms, alone_ms: weight_ms };
-        report.run.plausible_because = [(COMPILED_BEFORE_ATTACH.to_owned(), row)].into();
+        report.run.plausible_because = [(reason.to_owned(), row)].into();
         assert!(line(&report).contains(words), "{}", line(&report));
     }
 }

@@ -14,7 +14,7 @@ use super::witness::now_is;
 use super::{WHOLE, WRONG};
 use crate::options::choices::{Refuted, Witnessing};
 use vouch_collect::jvm::fake::STEP;
-use vouch_collect::jvm::{CodeAt, InlinedFrames, Site, Top, TopFrame};
+use vouch_collect::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Site, Top, TopFrame};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
 /// The location of the interrupted instruction: in no known code, in the interpreter, or in the
@@ -246,7 +246,15 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
         let mut bench = bench();
         bench.jvm.code.insert(STUB, code);
         bench.jvm.inlined.extend(inlined.map(|found| {
-            (call, InlinedFrames { found, right: None, certainty: Certainty::Exact, is_described: true })
+            (
+                call,
+                InlinedFrames {
+                    found,
+                    right: None,
+                    certainty: Certainty::Exact,
+                    described: DebugInfoAt::AllInstructions,
+                },
+            )
         }));
         let head = bench.head(10);
         bench.publish_recovered_beside(&head, STUB, Some(asgct), &[(strategy("top"), &WHOLE)]);
@@ -267,15 +275,17 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
 fn a_stack_whose_top_methods_are_a_guess_is_plausible_and_says_so() {
     let site = Site { pc: 0, is_call: false };
     let guess = Some("approximate_top_frame");
-    for (certainty, is_described, reason) in [
-        (Certainty::Exact, true, None),
-        (Certainty::MethodCertain, true, None),
-        (Certainty::Approximate, true, guess),
-        (Certainty::Exact, false, None),
-        (Certainty::Approximate, false, Some("compiled_before_attach")),
+    for (certainty, described, reason) in [
+        (Certainty::Exact, DebugInfoAt::AllInstructions, None),
+        (Certainty::MethodCertain, DebugInfoAt::AllInstructions, None),
+        (Certainty::Approximate, DebugInfoAt::AllInstructions, guess),
+        (Certainty::Exact, DebugInfoAt::SafepointsUntilAttach, None),
+        (Certainty::Approximate, DebugInfoAt::SafepointsUntilAttach, Some("compiled_before_attach")),
+        (Certainty::Exact, DebugInfoAt::SafepointsByFlag, None),
+        (Certainty::Approximate, DebugInfoAt::SafepointsByFlag, Some("without_debug_info")),
     ] {
         let mut bench = bench();
-        bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: None, certainty, is_described });
+        bench.jvm.inlined.insert(site, InlinedFrames { found: 2, right: None, certainty, described });
         bench.publish(&Head { weight: 3, ..bench.head(10) }, &[Ok(&WHOLE)]);
         bench.drain();
         let fate = if reason.is_some() { Fate::Plausible } else { Fate::Proven };
@@ -335,7 +345,10 @@ fn a_stack_with_several_reasons_counts_for_each_and_for_none_alone() {
     let mut bench = bench();
     let site = Site { pc: 0, is_call: false };
     let certainty = Certainty::Approximate;
-    bench.jvm.inlined.insert(site, InlinedFrames { found: 1, right: None, certainty, is_described: true });
+    bench.jvm.inlined.insert(
+        site,
+        InlinedFrames { found: 1, right: None, certainty, described: DebugInfoAt::AllInstructions },
+    );
     // The callees of the unloaded `lost` are unknown.
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
     bench.sample(20, &WHOLE);
@@ -384,7 +397,7 @@ fn frames_that_the_machine_code_puts_right_are_recorded() {
             found: 2,
             right: Some([right].into()),
             certainty: Certainty::Exact,
-            is_described: true,
+            described: DebugInfoAt::AllInstructions,
         },
     );
     bench.sample(10, &WHOLE);
@@ -395,7 +408,7 @@ fn frames_that_the_machine_code_puts_right_are_recorded() {
             found: 2,
             right: Some([right].into()),
             certainty: Certainty::Exact,
-            is_described: true,
+            described: DebugInfoAt::AllInstructions,
         },
     );
     let head = bench.head(20);
