@@ -7,7 +7,7 @@
 //!
 //! **Invariant 23.** What the JVM did is no sample and never counts as one. What a thread waited
 //! for is reported of that thread and of no other, or not at all. Held by:
-//! `record/tests/events.rs`; `java-tests/events`, against what the program itself measured.
+//! `collect/src/record/tests/events.rs`; `java-tests/events`, against what the program itself measured.
 
 mod allocation;
 pub mod blocker;
@@ -36,12 +36,10 @@ use crate::governor::acts;
 use crate::groups::task;
 
 pub use allocation::born;
-pub use calling_thread::{DEEPEST, class_of_object, is_of_this_recording};
+pub use calling_thread::{class_of_object, is_of_this_recording};
 pub use chosen::{Chosen, are_chosen};
 pub use code::{compiled, prepared};
-pub use event_type::{Brings, Row};
-pub use monitor::STILL_ENTERS;
-pub use park::STILL_PARKS;
+pub use event_type::Row;
 
 /// This type is a list of event types.
 pub type Rows = &'static [&'static Row];

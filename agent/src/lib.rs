@@ -1,10 +1,10 @@
 //! Vouch's agent is `libvouch.so`, the library that a JVM loads.
 //!
 //! One sample passes these modules from left to right: `engine` (a signal is due) → crate
-//! `vouch-signal` (handler, walk, lane) → `worker` (drain) → `record` with `resolve` (names, lines,
-//! tracks) → crates `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
-//! `threads` keeps the list of threads. `session` is one recording. `witness` compares some samples
-//! with GetStackTrace. `agent` decides the order of events. `callbacks` and this file are the entry
+//! `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names, verdict,
+//! track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files). `threads` keeps
+//! the list of threads. `resolve` and `jvm` answer what `vouch-collect` asks the JVM. `session` is
+//! one recording. `agent` decides the order of events. `callbacks` and this file are the entry
 //! points for the JVM; `lab` is the entry point for the truth lab.
 //!
 //! This file must contain only the exported functions. Each one guards against panics and calls
@@ -23,8 +23,7 @@
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
 //! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`.
-//! 5. From lane to recording: `jvm`, `prove`, then `record` and `witness`, then `truth`. `witness`
-//!    uses only `record::recovered` from `record`.
+//! 5. What the stages ask the JVM: `jvm`, then `truth`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
 //! 8. The entry points: `callbacks`, `lab`, then `load`, then this file.
@@ -57,10 +56,7 @@
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
 //! | `resolve*` | method id → resolved method, name, file, line, origin, asked of the JVM | ask about an id with a class that may be unloaded |
-//! | `record*` | lane entry → sample with a fate, or marker | lose an entry, use JNI |
-//! | `prove*` | whether a thread can have begun with a stack's root | use JNI |
 //! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
-//! | `witness.rs` | compares some samples with GetStackTrace, while profiling | ask before the walk, cost more than allowed |
 //! | `virtual_threads*` | the frame layout of virtual threads, and when it is looked up | run Java on a thread that is sampled meanwhile |
 //! | `library.rs` | registers natives in the Java library's class | throw into the program |
 //! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, free a cell, keep another library loaded |
@@ -99,8 +95,6 @@ mod markers;
 mod options;
 mod own_thread;
 mod plan;
-mod prove;
-mod record;
 mod recovery;
 mod resolve;
 mod sampling_signal;
@@ -115,7 +109,6 @@ mod version;
 mod virtual_threads;
 mod wake;
 mod walkers;
-mod witness;
 mod worker;
 
 use std::ffi::{CStr, c_char, c_void};

@@ -10,6 +10,7 @@ mod disk;
 mod files;
 mod lanes;
 mod notes;
+mod recorder_inputs;
 pub mod rig;
 mod state;
 mod trust;
@@ -19,6 +20,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
+use vouch_collect::record::{Powers, Recorder, Still};
+use vouch_collect::witness::Witness;
 use vouch_formats::Meta;
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
@@ -37,7 +40,6 @@ use crate::guard;
 use crate::jvm::live::JvmState;
 use crate::markers::markers;
 use crate::plan::Plan;
-use crate::record::{Powers, Recorder, Still};
 use crate::recovery;
 use crate::resolve::Resolver;
 use crate::sampling_signal::{self, Owner};
@@ -46,7 +48,6 @@ use crate::terminal;
 use crate::threads::{Sampling, Unsignalled, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
-use crate::witness::Witness;
 use courses::Courses;
 use disk::Disk;
 use files::Written;
@@ -85,7 +86,7 @@ impl Session {
             witness,
             registry(),
             contexts(),
-            events::ROWS,
+            recorder_inputs::event_types(),
             options.interval,
         );
         recorder.is_asgct_alone = walkers.own.is_none();
@@ -390,7 +391,7 @@ impl Session {
     fn take_owed(&mut self, due: &[Unsignalled]) {
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
         self.rig.counters().count_unsignalled(due.len() as u64, weight);
-        self.recorder.take_unsignalled(due);
+        self.recorder.take_unsignalled(&recorder_inputs::unsignalled(due));
     }
 
     /// Returns the waits that have not ended. It runs while the JVM still reports their ends.

@@ -30,14 +30,14 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_signal::slots::{Slots, Wait};
+use vouch_signal::slots::{Slots, Waiting};
 
 use crate::clock;
 use crate::contexts::Cell;
 use crate::groups;
 use crate::untouched::Untouched;
 
-pub use life::{Life, MAX_NAME_CHARS, NameId, names_cut};
+pub use life::{Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
 use sampling::Arming;
 pub use sampling::{Debt, Sampling, Unsignalled};
@@ -77,14 +77,6 @@ struct Inner {
     /// Threads that have left the registry but are still in the kernel's list, with their serials.
     /// A scan must not enter them again.
     left: HashMap<u32, u32>,
-}
-
-/// A thread that waits, and what it waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    pub tid: u32,
-    pub serial: u32,
-    pub wait: Wait,
 }
 
 impl Registry {

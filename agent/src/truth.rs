@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use jni::objects::JObject;
+use vouch_collect::record::Recorder;
 use vouch_sample::{Frame, Head, Stack, Walk};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -16,7 +17,6 @@ use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::jvm::live::JvmState;
-use crate::record::Recorder;
 use crate::resolve::Resolver;
 use crate::threads::{late, registry};
 

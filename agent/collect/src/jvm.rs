@@ -4,7 +4,7 @@
 //! The stages use a [`Jvm`] and no JNI or JVMTI. The agent calls the real JVM. Nothing here
 //! may run code of the program, or pass the JVM a class that may be unloaded.
 
-#[cfg(any(test, feature = "testing"))]
+#[cfg(test)]
 pub mod fake;
 
 use vouch_report::Power;

@@ -1,12 +1,23 @@
 //! The stages from the ring to the recording: the thread, the names and the verdict of each
 //! sample.
 //!
-//! The stages ask the JVM through the trait in [`jvm`], so that tests run them without one. They
-//! must never call JNI or JVMTI.
-#![forbid(unsafe_code)]
+//! A session passes each entry of a lane to a [`record::Recorder`]. It finds the track of the
+//! sample's thread, resolves method ids ([`jvm`]), has each edge judged by the bytecode
+//! ([`prove`]) and some stacks by GetStackTrace ([`witness`]), and adds the sample to the recording.
+//!
+//! The stages ask the JVM through the trait in [`jvm`] and the session through the one in
+//! [`threads`], so that tests run them without either. They must never call JNI or JVMTI.
+// Tests write to lanes as handlers do.
+#![cfg_attr(not(test), forbid(unsafe_code))]
 
+pub mod choices;
+pub mod contexts;
+pub mod events;
 pub mod jvm;
 pub mod method;
 pub mod method_table;
 pub mod prove;
 pub mod readable;
+pub mod record;
+pub mod threads;
+pub mod witness;

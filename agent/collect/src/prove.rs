@@ -5,6 +5,7 @@
 //! that may be unloaded.
 
 mod methods;
+pub mod roots;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -99,6 +99,24 @@ pub static HELD_UP: MarkerKind<'static> = MarkerKind {
 
 static REASON: [MarkerField<'static>; 1] = [MarkerField::text("reason", "What for")];
 
+/// A thread still waited for a lock at the end of the recording.
+pub static STILL_ENTERS: MarkerKind<'static> = MarkerKind {
+    key: "monitor_still_enters",
+    label: "Still waits for a lock",
+    description: "The thread wanted a monitor (synchronized) that another thread has, and had not got it when this was written.",
+    category: Category::Other,
+    fields: &[MarkerField::text("class", "Lock of class")],
+};
+
+/// A thread was still parked at the end of the recording.
+pub static STILL_PARKS: MarkerKind<'static> = MarkerKind {
+    key: "still_parks",
+    label: "Still parked",
+    description: "The thread was parked (java.util.concurrent) when this was written.",
+    category: Category::Other,
+    fields: &[MarkerField::text("class", "Parked on")],
+};
+
 /// A thread waited for a monitor that another thread had.
 pub static MONITOR: EventKind = EventKind {
     word: "monitor",

@@ -28,6 +28,8 @@ pub static EVENT_GATE: Gate<EventLanes> = Gate::new();
 pub const EVENT_WORDS: usize = LENGTHS_INDEX + 1;
 /// The index of the word with the lengths of stack and text.
 const LENGTHS_INDEX: usize = 5 + MAX_VALUES;
+/// The maximum number of frames of an event's stack. More would make a callback too slow.
+pub const MAX_EVENT_FRAMES: usize = 2_048;
 /// Words of a frame: its word and its tag.
 const FRAME_WORDS: usize = 2;
 const WORD: usize = size_of::<u64>();

@@ -37,6 +37,14 @@ pub struct Wait {
     pub note: u64,
 }
 
+/// A thread that waits, and what it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub tid: u32,
+    pub serial: u32,
+    pub wait: Wait,
+}
+
 /// One thread, as its handler sees it. All zero is a free slot.
 #[derive(Debug, Default)]
 pub struct Slot {

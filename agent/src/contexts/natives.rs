@@ -10,9 +10,10 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
+use vouch_collect::contexts::{Context, Kind, Refusal};
 use vouch_signal::thread_context::ThreadContext;
 
-use super::{Cell, Context, Kind, Refusal, carried, contexts};
+use super::{Cell, carried, contexts};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;

@@ -1,85 +1,18 @@
-//! Tests of the numbers of contexts, and of the cells of threads.
+//! Tests of the cells of threads.
 
 use super::*;
 
-fn kind(class: &str, keys: &[&str]) -> Kind {
-    let fields = keys.iter().map(|key| ((*key).to_owned(), key.to_uppercase())).collect();
-    Kind { class: class.to_owned(), label: class.to_owned(), fields }
-}
-
-fn context(outer: u32, kind: u32, values: &[&str]) -> Context {
-    Context { outer, kind, values: values.iter().map(|value| (*value).to_owned()).collect() }
-}
-
-#[test]
-fn a_number_stands_for_one_context_within_one_other() {
-    let contexts = Contexts::default();
-    let request = contexts.kind(kind("Request", &["user", "file"]));
-    let step = contexts.kind(kind("Step", &["name"]));
-    assert_eq!((request, step, contexts.kind(kind("Request", &["user", "file"]))), (1, 2, 1));
-    let number = |of| contexts.number(of).unwrap();
-    let moe = number(context(0, request, &["moe", "a"]));
-    let read = number(context(moe, step, &["read"]));
-    let alone = number(context(0, step, &["read"]));
-    assert_eq!(number(context(moe, step, &["read"])), read);
-    assert!(moe != read && read != alone && moe != 0);
-    assert!(
-        contexts.is_inside(read, moe) && !contexts.is_inside(moe, read) && !contexts.is_inside(alone, moe)
-    );
-    assert!(
-        ![(moe, moe), (moe, 0), (0, 0), (99, 1)]
-            .into_iter()
-            .any(|(one, other)| contexts.is_inside(one, other))
-    );
-    let (known, its_kind) = contexts.get(read).unwrap();
-    assert_eq!((&*known, &*its_kind), (&context(moe, step, &["read"]), &kind("Step", &["name"])));
-}
-
-#[test]
-fn what_cannot_be_is_no_context() {
-    let contexts = Contexts::default();
-    let step = contexts.kind(kind("Step", &["name"]));
-    for wrong in [
-        context(0, 0, &["a"]),
-        context(0, 2, &["a"]),
-        context(9, step, &["a"]),
-        context(0, step, &[]),
-        context(0, step, &["a", "b"]),
-        context(u32::MAX, u32::MAX, &["a"]),
-    ] {
-        assert_eq!(contexts.number(wrong), Err(Refusal::ThisOne));
-    }
-    let mut deepest = 0;
-    for _ in 0..DEEPEST {
-        deepest = contexts.number(context(deepest, step, &["a"])).unwrap();
-    }
-    assert_eq!(contexts.number(context(deepest, step, &["a"])), Err(Refusal::ThisOne));
-    assert!([0, u32::from(DEEPEST) + 1, u32::MAX].into_iter().all(|number| contexts.get(number).is_none()));
-}
-
-#[test]
-fn there_are_so_many_and_no_more() {
-    let contexts = Contexts::default();
-    let step = contexts.kind(kind("Step", &["name"]));
-    let number = |at: usize| contexts.number(context(0, step, &[&at.to_string()]));
-    assert!((0..MOST).all(|at| number(at).is_ok()));
-    assert_eq!((number(MOST), number(MOST + 1)), (Err(Refusal::Full), Err(Refusal::Full)));
-    assert_eq!(number(7), Ok(8), "what is known stays known");
-    let kinds = (1..=MOST_KINDS).map(|at| contexts.kind(kind(&at.to_string(), &[])));
-    assert_eq!(kinds.filter(|number| *number == 0).count(), 1);
-}
-
 #[test]
 fn a_cell_goes_to_its_next_thread_without_a_context() {
-    let contexts = Contexts::default();
-    let first = contexts.cell();
-    let second = contexts.cell();
+    let cells = Cells::new();
+    let first = cells.cell();
+    let second = cells.cell();
     assert!(!std::ptr::eq(first, second));
     let words = [7 | 1 << 32, 1, 2, 3_u64];
     // SAFETY: the cell's words are atomics. The Java library writes them in the same way.
     unsafe { std::ptr::from_ref(first.purpose()).cast_mut().cast::<[u64; 4]>().write_volatile(words) };
     assert_eq!(first.purpose().read(), (7, Some([1, 2, 3])));
-    contexts.give_back(first);
-    let third = contexts.cell();
+    cells.give_back(first);
+    let third = cells.cell();
     assert!(std::ptr::eq(first, third) && third.purpose().read() == (0, None));
 }

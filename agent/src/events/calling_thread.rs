@@ -16,6 +16,7 @@ use jni::objects::JObject;
 use jni_sys::jobject;
 use vouch_collect::readable;
 use vouch_sample::Frame;
+use vouch_signal::event::MAX_EVENT_FRAMES;
 use vouch_signal::slots::{Slot, Wait};
 
 use crate::clock;
@@ -24,8 +25,6 @@ use crate::java;
 use crate::own_thread;
 use crate::threads::registry;
 
-/// The maximum number of frames of an event's stack. More would make a callback too slow.
-pub const DEEPEST: usize = 2_048;
 /// The capacity, in frames, that a thread keeps for the stack of its next event.
 const KEPT: usize = 256;
 
@@ -52,7 +51,7 @@ thread_local! {
 
 /// Begins a recording that keeps `depth` frames of a stack.
 pub fn start(jvmti: Jvmti, depth: usize) {
-    MOST.store(depth.min(DEEPEST) + 1, Relaxed);
+    MOST.store(depth.min(MAX_EVENT_FRAMES) + 1, Relaxed);
     VIRTUAL.store(jvmti.jdk().is_some_and(|jdk| jdk >= 21), Relaxed);
     STARTED.store(clock::monotonic(), Relaxed);
 }

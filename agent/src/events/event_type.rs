@@ -5,6 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use vouch_collect::events::{EventType, Payload};
 use vouch_recording::MarkerKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
@@ -32,24 +33,6 @@ const LONG_NS: u64 = 50_000_000;
 /// The limits per second for long events are this many times higher.
 const TIMES: u64 = 5;
 
-/// Defines what the frames and the text of an event contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Brings {
-    /// The event has the thread's stack, and the text of its only text field.
-    Stack,
-    /// The event has the thread's stack, and the texts of all text fields. The value of such a
-    /// field is the length of its text.
-    Texts,
-    /// The event has one frame: the method that the event is about. The method is named later.
-    Method,
-    /// The event has the same content as [`Self::Texts`], with frames of Vouch's Java library on
-    /// top of the stack.
-    Program,
-    /// The event has the thread's stack with the constructors of a throwable on top. Its text is
-    /// the throwable's class.
-    Constructors,
-}
-
 /// An event type.
 #[derive(Debug)]
 pub struct Row {
@@ -62,7 +45,7 @@ pub struct Row {
     pub subscriptions: &'static [EventSubscription],
     /// Returns true if this process can record the events, provided that JVMTI reports them.
     pub can: fn() -> bool,
-    pub brings: Brings,
+    pub payload: Payload,
     pub counts: Counts,
 }
 
@@ -74,7 +57,7 @@ impl Row {
             marker,
             subscriptions: &[],
             can: || true,
-            brings: Brings::Stack,
+            payload: Payload::Stack,
             counts: Counts::new(),
         }
     }
@@ -86,12 +69,12 @@ impl Row {
 
     /// Makes the type of an event of the JVM about a method.
     pub const fn of_method(kind: &'static EventKind) -> Self {
-        Self { brings: Brings::Method, ..Self::new(kind, &[]) }
+        Self { payload: Payload::Method, ..Self::new(kind, &[]) }
     }
 
     /// Makes the type of an event that the program reports through Vouch's Java library.
     pub const fn of_program(marker: &'static MarkerKind<'static>) -> Self {
-        Self { brings: Brings::Program, ..Self::own(marker) }
+        Self { payload: Payload::Program, ..Self::own(marker) }
     }
 
     /// Publishes an event of the whole process. Both times are in ns.
@@ -184,6 +167,12 @@ impl Row {
     fn admits(&self, took: u64, ended: u64, max_per_second: u64) -> bool {
         let times = if took >= LONG_NS { TIMES } else { 1 };
         self.counts.admits(ended, max_per_second * times, MOST_NS * times)
+    }
+
+    /// Returns this type as the recorder needs it.
+    pub fn as_recorded(&'static self) -> EventType {
+        let shown = self.counts.shown();
+        EventType { number: self.number(), marker: self.marker, payload: self.payload, shown }
     }
 
     /// Returns the number that identifies events of this type.
@@ -303,9 +292,9 @@ impl Counts {
         }
     }
 
-    /// Counts an event that was added to the recording.
-    pub fn show(&self) {
-        self.shown.fetch_add(1, Relaxed);
+    /// Returns the counter of the events that were added to the recording.
+    pub fn shown(&self) -> &AtomicU64 {
+        &self.shown
     }
 
     /// Returns the counters for the report.
@@ -366,7 +355,7 @@ mod tests {
         assert_eq!(fewer(&counts), 10);
         let report = counts.report();
         assert_eq!((report.count, report.shown), (1_000, 0), "none has come into a recording");
-        counts.show();
+        counts.shown().fetch_add(1, Relaxed);
         assert_eq!(counts.report().shown, 1);
         assert!((report.longest_ms - 0.999).abs() < 1e-9 && (report.took_ms - 499.5).abs() < 1e-9);
         counts.begin();

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use jni_sys::{jint, jobject};
 use once_cell::sync::OnceCell;
+use vouch_collect::events::Payload;
 use vouch_hotspot::{FillInStackTrace, fill_in_stack_trace};
 use vouch_recording::kinds;
 
 use super::calling_thread;
-use super::event_type::{Brings, Row};
+use super::event_type::Row;
 use crate::clock;
 use crate::fault::guard;
 use crate::own_thread;
@@ -26,7 +27,7 @@ static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
 static WILL_BE_BOUND: AtomicBool = AtomicBool::new(false);
 
 pub static EXCEPTION: Row =
-    Row { brings: Brings::Constructors, can: is_bound, ..Row::new(&kinds::EXCEPTION, &[]) };
+    Row { payload: Payload::Constructors, can: is_bound, ..Row::new(&kinds::EXCEPTION, &[]) };
 
 /// Returns the function to bind instead of `bound`, if that is `fillInStackTrace`.
 pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {

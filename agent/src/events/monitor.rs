@@ -9,12 +9,13 @@ use jni::objects::JObject;
 use jni_sys::{jboolean, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
+use vouch_collect::events::Payload;
 use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
 use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
-use super::event_type::{Brings, Row};
+use super::event_type::Row;
 use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Need};
 use crate::fault::guard;
@@ -31,7 +32,7 @@ const VIRTUAL: u64 = u64::MAX;
 static MONITORS: OnceCell<MonitorLayout> = OnceCell::new();
 
 pub static MONITOR: Row = Row {
-    brings: Brings::Texts,
+    payload: Payload::Texts,
     ..Row::new(
         &kinds::MONITOR,
         &[
@@ -54,13 +55,7 @@ pub static WAIT: Row = Row::new(
 );
 
 /// The event of a thread that still waits for a lock at the recording's end.
-pub static STILL_ENTERS: Row = Row::own(&MarkerKind {
-    key: "monitor_still_enters",
-    label: "Still waits for a lock",
-    description: "The thread wanted a monitor (synchronized) that another thread has, and had not got it when this was written.",
-    category: Category::Other,
-    fields: &[MarkerField::text("class", "Lock of class")],
-});
+pub static STILL_ENTERS: Row = Row::own(&kinds::STILL_ENTERS);
 
 /// The event of a thread that is still in `Object.wait` at the recording's end.
 pub static STILL_WAITS: Row = Row::own(&MarkerKind {

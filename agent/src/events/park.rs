@@ -9,13 +9,14 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni_sys::{jboolean, jlong, jobject};
 use once_cell::sync::OnceCell;
+use vouch_collect::events::Payload;
 use vouch_hotspot::Park;
-use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
+use vouch_recording::kinds;
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
 use super::calling_thread;
-use super::event_type::{Brings, Row};
+use super::event_type::Row;
 use crate::clock;
 use crate::facade::Jvmti;
 use crate::fault::guard;
@@ -24,16 +25,10 @@ use crate::java;
 /// The JVM's own function. It is set once the method is bound to the one here.
 static ORIGINAL: OnceCell<Park> = OnceCell::new();
 
-pub static PARK: Row = Row { brings: Brings::Texts, can: is_bound, ..Row::new(&kinds::PARK, &[]) };
+pub static PARK: Row = Row { payload: Payload::Texts, can: is_bound, ..Row::new(&kinds::PARK, &[]) };
 
 /// The event of a thread that is still parked at the recording's end.
-pub static STILL_PARKS: Row = Row::own(&MarkerKind {
-    key: "still_parks",
-    label: "Still parked",
-    description: "The thread was parked (java.util.concurrent) when this was written.",
-    category: Category::Other,
-    fields: &[MarkerField::text("class", "Parked on")],
-});
+pub static STILL_PARKS: Row = Row::own(&kinds::STILL_PARKS);
 
 /// Returns the function to bind instead of `bound`, if that is the JVM's function `park`.
 pub fn on_bind(bound: *mut c_void, park: Park) -> Option<*mut c_void> {

@@ -1,7 +1,5 @@
 //! Defines the values of options that accept only a few words.
 
-use std::time::Duration;
-
 /// The action that the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verb {
@@ -30,16 +28,6 @@ pub enum EngineWish {
     Hammer,
 }
 
-/// How often a sample is witnessed by GetStackTrace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Witnessing {
-    /// As often as the cost stays negligible.
-    #[default]
-    Auto,
-    Off,
-    Every(Duration),
-}
-
 /// The walker of each sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WalkerWish {
@@ -52,28 +40,6 @@ pub enum WalkerWish {
     Both,
 }
 
-/// How refuted stacks are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Refuted {
-    /// They are shown apart from the others.
-    #[default]
-    Isolate,
-    /// They are shown among the others.
-    Keep,
-    /// Their frames are hidden. Their time is still counted.
-    Drop,
-}
-
-/// How a profile names methods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FunctionNames {
-    /// `com.foo.Bar.baz`
-    #[default]
-    Full,
-    /// `Bar.baz`. The file name carries the package.
-    Short,
-}
-
 /// How long the recording stays on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDisk {
@@ -83,13 +49,6 @@ pub enum OnDisk {
     /// The recording is never deleted.
     Keep,
     Off,
-}
-
-/// How the recorded data is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Showing {
-    pub refuted: Refuted,
-    pub names: FunctionNames,
 }
 
 /// How a JVM starts that cannot be profiled.

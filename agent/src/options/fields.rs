@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regex_lite::Regex;
+use vouch_collect::choices::{Showing, Witnessing};
 use vouch_formats::{Format, VirtualThreads};
 use vouch_recording::Measure;
 use vouch_report::Detail;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
 
-use super::choices::{EngineWish, OnDisk, OnError, Showing, Verb, WalkerWish, Witnessing};
+use super::choices::{EngineWish, OnDisk, OnError, Verb, WalkerWish};
 use super::signal::Signal;
 use crate::events::chosen::{self, Chosen as ChosenEvents};
 use crate::recovery::Chosen;

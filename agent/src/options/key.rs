@@ -16,9 +16,10 @@ use vouch_report::Detail;
 use crate::events::chosen::chosen;
 use crate::recovery;
 
-use super::choices::{EngineWish, FunctionNames, OnDisk, OnError, Refuted, Verb, WalkerWish, Witnessing};
+use super::choices::{EngineWish, OnDisk, OnError, Verb, WalkerWish};
 use super::fields::{Options, Output};
 use super::signal::Signal;
+use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
 
 /// The engines that the user can ask for.
 const ENGINES: [(&str, EngineWish); 6] = [

@@ -1,5 +1,6 @@
 //! The state of a session.
 
+use vouch_collect::record::Recorder;
 use vouch_report::WaitingReport;
 
 use super::courses::Courses;
@@ -14,7 +15,6 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::jvm::live::JvmState;
 use crate::plan::Plan;
-use crate::record::Recorder;
 use crate::truth::Truth;
 use crate::walkers::Walkers;
 use crate::worker;

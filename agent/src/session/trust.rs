@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
+use vouch_collect::record::Powers;
 use vouch_formats::{Identity, Meta};
 use vouch_hotspot::{HotSpot, arguments};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
@@ -19,7 +20,6 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::markers::markers;
-use crate::record::Powers;
 use crate::worker;
 
 /// The description of the profiled program.

@@ -16,7 +16,7 @@ use super::life::Life;
 use super::sampling::{Arming, Debt, Sampling, Unsignalled};
 use super::send::signal;
 use crate::clock;
-use crate::contexts::{Cell, contexts};
+use crate::contexts::{Cell, cells};
 use crate::engine::{Armed, Engine, poll};
 use crate::groups::switches::Switches;
 use crate::groups::{self, groups};
@@ -71,7 +71,7 @@ impl Live {
 
     /// Returns the cell for the thread's context, and assigns one if the thread has none.
     pub fn cell(&mut self) -> &'static Cell {
-        let cell = *self.cell.get_or_insert_with(|| contexts().cell());
+        let cell = *self.cell.get_or_insert_with(|| cells().cell());
         if let Some(slot) = self.slot {
             slot.set_thread_context(Some(cell.purpose()));
         }
@@ -107,7 +107,7 @@ impl Live {
         if let Some(slot) = self.slot {
             slot.set_thread_context(None);
         }
-        contexts().give_back(cell);
+        cells().give_back(cell);
     }
 
     /// Arms or disarms the thread, depending on its record and the filter.

@@ -30,11 +30,11 @@ use vouch_sample::{Frame, Head, MethodId, ResolvedMethod, Stack};
 use vouch_signal::smoothed_cost::SmoothedCost;
 use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
 use vouch_verify::witness::{Difference, agrees_outside_top, compare, compare_outside_top, root_side, rules};
+use vouch_walk::kernel::own_cpu;
 
-use crate::clock;
-use crate::options::choices::Witnessing;
+use crate::choices::Witnessing;
+use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};
 use crate::record::recovered::Began;
-use vouch_collect::jvm::{Jvm, Top, UnknownTop, Witnessed};
 
 /// The default interval between two witnesses is this many times the cost of the last one. That
 /// limits the cost to a thousandth of the run, with some reserve.
@@ -160,7 +160,7 @@ fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why
 /// Returns the cost since the calling thread's CPU clock read `begun`. The cost counts twice,
 /// because the sampled thread walks its own stack, too.
 fn cost(begun: u64) -> Duration {
-    2 * Duration::from_nanos(clock::own_cpu().saturating_sub(begun))
+    2 * Duration::from_nanos(own_cpu().saturating_sub(begun))
 }
 
 fn millis(time: Duration) -> f64 {
@@ -207,7 +207,7 @@ impl Witness {
     /// before all other work, because that thread must not wait long.
     pub fn answer(&mut self, rendezvous: &WitnessRendezvous, jvm: &mut dyn Jvm) {
         if let Some(post) = rendezvous.posted() {
-            let begun = clock::own_cpu();
+            let begun = own_cpu();
             rendezvous.set_requester_stack(&own_stack());
             let top = jvm.top(&post);
             let witnessed = jvm.stack(post.tid, post.serial, &mut || {
@@ -234,7 +234,7 @@ impl Witness {
     /// Compares a marked sample with its witness. Returns the JVM's stack, if it is of the same
     /// moment. `began` is the frame with which the walk began.
     pub fn take(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) -> Option<Account> {
-        let begun = clock::own_cpu();
+        let begun = own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
         // A walk without a root cannot be compared.
         let account = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
@@ -245,7 +245,7 @@ impl Witness {
     /// Drops the witness of a marked sample that has no walk to compare.
     pub fn forgo(&mut self) {
         self.answered = None;
-        self.pay(clock::own_cpu());
+        self.pay(own_cpu());
     }
 
     /// Delays the next witness by the cost of the present one.
@@ -335,7 +335,7 @@ impl Witness {
         if self.wish == Witnessing::Off {
             return None;
         }
-        let begun = clock::own_cpu();
+        let begun = own_cpu();
         let witnessed = jvm.stack(head.tid, head.serial, &mut || ());
         // The interval to the next witness includes this cost.
         self.spent += cost(begun);
@@ -351,7 +351,7 @@ impl Witness {
         if self.wish == Witnessing::Off || Instant::now() < self.next_ids {
             return;
         }
-        let begun = clock::own_cpu();
+        let begun = own_cpu();
         jvm.stack(head.tid, head.serial, &mut || ());
         jvm.make_ids();
         let took = cost(begun);

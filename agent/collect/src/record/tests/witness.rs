@@ -6,9 +6,9 @@ use vouch_sample::{Frame, Head, MethodId, NATIVE};
 
 use super::WHOLE;
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
-use crate::options::choices::{Refuted, Witnessing};
-use vouch_collect::jvm::fake::STEP;
-use vouch_collect::jvm::{Top, TopFrame, Witnessed};
+use crate::choices::{Refuted, Witnessing};
+use crate::jvm::fake::STEP;
+use crate::jvm::{Top, TopFrame, Witnessed};
 
 #[test]
 fn a_root_that_the_witness_confirms_is_right() {

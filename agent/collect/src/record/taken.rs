@@ -3,7 +3,7 @@
 use vouch_sample::Cut;
 
 use super::recovered::Began;
-use vouch_collect::jvm::Site;
+use crate::jvm::Site;
 
 /// Describes the stack that a sample keeps.
 pub(super) struct Taken {

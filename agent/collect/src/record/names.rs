@@ -4,9 +4,9 @@ use foldhash::{HashMap, HashSet};
 use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
 use vouch_sample::{NATIVE, ResolvedFrame, ResolvedMethod};
 
-use crate::options::choices::FunctionNames;
-use vouch_collect::jvm::Jvm;
-use vouch_collect::method::Method;
+use crate::choices::FunctionNames;
+use crate::jvm::Jvm;
+use crate::method::Method;
 
 /// The recording's functions, by method.
 #[derive(Debug)]

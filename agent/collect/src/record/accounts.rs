@@ -16,7 +16,7 @@ use super::agreement::Difference;
 use super::recovered::{Began, Leaf, Repair};
 use super::taken::Taken;
 use super::top_frames;
-use vouch_collect::jvm::{CodeAt, Jvm, Site};
+use crate::jvm::{CodeAt, Jvm, Site};
 
 impl Recorder {
     /// Chooses the walkers' candidate stack, and fills `frames` with its frames. If two differ it

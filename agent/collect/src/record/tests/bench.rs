@@ -13,15 +13,14 @@ use vouch_walk::context::Registers;
 use vouch_walk::hotspot::mounted_vthread::VthreadName;
 use vouch_walk::walker::RawFrame;
 
+use crate::choices::{Refuted, Showing, Witnessing};
 use crate::contexts::Contexts;
-use crate::engine::Engine;
-use crate::events::Rows;
-use crate::options::choices::{Refuted, Showing, Witnessing};
+use crate::events::{EventType, EventTypes};
+use crate::jvm::Jvm;
+use crate::jvm::fake::FakeJvm;
 use crate::record::Recorder;
-use crate::threads::{Registry, Sampling};
+use crate::threads::fake::FakeThreads;
 use crate::witness::Witness;
-use vouch_collect::jvm::Jvm;
-use vouch_collect::jvm::fake::FakeJvm;
 
 /// Exceeds the kernel's largest thread id.
 pub const TID: u32 = 5_000_000;
@@ -37,7 +36,7 @@ pub const AGAIN: usize = 6;
 /// A recorder with lanes, a thread `main`, and a program.
 pub struct Bench {
     pub recorder: Recorder,
-    pub registry: &'static Registry,
+    pub threads: &'static FakeThreads,
     pub contexts: &'static Contexts,
     pub jvm: FakeJvm,
     pub lane: Lane<'static>,
@@ -62,31 +61,28 @@ impl Bench {
         Self::with(Refuted::Isolate, Witnessing::Auto, &[])
     }
 
-    pub fn with(refuted: Refuted, witnessing: Witnessing, rows: Rows) -> Self {
-        let registry: &Registry = Box::leak(Box::new(Registry::new(256)));
-        let (engine, interval) = (Engine::Itimer, Duration::from_millis(1));
-        registry.begin_sampling(Sampling { engine, interval, filter: None, paused: false });
+    pub fn with(refuted: Refuted, witnessing: Witnessing, of_agent: &[EventType]) -> Self {
+        let threads = FakeThreads::leaked();
+        let events = EventTypes { of_agent: of_agent.to_vec(), of_program: super::events::of_program };
         let contexts: &Contexts = Box::leak(Box::default());
         let recorder = Recorder::new(
             DEPTH,
             Showing { refuted, ..Showing::default() },
             Witness::new(witnessing),
-            registry,
+            threads,
             contexts,
-            rows,
-            interval,
+            events,
+            Duration::from_millis(1),
         );
         let lane = Lane::new(Vec::leak((0..4_096).map(|_| Word::default()).collect()));
-        let mut bench = Self { recorder, registry, contexts, jvm: program(), lane, serial: 0 };
+        let mut bench = Self { recorder, threads, contexts, jvm: program(), lane, serial: 0 };
         bench.serial = bench.thread(TID, 0, "main");
         bench
     }
 
     /// Starts a Java thread with this entry routine, and returns its serial.
     pub fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
-        self.registry.begin_thread(tid, routine);
-        self.registry.java_start(tid, std::ptr::null_mut(), 0, Some(name));
-        self.registry.youngest()
+        self.threads.begin(tid, routine, name)
     }
 
     pub fn head(&self, time: u64) -> Head {

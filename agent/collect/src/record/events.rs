@@ -4,24 +4,24 @@
 //! sample, and must never count as one.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
 
-use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP};
+use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP, STILL_ENTERS, STILL_PARKS};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Amount, Marker, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
-use vouch_signal::event;
+use vouch_signal::event::{self, MAX_EVENT_FRAMES};
 use vouch_signal::lane::{Entry, Lane};
+use vouch_signal::slots::Waiting;
 
 use super::Recorder;
 use super::show::Judged;
 use super::still::Still;
 use super::tree::Standing;
 use super::walks::fate;
-use crate::events::{Brings, DEEPEST, Row, STILL_ENTERS, STILL_PARKS};
-use crate::markers::markers;
-use crate::threads::Waiting;
-use vouch_collect::jvm::{Jvm, WaitTarget};
+use crate::events::{EventType, Payload};
+use crate::jvm::{Jvm, WaitTarget};
 
 /// Limits the unfinished waits of a kind that are reported. `OWNERS` limits the locks with a
 /// reported owner. The JVM stops at a safepoint for each.
@@ -42,8 +42,10 @@ impl Recorder {
     /// Queries the JVM for what threads still wait for. Of each kind it keeps the longest waits, up
     /// to `STILL`.
     pub fn still_waiting(&self, mut waiting: Vec<Waiting>, jvm: &mut dyn Jvm) -> Vec<Still> {
-        let is_lock = |waiting: &Waiting| waiting.wait.kind == STILL_ENTERS.number();
-        waiting.retain(|waiting| self.events.iter().any(|row| row.number() == waiting.wait.kind));
+        let event_type = |waiting: &Waiting| self.events.of_agent(waiting.wait.kind);
+        let is_lock =
+            |waiting: &Waiting| event_type(waiting).is_some_and(|row| row.marker.key == STILL_ENTERS.key);
+        waiting.retain(|waiting| event_type(waiting).is_some());
         waiting.sort_by_key(|waiting| (!is_lock(waiting), waiting.wait.since));
         let mut kinds = HashMap::new();
         waiting.retain(|waiting| {
@@ -70,8 +72,9 @@ impl Recorder {
         for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
             still
         {
-            let Some(row) = self.events.iter().find(|row| row.number() == wait.kind) else { continue };
-            let is_park = wait.kind == STILL_PARKS.number();
+            let Some(row) = self.events.of_agent(wait.kind) else { continue };
+            let is_lock = row.marker.key == STILL_ENTERS.key;
+            let is_park = row.marker.key == STILL_PARKS.key;
             let event = Event {
                 kind: wait.kind,
                 began: wait.since,
@@ -87,7 +90,7 @@ impl Recorder {
             };
             if self.keep(row, &event, &text, stack)
                 && let Some(thread) = self.tracks.name(serial, wait.since)
-                && (wait.kind == STILL_ENTERS.number() || is_park && owner.is_some())
+                && (is_lock || is_park && owner.is_some())
             {
                 let waited_ms = millis(now.saturating_sub(wait.since));
                 told.push(WaitingReport { thread, class, owner, waited_ms });
@@ -98,19 +101,19 @@ impl Recorder {
 
     fn take_event(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
         let event = event::read(entry);
-        let row = event.and_then(|event| self.row(event.kind));
+        let row = event.and_then(|event| self.events.find(event.kind));
         let (Some(event), Some(row)) = (event, row) else {
             self.events_lost += 1;
             return;
         };
         let frames: Vec<Frame> = event::frames(entry).collect();
         let text = String::from_utf8_lossy(&event::text(entry).collect::<Vec<u8>>()).into_owned();
-        let (text, stack) = match (frames.first(), row.brings) {
-            (Some(frame), Brings::Method) => (name_of(*frame, event.began, jvm), None),
-            (Some(_), Brings::Program) => {
+        let (text, stack) = match (frames.first(), row.payload) {
+            (Some(frame), Payload::Method) => (name_of(*frame, event.began, jvm), None),
+            (Some(_), Payload::Program) => {
                 (text, self.stack_of(&event, below_library(&frames, event.ended, jvm), jvm))
             }
-            (Some(_), Brings::Constructors) => {
+            (Some(_), Payload::Constructors) => {
                 let below = below_constructors(&frames, &text, event.ended, jvm);
                 (text, self.stack_of(&event, below, jvm))
             }
@@ -119,18 +122,13 @@ impl Recorder {
         self.keep(row, &event, &text, stack);
     }
 
-    /// Returns the row of a kind of events, either the agent's or the program's.
-    fn row(&self, kind: u64) -> Option<&'static Row> {
-        self.events.iter().copied().find(|row| row.number() == kind).or_else(|| markers().row_of(kind))
-    }
-
     /// Records an event. Returns false if its thread is not part of the recording.
-    fn keep(&mut self, row: &Row, event: &Event, text: &str, stack: Option<StackId>) -> bool {
+    fn keep(&mut self, row: EventType, event: &Event, text: &str, stack: Option<StackId>) -> bool {
         let thread = self.tracks.of_event(event, &mut self.recording);
         if thread.is_none() && event.tid != 0 {
             return false;
         }
-        row.counts.show();
+        row.shown.fetch_add(1, Relaxed);
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
         let values = filled(row, event, text, &mut self.recording);
         match (thread, values) {
@@ -168,7 +166,7 @@ impl Recorder {
         self.meant.clear();
         jvm.resolve_frames(frames, event.ended, &mut self.meant);
         let Self { recording, walks, names, shown, meant, .. } = self;
-        let walk = Stack::innermost(meant, walks.room.depth().min(DEEPEST));
+        let walk = Stack::innermost(meant, walks.room.depth().min(MAX_EVENT_FRAMES));
         let placed = walks.place(walk, event.ended, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(offence) => Some(offence),
@@ -211,14 +209,14 @@ fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut
 }
 
 /// Returns the values of an event, with string ids for its texts.
-fn filled(row: &Row, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
+fn filled(row: EventType, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
     let mut values = event.values;
     let mut left = text;
     for (value, field) in values.iter_mut().zip(row.marker.fields) {
         if field.unit == Unit::Text {
-            let text = match row.brings {
-                Brings::Program | Brings::Texts => taken(&mut left, *value),
-                Brings::Stack | Brings::Method | Brings::Constructors => text,
+            let text = match row.payload {
+                Payload::Program | Payload::Texts => taken(&mut left, *value),
+                Payload::Stack | Payload::Method | Payload::Constructors => text,
             };
             *value = Marker::text_to_value(
                 Some(text).filter(|text| !text.is_empty()).map(|text| recording.string(text)),

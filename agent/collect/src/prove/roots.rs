@@ -10,9 +10,9 @@ use foldhash::{HashMap, HashMapExt};
 use vouch_sample::ResolvedMethod;
 use vouch_verify::proof::{Thread, Verdict, root};
 
-use crate::threads::{Life, Registry};
-use vouch_collect::jvm::Jvm;
-use vouch_collect::prove::Prover;
+use crate::jvm::Jvm;
+use crate::prove::Prover;
+use crate::threads::{ThreadStart, Threads};
 
 /// The number of times that GetStackTrace is called for the roots of one thread.
 const MAX_WITNESSES: u32 = 16;
@@ -23,7 +23,7 @@ const SERVICE_THREADS: [&str; 2] = ["Attach Listener", "Notification Thread"];
 /// The roots of all threads.
 #[derive(Debug)]
 pub struct Roots {
-    registry: &'static Registry,
+    known: &'static dyn Threads,
     /// The threads by serial.
     threads: HashMap<u32, ThreadRoots>,
     verdicts: HashMap<(u32, ResolvedMethod), Verdict>,
@@ -41,8 +41,8 @@ struct ThreadRoots {
 }
 
 impl Roots {
-    pub fn new(registry: &'static Registry) -> Self {
-        Self { registry, threads: HashMap::new(), verdicts: HashMap::new() }
+    pub fn new(known: &'static dyn Threads) -> Self {
+        Self { known, threads: HashMap::new(), verdicts: HashMap::new() }
     }
 
     /// Removes threads that have ended.
@@ -85,49 +85,48 @@ impl Roots {
     ) -> (Verdict, bool) {
         // Without a name, the stack is refuted already, or proof does not decide it.
         let Some(method) = prover.method(id, jvm) else { return (Verdict::Proven, true) };
-        let Self { registry, threads, .. } = self;
-        let known = threads.entry(serial).or_insert_with(|| ThreadRoots {
-            thread: thread(registry, serial, jvm),
+        let Self { known, threads, .. } = self;
+        let roots = threads.entry(serial).or_insert_with(|| ThreadRoots {
+            thread: thread(*known, serial, jvm),
             witnessed: Vec::new(),
             witnesses: 0,
         });
-        if known.witnessed.contains(&id) {
+        if roots.witnessed.contains(&id) {
             return (Verdict::Proven, true);
         }
         let judge = |thread, jvm: &mut dyn Jvm| root(&method, thread, || is_of_thread(id, jvm));
         // If it is unknown how the thread began, the strictest case is tried first.
-        let mut verdict = judge(known.thread.unwrap_or(Thread::Started), jvm);
+        let mut verdict = judge(roots.thread.unwrap_or(Thread::Started), jvm);
         let mut is_settled = !verdict.is_refuted();
-        if verdict != Verdict::Proven && known.witnesses < MAX_WITNESSES {
+        if verdict != Verdict::Proven && roots.witnesses < MAX_WITNESSES {
             let answer = witness.and_then(|witness| {
-                known.witnesses += 1;
+                roots.witnesses += 1;
                 witness(jvm)
             });
             is_settled |= answer.is_some();
-            known.witnessed.extend(answer);
-            if known.thread.is_none() {
+            roots.witnessed.extend(answer);
+            if roots.thread.is_none() {
                 let began = answer.and_then(|root| Some((root, prover.method(root, jvm)?)));
-                known.thread = began.map(|(id, began)| {
+                roots.thread = began.map(|(id, began)| {
                     let started = root(&began, Thread::Started, || is_of_thread(id, jvm));
                     if started == Verdict::Proven { Thread::Started } else { Thread::Attached }
                 });
-                verdict = judge(known.thread.unwrap_or(Thread::Attached), jvm);
+                verdict = judge(roots.thread.unwrap_or(Thread::Attached), jvm);
             }
             if answer == Some(id) {
                 return (Verdict::Proven, true);
             }
         }
-        (verdict, is_settled || known.witnesses >= MAX_WITNESSES)
+        (verdict, is_settled || roots.witnesses >= MAX_WITNESSES)
     }
 }
 
 /// Returns how the thread began; `None` if its creation was not seen.
-fn thread(registry: &Registry, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
-    let name = |life: &Life| (life.names() > 0).then(|| life.name(0).clone());
-    let (routine, name) = registry.life(serial, |life| (life.routine, name(life)))?;
-    let main = name.as_deref() == Some("main");
+fn thread(threads: &dyn Threads, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
+    let ThreadStart { routine, first_name } = threads.start(serial)?;
+    let main = first_name == "main";
     match routine {
-        _ if name.is_some_and(|name| SERVICE_THREADS.contains(&name.as_str())) => Some(Thread::Attached),
+        _ if SERVICE_THREADS.contains(&first_name.as_str()) => Some(Thread::Attached),
         Some(routine) if jvm.is_thread_entry(routine) => Some(Thread::Started),
         _ if main && jvm.is_launched() => Some(Thread::Main),
         None if !main => None,

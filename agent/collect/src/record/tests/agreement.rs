@@ -7,8 +7,8 @@ use vouch_signal::sample_layout::Origin;
 use super::bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;
 use super::{WHOLE, WRONG};
-use vouch_collect::jvm::fake::STEP;
-use vouch_collect::jvm::{Top, TopFrame};
+use crate::jvm::fake::STEP;
+use crate::jvm::{Top, TopFrame};
 
 type Walk = Result<&'static [(usize, i32)], Reason>;
 

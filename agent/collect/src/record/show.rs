@@ -10,8 +10,8 @@ use vouch_sample::{Cut, ResolvedFrame, Stack};
 use super::names::Names;
 use super::tree::{NodeId, OffenceId};
 use super::walks::Walks;
-use crate::options::choices::Refuted;
-use vouch_collect::jvm::Jvm;
+use crate::choices::Refuted;
+use crate::jvm::Jvm;
 
 /// Names the placeholder for a top frame that the walk lacks.
 const LOST_LEAF: &str = "[a method that is being entered or left]";

@@ -12,8 +12,8 @@ use super::top_frames::TopKnown;
 use super::tree::Standing;
 use super::walks::{Placed, fate};
 use super::{Recorder, asking_root};
+use crate::jvm::Jvm;
 use crate::witness::Account;
-use vouch_collect::jvm::Jvm;
 
 /// A walk in the tree, and the verdict on it by proof alone.
 #[derive(Debug, Clone, Copy)]

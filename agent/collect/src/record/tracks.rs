@@ -11,22 +11,22 @@ use vouch_recording::{Category, OutsideJava, Recording, ThreadId, outside_java};
 use vouch_sample::{Event, Head};
 
 use super::shared::{OWN, Shared};
-use crate::threads::{Life, NameId, Registry, scan};
+use crate::threads::{NamedThread, Thread, ThreadTimes, Threads};
 
 /// The tracks of all threads that have one.
 #[derive(Debug)]
 pub struct Tracks {
-    registry: &'static Registry,
+    threads: &'static dyn Threads,
     interval_ns: u64,
     known: Known,
-    /// Tracks of threads that the registry does not list, by kernel thread id.
+    /// Tracks of threads that are not listed, by kernel thread id.
     strays: HashMap<u32, ThreadId>,
 }
 
 /// The tracks of running and just ended threads, by serial and name.
 #[derive(Debug)]
 struct Known {
-    tracks: HashMap<(u32, NameId), ThreadId>,
+    tracks: HashMap<(u32, usize), ThreadId>,
     adding: Adding,
 }
 
@@ -50,67 +50,71 @@ impl Adding {
 
 impl Known {
     /// Returns the track of a thread under one of its names, and adds it if necessary.
-    fn of(&mut self, life: &Life, name: NameId, recording: &mut Recording) -> ThreadId {
+    fn track(
+        &mut self,
+        thread: &Thread,
+        name_index: usize,
+        name: &str,
+        recording: &mut Recording,
+    ) -> ThreadId {
         let Self { tracks, adding, .. } = self;
         *tracks
-            .entry((life.serial, name))
-            .or_insert_with(|| adding.add(&life.name(name), life.tid, life.started, recording))
+            .entry((thread.serial, name_index))
+            .or_insert_with(|| adding.add(name, thread.tid, thread.started, recording))
     }
 
     /// Writes a thread's names, end time and CPU times to its tracks. CPU time on a shared track
     /// goes to `charge` instead.
-    fn tell(&mut self, life: &Life, recording: &mut Recording, charge: fn(&mut Shared, ThreadId, u64)) {
-        if life.own || !life.sampled {
+    fn update(
+        &mut self,
+        times: &ThreadTimes,
+        recording: &mut Recording,
+        charge: fn(&mut Shared, ThreadId, u64),
+    ) {
+        let ThreadTimes { thread, ended, names } = times;
+        if thread.is_own || !thread.is_sampled {
             return;
         }
-        for name in 0..life.names() {
+        for (name_index, (name, cpu)) in names.iter().enumerate() {
             // A native thread without samples gets no track. The launcher's primordial thread is
             // one: it only waits.
-            let native = !life.java && is_native(&life.name(name));
-            if native && !self.tracks.contains_key(&(life.serial, name)) {
+            let native = !thread.is_java && is_native(name);
+            if native && !self.tracks.contains_key(&(thread.serial, name_index)) {
                 continue;
             }
-            let track = self.of(life, name, recording);
-            let cpu = life.cpu_under(name);
+            let track = self.track(thread, name_index, name, recording);
             if self.adding.shared.has(track) {
-                charge(&mut self.adding.shared, track, cpu);
+                charge(&mut self.adding.shared, track, *cpu);
                 continue;
             }
-            recording.set_thread_name(track, &life.name(name));
-            recording.set_thread_cpu(track, cpu);
-            if let Some(ended) = life.ended {
-                recording.end_thread(track, ended);
+            recording.set_thread_name(track, name);
+            recording.set_thread_cpu(track, *cpu);
+            if let Some(ended) = ended {
+                recording.end_thread(track, *ended);
             }
         }
     }
 }
 
 impl Tracks {
-    pub fn new(registry: &'static Registry, interval_ns: u64) -> Self {
-        Self::with_room(registry, interval_ns, OWN)
+    pub fn new(threads: &'static dyn Threads, interval_ns: u64) -> Self {
+        Self::with_room(threads, interval_ns, OWN)
     }
 
     /// Sets the limit on separate tracks. Tests pass a low one.
-    fn with_room(registry: &'static Registry, interval_ns: u64, room: usize) -> Self {
+    fn with_room(threads: &'static dyn Threads, interval_ns: u64, room: usize) -> Self {
         let adding = Adding { room, shared: Shared::default() };
         let known = Known { tracks: HashMap::new(), adding };
-        Self { registry, interval_ns, known, strays: HashMap::new() }
+        Self { threads, interval_ns, known, strays: HashMap::new() }
     }
 
     /// Returns a sample's track, and the category of its thread outside Java.
     pub fn track(&mut self, head: &Head, recording: &mut Recording) -> (ThreadId, OutsideJava) {
-        let Self { registry, known, strays, .. } = self;
-        let nameless = |life: &Life| !life.java && !life.is_named(head.time);
-        if registry.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
-            // The name decides the thread's category. A new thread has its creator's name until it
-            // sets its own: VM threads create GC threads.
-            scan::name(registry, head.tid);
-        }
-        let of_life = registry.life(head.serial, |life| {
-            let name = life.name_at(head.time);
-            (known.of(life, name, recording), outside_java(life.java, &life.name(name)))
+        let Self { threads, known, strays, .. } = self;
+        let found = threads.at_sample(head).map(|NamedThread { thread, name_index, name }| {
+            (known.track(&thread, name_index, &name, recording), outside_java(thread.is_java, &name))
         });
-        of_life.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             let name = format!("thread {}", head.tid);
             let track = strays
                 .entry(head.tid)
@@ -126,44 +130,42 @@ impl Tracks {
         self.known.adding.shared.run(track, self.interval_ns * u64::from(head.weight)).unwrap_or(head.cpu)
     }
 
-    /// Returns a thread's name at a time. `None` if the registry does not list the thread.
+    /// Returns a thread's name at a time. `None` if the thread is not listed.
     pub fn name(&self, serial: u32, time: u64) -> Option<String> {
-        self.registry.life(serial, |life| life.name(life.name_at(time)))
+        Some(self.threads.at(serial, time)?.name)
     }
 
     /// Returns the track of an event's thread. `None` if the thread is unknown, filtered out, or
     /// one of the agent's.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
-        let Self { registry, known, .. } = self;
-        let of_life = registry.life(event.serial, |life| {
-            if life.own || !life.sampled {
-                return None;
-            }
-            Some(known.of(life, life.name_at(event.began), recording))
-        });
-        of_life.flatten()
+        let NamedThread { thread, name_index, name } = self.threads.at(event.serial, event.began)?;
+        if thread.is_own || !thread.is_sampled {
+            return None;
+        }
+        Some(self.known.track(&thread, name_index, &name, recording))
     }
 
     /// Updates the names, end times and CPU times of all tracks. Adds tracks for threads without
     /// samples.
     pub fn complete(&mut self, recording: &mut Recording) {
-        let Self { registry, known, .. } = self;
+        let Self { threads, known, .. } = self;
         known.adding.shared.reckon();
-        registry.each_life(|life| known.tell(life, recording, Shared::lives));
+        threads.each(&mut |times| known.update(times, recording, Shared::lives));
         known.adding.shared.tell(recording);
     }
 
     /// Completes and removes threads that ended before `time`, in nanoseconds. All entries up to
     /// then must have been drained. Returns their serials.
     pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
-        let Self { registry, known, .. } = self;
+        let Self { threads, known, .. } = self;
         let mut ended = HashSet::new();
-        for life in registry.take_ended(time) {
-            known.tell(&life, recording, Shared::ended);
-            for name in 0..life.names() {
-                known.tracks.remove(&(life.serial, name));
+        for times in threads.take_ended(time) {
+            known.update(&times, recording, Shared::ended);
+            let serial = times.thread.serial;
+            for name_index in 0..times.names.len() {
+                known.tracks.remove(&(serial, name_index));
             }
-            ended.insert(life.serial);
+            ended.insert(serial);
         }
         ended
     }
@@ -182,31 +184,20 @@ fn is_native(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Engine;
-    use crate::threads::Sampling;
-    use std::time::Duration;
+    use crate::threads::fake::FakeThreads;
 
     /// Beyond what the kernel gives to threads.
     const GONE: u32 = 5_000_000;
 
-    fn recording() -> &'static Registry {
-        let registry: &'static Registry = Box::leak(Box::new(Registry::new(256)));
-        let interval = Duration::from_millis(1);
-        registry.begin_sampling(Sampling { engine: Engine::Itimer, interval, filter: None, paused: false });
-        registry
-    }
-
     /// A thread that begins, has two samples, and ends: where its track's clock was at each.
-    fn run(registry: &Registry, tracks: &mut Tracks, recording: &mut Recording, tid: u32) -> Vec<u64> {
-        registry.begin_thread(tid, 0);
-        registry.java_start(tid, std::ptr::null_mut(), tid as usize, Some(&format!("pool-1-thread-{tid}")));
-        let serial = registry.youngest();
+    fn run(threads: &FakeThreads, tracks: &mut Tracks, recording: &mut Recording, tid: u32) -> Vec<u64> {
+        let serial = threads.begin(tid, 0, &format!("pool-1-thread-{tid}"));
         let clocks = [3_000_000, 5_000_000].map(|cpu| {
             let head = Head { serial, tid, cpu, weight: 2, ..head() };
             let (track, _) = tracks.track(&head, recording);
             tracks.clock(&head, track)
         });
-        registry.leave(tid);
+        threads.end(serial);
         clocks.to_vec()
     }
 
@@ -216,11 +207,11 @@ mod tests {
 
     #[test]
     fn threads_beyond_the_most_share_a_track_that_has_all_their_time_when_they_are_forgotten() {
-        let registry = recording();
-        let (mut tracks, mut recording) = (Tracks::with_room(registry, 1_000_000, 2), Recording::new());
+        let threads = FakeThreads::leaked();
+        let (mut tracks, mut recording) = (Tracks::with_room(threads, 1_000_000, 2), Recording::new());
         let mut clocks = Vec::new();
         for tid in GONE..GONE + 5 {
-            clocks.push(run(registry, &mut tracks, &mut recording, tid));
+            clocks.push(run(threads, &mut tracks, &mut recording, tid));
             // The first is forgotten while others come.
             tracks.complete(&mut recording);
             if tid == GONE || tid == GONE + 3 {
@@ -239,7 +230,7 @@ mod tests {
         tracks.forget(u64::MAX, &mut recording);
         tracks.complete(&mut recording);
         assert_eq!(told(&recording), expected);
-        registry.each_life(|life| panic!("{life:?} is remembered"));
+        threads.each(&mut |times| panic!("{times:?} is remembered"));
         assert_eq!(tracks.shared(), 3);
         // The shared track's own clock goes by what the samples stand for.
         let [own, shared] = [&clocks[..2], &clocks[2..]].map(<[_]>::concat);
@@ -249,11 +240,11 @@ mod tests {
 
     #[test]
     fn who_ended_after_the_time_is_remembered() {
-        let registry = recording();
-        let (mut tracks, mut recording) = (Tracks::new(registry, 1_000_000), Recording::new());
-        run(registry, &mut tracks, &mut recording, GONE);
+        let threads = FakeThreads::leaked();
+        let (mut tracks, mut recording) = (Tracks::new(threads, 1_000_000), Recording::new());
+        run(threads, &mut tracks, &mut recording, GONE);
         assert!(tracks.forget(0, &mut recording).is_empty());
-        let head = Head { serial: registry.youngest(), tid: GONE, cpu: 6_000_000, ..head() };
+        let head = Head { serial: threads.youngest(), tid: GONE, cpu: 6_000_000, ..head() };
         tracks.track(&head, &mut recording);
         assert_eq!(recording.threads().len(), 1);
     }

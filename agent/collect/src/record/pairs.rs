@@ -6,8 +6,8 @@ use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_verify::proof::KnownFrame;
 
 use super::tree::NodeId;
+use crate::jvm::Jvm;
 use crate::witness::Account;
-use vouch_collect::jvm::Jvm;
 
 /// Limits the pairs that are kept. `FRAMES` limits the frames of each.
 const KEPT: usize = 200;

@@ -15,8 +15,8 @@ use vouch_signal::sample_layout::CandidateStack;
 use vouch_verify::proof::Body;
 use vouch_walk::recover::ALL;
 
-use vouch_collect::jvm::{CodeAt, Jvm, Top, TopFrame};
-use vouch_collect::prove::Prover;
+use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
+use crate::prove::Prover;
 
 /// Counts the outcomes of each strategy, and the weight in intervals of the samples that it gave a
 /// stack.

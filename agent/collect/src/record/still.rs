@@ -1,9 +1,9 @@
 //! Describes a wait that has not ended when the recording ends.
 
 use vouch_sample::Frame;
+use vouch_signal::slots::Waiting;
 
-use crate::threads::Waiting;
-use vouch_collect::jvm::WaitTarget;
+use crate::jvm::WaitTarget;
 
 /// An unfinished wait, what the thread waits for, and its stack. The thread may have stopped
 /// waiting by now.

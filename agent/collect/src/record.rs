@@ -54,11 +54,11 @@ use vouch_verify::proof::Verdict;
 use vouch_walk::hotspot::mounted_vthread::NAME_BYTES;
 use vouch_walk::recover::Recovery;
 
-use crate::clock::nanos;
+use crate::choices::Showing;
 use crate::contexts::Contexts;
-use crate::events::Rows;
-use crate::options::choices::Showing;
-use crate::threads::{Debt, Registry, Unsignalled};
+use crate::events::EventTypes;
+use crate::jvm::{CodeAt, Jvm, Site};
+use crate::threads::{Threads, Unsignalled};
 use crate::witness::Witness;
 use agreement::Agreement;
 use contexts::Met;
@@ -69,7 +69,6 @@ use room::Room;
 use show::Shown;
 use taken::Taken;
 use tracks::Tracks;
-use vouch_collect::jvm::{CodeAt, Jvm, Site};
 use walks::Walks;
 
 pub use still::Still;
@@ -107,7 +106,7 @@ pub struct Recorder {
     walks: Walks,
     names: Names,
     contexts: Met,
-    events: Rows,
+    events: EventTypes,
     /// Counts events of unknown kinds.
     events_lost: u64,
     /// Counts the stacks of events that bytecode refutes.
@@ -139,16 +138,16 @@ impl Recorder {
         depth: usize,
         showing: Showing,
         witness: Witness,
-        registry: &'static Registry,
+        threads: &'static dyn Threads,
         contexts: &'static Contexts,
-        events: Rows,
+        events: EventTypes,
         interval: Duration,
     ) -> Self {
         Self {
             recording: Recording::new(),
             witness,
-            tracks: Tracks::new(registry, nanos(interval)),
-            walks: Walks::new(depth, registry),
+            tracks: Tracks::new(threads, u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)),
+            walks: Walks::new(depth, threads),
             names: Names::new(showing.names),
             contexts: Met::new(contexts),
             events,
@@ -369,9 +368,8 @@ impl Recorder {
 
     /// Records the intervals in which no signal was taken. They have no stack.
     pub fn take_unsignalled(&mut self, due: &[Unsignalled]) {
-        for Unsignalled { tid, serial, debt, java } in due.iter().copied() {
-            let why = if java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
-            let Debt { weight, time, cpu } = debt;
+        for Unsignalled { tid, serial, weight, time, cpu, is_java } in due.iter().copied() {
+            let why = if is_java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
             let head = Head { time, cpu, tid, serial, weight, ..Head::default() };
             self.take_none(&head, why);
         }

@@ -17,10 +17,10 @@ use proptest::prelude::*;
 use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
 use vouch_signal::lane::Lane;
 
-use crate::options::choices::{Refuted, Witnessing};
-use crate::threads::{Debt, Unsignalled};
+use crate::choices::{Refuted, Witnessing};
+use crate::jvm::fake::{STEP, THREAD_ENTRY};
+use crate::threads::Unsignalled;
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
-use vouch_collect::jvm::fake::{STEP, THREAD_ENTRY};
 
 /// A correct stack: `main` called `store`, which called `write`.
 const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];
@@ -209,8 +209,7 @@ fn a_sample_without_a_stack_says_why() {
 #[test]
 fn what_was_due_without_a_signal_is_recorded_without_a_stack() {
     let mut bench = Bench::new();
-    let debt = Debt { weight: 5, time: 10, cpu: 10 };
-    let due = |tid, serial, java| Unsignalled { tid, serial, debt, java };
+    let due = |tid, serial, is_java| Unsignalled { tid, serial, weight: 5, time: 10, cpu: 10, is_java };
     let due = [due(TID, bench.serial, true), due(TID + 1, 77, false)];
     bench.recorder.take_unsignalled(&due);
     assert_eq!((bench.tally().weight.unwalked, bench.tally().weight.outside), (5, 5));
@@ -243,7 +242,7 @@ fn time_that_was_passed_over_has_no_stack_in_a_java_thread_and_is_outside_in_ano
 #[test]
 fn each_sample_goes_to_the_name_that_its_thread_had_then() {
     let mut bench = Bench::new();
-    bench.registry.renamed((TID, bench.serial), "request", 100);
+    bench.threads.rename(bench.serial, "request", 100);
     // Lanes deliver samples in any order of time.
     for time in [150, 50, 120, 99, 100] {
         bench.sample(time, &WHOLE);

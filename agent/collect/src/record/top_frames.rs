@@ -2,8 +2,8 @@
 
 use vouch_sample::{Certainty, Cut, Frame};
 
+use crate::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Jvm, Site};
 use crate::witness::Account;
-use vouch_collect::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Jvm, Site};
 
 /// The result of correcting the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub fn correct(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vouch_collect::jvm::fake::FakeJvm;
-    use vouch_collect::jvm::{Top, TopFrame};
+    use crate::jvm::fake::FakeJvm;
+    use crate::jvm::{Top, TopFrame};
     use vouch_sample::MethodId;
 
     const SITE: Site = Site { pc: 77, is_call: false };

@@ -1,36 +1,74 @@
 //! Tests how events enter the recording: their threads, their values, and their stacks.
 
+use std::sync::atomic::AtomicU64;
+
+use vouch_recording::kinds;
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Category, Marker, MarkerField, MarkerKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
 use vouch_sample::{Event, Frame, MethodId, pad_values};
 use vouch_signal::event::{self, EventDetails};
-use vouch_signal::slots::Wait;
+use vouch_signal::slots::{Wait, Waiting};
 
 use super::bench::{Bench, MAIN, STORE, TID, WRITE};
-use crate::events::exception::EXCEPTION;
-use crate::events::{ROWS, Row, Rows, STILL_ENTERS};
-use crate::markers::{ProgramMarkerKind, markers};
-use crate::options::choices::{Refuted, Witnessing};
-use crate::threads::Waiting;
-use vouch_collect::jvm::WaitTarget;
+use crate::choices::{Refuted, Witnessing};
+use crate::events::{EventType, Payload};
+use crate::jvm::WaitTarget;
 
-static NAP: Row = Row::own(&MarkerKind {
-    key: "nap",
-    label: "Nap",
-    description: "Nothing was done.",
-    category: Category::Other,
-    fields: &[
-        MarkerField { key: "sheep", label: "Sheep", unit: Unit::Count },
-        MarkerField { key: "dream", label: "Dream", unit: Unit::Text },
-    ],
-});
-static NAPS: Rows = &[&NAP];
+static SHOWN: AtomicU64 = AtomicU64::new(0);
+
+const NAP: EventType = EventType {
+    number: 1 << 40,
+    marker: &MarkerKind {
+        key: "nap",
+        label: "Nap",
+        description: "Nothing was done.",
+        category: Category::Other,
+        fields: &[
+            MarkerField { key: "sheep", label: "Sheep", unit: Unit::Count },
+            MarkerField { key: "dream", label: "Dream", unit: Unit::Text },
+        ],
+    },
+    payload: Payload::Stack,
+    shown: &SHOWN,
+};
+/// A type that the program declares.
+const UPLOAD: EventType = EventType {
+    number: (1 << 40) + 1,
+    marker: &MarkerKind {
+        key: "marker:shop.Upload",
+        label: "Upload",
+        description: "A marker of the program's own.",
+        category: Category::Application,
+        fields: &[
+            MarkerField { key: "user", label: "user", unit: Unit::Text },
+            MarkerField { key: "size", label: "size", unit: Unit::Bytes },
+            MarkerField { key: "none", label: "none", unit: Unit::Text },
+            MarkerField { key: "file", label: "file", unit: Unit::Text },
+        ],
+    },
+    payload: Payload::Program,
+    shown: &SHOWN,
+};
+const EXCEPTION: EventType = of_jvm((1 << 40) + 2, &kinds::EXCEPTION.marker, Payload::Constructors);
+const COMPILATION: EventType = of_jvm((1 << 40) + 3, &kinds::COMPILATION.marker, Payload::Method);
+const ALLOCATION: EventType = of_jvm((1 << 40) + 4, &kinds::ALLOCATION.marker, Payload::Stack);
+const STILL_ENTERS: EventType = of_jvm((1 << 40) + 5, &kinds::STILL_ENTERS, Payload::Stack);
+
+const fn of_jvm(number: u64, marker: &'static MarkerKind<'static>, payload: Payload) -> EventType {
+    EventType { number, marker, payload, shown: &SHOWN }
+}
+
+/// Finds a type that the program declares.
+pub fn of_program(number: u64) -> Option<EventType> {
+    (number == UPLOAD.number).then_some(UPLOAD)
+}
+
 /// A method of the Java library.
 const LIBRARY: usize = 90;
 
-fn bench(rows: Rows) -> Bench {
-    Bench::with(Refuted::Isolate, Witnessing::Auto, rows)
+fn bench(types: &[EventType]) -> Bench {
+    Bench::with(Refuted::Isolate, Witnessing::Auto, types)
 }
 
 fn publish(bench: &Bench, event: &Event, more: EventDetails<'_>) {
@@ -45,7 +83,7 @@ fn drain(bench: &mut Bench) {
 /// Creates a nap event of the thread `main`.
 fn nap(bench: &Bench) -> Event {
     Event {
-        kind: NAP.number(),
+        kind: NAP.number,
         began: 150,
         ended: 170,
         tid: TID,
@@ -65,8 +103,8 @@ fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
 
 #[test]
 fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
-    let mut bench = bench(NAPS);
-    bench.registry.renamed((TID, bench.serial), "request", 100);
+    let mut bench = bench(&[NAP]);
+    bench.threads.rename(bench.serial, "request", 100);
     let nap = nap(&bench);
     let stranger = Event { tid: TID + 9, serial: 900, ..nap };
     for event in [
@@ -92,7 +130,7 @@ fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
 
 #[test]
 fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
-    let mut bench = bench(NAPS);
+    let mut bench = bench(&[NAP]);
     let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::new(MethodId(method), bci));
     let nap = nap(&bench);
     publish(&bench, &nap, EventDetails { frames: &frames, text: "of sheep" });
@@ -116,15 +154,10 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
 
 #[test]
 fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
-    let mut bench = bench(NAPS);
+    let mut bench = bench(&[NAP]);
     bench.jvm.add_method(LIBRARY, 0, "dev/vouch/Marker", "commit", &[]);
-    let fields = [("user", Unit::Text), ("size", Unit::Bytes), ("none", Unit::Text), ("file", Unit::Text)];
-    let fields = fields.map(|(key, unit)| (key.to_owned(), key.to_owned(), unit)).to_vec();
-    let (class, label) = ("shop.Upload".to_owned(), "Upload".to_owned());
-    let number = markers().number(ProgramMarkerKind { class, label, description: String::new(), fields });
-    let row = markers().row(number).unwrap();
     let told = |lengths: [u64; 2]| Event {
-        kind: row.number(),
+        kind: UPLOAD.number,
         values: pad_values([lengths[0], 512, 0, lengths[1]]),
         ..nap(&bench)
     };
@@ -154,7 +187,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     const THROWABLE: usize = 92;
     const OOPS: usize = 93;
     const CART: usize = 94;
-    let mut bench = bench(ROWS);
+    let mut bench = bench(&[EXCEPTION]);
     for (method, class, name) in [
         (FILLS, "java/lang/Throwable", "fillInStackTrace"),
         (THROWABLE, "java/lang/Throwable", "<init>"),
@@ -171,7 +204,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     ];
     for methods in stacks {
         let frames: Vec<_> = methods.iter().map(|method| Frame::new(MethodId(*method), 0)).collect();
-        let event = Event { kind: EXCEPTION.number(), values: pad_values([0]), ..nap(&bench) };
+        let event = Event { kind: EXCEPTION.number, values: pad_values([0]), ..nap(&bench) };
         publish(&bench, &event, EventDetails { frames: &frames, text: "shop.Oops" });
     }
     drain(&mut bench);
@@ -189,12 +222,11 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
 
 #[test]
 fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
-    let mut bench = bench(ROWS);
-    let of = |word: &str| ROWS.iter().find(|row| row.kind.is_some_and(|kind| kind.word == word)).unwrap();
-    let event = |word: &str, values| Event { kind: of(word).number(), values, ..nap(&bench) };
+    let mut bench = bench(&[COMPILATION, ALLOCATION]);
+    let event = |event_type: EventType, values| Event { kind: event_type.number, values, ..nap(&bench) };
     let frame = Frame::new(MethodId(STORE), 0);
-    let compiled = Event { tid: 0, serial: 0, ..event("jit", pad_values([0, 900])) };
-    let allocated = event("alloc", pad_values([0, 24, 4_000]));
+    let compiled = Event { tid: 0, serial: 0, ..event(COMPILATION, pad_values([0, 900])) };
+    let allocated = event(ALLOCATION, pad_values([0, 24, 4_000]));
     publish(&bench, &compiled, EventDetails { frames: &[frame], text: "" });
     publish(&bench, &allocated, EventDetails { frames: &[frame], text: "byte[]" });
     drain(&mut bench);
@@ -214,8 +246,8 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
 
 #[test]
 fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
-    let mut bench = bench(ROWS);
-    let wait = Wait { since: 1_000_000, kind: STILL_ENTERS.number(), note: 0 };
+    let mut bench = bench(&[STILL_ENTERS]);
+    let wait = Wait { since: 1_000_000, kind: STILL_ENTERS.number, note: 0 };
     let waiting = vec![Waiting { tid: TID, serial: bench.serial, wait }; 300];
     assert!(bench.recorder.still_waiting(waiting.clone(), &mut bench.jvm).is_empty(), "they are over");
     bench.jvm.wait_target =

@@ -11,9 +11,9 @@ use vouch_sample::{Bci, Call, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, describe_call, listing};
 
 use super::tree::{OffenceId, Standing};
+use crate::jvm::Jvm;
+use crate::prove::Prover;
 use crate::witness;
-use vouch_collect::jvm::Jvm;
-use vouch_collect::prove::Prover;
 
 /// Limits how many distinct refutations have their own entry. Further ones share one entry for each
 /// kind. Refutations by witnesses have a limit of their own, equally high.

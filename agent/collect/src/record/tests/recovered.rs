@@ -12,9 +12,9 @@ use vouch_walk::recover::ALL;
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;
 use super::{WHOLE, WRONG};
-use crate::options::choices::{Refuted, Witnessing};
-use vouch_collect::jvm::fake::STEP;
-use vouch_collect::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Site, Top, TopFrame};
+use crate::choices::{Refuted, Witnessing};
+use crate::jvm::fake::STEP;
+use crate::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Site, Top, TopFrame};
 
 const STORED: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
 /// The location of the interrupted instruction: in no known code, in the interpreter, or in the

@@ -11,7 +11,7 @@ use vouch_verify::proof::Explanation;
 
 use super::recovered::Leaf;
 use super::top_frames::TopKnown;
-use vouch_collect::jvm::DebugInfoAt;
+use crate::jvm::DebugInfoAt;
 
 /// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

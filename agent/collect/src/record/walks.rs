@@ -16,10 +16,10 @@ use super::pairs::Pairs;
 use super::reasons::Reasons;
 use super::room::Room;
 use super::tree::{Node, NodeId, Standing, Tree};
+use crate::jvm::Jvm;
+use crate::prove::Prover;
 use crate::prove::roots::Roots;
-use crate::threads::Registry;
-use vouch_collect::jvm::Jvm;
-use vouch_collect::prove::Prover;
+use crate::threads::Threads;
 
 /// Limits the edges of the stacks that measure the power of proof. Deeper stacks are used only if
 /// there are no others.
@@ -65,7 +65,7 @@ pub struct Walks {
 }
 
 impl Walks {
-    pub fn new(depth: usize, registry: &'static Registry) -> Self {
+    pub fn new(depth: usize, threads: &'static dyn Threads) -> Self {
         Self {
             room: Room::new(depth),
             cuts: HashMap::new(),
@@ -73,7 +73,7 @@ impl Walks {
             tree: Tree::default(),
             known: HashMap::new(),
             prover: Prover::default(),
-            roots: Roots::new(registry),
+            roots: Roots::new(threads),
             offences: Offences::default(),
             pairs: Pairs::default(),
             checked: 0,

@@ -1,3 +1,0 @@
-//! Judges how the threads began.
-
-pub mod roots;

@@ -1,0 +1,72 @@
+//! What a session passes to its recorder: the process's threads, and the event types.
+
+use vouch_collect::events::EventTypes;
+use vouch_collect::threads::{NamedThread, Thread, ThreadStart, ThreadTimes, Threads, Unsignalled};
+use vouch_sample::Head;
+
+use crate::events;
+use crate::markers::markers;
+use crate::threads::{self, Life, Registry, scan};
+
+/// Returns all event types.
+pub fn event_types() -> EventTypes {
+    let of_agent = events::ROWS.iter().map(|row| row.as_recorded()).collect();
+    EventTypes { of_agent, of_program: |number| Some(markers().row_of(number)?.as_recorded()) }
+}
+
+/// Returns the intervals for which no signal was taken.
+pub fn unsignalled(due: &[threads::Unsignalled]) -> Vec<Unsignalled> {
+    due.iter()
+        .map(|&threads::Unsignalled { tid, serial, debt, java }| {
+            let threads::Debt { weight, time, cpu } = debt;
+            Unsignalled { tid, serial, weight, time, cpu, is_java: java }
+        })
+        .collect()
+}
+
+impl Threads for Registry {
+    fn at_sample(&self, head: &Head) -> Option<NamedThread> {
+        let nameless = |life: &Life| !life.java && !life.is_named(head.time);
+        if self.life_at_sample(head.serial, head.cpu, nameless) == Some(true) {
+            // The name decides the thread's category. A new thread has its creator's name until it
+            // sets its own: VM threads create GC threads.
+            scan::name(self, head.tid);
+        }
+        self.at(head.serial, head.time)
+    }
+
+    fn at(&self, serial: u32, time: u64) -> Option<NamedThread> {
+        self.life(serial, |life| {
+            let name_index = life.name_at(time);
+            NamedThread { thread: thread(life), name_index, name: life.name(name_index) }
+        })
+    }
+
+    fn start(&self, serial: u32) -> Option<ThreadStart> {
+        self.life(serial, |life| ThreadStart { routine: life.routine, first_name: life.name(0) })
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&ThreadTimes)) {
+        self.each_life(|life| visit(&times(life)));
+    }
+
+    fn take_ended(&self, time: u64) -> Vec<ThreadTimes> {
+        self.take_ended(time).iter().map(times).collect()
+    }
+}
+
+fn thread(life: &Life) -> Thread {
+    Thread {
+        serial: life.serial,
+        tid: life.tid,
+        started: life.started,
+        is_java: life.java,
+        is_own: life.own,
+        is_sampled: life.sampled,
+    }
+}
+
+fn times(life: &Life) -> ThreadTimes {
+    let names = (0..life.names()).map(|name| (life.name(name), life.cpu_under(name))).collect();
+    ThreadTimes { thread: thread(life), ended: life.ended, names }
+}
