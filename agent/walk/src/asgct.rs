@@ -1,6 +1,6 @@
-//! Calls AsyncGetCallTrace.
+//! A walker that gets its frames from HotSpot's function AsyncGetCallTrace.
 //!
-//! No JVM header declares its types. They have been stable since JDK 5.
+//! No JVM header declares the types of AsyncGetCallTrace. They have been stable since JDK 5.
 
 use core::ffi::c_void;
 
@@ -8,18 +8,19 @@ use vouch_sample::{Answer, Cut, answer_from_number};
 
 use crate::walker::{RawFrame, Room, StackInfo, Subject, Walker};
 
-/// `ASGCT_CallTrace`, both argument and result.
+/// HotSpot's `ASGCT_CallTrace`: it passes the thread and a buffer to AsyncGetCallTrace, and has the
+/// result afterwards.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CallTrace {
     pub env: *mut c_void,
-    /// The number of frames, or a negative error code.
+    /// The number of frames that AsyncGetCallTrace found, or its negative error code.
     pub count: i32,
     pub frames: *mut RawFrame,
 }
 
-/// The JVM's function. It fills `trace` with at most `depth` frames of the thread that has this
-/// context.
+/// The type of the JVM's function AsyncGetCallTrace. It fills `trace` with at most `depth` frames
+/// of the thread that was interrupted with `context`.
 pub type AsyncGetCallTrace = unsafe extern "C" fn(trace: *mut CallTrace, depth: i32, context: *mut c_void);
 
 /// The walker that calls AsyncGetCallTrace.

@@ -1,9 +1,9 @@
 //! A walker that is broken on purpose. Tests use it to show that each kind of difference is
 //! recognised.
 //!
-//! It calls the real walker and then damages the frames. Or it faults: in its own code, or in the
-//! real walker on a damaged context. It runs in a signal handler like any walker. It must never be
-//! used unless a test asked for it.
+//! The broken walker calls a real walker and then damages the frames. Or it faults: in its own
+//! code, or in the real walker on a damaged context. It runs in a signal handler like any walker.
+//! It must never be used unless a test asked for it.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,8 @@ use crate::context;
 use crate::kernel::peek;
 use crate::walker::{RawFrame, Room, Subject, Walker};
 
-/// A way to break a walk. Its name is that of the difference that it causes, if it causes one.
+/// A way to break a walk. It has the name of the difference that it causes between a walk and its
+/// witness, if it causes one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
     Truncated,
@@ -22,19 +23,19 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
-    /// A value that is not a jmethodID. In turn it is the address of something else, a small
-    /// number, and the Method itself.
+    /// Replaces a jmethodID by a value that is none. In turn it is the address of something else, a
+    /// small number, and the address of the Method itself.
     ForeignMethod,
     Nativeness,
     Unwalked,
-    /// The walk faults, in four ways in turn.
+    /// Makes the walk fault, in four ways in turn.
     Crashed,
-    /// The real walker gets a damaged context.
+    /// Passes a damaged context to the real walker.
     Damaged,
 }
 
 impl Break {
-    /// True if the real walker gets the real context, and its frames are damaged afterwards.
+    /// True if this way to break a walk damages the frames after a walk of the real context.
     #[must_use]
     pub fn spoils(self) -> bool {
         !matches!(self, Self::Crashed | Self::Damaged)
@@ -56,8 +57,8 @@ pub const BREAKS: [(&str, Break); 11] = [
     ("damaged", Break::Damaged),
 ];
 
-/// A walker that breaks one in `every` walks of another walker. If it breaks all of them it damages
-/// the middle frame, otherwise any frame but the leaf.
+/// A walker that breaks one in `every` walks of another walker. If it breaks all of them, it
+/// damages the middle frame of each. Otherwise it damages any frame but the leaf.
 #[derive(Debug)]
 pub struct BrokenWalker {
     whole: &'static dyn Walker,
@@ -73,7 +74,7 @@ impl BrokenWalker {
         Self { whole, kind, every: every.max(1), past_end, walks: AtomicU32::new(0) }
     }
 
-    /// Returns the number of this walk if it has to be broken.
+    /// Counts a walk, and returns its number if this walk has to be broken.
     fn turn(&self) -> Option<u32> {
         let number = self.walks.fetch_add(1, Ordering::Relaxed);
         is_turn(number, self.every).then_some(number)
@@ -131,22 +132,22 @@ impl BrokenWalker {
     }
 }
 
-/// True for one walk in each `every`, at a pseudorandom position. A fixed stride would keep in step
-/// with other periodic events, such as witnesses.
+/// True for one walk number in `every`, at a pseudorandom position. A fixed stride would keep in
+/// step with other periodic events, such as witnesses.
 fn is_turn(number: u32, every: u32) -> bool {
     let round = number.checked_div(every).unwrap_or(0);
     number.checked_rem(every).map(u64::from) == (mixed(round) >> 33).checked_rem(every.into())
 }
 
-/// Returns a pseudorandom number for a number. One step of a linear congruential generator is good
-/// enough.
+/// Maps a number to a pseudorandom one. One step of a linear congruential generator is good enough.
 fn mixed(number: u32) -> u64 {
     let mixed =
         u64::from(number).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     mixed ^ mixed >> 29
 }
 
-/// Returns the index of a frame that is not the leaf, if there is one. It differs between walks.
+/// Returns the index of a frame that is not the leaf, or `None` if the stack has no other. The
+/// index differs between walks.
 fn index_without_leaf(number: u32, length: usize) -> usize {
     usize::try_from(mixed(number) >> 33)
         .unwrap_or(0)
@@ -154,7 +155,7 @@ fn index_without_leaf(number: u32, length: usize) -> usize {
         .map_or(0, |index| index + 1)
 }
 
-/// Damages one frame of a walk, or its root.
+/// Damages a finished walk: one of its frames, or its root.
 fn spoil(frames: &mut [RawFrame], kind: Break, depth: usize, (middle, turn): (usize, u32)) -> Answer {
     let length = frames.len();
     let all = u32::try_from(length).unwrap_or(u32::MAX);
@@ -225,8 +226,8 @@ mod tests {
         }
     }
 
-    /// An observer that looks at every second walk, and at the third after a broken one, would find
-    /// walks at a fixed stride of eleven twice as often.
+    /// Checks that an observer that looks at every second walk, and at the third after a broken
+    /// one, finds few broken walks. With a fixed stride of eleven it would find twice as many.
     #[test]
     fn an_observer_that_broken_walks_delay_does_not_find_more_of_them() {
         let (mut at, mut looks, mut found) = (0, 0, 0);

@@ -1,12 +1,12 @@
-//! Recognises return addresses by the call instruction before them, for the processors that have
+//! Recognises a return address by the call instruction before it, for the processors that have
 //! files in [`crate::context`].
 //!
-//! An operand that looks like a call must never be taken for one. The functions only read bytes, so
-//! code of any processor can be examined on any other.
+//! An operand that looks like a call must never be taken for a call. The functions only read bytes,
+//! so code of any processor can be examined on any other.
 
 use crate::memory::Memory;
 
-/// True if a call instruction ends at this address.
+/// True if a call instruction ends at the address `pc`, so that `pc` may be a return address.
 pub fn follows_call(memory: &impl Memory, pc: usize) -> bool {
     if cfg!(target_arch = "aarch64") {
         follows_branch(memory, pc)
@@ -33,7 +33,8 @@ fn follows_x86_call(memory: &impl Memory, pc: usize) -> bool {
     byte(5) == Some(0xe8) || [2, 3, 4, 6, 7].into_iter().any(indirect)
 }
 
-/// Recognises bl, and blr with any register. All instructions of aarch64 have four bytes.
+/// True if an aarch64 `bl`, or a `blr` with any register, ends at `pc`. All instructions of aarch64
+/// have four bytes.
 fn follows_branch(memory: &impl Memory, pc: usize) -> bool {
     let before = memory.bytes(pc.wrapping_sub(4), 4);
     let calls = |code: usize| code >> 26 == 0b10_0101 || code & 0xffff_fc1f == 0xd63f_0000;
@@ -45,10 +46,10 @@ mod tests {
     extern crate std;
     use super::*;
 
-    /// The address of the code below.
+    /// The address at which these tests place their code.
     const CODE: usize = 0x1000;
 
-    /// Returns the offsets at which calls end in this code.
+    /// Returns the offsets in `code` at which a call instruction ends.
     fn ends<const N: usize>(code: [u8; N], follows: fn(&Code<N>, usize) -> bool) -> std::vec::Vec<usize> {
         (0..=N).filter(|end| follows(&Code(code), CODE + end)).collect()
     }

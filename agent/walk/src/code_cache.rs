@@ -6,25 +6,26 @@
 
 use crate::memory::Memory;
 
-/// The kind of code in a blob.
+/// The kind of code in a blob of HotSpot's code cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobKind {
     /// A compiled method or a native method's wrapper that may be running.
     Nmethod,
     /// An nmethod that cannot be running any more. Some versions of HotSpot abort when
-    /// AsyncGetCallTrace is asked about one.
+    /// AsyncGetCallTrace is asked about such code.
     Dead,
     /// A stub, an adapter or another blob of the JVM.
     Other,
 }
 
-/// How many code heaps a JVM may have. HotSpot has three at most.
+/// The maximal number of code heaps. HotSpot has three at most.
 pub const MAX_HEAPS: usize = 8;
 
-/// The code heaps, and offsets in them, in their blocks and in code blobs.
+/// The addresses of the JVM's code heaps, and the offsets of fields in code heaps, heap blocks and
+/// code blobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CodeCache {
-    /// Addresses of the `CodeHeap`s. Unused elements are 0.
+    /// The addresses of the `CodeHeap`s. Unused elements are 0.
     pub heaps: [usize; MAX_HEAPS],
     /// Offset of `CodeHeap::_memory._low`.
     pub low: usize,
@@ -44,22 +45,22 @@ pub struct CodeCache {
     pub size: usize,
     /// Offset of `nmethod::_state`.
     pub state: usize,
-    /// The first state of a dead nmethod. One that is not installed yet has a negative state, which
-    /// is larger as a u8.
+    /// The first `nmethod::_state` of a dead nmethod. An nmethod that is not installed yet has a
+    /// negative state, which is larger as a u8.
     pub first_dead_state: u8,
 }
 
-/// At most this many steps lead from a segment to its block. A step is up to 254 segments, and the
-/// largest blobs have some thousands.
+/// The maximal number of steps in the segment map from a segment to its block. A step is up to 254
+/// segments, and the largest blobs have some thousands.
 const MAX_STEPS: usize = 1 << 12;
 
 impl CodeCache {
-    /// Returns the kind of blob at an address, or `None` if the address is in no blob.
+    /// Returns the kind of the code blob at an address, or `None` if the address is in no blob.
     pub fn kind_at(&self, address: usize, memory: &impl Memory) -> Option<BlobKind> {
         self.find(address, memory).map(|(_, kind)| kind)
     }
 
-    /// Finds the blob at an address, and returns its address and kind.
+    /// Finds the code blob that contains an address, and returns the blob's address and kind.
     pub fn find(&self, address: usize, memory: &impl Memory) -> Option<(usize, BlobKind)> {
         for heap in self.heaps.into_iter().take_while(|heap| *heap != 0) {
             let field = |offset: usize| memory.word(heap.wrapping_add(offset));
@@ -88,7 +89,8 @@ impl CodeCache {
         None
     }
 
-    /// Returns the kind of the blob that begins at `blob`, if it contains the address.
+    /// Returns the kind of the code blob that begins at `blob`, or `None` if the blob does not
+    /// contain `address`.
     fn kind_of_blob(&self, blob: usize, address: usize, memory: &impl Memory) -> Option<BlobKind> {
         const NAMES: [usize; 2] = [usize::from_le_bytes(*b"nmethod\0"), usize::from_le_bytes(*b"native n")];
         let field = |offset: usize, count| memory.bytes(blob.wrapping_add(offset), count);
@@ -113,7 +115,7 @@ mod tests {
     const HEAP: usize = 0x1000;
     const LOW: usize = 0x10_0000;
     const MAP: usize = 0x2000;
-    /// The address of the blob's name. It is not aligned.
+    /// The address of the test blob's name. It is not aligned.
     const NAME: usize = 0x3003;
 
     /// Memory that tests write byte by byte.
@@ -133,8 +135,8 @@ mod tests {
         }
     }
 
-    /// A heap with segments of 64 bytes. The first three segments are a blob of 150 bytes, the next
-    /// one is a free block, and the last one belongs to no block.
+    /// Makes a code heap with segments of 64 bytes. The first three segments are a blob of 150
+    /// bytes, the next one is a free block, and the last one belongs to no block.
     fn memory(name: &[u8], state: u8) -> (Memory, CodeCache) {
         let code_cache = CodeCache {
             heaps: [HEAP, 0, 0, 0, 0, 0, 0, 0],

@@ -1,8 +1,8 @@
 //! The parts of an interrupted context that depend on the processor: its registers, and how a fault
 //! unwinds a walk.
 //!
-//! Each architecture has a file with the same functions. No other module of the agent may name a
-//! register.
+//! Each architecture has a file here with the same functions. No other module of the agent may name
+//! a register.
 
 #[cfg_attr(target_arch = "x86_64", path = "context/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "context/aarch64.rs")]
@@ -18,7 +18,8 @@ pub use processor::{
 };
 pub use registers::{InterpreterRegisters, Registers};
 
-/// True if the stack pointer is a little below `sp`, as in a function that was called from there.
+/// True if the stack pointer of `context` is a little below `sp`, as in a function that was
+/// called from there.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -30,8 +31,8 @@ pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
     here < sp && sp.wrapping_sub(here) < FAR
 }
 
-/// Damages a context for tests. The stack pointer, the pc and the frame pointer get values near the
-/// real ones, or anywhere.
+/// Damages a context, for tests. The stack pointer, the pc and the frame pointer get values near
+/// the real ones, or any values.
 ///
 /// # Safety
 /// `context` must be a ucontext, and no thread may resume from it.

@@ -1,11 +1,12 @@
-//! The guard: a fault during a walk ends the walk instead of the JVM.
+//! The guard: after a fault during a stack walk it ends the walk, where the fault would have ended
+//! the JVM.
 //!
 //! AsyncGetCallTrace guesses frames from the words of an interrupted stack, and a wrong guess can
-//! make it read unmapped memory. During a walk the thread's slot has the stack pointer to unwind
-//! to. A handler of SIGSEGV and SIGBUS runs before the JVM's. If the slot is set, the handler lets
-//! the thread continue after the walk. Every other fault goes to the previous handler unchanged,
-//! because the JVM depends on its own faults. The same holds for a load by the JVM's SafeFetch,
-//! which faults on purpose.
+//! make it read unmapped memory. So each thread has a guard slot. During a walk the slot has the
+//! stack pointer to unwind to. The guard's handler of SIGSEGV and SIGBUS runs before the JVM's. If
+//! the slot is set, the handler lets the thread continue after the walk. Every other fault goes to
+//! the previous handler unchanged, because the JVM depends on its own faults. The same holds for a
+//! load by the JVM's SafeFetch, which faults on purpose.
 //!
 //! A fault abandons the walk at any instruction, with all that it holds. AsyncGetCallTrace holds no
 //! lock. The guard must never end anything but a walk: code that holds a lock of the JVM, such as
@@ -27,23 +28,24 @@ use crate::context;
 use crate::kernel::{Errno, own_tid};
 use crate::walker::{Room, Subject, Walker};
 
-/// The signals of a fault, in the order of [`PREVIOUS`].
+/// The signals that report a fault. [`PREVIOUS`] has the same order.
 pub const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 /// A signal handler that was installed with SA_SIGINFO.
 pub type Handler = unsafe extern "C" fn(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void);
 
-/// The addresses of the previous handlers. They are 0 until the guard is installed.
+/// The addresses of the signal handlers that were installed before the guard's, for each of
+/// [`FAULTS`]. They are 0 until the guard is installed.
 static PREVIOUS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// A function that finds the guard's slot of a thread by its id, which is [`Subject::walking`]. It
-/// runs in the handler of a fault.
+/// A function that finds the guard slot ([`Subject::walking`]) of a thread by its id. It runs in
+/// the handler of a fault.
 pub type FindSlot = fn(tid: u32) -> Option<&'static AtomicUsize>;
 
 /// The address of the [`FindSlot`] function. It is 0 until one is set.
 static FIND_SLOT: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the function by which the guard finds the slots of threads. It must be set before
+/// Sets the function by which the guard finds the slots of threads. This must happen before
 /// [`on_fault`] is installed.
 ///
 /// # Safety
@@ -53,7 +55,7 @@ pub unsafe fn set_slot_finder(find_slot: FindSlot) {
     FIND_SLOT.store(find_slot as usize, Ordering::Release);
 }
 
-/// Returns the slot of the calling thread.
+/// Returns the guard slot of the calling thread.
 fn own_slot() -> Option<&'static AtomicUsize> {
     let find_slot = FIND_SLOT.load(Ordering::Acquire);
     if find_slot == 0 {
@@ -65,8 +67,8 @@ fn own_slot() -> Option<&'static AtomicUsize> {
     find_slot(own_tid())
 }
 
-/// Sets the previous handler of one of [`FAULTS`], by its index. That handler gets all faults
-/// outside of walks. It must be set before [`on_fault`] is installed.
+/// Sets the handler that was installed before the guard's for one of [`FAULTS`], by its index. It
+/// gets all faults outside of walks. It must be set before [`on_fault`] is installed.
 pub fn chain_to(fault: usize, handler: Handler) {
     if let Some(before) = PREVIOUS.get(fault) {
         before.store(handler as usize, Ordering::Release);
@@ -77,7 +79,8 @@ pub fn chain_to(fault: usize, handler: Handler) {
 // one.
 const _: () = assert!(size_of::<Answer>() <= size_of::<usize>());
 
-/// Calls the walker. The result is the walker's answer, or [`Reason::CRASHED`] after a fault.
+/// Calls a walker under the guard. The result is the walker's answer, or [`Reason::CRASHED`] after
+/// a fault.
 ///
 /// # Safety
 /// The subject must be the calling thread: its JNIEnv, context and slot. The buffer must be as
@@ -90,7 +93,7 @@ pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: 
     answer
 }
 
-/// Runs a closure that a fault ends.
+/// Runs a closure under the guard, which ends the closure at a fault.
 ///
 /// # Safety
 /// The subject must be the calling thread: its JNIEnv, context and slot. The closure may be
@@ -108,8 +111,8 @@ pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut body: F) {
     unsafe { guarded_by(slot, &mut body) };
 }
 
-/// Copies words of this process's memory. The result is false if some of it is unmapped, and then
-/// some words may have been copied. A copy takes a hundredth of the time of
+/// Copies words of this process's memory. The result is false if some of that memory is unmapped,
+/// and then some words may have been copied. A copy takes a hundredth of the time of
 /// [`crate::kernel::peek`].
 ///
 /// # Safety
@@ -132,7 +135,7 @@ pub unsafe fn copy(slot: &AtomicUsize, from: usize, into: &mut [usize]) -> bool 
     done
 }
 
-/// Calls a closure that a fault ends.
+/// Calls a closure under the guard with this slot. A fault ends the closure.
 ///
 /// # Safety
 /// As for [`copy`]. The closure may be abandoned at any instruction.
@@ -142,7 +145,7 @@ unsafe fn guarded_by<F: FnMut()>(slot: &AtomicUsize, body: &mut F) {
     unsafe { context::guarded(slot, call_closure::<F>, core::ptr::from_mut(body).cast()) };
 }
 
-/// Calls the closure, inside of the guard.
+/// Calls the closure at the address `body`, as the C function that the guard needs.
 ///
 /// # Safety
 /// `body` must point to a closure of type `F`.
@@ -151,7 +154,7 @@ unsafe extern "C" fn call_closure<F: FnMut()>(body: *mut c_void) {
     unsafe { (*body.cast::<F>())() };
 }
 
-/// The handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.
+/// The guard's handler of SIGSEGV and SIGBUS, for `sigaction` with SA_SIGINFO.
 ///
 /// # Safety
 /// To be called by the kernel, as a signal handler, or by a handler that passes on what it was
@@ -170,7 +173,7 @@ pub unsafe extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, conte
     }
 }
 
-/// Ends the walk if a walk faulted, and returns whether it did.
+/// Ends the walk if the fault happened in a walk, and returns true then.
 ///
 /// # Safety
 /// As for [`on_fault`].
@@ -193,17 +196,17 @@ unsafe fn ends_walk(info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     true
 }
 
-/// Unblocks the signals of faults while it lives. The kernel ends a process that faults while the
-/// signal is blocked.
+/// Keeps the signals of faults unblocked until it is dropped. The kernel ends a process that faults
+/// while the signal is blocked.
 struct Unblocked {
-    /// The signal mask to restore. `None` if it was not changed.
+    /// The signal mask to restore, or `None` if the mask was not changed.
     before: Option<u64>,
 }
 
 impl Unblocked {
     const SIZE: usize = size_of::<u64>();
 
-    /// Unblocks the signals if the interrupted thread has blocked them.
+    /// Unblocks SIGSEGV and SIGBUS if the interrupted thread has blocked them.
     ///
     /// # Safety
     /// `context` must be the ucontext of the calling thread.

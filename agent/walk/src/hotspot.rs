@@ -1,11 +1,11 @@
 //! Vouch's own walker. It reads frames, code blobs and debug information from HotSpot's memory, and
 //! calls no code of the JVM.
 //!
-//! It gives a second opinion where AsyncGetCallTrace fails or returns wrong frames. It handles
-//! complete frames, frames that are being built or removed, deoptimised frames, and calls from Java
-//! through the VM to Java. It never guesses. A frame is unwound as its code prescribes, and a
-//! caller is accepted only if its debug information has a call at exactly that address. Otherwise
-//! the sample has no stack.
+//! This walker gives a second opinion where AsyncGetCallTrace fails or returns wrong frames. It
+//! handles complete frames, frames that are being built or removed, deoptimised frames, and calls
+//! from Java through the VM to Java. It never guesses. A frame is unwound as its code prescribes,
+//! and a caller is accepted only if its debug information has a call at exactly that address.
+//! Otherwise the sample has no stack.
 //!
 //! * [`layout`] has the offsets of HotSpot's fields.
 //! * [`walk`] walks from the interrupted frame or the last Java frame to the thread's first frame.
@@ -72,16 +72,17 @@ use walk::{Interrupted, Layouts};
 
 pub use processor::{WALKS, slots};
 
-/// The walker `own`, which reads HotSpot's memory.
+/// The walker that options and reports call `own`. It reads HotSpot's memory.
 #[derive(Debug)]
 pub struct HotspotWalker {
     layout: Layout,
-    /// How virtual threads' frames are found. It is null until a virtual thread may exist.
+    /// The layout by which the walker finds virtual threads' frames. It is null until a virtual
+    /// thread may exist.
     continuations: AtomicPtr<ContinuationLayout>,
     jfr_vthread: JfrVthread,
-    /// Set if a stack differed from the JVM's. The walker is then stopped.
+    /// True after a stack of this walker differed from the JVM's. The walker is then stopped.
     pub wrong: AtomicBool,
-    /// Set if the guard is not installed, so that a fault would end the JVM. The walker is then
+    /// True if the guard is not installed, so that a fault would end the JVM. The walker is then
     /// stopped.
     pub unguarded: AtomicBool,
 }
@@ -103,7 +104,7 @@ impl HotspotWalker {
         self.layout.method
     }
 
-    /// Finds the nmethod around a pc. The result is `None` for other code.
+    /// Finds the nmethod that contains a pc. The result is `None` if the pc is in other code.
     pub fn nmethod_at(&self, memory: &impl Memory, pc: usize) -> Option<usize> {
         match self.layout.jvm.code_cache.find(pc, memory)? {
             (nmethod, BlobKind::Nmethod) => Some(nmethod),
@@ -117,7 +118,7 @@ impl HotspotWalker {
         DebugInfo::read(memory, &self.layout, nmethod)
     }
 
-    /// Sets how virtual threads' frames are found.
+    /// Sets the layout by which the walker finds virtual threads' frames.
     pub fn set_continuations(&self, continuations: &'static ContinuationLayout) {
         self.continuations.store(core::ptr::from_ref(continuations).cast_mut(), Ordering::Release);
     }
@@ -127,13 +128,14 @@ impl HotspotWalker {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }
 
-    /// Returns which frames of another walker belong to the thread itself. The result depends only
-    /// on the frames' methods, so it is right even if this walker is stopped.
+    /// Returns which frames of another walker's stack belong to the thread itself instead of to its
+    /// carrier. The result depends only on the frames' methods, so it is right even if this walker
+    /// is stopped.
     pub fn own_frames(&self, frames: &[RawFrame]) -> OwnFrames {
         self.layouts().continuations.map_or(OwnFrames::All, |layout| layout.own_frames(frames))
     }
 
-    /// True if the frames end with a virtual thread's first method.
+    /// True if the outermost frame is a virtual thread's first method.
     pub fn is_virtual(&self, frames: &[RawFrame]) -> bool {
         self.layouts().continuations.is_some_and(|layout| layout.is_first(frames.last().copied()))
     }

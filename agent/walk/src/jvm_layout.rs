@@ -1,4 +1,5 @@
-//! Offsets in a JavaThread, and where the JVM's code is: what both recovery and the walker need.
+//! Offsets in a JavaThread, and where the JVM's code is. Both recovery and Vouch's own walker need
+//! them.
 
 use core::ops::Range;
 
@@ -9,9 +10,9 @@ use crate::code_cache::CodeCache;
 pub struct JvmLayout {
     /// Offset of the JNIEnv in a JavaThread.
     pub env: usize,
-    /// Offset of `_stack_base`, the highest address of the stack.
+    /// Offset of `Thread::_stack_base`, the highest address of the stack.
     pub stack_base: usize,
-    /// Offset of `_stack_size`, in bytes.
+    /// Offset of `Thread::_stack_size`, in bytes.
     pub stack_size: usize,
     /// Offset of `_last_Java_sp` in a JavaThread.
     pub last_sp: usize,
@@ -19,8 +20,8 @@ pub struct JvmLayout {
     pub last_pc: usize,
     /// Offset of `_last_Java_fp` in a JavaThread.
     pub last_fp: usize,
-    /// The heaps of the code cache.
+    /// The code heaps, and the offsets of fields in them.
     pub code_cache: CodeCache,
-    /// The code of the interpreter.
+    /// The addresses of the interpreter's code.
     pub interpreter: Range<usize>,
 }

@@ -1,5 +1,5 @@
 //! System calls for signal handlers and other code: a thread's id, clocks, and memory that may be
-//! unmapped. Also keeps errno unchanged in a handler.
+//! unmapped. This module also keeps errno unchanged in a handler.
 
 use core::ffi::c_void;
 
@@ -54,12 +54,13 @@ pub fn peek<const WORDS: usize>(address: usize) -> Option<[usize; WORDS]> {
     (usize::try_from(read) == Ok(length)).then_some(words)
 }
 
-/// Restores errno when the handler ends.
+/// Restores the saved errno when it is dropped, so that a handler does not change the thread's
+/// errno.
 #[derive(Debug)]
 pub struct Errno(i32);
 
 impl Errno {
-    /// Saves the present errno.
+    /// Saves the thread's present errno.
     #[must_use]
     pub fn save() -> Self {
         // SAFETY: errno belongs to this thread, and its address is valid as long as the thread

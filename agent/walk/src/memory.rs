@@ -1,18 +1,18 @@
-//! Memory as walkers read it: word by word, and `None` where there is no memory. An aligned word
+//! Reads memory for walkers: word by word, with `None` where no memory is mapped. An aligned word
 //! never crosses the end of a page.
 //!
-//! The content may be anything and may change at any time. A reader must check each value, and must
+//! Memory may have any content and may change at any time. A reader must check each value, and must
 //! terminate for all of them.
 
 use crate::context::ADDRESS_BITS;
 use crate::kernel::peek;
 
-/// Memory that can be read.
+/// Memory that walkers can read word by word.
 pub trait Memory {
     /// Reads the word at an aligned address. The result is `None` if there is no memory.
     fn word(&self, at: usize) -> Option<usize>;
 
-    /// Reads a word. Its address may be garbage, and the read must not fault.
+    /// Reads the word at an address that may be garbage. The read must not fault.
     fn word_if_mapped(&self, at: usize) -> Option<usize> {
         self.word(at)
     }
@@ -28,17 +28,17 @@ pub trait Memory {
         Some((low | high).wrapping_shl(unused).wrapping_shr(unused))
     }
 
-    /// Reads a u8.
+    /// Reads the u8 at an address.
     fn byte(&self, at: usize) -> Option<u8> {
         u8::try_from(self.bytes(at, 1)?).ok()
     }
 
-    /// Reads a u16.
+    /// Reads the u16 at an address.
     fn short(&self, at: usize) -> Option<u16> {
         u16::try_from(self.bytes(at, 2)?).ok()
     }
 
-    /// Reads an i32.
+    /// Reads the i32 at an address.
     fn int(&self, at: usize) -> Option<i32> {
         u32::try_from(self.bytes(at, 4)?).ok().map(u32::cast_signed)
     }
@@ -55,7 +55,8 @@ impl<F: Fn(usize) -> Option<usize>> Memory for F {
 pub struct LiveMemory(());
 
 impl LiveMemory {
-    /// Creates a reader for code that runs under the guard, which ends the walk at a fault.
+    /// Creates a reader of this process's memory for code that runs under the guard, which ends the
+    /// walk at a fault.
     ///
     /// # Safety
     /// Each read must run under the guard.
@@ -74,7 +75,7 @@ impl Memory for LiveMemory {
         may_be.then(|| unsafe { (at as *const usize).read_volatile() })
     }
 
-    /// Reads the word through the kernel, which does not fault.
+    /// Reads the word at an address through the kernel, which does not fault.
     fn word_if_mapped(&self, at: usize) -> Option<usize> {
         peek::<1>(at).map(|[word]| word)
     }
@@ -86,8 +87,8 @@ impl Memory for LiveMemory {
 pub struct PeekedMemory(());
 
 impl PeekedMemory {
-    /// Creates a reader. The result is `None` if the system forbids such reads: all memory would
-    /// seem unmapped.
+    /// Creates a reader of memory through the kernel. The result is `None` if the system forbids
+    /// such reads: all memory would seem unmapped.
     #[must_use]
     pub fn allowed() -> Option<Self> {
         let word = 7_usize;

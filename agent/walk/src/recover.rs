@@ -11,10 +11,10 @@
 //!   [`interrupted_thread::InterruptedThread`] the thread.
 //! * [`Recovery::attempts`] walks the candidates of one sample.
 //!
-//! A candidate's pc must be a return address in the interpreter or in a method that may be running,
-//! or in the return barrier. Its sp must be on the thread's own stack, further out than the
-//! interrupted one. Only that stack and the code cache are read for it, and the guard ends any
-//! fault.
+//! A candidate's pc must be a return address in the interpreter, in a method that may be running,
+//! or in the return barrier. Its stack pointer must be on the thread's own stack, further out than
+//! the interrupted one. Recovery reads only that stack and the code cache for a candidate, and the
+//! guard ends any fault.
 //!
 //! # Invariants
 //!

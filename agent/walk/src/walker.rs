@@ -1,8 +1,9 @@
-//! The trait of all walkers. A walker writes the frames of one thread into a buffer, leaf first, or
-//! returns the reason why it cannot.
+//! The trait of all stack walkers. A walker writes the frames of one thread into a buffer, leaf
+//! first, or returns the reason why it cannot.
 //!
-//! Frames have the layout of AsyncGetCallTrace's, so they are copied into a lane unchanged. One
-//! decoder turns them into [`Frame`]s. A walker must do only what a signal handler may do.
+//! Frames have the layout of AsyncGetCallTrace's, so they are copied unchanged into a lane, the
+//! ring that a handler writes to. One decoder turns them into [`Frame`]s. A walker must do only
+//! what a signal handler may do.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -28,7 +29,7 @@ pub unsafe trait Walker: Debug + Sync {
         0..0
     }
 
-    /// Walks the thread.
+    /// Walks the stack of a thread, and writes its frames into the buffer.
     ///
     /// # Safety
     /// The caller must be [`crate::guard::walk`], with its own arguments. It may also be a walker
@@ -46,14 +47,14 @@ pub struct Subject<'t> {
     /// True if the context is a caller's instead of the interrupted frame's. Its instruction
     /// pointer is then inside the call instruction, and the callees are missing from the stack.
     pub is_caller: bool,
-    /// The walker stores more about the stack here.
+    /// Where the walker stores what it reports besides the frames.
     pub info: &'t Cell<StackInfo>,
-    /// The guard's slot of this thread. It is 0, or the stack pointer to unwind to during a walk.
+    /// The guard slot of this thread. It is 0, or during a walk the stack pointer to unwind to.
     pub walking: &'t AtomicUsize,
 }
 
 impl<'t> Subject<'t> {
-    /// Creates the subject for a thread that was interrupted at the context.
+    /// Creates the subject of a walk: a thread that was interrupted at the context.
     pub fn interrupted(
         env: *mut c_void,
         context: *mut c_void,
@@ -72,22 +73,25 @@ pub struct StackInfo {
     pub cut: Option<Cut>,
 }
 
-/// Where the walk found its first complete frame.
+/// The first complete frame that a walk found, below frames that are being built or removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResumePoint {
-    /// The address inside the call instruction of that frame. It is 0 if the frame was interrupted.
+    /// The address inside the call instruction of the first complete frame. It is 0 if that frame
+    /// was interrupted.
     pub pc: usize,
-    /// True if the stack has a younger frame, which is being built or removed.
+    /// True if the stack has a younger frame than the first complete one. Such a frame is being
+    /// built or removed.
     pub has_partial_leaf: bool,
 }
 
-/// Which frames of a walk belong to the thread itself.
+/// Which frames of a walk belong to the thread itself instead of to its carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFrames {
     All,
-    /// The first n frames. The others belong to the carrier of a virtual thread.
+    /// The first n frames belong to the thread. The others belong to the carrier of a virtual
+    /// thread.
     First(u32),
-    /// Frames are missing between two frames of the walk.
+    /// Frames are missing somewhere in the middle of the walk.
     Torn,
 }
 
@@ -106,16 +110,16 @@ pub struct RawFrame {
     pub method: usize,
 }
 
-/// How many u64 a frame takes in a lane.
+/// The number of u64 words that a frame takes in a lane, the ring that a handler writes to.
 pub const FRAME_WORDS: usize = size_of::<RawFrame>() / size_of::<u64>();
 
 const _: () = assert!(size_of::<RawFrame>() == 16 && align_of::<RawFrame>() == 8);
 
 impl RawFrame {
-    /// A frame that was not written yet.
+    /// A frame that the walker has not written yet.
     pub const EMPTY: Self = Self { bci: 0, method: 0 };
 
-    /// Decodes a frame from two words of a lane.
+    /// Decodes a frame from two words of a lane, the ring that a handler writes to.
     #[must_use]
     pub fn from_words([first, second]: [u64; FRAME_WORDS]) -> Self {
         // Walkers do not write the padding after the bci, so only the low half counts.
@@ -127,7 +131,7 @@ impl RawFrame {
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("a frame's bci is read as the low half of a word of 64 bits: little-endian only");
 
-/// Decodes a frame. No other code does so.
+/// Decodes a walker's frame. No other code does so.
 impl From<RawFrame> for Frame {
     fn from(raw: RawFrame) -> Self {
         Self::new(MethodId(raw.method), raw.bci)

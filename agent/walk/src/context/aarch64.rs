@@ -1,4 +1,5 @@
-//! aarch64: the registers of a context, the call that a fault can unwind, and the JVM's SafeFetch.
+//! The registers of a context on aarch64, the call that a fault can unwind, and the JVM's
+//! SafeFetch.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
@@ -6,26 +7,27 @@ use core::sync::atomic::AtomicUsize;
 
 use super::registers::{InterpreterRegisters, Registers};
 
-/// How many bits an address of user space has, with the largest address space that the kernel
+/// The number of bits in an address of user space, with the largest address space that the kernel
 /// offers.
 pub const ADDRESS_BITS: u32 = 52;
 // Addresses of stacks and libraries have fewer bits.
 const _: () = assert!(0xffff_ffff_f000_usize >> ADDRESS_BITS == 0);
-/// The guard can unwind walks on this processor.
+/// True: the guard can end a faulting walk on aarch64.
 pub const CAN_GUARD: bool = true;
-/// A call leaves its return address in a register.
+/// False: on aarch64 a call leaves its return address in a register instead of on the stack.
 pub const CALL_PUSHES: bool = false;
 /// Distance of glibc's dynamic thread vector (DTV) from the thread pointer, in bytes.
 pub const DTV_OFFSET: usize = 0;
 
-/// Register numbers in a context: the interpreter's `Method` and bcp, the frame pointer, and the
-/// link register.
+/// The indices of registers in a context: the interpreter's `Method` and bcp, the frame pointer,
+/// and the link register.
 const METHOD: usize = 12;
 const BCP: usize = 22;
 const FP: usize = 29;
 const LINK: usize = 30;
 
-/// Restores the previous value of the thread's slot and the callee-saved registers, and returns.
+/// Assembly that restores the previous value of the thread's guard slot and the callee-saved
+/// registers, and returns.
 macro_rules! restore_and_return {
     () => {
         "ldp x9, x10, [sp, #160]
@@ -44,8 +46,8 @@ macro_rules! restore_and_return {
     };
 }
 
-/// Calls a function, which returns or is unwound by [`unwind_to`]. Meanwhile the slot has the stack
-/// pointer to unwind to.
+/// Calls the function `call`, which either returns or is unwound by [`unwind_to`]. Meanwhile the
+/// thread's guard slot has the stack pointer to unwind to.
 ///
 /// # Safety
 /// `call` must accept the argument, and it may be abandoned at any instruction. The slot must be
@@ -78,7 +80,8 @@ pub unsafe extern "C" fn guarded(
     )
 }
 
-/// The code at which a thread continues after its walk was unwound.
+/// Runs in a thread after its walk was unwound: restores the registers and returns from
+/// [`guarded`].
 #[unsafe(naked)]
 unsafe extern "C" fn after_unwind() {
     naked_asm!(restore_and_return!())
@@ -99,9 +102,9 @@ pub unsafe fn unwind_to(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch. The JVM
-/// handles that fault itself. The load is recognised by the instructions that follow it in all
-/// versions of HotSpot.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
+/// fault the JVM handles itself. The instructions that follow the load identify it in all versions
+/// of HotSpot.
 ///
 /// # Safety
 /// `context` must be that of a fault.
@@ -134,8 +137,8 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults on purpose, in one of four ways: a load near null, a store to a non-canonical address, a
-/// call of an unmapped address, and a load from `address`.
+/// Faults on purpose, for tests. The four ways are a load near null, a store to a non-canonical
+/// address, a call of an unmapped address, and a load from `address`.
 pub fn fault(way: u32, address: usize) {
     // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
     unsafe {
@@ -148,7 +151,8 @@ pub fn fault(way: u32, address: usize) {
     }
 }
 
-/// Returns the thread pointer of the calling thread, to which thread-local offsets are relative.
+/// Returns the calling thread's thread pointer. Offsets of thread-local variables are relative to
+/// it.
 #[inline]
 pub fn thread_pointer() -> usize {
     let pointer;
@@ -157,7 +161,8 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns the registers at the caller of this function, which is inlined.
+/// Returns the pc, stack pointer and frame pointer of the caller, into which this function is
+/// inlined.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a separate frame would be gone when the function returns")]
 pub fn current_registers() -> Registers {
@@ -180,7 +185,8 @@ pub unsafe fn registers(context: *mut c_void) -> Registers {
     Registers { pc: address(machine.pc), sp: address(machine.sp), fp: address(machine.regs[FP]) }
 }
 
-/// Reads the registers in which the interpreter keeps its state, if the thread is interpreting.
+/// Reads the registers in which the interpreter keeps its state. Their values mean nothing if the
+/// thread was not interpreting.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -194,7 +200,7 @@ pub unsafe fn interpreter_registers(context: *mut c_void) -> InterpreterRegister
     }
 }
 
-/// Reads the link register: where the last call returns to.
+/// Reads the link register of a context, which has the return address of the last call.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -203,7 +209,7 @@ pub unsafe fn link_register(context: *mut c_void) -> Option<usize> {
     Some(address(unsafe { (*machine(context)).regs[LINK] }))
 }
 
-/// Writes these registers into a context.
+/// Writes a pc, a stack pointer and a frame pointer into a context.
 ///
 /// # Safety
 /// `context` must be a ucontext, and no thread may resume from it.
@@ -213,7 +219,7 @@ pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) 
     (machine.pc, machine.sp, machine.regs[FP]) = (word(pc), word(sp), word(fp));
 }
 
-/// Returns the machine context of a ucontext.
+/// Returns a pointer to the machine context inside a ucontext.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -222,12 +228,12 @@ unsafe fn machine(context: *mut c_void) -> *mut libc::mcontext_t {
     unsafe { &raw mut (*context.cast::<libc::ucontext_t>()).uc_mcontext }
 }
 
-/// Converts a register to an address, which has 64 bits, too.
+/// Converts a register's value to an address. Both have 64 bits.
 fn address(register: u64) -> usize {
     usize::try_from(register).unwrap_or(0)
 }
 
-/// Converts an address to a register, which has 64 bits, too.
+/// Converts an address to a register's value. Both have 64 bits.
 fn word(address: usize) -> u64 {
     u64::try_from(address).unwrap_or(0)
 }

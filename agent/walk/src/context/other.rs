@@ -1,20 +1,22 @@
-//! Any other processor: a fault cannot unwind a walk, so the guard must not be installed.
+//! Stand-ins for processors that Vouch does not support. A fault cannot unwind a walk here, so the
+//! guard must not be installed.
 
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;
 
 use super::registers::{InterpreterRegisters, Registers};
 
-/// All addresses are allowed.
+/// The number of bits in an address, so large that every address is allowed.
 pub const ADDRESS_BITS: u32 = usize::BITS - 1;
-/// The guard cannot unwind walks on this processor.
+/// False: the guard cannot end a faulting walk on this processor.
 pub const CAN_GUARD: bool = false;
-/// False, so that no word of the stack is taken for a return address.
+/// False, so that no word of the stack is taken for a return address on this processor.
 pub const CALL_PUSHES: bool = false;
-/// The distance is unknown.
+/// The distance of glibc's dynamic thread vector from the thread pointer. It is unknown on this
+/// processor, so it is 0.
 pub const DTV_OFFSET: usize = 0;
 
-/// Calls the function without a guard.
+/// Calls the function `call` without a guard.
 ///
 /// # Safety
 /// `call` must accept the argument.
@@ -27,13 +29,13 @@ pub unsafe extern "C" fn guarded(
     unsafe { call(argument) };
 }
 
-/// Does nothing: no walk is guarded.
+/// Does nothing, because no walk is guarded on this processor.
 ///
 /// # Safety
 /// The function has no effect.
 pub unsafe fn unwind_to(_: *mut c_void, _: usize) {}
 
-/// Returns true: every fault belongs to the JVM.
+/// Returns true, so that every fault on this processor goes to the JVM.
 ///
 /// # Safety
 /// The function reads nothing.
@@ -41,26 +43,26 @@ pub unsafe fn is_safe_fetch(_: *mut c_void, _: usize) -> bool {
     true
 }
 
-/// Does nothing: no guard would end the fault.
+/// Does nothing instead of faulting, because no guard would end the fault on this processor.
 pub fn fault(_: u32, _: usize) {}
 
-/// Returns 0: the thread pointer is unknown.
+/// Returns 0, because the thread pointer is unknown on this processor.
 pub fn thread_pointer() -> usize {
     0
 }
 
-/// Returns zeros: the registers are unknown.
+/// Returns zeros, because this processor's registers are unknown.
 pub fn current_registers() -> Registers {
     Registers::default()
 }
 
-/// Does nothing: the layout of a context is unknown.
+/// Does nothing, because the layout of a context is unknown on this processor.
 ///
 /// # Safety
 /// The function has no effect.
 pub unsafe fn repair(_: *mut c_void, _: Registers) {}
 
-/// Returns `None`: the link register is unknown.
+/// Returns `None`, because the link register is unknown on this processor.
 ///
 /// # Safety
 /// The function reads nothing.
@@ -68,7 +70,7 @@ pub unsafe fn link_register(_: *mut c_void) -> Option<usize> {
     None
 }
 
-/// Returns zeros: the registers are unknown.
+/// Returns zeros, because this processor's registers are unknown.
 ///
 /// # Safety
 /// The function reads nothing.
@@ -76,7 +78,7 @@ pub unsafe fn registers(_: *mut c_void) -> Registers {
     Registers::default()
 }
 
-/// Returns zeros: the interpreter's registers are unknown.
+/// Returns zeros, because the interpreter's registers are unknown on this processor.
 ///
 /// # Safety
 /// The function reads nothing.

@@ -1,4 +1,4 @@
-//! x86-64: the registers of a context, the call that a fault can unwind, and the JVM's SafeFetch.
+//! The registers of a context on x86-64, the call that a fault can unwind, and the JVM's SafeFetch.
 
 use core::arch::{asm, naked_asm};
 use core::ffi::c_void;
@@ -6,16 +6,17 @@ use core::sync::atomic::AtomicUsize;
 
 use super::registers::{InterpreterRegisters, Registers};
 
-/// How many bits an address of user space has.
+/// The number of bits in an address of user space.
 pub const ADDRESS_BITS: u32 = 47;
-/// The guard can unwind walks on this processor.
+/// True: the guard can end a faulting walk on x86-64.
 pub const CAN_GUARD: bool = true;
-/// A call leaves its return address on the stack.
+/// True: on x86-64 a call leaves its return address on the stack.
 pub const CALL_PUSHES: bool = true;
 /// Distance of glibc's dynamic thread vector (DTV) from the thread pointer, in bytes.
 pub const DTV_OFFSET: usize = 8;
 
-/// Restores the previous value of the thread's slot and the callee-saved registers, and returns.
+/// Assembly that restores the previous value of the thread's guard slot and the callee-saved
+/// registers, and returns.
 macro_rules! restore_and_return {
     () => {
         "add rsp, 8
@@ -32,8 +33,8 @@ macro_rules! restore_and_return {
     };
 }
 
-/// Calls a function, which returns or is unwound by [`unwind_to`]. Meanwhile the slot has the stack
-/// pointer to unwind to.
+/// Calls the function `call`, which either returns or is unwound by [`unwind_to`]. Meanwhile the
+/// thread's guard slot has the stack pointer to unwind to.
 ///
 /// # Safety
 /// `call` must accept the argument, and it may be abandoned at any instruction. The slot must be
@@ -62,7 +63,8 @@ pub unsafe extern "C" fn guarded(
     )
 }
 
-/// The code at which a thread continues after its walk was unwound.
+/// Runs in a thread after its walk was unwound: restores the registers and returns from
+/// [`guarded`].
 #[unsafe(naked)]
 unsafe extern "C" fn after_unwind() {
     naked_asm!("cld", restore_and_return!())
@@ -82,9 +84,9 @@ pub unsafe fn unwind_to(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch. The JVM
-/// handles that fault itself. The load is recognised by the instructions that follow it in all
-/// versions of HotSpot.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
+/// fault the JVM handles itself. The instructions that follow the load identify it in all versions
+/// of HotSpot.
 ///
 /// # Safety
 /// `context` must be that of a fault.
@@ -111,8 +113,8 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults on purpose, in one of four ways: a load near null, a store to a non-canonical address, a
-/// call of an unmapped address, and a load from `address`.
+/// Faults on purpose, for tests. The four ways are a load near null, a store to a non-canonical
+/// address, a call of an unmapped address, and a load from `address`.
 pub fn fault(way: u32, address: usize) {
     // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
     unsafe {
@@ -125,7 +127,8 @@ pub fn fault(way: u32, address: usize) {
     }
 }
 
-/// Returns the thread pointer of the calling thread, to which thread-local offsets are relative.
+/// Returns the calling thread's thread pointer. Offsets of thread-local variables are relative to
+/// it.
 #[inline]
 pub fn thread_pointer() -> usize {
     let pointer;
@@ -134,7 +137,8 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns the registers at the caller of this function, which is inlined.
+/// Returns the pc, stack pointer and frame pointer of the caller, into which this function is
+/// inlined.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a separate frame would be gone when the function returns")]
 pub fn current_registers() -> Registers {
@@ -157,7 +161,8 @@ pub unsafe fn registers(context: *mut c_void) -> Registers {
     Registers { pc: get(libc::REG_RIP), sp: get(libc::REG_RSP), fp: get(libc::REG_RBP) }
 }
 
-/// Reads the registers in which the interpreter keeps its state, if the thread is interpreting.
+/// Reads the registers in which the interpreter keeps its state. Their values mean nothing if the
+/// thread was not interpreting.
 ///
 /// # Safety
 /// `context` must be a ucontext.
@@ -171,7 +176,7 @@ pub unsafe fn interpreter_registers(context: *mut c_void) -> InterpreterRegister
     }
 }
 
-/// Returns `None`: this processor has no link register.
+/// Returns `None`, because x86-64 has no link register.
 ///
 /// # Safety
 /// The function reads nothing.
@@ -179,7 +184,7 @@ pub unsafe fn link_register(_: *mut c_void) -> Option<usize> {
     None
 }
 
-/// Writes these registers into a context.
+/// Writes a pc, a stack pointer and a frame pointer into a context.
 ///
 /// # Safety
 /// `context` must be a ucontext, and no thread may resume from it.
@@ -192,7 +197,7 @@ pub unsafe fn repair(context: *mut c_void, Registers { pc, sp, fp }: Registers) 
     }
 }
 
-/// Reads a register of a context, by its index in `gregs`.
+/// Reads a register of a context. `register` is its index in `gregs`.
 ///
 /// # Safety
 /// `context` must be a ucontext, and `register` an index of its registers.
@@ -204,7 +209,7 @@ unsafe fn get(context: *mut c_void, register: i32) -> usize {
     }
 }
 
-/// Writes a register of a context, by its index in `gregs`.
+/// Writes a register of a context. `register` is its index in `gregs`.
 ///
 /// # Safety
 /// `context` must be a ucontext, and `register` an index of its registers.

@@ -1,9 +1,9 @@
-//! A frame of a compiled method. The debug information at its pc says which methods are inlined
+//! The frame of a compiled method. The debug information at its pc says which methods are inlined
 //! there.
 //!
-//! The compiler writes a `PcDesc` for each pc at which a thread can be stopped. It leads to a scope
-//! in the scopes data, which leads to the scope of its caller. Numbers in the scopes data are
-//! UNSIGNED5, with one to five bytes.
+//! The compiler writes a `PcDesc` for each pc at which a thread can be stopped. A PcDesc refers to
+//! a scope in the scopes data, and a scope refers to the scope of its caller. Numbers in the scopes
+//! data are UNSIGNED5, with one to five bytes.
 
 use vouch_sample::ENTRY;
 
@@ -13,7 +13,7 @@ use super::method::Method;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 
-/// Size of a `PcDesc`, in bytes. Its first field is `_pc_offset`.
+/// The size of a `PcDesc` in bytes. Its first field is `_pc_offset`.
 const PC_DESC: usize = 16;
 /// Offset of `PcDesc::_scope_decode_offset`.
 pub const SCOPE: usize = 4;
@@ -21,7 +21,7 @@ pub const SCOPE: usize = 4;
 pub const OBJECTS: usize = 8;
 /// Offset of `PcDesc::_flags`.
 pub const FLAGS: usize = 12;
-/// How many scopes a PcDesc may lead to. No compiler inlines deeper.
+/// The maximal number of scopes at a PcDesc. No compiler inlines deeper.
 pub const MAX_INLINING: usize = 1 << 10;
 
 /// The PcDescs of an nmethod, in the order of their pcs. The first and the last are sentinels
@@ -33,14 +33,15 @@ pub struct PcDescs {
 }
 
 impl PcDescs {
-    /// Reads where the PcDescs of an nmethod are.
+    /// Reads the range of an nmethod's PcDescs.
     pub fn read(memory: &impl Memory, layout: &CompiledLayout, nmethod: usize) -> Option<Self> {
         let (begin, end) =
             (layout.scopes_pcs.read(memory, nmethod)?, layout.scopes_pcs_end.read(memory, nmethod)?);
         Some(Self { begin, count: end.checked_sub(begin)?.wrapping_div(PC_DESC) })
     }
 
-    /// Returns the address of a PcDesc. An index of `count` gives the end.
+    /// Returns the address of the PcDesc with this index. An index of `count` gives the end of the
+    /// PcDescs.
     pub fn address(self, index: usize) -> usize {
         self.begin.wrapping_add(index.wrapping_mul(PC_DESC))
     }
@@ -61,7 +62,7 @@ impl PcDescs {
     }
 }
 
-/// A scope: one method at a PcDesc.
+/// A `ScopeDesc`: one of the methods that are inlined at a PcDesc.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeDesc {
     /// Offset of the caller's scope in the scopes data, or 0 for the outermost scope.
@@ -69,7 +70,8 @@ pub struct ScopeDesc {
     /// Number of the method in the nmethod's metadata, counted from 1.
     pub method: usize,
     pub bci: i32,
-    /// Address of the values that follow: locals, expression stack and monitors.
+    /// The address of the values that follow in the scopes data: locals, expression stack and
+    /// monitors.
     pub values: usize,
 }
 
@@ -87,7 +89,7 @@ impl ScopeDesc {
         })
     }
 
-    /// Returns the frame of the scope, with the method's jmethodID.
+    /// Returns the Java frame that the scope describes, with the method's jmethodID.
     pub fn frame(self, memory: &impl Memory, layout: &Layout, metadata: usize) -> Option<RawFrame> {
         let method = self.method.checked_sub(1)?.wrapping_mul(size_of::<usize>());
         let method = memory.word(metadata.wrapping_add(method))?;
@@ -95,21 +97,21 @@ impl ScopeDesc {
     }
 }
 
-/// Which PcDesc of a pc to use.
+/// The rule by which a PcDesc is chosen for a pc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PcDescMatch {
-    /// The PcDesc of a call that returns to this pc.
+    /// Chooses the PcDesc of a call that returns to this pc.
     Exact,
-    /// The first PcDesc at this pc or after it, for a pc at any instruction.
+    /// Chooses the first PcDesc at this pc or after it, for a pc at any instruction.
     Next,
 }
 
-/// An nmethod that has a frame.
+/// An nmethod with a frame on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Compiled {
     /// Address of the nmethod.
     pub blob: usize,
-    /// Address of its first instruction.
+    /// Address of the nmethod's first instruction.
     pub code: usize,
     method: Method,
 }
@@ -122,18 +124,20 @@ impl Compiled {
         Some(Self { blob, code, method: Method::at(memory, &layout.method, method)? })
     }
 
-    /// True if this is the wrapper of a native method, which has no debug information.
+    /// True if the nmethod is the wrapper of a native method, which has no debug information.
     pub fn is_native(self, memory: &impl Memory, layout: &Layout) -> Option<bool> {
         self.method.is_native(memory, &layout.method)
     }
 
-    /// Adds a frame for the method itself. It has not begun, has ended, or is native.
+    /// Adds a frame for the nmethod's own method, without inlined methods. The method has not
+    /// begun, has ended, or is native.
     pub fn push_method(self, memory: &impl Memory, layout: &Layout, frames: &mut Frames<'_>) -> Option<()> {
         frames.push(self.method.frame(memory, &layout.method, ENTRY)?);
         Some(())
     }
 
-    /// Returns the verified entry point. The code before it only checks the receiver's klass.
+    /// Returns the nmethod's verified entry point. The code before it only checks the receiver's
+    /// klass.
     pub fn verified_entry_point(self, memory: &impl Memory, layout: &Layout) -> Option<usize> {
         match layout.compiled.verified_entry {
             VerifiedEntry::Pointer(pointer) => memory.word(self.blob.wrapping_add(pointer)),

@@ -16,22 +16,23 @@ use crate::memory::Memory;
 use crate::walker::{OwnFrames, RawFrame};
 
 const WORD: usize = size_of::<usize>();
-/// The entry is at most this far above the oldest frame on the stack, in bytes. Between the two are
-/// that frame's stack arguments, 255 words at most.
+/// The maximal distance of the continuation entry from the oldest frame on the stack, in bytes.
+/// Between the two are that frame's stack arguments, 255 words at most.
 const MAX_ARGUMENT_BYTES: usize = 1 << 12;
-/// The same limit while the thread runs the barrier's code or what that has called. The barrier has
-/// then pushed the return values of the last frame.
+/// The maximal distance of the continuation entry while the thread runs the return barrier's code,
+/// or code that it has called. The barrier has then pushed the return values of the last frame.
 const MAX_BARRIER_BYTES: usize = 1 << 6;
-/// A stack has at most this many chunks. The limit ends a walk through a cycle.
+/// The maximal number of chunks of a stack. The limit ends a walk through a cycle.
 pub const MAX_CHUNKS: usize = 1 << 10;
-/// Size of the saved frame pointer and the return address at the end of a frame, in bytes. A
+/// The size of the saved frame pointer and the return address at the end of a frame, in bytes. A
 /// chunk's oldest frame may end this far before the chunk's end.
 const LINKS: usize = 2 * WORD;
 
 /// Offsets and ids that lead to the frames of virtual threads.
 #[derive(Debug, Clone)]
 pub struct ContinuationLayout {
-    /// Where a carrier's mounted virtual thread is. `None` if this JVM does not publish it.
+    /// The offsets that lead to a carrier's mounted virtual thread. `None` if this JVM does not
+    /// publish them.
     pub mounted: Option<MountedVthreadLayout>,
     pub heap: HeapLayout,
     /// The code of the return barrier, up to the return of its first call. Until then no frame has
@@ -39,46 +40,48 @@ pub struct ContinuationLayout {
     pub barrier: Range<usize>,
     /// The jmethodID of `Continuation.enter`, a virtual thread's first method.
     pub enter_id: usize,
-    /// The jmethodID of `Continuation.enterSpecial`, which calls `enter`. Its frame is the entry.
+    /// The jmethodID of `Continuation.enterSpecial`, which calls `enter`. Its frame is the
+    /// `ContinuationEntry`.
     pub enter_special_id: usize,
-    /// The jmethodID of `VirtualThread.runContinuation`, two frames further out than the entry.
+    /// The jmethodID of `VirtualThread.runContinuation`, two frames further out than the
+    /// `ContinuationEntry`.
     pub run_continuation_id: usize,
     /// The jmethodID of `Continuation.doYield`, by which a thread leaves its carrier.
     pub do_yield_id: usize,
     /// Offsets in a JavaThread at which `_cont_entry` may be.
     pub entry_slots: Range<usize>,
-    /// Offsets in an entry at which the continuation may be.
+    /// Offsets in a `ContinuationEntry` at which its continuation may be.
     pub entry_continuation: Range<usize>,
     /// The klass of virtual threads' continuations.
     pub klass: usize,
-    /// Offset of `Continuation.tail`, the last chunk.
+    /// Offset of `Continuation.tail`, the field with the last chunk.
     pub tail: usize,
     pub chunk: ChunkLayout,
 }
 
-/// `jdk.internal.vm.StackChunk`.
+/// Offsets in `jdk.internal.vm.StackChunk`, the heap object that holds frozen frames.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkLayout {
-    /// The klass of chunks.
+    /// The klass of `jdk.internal.vm.StackChunk`.
     pub klass: usize,
-    /// Offset of `parent`, the next older chunk.
+    /// Offset of `StackChunk.parent`, the next older chunk.
     pub parent: usize,
-    /// Offset of `size`, the number of words for frames.
+    /// Offset of `StackChunk.size`, the number of words for frames.
     pub size: usize,
-    /// Offset of `sp`, the word at which the youngest frame begins.
+    /// Offset of `StackChunk.sp`, the word at which the youngest frame begins.
     pub sp: usize,
-    /// Which field says where the oldest frame ends.
+    /// The field that says where the oldest frame of a chunk ends.
     pub end: ChunkEnd,
-    /// Offset of the first word for frames.
+    /// Offset in a chunk of the first word for frames.
     pub frames: usize,
 }
 
-/// The field that says where the oldest frame of a chunk ends.
+/// The field that says where the oldest frame of a chunk ends. JDKs differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkEnd {
-    /// Offset of `bottom`, the word after the oldest frame.
+    /// Offset of `StackChunk.bottom`, the word after the oldest frame.
     Bottom(usize),
-    /// Offset of `argsize`, the number of words after the oldest frame.
+    /// Offset of `StackChunk.argsize`, the number of words after the oldest frame.
     ArgSize(usize),
 }
 
@@ -86,36 +89,36 @@ pub enum ChunkEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup<T> {
     Found(T),
-    /// The stack ends here.
+    /// The stack ends here, so nothing is older.
     End,
 }
 
-/// A chunk that is being walked.
+/// A `StackChunk` that is being walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     object: usize,
-    /// Where the youngest frame begins.
+    /// The address at which the chunk's youngest frame begins.
     begin: usize,
-    /// Where the oldest frame ends.
+    /// The address at which the chunk's oldest frame ends.
     end: usize,
 }
 
 impl Chunk {
-    /// Returns the addresses of the frames' words. They include the two words below the youngest
-    /// frame, in which its callee would have its return address.
+    /// Returns the addresses of the words of a chunk's frames. They include the two words below the
+    /// youngest frame, in which its callee would have its return address.
     pub fn range(self) -> Range<usize> {
         self.begin.wrapping_sub(LINKS)..self.end
     }
 
-    /// Reads the registers of the youngest frame.
+    /// Reads the registers of the chunk's youngest frame.
     pub fn youngest(self, memory: &impl Memory) -> Option<Position> {
         let link = self.begin.wrapping_sub(LINKS);
         let pc = memory.word(link.wrapping_add(WORD))?;
         Some(Position { pc, sp: self.begin, fp: words_from(link, memory.word(link)?) })
     }
 
-    /// Returns the chunk without this many bytes of its youngest frames. The result is `None` if it
-    /// has fewer bytes.
+    /// Returns the chunk without the given number of bytes of its youngest frames. The result is
+    /// `None` if the chunk has fewer bytes.
     pub fn skip_bytes(self, bytes: usize) -> Option<Self> {
         let begin = self.begin.wrapping_add(bytes);
         (begin <= self.end).then_some(Self { begin, ..self })
@@ -133,25 +136,26 @@ impl Chunk {
     }
 }
 
-/// Returns the address this many words from another address.
+/// Returns the address that is `words` words after `from`.
 pub fn words_from(from: usize, words: usize) -> usize {
     from.wrapping_add(words.wrapping_mul(WORD))
 }
 
 impl ContinuationLayout {
-    /// True for a frame of `Continuation.enter`.
+    /// True for a frame of `Continuation.enter`, the first method of a virtual thread.
     pub fn is_first(&self, frame: Option<RawFrame>) -> bool {
         frame.is_some_and(|frame| frame.method == self.enter_id)
     }
 
-    /// Returns which of these frames belong to a mounted virtual thread. A walker that does not
-    /// handle return barriers continues in the carrier's frames there.
+    /// Returns which frames of a walk belong to a mounted virtual thread. At a return barrier, a
+    /// walker that does not handle the barrier continues in the carrier's frames.
     pub fn own_frames(&self, frames: &[RawFrame]) -> OwnFrames {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
         self.own_frames_among(0..count, |index| frames.get(index as usize).copied())
     }
 
-    /// Does the same during a walk, and looks only at frames that were added since `before`.
+    /// Returns which frames of an unfinished walk belong to a mounted virtual thread. It looks only
+    /// at frames that were added since `before`.
     pub fn own_frames_since(&self, before: u32, frames: &Frames<'_>) -> OwnFrames {
         self.own_frames_among(before..frames.count(), |index| frames.get(index))
     }
@@ -172,9 +176,9 @@ impl ContinuationLayout {
         if is_first { OwnFrames::First(entry) } else { OwnFrames::Torn }
     }
 
-    /// Finds the chunk with the callers of the oldest frame on the stack. That frame ends at `end`.
-    /// With `returned` it has returned to the barrier, and `end` is the stack pointer. The result
-    /// is `None` if no virtual thread's chunk is found.
+    /// Finds the chunk with the callers of the oldest frame on the stack, which ends at `end`. With
+    /// `returned` that frame has returned to the barrier, and `end` is the stack pointer. The
+    /// result is `None` if no virtual thread's chunk is found.
     pub fn youngest_chunk(
         &self,
         memory: &impl Memory,
@@ -208,13 +212,14 @@ impl ContinuationLayout {
         }
     }
 
-    /// Finds the chunk that continues where this one ends. The result is `None` if it cannot be
-    /// read.
+    /// Finds the chunk with the callers of this chunk's oldest frame. The result is `None` if it
+    /// cannot be read.
     pub fn older_chunk(&self, memory: &impl Memory, chunk: Chunk) -> Option<Lookup<Chunk>> {
         self.first_filled(memory, chunk.object.wrapping_add(self.chunk.parent))
     }
 
-    /// Finds the first chunk with a frame, from the one that a field refers to towards its parents.
+    /// Finds the first chunk that has a frame. The search begins at the chunk that `field` refers
+    /// to and goes on to its parents.
     fn first_filled(&self, memory: &impl Memory, field: usize) -> Option<Lookup<Chunk>> {
         let mut field = field;
         for _ in 0..MAX_CHUNKS {

@@ -1,8 +1,8 @@
 //! The debug information of an nmethod: which methods are inlined at each of its instructions,
 //! according to HotSpot's PcDescs.
 //!
-//! The agent's own thread uses this module. The nmethod may be gone, or other code may have
-//! replaced it, so the functions accept any memory.
+//! The agent's own thread uses this module. The nmethod may have been freed, and other code may be
+//! in its memory, so the functions accept memory with any content.
 
 use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, read_unsigned5};
 use super::layout::Layout;
@@ -10,17 +10,17 @@ use crate::code_cache::BlobKind;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
 
-/// With more PcDescs than this the memory cannot be an nmethod any more.
+/// The maximal number of PcDescs of an nmethod. Memory that has more cannot be an nmethod any more.
 const MAX_PC_DESCS: usize = 1 << 16;
 
-/// A PcDesc: the state of the JVM at the end of a run of instructions.
+/// A `PcDesc`: HotSpot's description of the methods and values at the end of a run of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PcDesc {
-    /// The address at which the run of instructions ends.
+    /// The address at which the PcDesc's run of instructions ends.
     pub end: usize,
-    /// Offset of the innermost scope in the scopes data, or 0 for none.
+    /// The offset of the innermost scope in the scopes data, or 0 if the PcDesc has no scope.
     pub scope: usize,
-    /// True if it has scalar-replaced objects or flags. Only a safepoint has them.
+    /// True if the PcDesc has scalar-replaced objects or flags. Only a safepoint has them.
     pub has_values: bool,
 }
 
@@ -55,12 +55,13 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         (descs.count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs })
     }
 
-    /// Returns the address of the first instruction.
+    /// Returns the address of the nmethod's first instruction.
     pub fn code(&self) -> usize {
         self.compiled.code
     }
 
-    /// Returns where the code ends. The deopt handler follows all other code.
+    /// Returns the address at which the nmethod's code ends. The deopt handler follows all other
+    /// code.
     pub fn code_end(&self) -> Option<usize> {
         let Self { memory, layout, compiled, .. } = self;
         let size = memory.int(compiled.blob.wrapping_add(layout.jvm.code_cache.size))?;
@@ -70,7 +71,7 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         (compiled.code..end).contains(&handler).then_some(handler)
     }
 
-    /// True if this address is the uncommon trap blob. A call of it does not return.
+    /// True if `target` is the uncommon trap blob. A call of that blob does not return.
     pub fn is_uncommon_trap(&self, target: usize) -> bool {
         let code_cache = &self.layout.jvm.code_cache;
         let found = code_cache.find(target, self.memory).filter(|(_, kind)| *kind == BlobKind::Other);
@@ -78,12 +79,12 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         name.and_then(|name| self.memory.bytes(name, 8)) == Some(usize::from_le_bytes(*b"Uncommon"))
     }
 
-    /// Returns the number of PcDescs. The first and the last are sentinels.
+    /// Returns the number of the nmethod's PcDescs. The first and the last are sentinels.
     pub fn count(&self) -> usize {
         self.descs.count
     }
 
-    /// Reads a PcDesc by its index. They are in the order of their addresses.
+    /// Reads the PcDesc with this index. PcDescs are in the order of their addresses.
     pub fn desc(&self, index: usize) -> Option<PcDesc> {
         let at = self.descs.address(index);
         let field = |offset: usize| self.memory.int(at.wrapping_add(offset));
@@ -93,7 +94,7 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         (index < self.descs.count).then_some(PcDesc { end, scope, has_values })
     }
 
-    /// Returns the offset of a PcDesc's innermost scope, or 0 for none.
+    /// Returns the offset of a PcDesc's innermost scope, or 0 if it has no scope.
     pub fn scope_offset(&self, index: usize) -> Option<usize> {
         let scope = self.memory.int(self.descs.address(index).wrapping_add(SCOPE))?;
         usize::try_from(scope).ok()
@@ -106,7 +107,8 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         (index < self.descs.count).then_some(index)
     }
 
-    /// Visits the frames of a PcDesc, innermost first. The result is `None` if they cannot be read.
+    /// Calls `visit` for each frame of a PcDesc, innermost first. The result is `None` if the
+    /// frames cannot be read.
     pub fn frames(&self, desc: PcDesc, mut visit: impl FnMut(ScopeFrame)) -> Option<()> {
         let Self { memory, layout, compiled, .. } = self;
         let scopes = layout.compiled.scopes_data.read(*memory, compiled.blob)?;
@@ -131,7 +133,8 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         self.memory
     }
 
-    /// Returns the frame as a walker writes it, with the method's jmethodID.
+    /// Converts a method's number in the metadata and a bci to a frame as walkers write it, with
+    /// the method's jmethodID.
     pub fn raw(&self, method: usize, bci: i32) -> Option<RawFrame> {
         let Self { memory, layout, compiled, .. } = self;
         let metadata = layout.compiled.metadata.read(*memory, compiled.blob)?;

@@ -5,25 +5,25 @@
 pub enum Shape {
     /// The frame is complete.
     Whole,
-    /// The frame has its full size. The caller's frame pointer, and the link register where calls
-    /// push nothing, are not saved yet.
+    /// The frame has its full size, but the caller's frame pointer is not saved in it yet. Where
+    /// calls push nothing, the link register is not saved either.
     Unsaved,
-    /// Only the return address exists, on top of the stack or in the link register.
+    /// Only the frame's return address exists, on top of the stack or in the link register.
     Returning,
-    /// The return address exists, and the caller's frame pointer is on top.
+    /// The frame's return address exists, and the caller's frame pointer was pushed onto it.
     Pushed,
 }
 
 /// How the walk found a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameState {
-    /// The thread was interrupted in it.
+    /// The thread was interrupted in this frame.
     Interrupted,
-    /// The thread left Java from it: the JVM has recorded it as the last Java frame.
+    /// The thread left Java from this frame: the JVM has recorded it as the last Java frame.
     LastJavaFrame,
-    /// The frame called the frame that was found before. It continues at this address.
+    /// The frame called the frame that the walk found before. It continues at this address.
     Caller,
-    /// The frame called code without a method or code that was skipped, so its debug information
-    /// may lack this call. It continues at this address.
+    /// The frame called a stub, or code that the walk skipped, so its debug information may lack
+    /// this call. It continues at this address.
     UnverifiedCaller,
 }

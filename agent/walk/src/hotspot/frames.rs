@@ -1,4 +1,5 @@
-//! The buffer into which a walk writes frames. It never writes more than there is room for.
+//! The buffer into which a walk writes frames. A walk never writes more frames than the buffer has
+//! space for.
 //!
 //! The first half of the buffer has the innermost frames. The second half is a ring, so it has the
 //! outermost frames in the end. The frames between them are counted. A walk stops at
@@ -10,25 +11,25 @@ use vouch_sample::Cut;
 
 use crate::walker::{RawFrame, ResumePoint, Room, StackInfo};
 
-/// A walk stops after this many frames, which take some 10 to 30 ms.
+/// The maximal number of frames of a walk, which take some 10 to 30 ms.
 const MAX_FRAMES: u32 = 1 << 20;
 
-/// A buffer that a walk fills.
+/// The buffer of frames that a walk fills.
 #[derive(Debug)]
 pub struct Frames<'r> {
     room: Room,
-    /// How many frames were added, including the overwritten ones.
+    /// The number of frames that were added, including the overwritten ones.
     count: u32,
-    /// Frames from this index on are in the ring.
+    /// The index from which on frames are in the ring.
     half: u32,
-    /// Index of the oldest frame that is still in the ring.
+    /// The index of the oldest frame that is still in the ring.
     oldest: u32,
     resume_point: ResumePoint,
     lent: PhantomData<&'r mut [RawFrame]>,
 }
 
 impl Frames<'_> {
-    /// Creates an empty buffer.
+    /// Creates an empty buffer of frames.
     ///
     /// # Safety
     /// The buffer must be as large as `room` says, and nothing else may use it meanwhile.
@@ -37,28 +38,29 @@ impl Frames<'_> {
         Self { room, count: 0, half, oldest: half, resume_point: ResumePoint::default(), lent: PhantomData }
     }
 
-    /// Returns how many frames were added.
+    /// Returns how many frames the walk has added, including the overwritten ones.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Records the return address in the first complete frame. A frame that was added before is
-    /// incomplete.
+    /// Records the return address at which the first complete frame continues. A frame that was
+    /// added before is incomplete.
     pub fn set_resume_point(&mut self, pc: usize) {
         self.resume_point = ResumePoint { pc: pc.wrapping_sub(1), has_partial_leaf: self.count > 0 };
     }
 
-    /// True if the walk has to stop.
+    /// True if the walk has reached the limit of frames and has to stop.
     pub fn is_full(&self) -> bool {
         self.count >= MAX_FRAMES
     }
 
-    /// Returns the length of the ring.
+    /// Returns how many frames fit into the ring, which is the second half of the buffer.
     fn ring_length(&self) -> u32 {
         self.room.depth.max(0).cast_unsigned().saturating_sub(self.half)
     }
 
-    /// Returns the slot of a frame, if it was added and not overwritten.
+    /// Returns the position in the buffer of the frame with this index, if it was added and not
+    /// overwritten.
     fn slot(&self, index: u32) -> Option<u32> {
         let in_ring = || {
             index
@@ -74,7 +76,7 @@ impl Frames<'_> {
         }
     }
 
-    /// Adds a frame.
+    /// Adds a frame to the buffer. A full ring loses its oldest frame.
     pub fn push(&mut self, frame: RawFrame) {
         let index = self.count;
         if index >= MAX_FRAMES || self.room.depth <= 0 {
@@ -91,12 +93,12 @@ impl Frames<'_> {
         }
     }
 
-    /// Keeps only the first `count` frames.
+    /// Drops all frames but the first `count`.
     pub fn truncate(&mut self, count: u32) {
         self.count = self.count.min(count);
     }
 
-    /// Returns a frame, if it was added and not overwritten.
+    /// Returns the frame with this index, if it was added and not overwritten.
     pub fn get(&self, index: u32) -> Option<RawFrame> {
         // SAFETY: `slot` returns an index below the buffer's length, and the frame there was
         // written.
@@ -124,7 +126,7 @@ impl Frames<'_> {
         Some(())
     }
 
-    /// Puts the frames into their order, and returns how many the buffer has.
+    /// Sorts the frames in the buffer from the leaf to the root, and returns how many there are.
     pub fn finish(&mut self) -> (u32, StackInfo) {
         let info = |cut| StackInfo { resume_point: self.resume_point, cut };
         if self.is_full() {
@@ -161,7 +163,7 @@ mod tests {
         RawFrame { bci: 7, method }
     }
 
-    /// Returns the frames that a buffer of this depth keeps.
+    /// Returns which frames a buffer of this depth keeps after a walk of `added` frames.
     fn kept(depth: i32, added: usize) -> (Vec<usize>, Option<Cut>) {
         let mut room = std::vec![RawFrame::EMPTY; usize::try_from(depth).unwrap()];
         // SAFETY: the buffer is as large as `depth` says.

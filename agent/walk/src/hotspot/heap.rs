@@ -1,8 +1,8 @@
-//! Java objects, as far as the way to a virtual thread's frames leads through them.
+//! Reads Java objects on the way to a virtual thread's frames, which may be in the heap.
 //!
 //! A collector may move an object while it is read. [`Relocation`] says when the JVM's collector
 //! does so, and nothing is read where a move cannot be noticed. An object's klass says what the
-//! object is. An object of any other klass is refused.
+//! object is, and an object of an unexpected klass is refused.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -17,7 +17,8 @@ const COMPACT_KLASS_SHIFT: u32 = 42;
 /// The colour bits of generational ZGC are in the lowest two bytes of a pointer.
 const COLOUR_LIMIT: usize = 1 << 16;
 
-/// How this JVM's objects refer to each other and to their klasses, and when they move.
+/// How this JVM's objects refer to each other and to their klasses, and when the collector moves
+/// them.
 #[derive(Debug, Clone, Copy)]
 pub struct HeapLayout {
     pub oops: OopEncoding,
@@ -25,7 +26,7 @@ pub struct HeapLayout {
     pub relocation: Relocation,
 }
 
-/// The encoding of a narrowOop or a narrowKlass. The address is `base + (value << shift)`.
+/// The encoding of a narrowOop or a narrowKlass. Its address is `base + (value << shift)`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Narrow {
     pub base: usize,
@@ -41,21 +42,21 @@ impl Narrow {
 /// How a field of an object refers to another object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OopEncoding {
-    /// The field is the address.
+    /// The field has the object's address.
     Full,
-    /// Compressed oops.
+    /// The field has a compressed oop.
     Narrow(Narrow),
-    /// Generational ZGC: the address is shifted left, and colour bits are below it.
+    /// Generational ZGC is in use: a field has the address shifted left, with colour bits below it.
     GenerationalZ {
-        /// Address of the `ZPointerLoadBadMask`: a pointer with one of these bits is stale.
+        /// Address of the `ZPointerLoadBadMask`. A pointer with one of the mask's bits is stale.
         bad_mask: usize,
         /// Address of the `ZPointerLoadShift`.
         load_shift: usize,
     },
-    /// ZGC without generations: the colour bits are part of the address, and the memory is mapped
-    /// at each of these addresses.
+    /// ZGC without generations is in use: the colour bits are part of the address, and the memory
+    /// is mapped at each of these addresses.
     SingleGenerationZ {
-        /// Address of the `XAddressBadMask`: a pointer with one of these bits is stale.
+        /// Address of the `XAddressBadMask`. A pointer with one of the mask's bits is stale.
         bad_mask: usize,
     },
 }
@@ -63,19 +64,19 @@ pub enum OopEncoding {
 /// How an object refers to its klass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KlassEncoding {
-    /// The klass field is the address.
+    /// The klass field of the object's header has the klass's address.
     Full,
-    /// Compressed class pointers.
+    /// The klass field of the object's header has a compressed class pointer.
     Narrow(Narrow),
     /// Compact object headers: the narrow klass is in the mark word.
     CompactHeader(Narrow),
 }
 
-/// When the collector moves objects.
+/// When the garbage collector moves objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relocation {
     /// Objects move during stop-the-world pauses. A pause does not wait for threads outside of
-    /// Java, so those compare [`HeapEpoch`]s.
+    /// Java, so such threads compare [`HeapEpoch`]s.
     AtPauses {
         /// Address of `CollectedHeap::_total_collections`.
         count: usize,
@@ -87,13 +88,13 @@ pub enum Relocation {
     Concurrent,
 }
 
-/// The number of pauses so far. Values that were read in one epoch belong together.
+/// The number of the collector's pauses so far. Values that were read in one epoch belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapEpoch(usize);
 
 impl HeapLayout {
-    /// Returns the epoch, for a thread outside of Java, which no collector waits for. The result is
-    /// `None` if objects may be moving.
+    /// Returns the present epoch of the heap. It is for a thread outside of Java, which no
+    /// collector waits for. The result is `None` if objects may be moving.
     pub fn epoch(&self, memory: &impl Memory) -> Option<HeapEpoch> {
         let Relocation::AtPauses { count, is_active } = self.relocation else { return None };
         // The fences keep the order of the reads. Earlier reads belong to the earlier epoch, later

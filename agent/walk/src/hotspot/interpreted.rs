@@ -1,9 +1,9 @@
-//! A frame of the interpreter. Its parts are at fixed distances from its frame pointer.
+//! The frame of an interpreted method. Its parts are at fixed distances from its frame pointer.
 //!
 //! While a method is entered or left, its frame does not exist, and the frame pointer belongs to
 //! the next interpreted caller. Any number of compiled frames may be between the two. The walk must
 //! never take that caller for the topmost method. The slot of the last stack pointer distinguishes
-//! them: it is set as long as the frame's method has called another one.
+//! them: it is set as long as the frame's method has called another method.
 
 use vouch_sample::{ENTRY, NATIVE};
 
@@ -19,15 +19,15 @@ use crate::context::{CALL_PUSHES, InterpreterRegisters, Registers};
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
-/// How far a caller's last stack pointer may be from its callee's frame, in bytes. The arguments
-/// are between the two, and a method handle may remove some.
+/// The maximal distance of a caller's last stack pointer from its callee's frame, in bytes. The
+/// arguments are between the two, and a method handle may remove some.
 const MAX_DISTANCE: usize = 1 << 12;
 
 /// The result of unwinding an interpreted frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Unwound {
     pub caller: Registers,
-    /// True if the frame was complete.
+    /// True if the interpreted frame was complete.
     pub whole: bool,
 }
 
@@ -41,8 +41,8 @@ pub struct Interpreted<'w, M> {
 }
 
 impl<M: Memory> Interpreted<'_, M> {
-    /// Adds the frame and finds its caller. `live` has the interpreter's registers, which are valid
-    /// only if the thread was interrupted in this frame.
+    /// Adds an interpreted frame to the walk and finds its caller. `live` has the interpreter's
+    /// registers, which are valid only if the thread was interrupted in this frame.
     pub fn unwind(
         &self,
         state: FrameState,
@@ -78,28 +78,30 @@ impl<M: Memory> Interpreted<'_, M> {
         }
     }
 
-    /// Reads a slot of the frame, this many words below the frame pointer.
+    /// Reads the slot of the interpreted frame that is `words` words below the frame pointer.
     fn slot(&self, words: usize) -> Option<usize> {
         self.stack.word(self.here.fp.wrapping_sub(words.wrapping_mul(WORD)))
     }
 
-    /// True if the frame's method has called another one, or if the slots do not exist yet.
+    /// True if the interpreted method has called another one, or if the frame's slots do not exist
+    /// yet.
     fn may_have_called(&self) -> bool {
         self.slot(slots::LAST_SP) != Some(0) || self.slot(slots::METHOD).is_none()
     }
 
-    /// True if the frame's method is about to enter another one, for which the sender's stack
-    /// pointer is ready, or has just returned from one.
+    /// True if the interpreted method is about to enter another one, or has just returned from one.
+    /// The sender's stack pointer is ready then.
     fn is_at_call_boundary(&self, live: InterpreterRegisters) -> bool {
         self.is_return_entry() || CALL_PUSHES && live.bcp == self.here.sp.wrapping_add(WORD)
     }
 
-    /// True if the pc is a return entry.
+    /// True if the frame's pc is a return entry of the interpreter.
     fn is_return_entry(&self) -> bool {
         self.layout.interpreter.is_return_entry(self.here.pc)
     }
 
-    /// True if the frame's method has called another one, and its stack ends at the callee's frame.
+    /// True if the interpreted method has called another one, and its stack ends at the callee's
+    /// frame.
     fn has_called(&self) -> Option<bool> {
         let Registers { sp, fp, .. } = self.here;
         let word = self.slot(slots::LAST_SP)?;
@@ -111,7 +113,7 @@ impl<M: Memory> Interpreted<'_, M> {
         Some(self.is_return_entry() && word != 0 && near)
     }
 
-    /// Unwinds a complete frame. With `live` the bcp is in a register.
+    /// Unwinds a complete interpreted frame. With `live` the bcp is in a register.
     fn unwind_whole(&self, live: Option<InterpreterRegisters>, frames: &mut Frames<'_>) -> Option<Unwound> {
         let Self { memory, layout, stack, here } = *self;
         let method = Method::at(memory, &layout.method, self.slot(slots::METHOD)?)?;
@@ -135,8 +137,8 @@ impl<M: Memory> Interpreted<'_, M> {
         (here.fp >= here.sp && caller.sp > here.fp).then_some(Unwound { caller, whole: true })
     }
 
-    /// Unwinds a method that is being entered. Its return address is on top of the stack, or was
-    /// popped to make room for the locals.
+    /// Unwinds an interpreted method that is being entered. Its return address is on top of the
+    /// stack, or was popped to make space for the locals.
     fn unwind_entry(&self, live: InterpreterRegisters, frames: &mut Frames<'_>) -> Option<Unwound> {
         let Self { memory, layout, stack, here } = *self;
         let method = Method::at(memory, &layout.method, live.method)?;
@@ -170,8 +172,8 @@ impl<M: Memory> Interpreted<'_, M> {
         (caller.sp > here.sp).then_some(Unwound { caller, whole: false })
     }
 
-    /// Finds the caller of a method that is being left. The return address and the sender's stack
-    /// pointer are in registers.
+    /// Finds the caller of an interpreted method that is being left. The return address and the
+    /// sender's stack pointer are in registers.
     fn unwind_exit(&self, live: InterpreterRegisters) -> Option<Unwound> {
         let Self { memory, stack, here, .. } = *self;
         if !CALL_PUSHES {
@@ -194,7 +196,7 @@ impl<M: Memory> Interpreted<'_, M> {
             .then_some(Unwound { caller, whole: false })
     }
 
-    /// True if a method may return to this pc.
+    /// True if an interpreted method may return to this pc.
     fn is_return_address(&self, pc: usize) -> bool {
         let Self { memory, layout, .. } = *self;
         layout.interpreter.is_return_entry(pc)

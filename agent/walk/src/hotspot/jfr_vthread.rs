@@ -1,10 +1,10 @@
-//! The id of the virtual thread that a carrier runs, as JFR keeps it in each thread:
+//! Reads the id of the virtual thread that a carrier runs, as JFR keeps it in each thread:
 //! `JfrThreadLocal::_vthread_id`, valid while `_vthread` is set.
 //!
-//! The JVM writes both at each mount and unmount, recording or not. Reading them needs no object of
-//! the heap, so a collector that moves objects cannot invalidate them. No exported table has the
-//! two offsets. Handlers find them by comparison with what the heap says in samples in which that
-//! can be read; an id must never be reported before both offsets are certain.
+//! The JVM writes both fields at each mount and unmount, even without a JFR recording. They are not
+//! in the heap, so a collector that moves objects cannot invalidate them. No exported table has the
+//! two offsets. Handlers find them: where the id can be read from the heap as well, they compare.
+//! An id must never be reported before both offsets are certain.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -12,45 +12,47 @@ use super::mounted_vthread::CurrentThread;
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
-/// How many words of a Thread are searched for the id.
+/// The number of words of a HotSpot `Thread` that are searched for the virtual thread's id.
 const WORDS: usize = 256;
-/// How far from the id the flag may be, either way, in bytes.
+/// The maximal distance of the flag `_vthread` from the id, either way, in bytes.
 const NEAR: usize = 128;
-/// An offset is certain after this many observations of threads that ran a virtual thread.
+/// The number of observations of threads with a virtual thread after which an offset is certain.
 const OBSERVATIONS: u32 = 3;
-/// This many contradictions, and one in [`RARE`] observations, invalidate the offsets for good.
+/// The number of contradictions that invalidate the offsets for good, if they are also one in
+/// [`RARE`] observations.
 const CONTRADICTIONS: u32 = 8;
 const RARE: u32 = 16;
 /// The value of an offset that the heap contradicted.
 const INVALID: usize = usize::MAX;
 
-/// The search for the two offsets, and its result. All handlers share it: each step is an atomic
-/// AND, so that two at once do no harm.
+/// The search for the offsets of JFR's two fields, and its result. All handlers share it: each step
+/// is an atomic AND, so that two at once do no harm.
 #[derive(Debug, Default)]
 pub struct JfrVthread {
-    /// The words of a Thread that had the virtual thread's id in all observations so far.
+    /// The words of a HotSpot `Thread` that had the virtual thread's id in all observations so far.
     words: Bits<{ WORDS / 64 }>,
     /// The bytes near the id that were 1 whenever a virtual thread ran, and 0 whenever the carrier
     /// ran as itself.
     flags: Bits<{ 2 * NEAR / 64 }>,
-    /// The number of observations of virtual threads with the present candidates.
+    /// The number of observations of virtual threads since the search last began.
     observed: AtomicU32,
     /// The number of observations of carriers that ran as themselves.
     itself: AtomicU32,
     last_id: AtomicU64,
     /// True after two different ids were observed.
     differed: AtomicBool,
-    /// Offset of the id in a Thread; 0 until it is certain.
+    /// The offset of `_vthread_id` in a HotSpot `Thread`; 0 until it is certain.
     id: AtomicUsize,
-    /// Offset of the flag; 0 until it is certain.
+    /// The offset of the flag `_vthread` in a HotSpot `Thread`; 0 until it is certain.
     flag: AtomicUsize,
     agreed: AtomicU32,
     contradicted: AtomicU32,
 }
 
 impl JfrVthread {
-    /// Narrows the search by what the heap's objects say about this thread now. `end` is the size
-    /// of a Thread, without the fields of JavaThread.
+    /// Compares this thread's memory with the virtual thread that the heap's objects name, and
+    /// drops the offsets that do not fit. `end` is the size of a `Thread` without the fields of
+    /// JavaThread.
     pub fn observe(&self, memory: &impl Memory, thread: usize, end: usize, current: CurrentThread) {
         let flag = self.flag.load(Relaxed);
         if flag == INVALID {
@@ -78,7 +80,7 @@ impl JfrVthread {
         }
     }
 
-    /// Reads which Java thread the thread runs from JFR's fields. The result is `Unknown` until
+    /// Reads from JFR's fields which Java thread a JavaThread runs. The result is `Unknown` until
     /// both offsets are certain.
     pub fn current_thread(&self, memory: &impl Memory, thread: usize) -> CurrentThread {
         let (id, flag) = (self.id.load(Relaxed), self.flag.load(Relaxed));
@@ -130,8 +132,8 @@ impl JfrVthread {
         }
     }
 
-    /// Restarts the search. An observation between the JVM's two writes has excluded the right
-    /// offset.
+    /// Restarts the search for the offsets. An observation between the JVM's two writes has
+    /// excluded the right offset.
     fn restart(&self) {
         self.words.clear();
         self.flags.clear();
@@ -156,14 +158,14 @@ fn has_id(memory: &impl Memory, at: usize, id: u64) -> bool {
     memory.word(at).is_some_and(|word| word as u64 == id)
 }
 
-/// Which candidates remain.
+/// How many candidates of a search remain: none, one or several.
 enum Remaining {
     None,
     One(usize),
     Several,
 }
 
-/// A set of candidates, which contains all numbers at first. A bit is set for each excluded number.
+/// A set of numbers, which contains all numbers at first. A bit is set for each excluded number.
 #[derive(Debug)]
 struct Bits<const N: usize>([AtomicU64; N]);
 
@@ -174,7 +176,7 @@ impl<const N: usize> Default for Bits<N> {
 }
 
 impl<const N: usize> Bits<N> {
-    /// Excludes all numbers for which `has` is false.
+    /// Excludes from the set all numbers for which `has` is false.
     fn keep(&self, has: impl Fn(usize) -> bool) -> Remaining {
         let mut remaining = Remaining::None;
         for (row, bits) in self.0.iter().enumerate() {
@@ -217,11 +219,11 @@ mod tests {
 
     const THREAD: usize = 0x1000;
     const END: usize = 64 * WORD;
-    /// The offsets in the JVM of these tests.
+    /// The offsets of JFR's two fields in the JVM of these tests.
     const ID: usize = 20 * WORD;
     const FLAG: usize = 22 * WORD + 3;
 
-    /// Returns the words of a thread that runs or ran the virtual thread `id`.
+    /// Returns the words of a HotSpot `Thread` that runs or ran the virtual thread `id`.
     fn thread(id: usize, mounted: bool) -> Vec<usize> {
         let mut words = std::vec![0; 64];
         words[20] = id;

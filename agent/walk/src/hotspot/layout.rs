@@ -10,30 +10,31 @@ use crate::memory::Memory;
 /// pointer in the header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlobAddress {
-    /// Offset of a pointer in the header. `None` means that the address is relative to the blob.
+    /// The offset in the header of a pointer to add to. `None` means that the address is relative
+    /// to the blob.
     pub pointer: Option<usize>,
-    /// A field that is added to the pointer or to the blob's address.
+    /// The header's field that is added to the pointer or to the blob's address.
     pub offset: Option<BlobField>,
 }
 
 /// An unsigned integer field in the header of a code blob.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlobField {
-    /// Offset of the field in the blob, in bytes.
+    /// The offset of the field in the code blob, in bytes.
     pub offset: usize,
-    /// Width of the field, in bytes.
+    /// The width of the field, in bytes.
     pub bytes: usize,
 }
 
 impl BlobField {
-    /// Describes a field of four bytes.
+    /// Describes a field of a code blob with four bytes.
     #[must_use]
     pub const fn int(offset: usize) -> Self {
         Self { offset, bytes: 4 }
     }
 
-    /// Reads the field of a blob. The result is `None` if the value is negative: HotSpot writes -1
-    /// for a missing value.
+    /// Reads this field in a code blob. The result is `None` if the value is negative: HotSpot
+    /// writes -1 for a missing value.
     pub fn read(self, memory: &impl Memory, blob: usize) -> Option<usize> {
         let value = memory.bytes(blob.wrapping_add(self.offset), self.bytes)?;
         let negative = 1_usize << u32::try_from(self.bytes).ok()?.wrapping_mul(8).wrapping_sub(1);
@@ -42,7 +43,7 @@ impl BlobField {
 }
 
 impl BlobAddress {
-    /// Computes the address for a blob.
+    /// Computes this address for a code blob.
     pub fn read(self, memory: &impl Memory, blob: usize) -> Option<usize> {
         let base = match self.pointer {
             Some(pointer) => memory.word(blob.wrapping_add(pointer))?,
@@ -55,14 +56,14 @@ impl BlobAddress {
     }
 }
 
-/// All offsets that the walker needs.
+/// All offsets in HotSpot's memory that the walker needs.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Offsets in a thread, the code cache, and the interpreter's code.
     pub jvm: JvmLayout,
     /// Offset of `JavaThread::_thread_state`.
     pub state: usize,
-    /// The value of `_thread_in_Java`.
+    /// The value of the thread state `_thread_in_Java`.
     pub in_java: i32,
     pub blob: BlobLayout,
     pub compiled: CompiledLayout,
@@ -70,74 +71,76 @@ pub struct Layout {
     pub call_stub: CallStubLayout,
     pub anchor: AnchorLayout,
     pub interpreter: InterpreterLayout,
-    /// `None` on a JVM without upcall stubs.
+    /// The layout of upcall stubs. `None` if this JVM has none.
     pub upcall: Option<UpcallLayout>,
-    /// `None` if the JVM does not export `vframeArray`.
+    /// The layout of `vframeArray`. `None` if this JVM does not export it.
     pub vframe_array: Option<VframeArrayLayout>,
 }
 
-/// The interpreter's frames and code.
+/// The layout of interpreted frames, and where the interpreter's code is.
 #[derive(Debug, Clone, Default)]
 pub struct InterpreterLayout {
-    /// The bcp is stored this many words below the frame pointer.
+    /// The distance of the bytecode pointer (bcp) below the frame pointer of an interpreted frame,
+    /// in words.
     pub bcp_slot: usize,
-    /// The code of the method entry points, which builds the frames of methods.
+    /// The code of the interpreter's method entry points, which builds the frames of methods.
     pub method_entries: Range<usize>,
-    /// The code that callees return to: the return entry points, and the deoptimization entry
-    /// points.
+    /// The interpreter's code that callees return to: the return entry points, and the
+    /// deoptimization entry points.
     pub return_entries: [Range<usize>; 2],
 }
 
 impl InterpreterLayout {
-    /// True if a callee may return to this address.
+    /// True if a callee of an interpreted method may return to this address.
     #[must_use]
     pub fn is_return_entry(&self, pc: usize) -> bool {
         self.return_entries.iter().any(|codelets| codelets.contains(&pc))
     }
 }
 
-/// `CodeBlob`.
+/// Offsets in HotSpot's `CodeBlob`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlobLayout {
-    /// Offset of `_frame_size`, in words.
+    /// Offset of `CodeBlob::_frame_size`, which is in words.
     pub frame_size: usize,
-    /// `_frame_complete_offset`: from this offset in the code on, the frame is complete.
+    /// The field `CodeBlob::_frame_complete_offset`: from this offset in the code on, the frame is
+    /// complete.
     pub frame_complete: BlobField,
-    /// Where the code begins.
+    /// The address at which a blob's code begins.
     pub code_begin: BlobAddress,
 }
 
-/// `nmethod`, or `CompiledMethod` in the JDKs that have it.
+/// Offsets in `nmethod`, or in `CompiledMethod` in the JDKs that have it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CompiledLayout {
-    /// Offset of `_method`.
+    /// Offset of `nmethod::_method`.
     pub method: usize,
-    /// Where the verified entry point is.
+    /// The verified entry point of an nmethod.
     pub verified_entry: VerifiedEntry,
-    /// Offset of `_orig_pc_offset`. A deoptimised frame has its original pc that far above its
-    /// stack pointer.
+    /// Offset of `nmethod::_orig_pc_offset`. A deoptimised frame has its original pc that far above
+    /// its stack pointer.
     pub orig_pc_offset: usize,
-    /// Where the PcDescs begin.
+    /// The address at which an nmethod's PcDescs begin.
     pub scopes_pcs: BlobAddress,
-    /// Where the PcDescs end.
+    /// The address at which an nmethod's PcDescs end.
     pub scopes_pcs_end: BlobAddress,
-    /// Where the scopes data begins.
+    /// The address at which an nmethod's scopes data begins.
     pub scopes_data: BlobAddress,
-    /// Where the metadata begins.
+    /// The address at which an nmethod's metadata begins.
     pub metadata: BlobAddress,
     /// The deopt handler, and the deopt handler for calls of method handles where the JDK has one.
     /// Deoptimised frames return to them.
     pub deopt_handlers: [Option<BlobAddress>; 2],
-    /// True if UNSIGNED5 numbers have no zero bytes, as since JDK 20.
+    /// True if UNSIGNED5 numbers have no zero bytes, which is so since JDK 20.
     pub unsigned5_excludes_zero: bool,
 }
 
 /// How an nmethod stores its verified entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerifiedEntry {
-    /// The field at this offset is a pointer.
+    /// The field at this offset is a pointer to the verified entry point.
     Pointer(usize),
-    /// The field has the distance from the beginning of the code.
+    /// The field has the distance of the verified entry point from the beginning of the code.
     Offset(BlobField),
 }
 
@@ -147,7 +150,7 @@ impl Default for VerifiedEntry {
     }
 }
 
-/// `Method`, `ConstMethod`, and the fields that lead to a jmethodID.
+/// Offsets in `Method` and `ConstMethod`, and of the fields that lead to a jmethodID.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MethodLayout {
     /// Offset of `Method::_constMethod`.
@@ -160,7 +163,7 @@ pub struct MethodLayout {
     pub idnum: usize,
     /// Offset of `ConstMethod::_code_size`.
     pub code_size: usize,
-    /// Size of a `ConstMethod`: the bytecodes begin after it.
+    /// Size of a `ConstMethod`, after which the method's bytecodes begin.
     pub bytecodes: usize,
     /// Offset of `ConstantPool::_pool_holder`.
     pub pool_holder: usize,
@@ -170,49 +173,52 @@ pub struct MethodLayout {
     pub ids_are_pointers: bool,
 }
 
-/// The frame of the call stub, through which the VM calls Java.
+/// Offsets in the frame of the call stub, through which the VM calls Java.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallStubLayout {
-    /// `_call_stub_return_address`.
+    /// The value of `StubRoutines::_call_stub_return_address`, to which Java returns from the VM's
+    /// calls.
     pub return_address: usize,
-    /// The `JavaCallWrapper` is stored this many words below the frame pointer.
+    /// The distance of the `JavaCallWrapper` below the frame pointer of the call stub, in words.
     pub wrapper_slot: usize,
     /// Offset of `JavaCallWrapper::_anchor`.
     pub anchor: usize,
 }
 
-/// `JavaFrameAnchor`: the registers with which a thread left Java.
+/// Offsets in `JavaFrameAnchor`, which has the registers with which a thread left Java.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnchorLayout {
-    /// Offset of `_last_Java_sp`.
+    /// Offset of `JavaFrameAnchor::_last_Java_sp`.
     pub sp: usize,
-    /// Offset of `_last_Java_pc`.
+    /// Offset of `JavaFrameAnchor::_last_Java_pc`.
     pub pc: usize,
-    /// Offset of `_last_Java_fp`.
+    /// Offset of `JavaFrameAnchor::_last_Java_fp`.
     pub fp: usize,
 }
 
-/// `UpcallStub`, through which foreign functions call Java.
+/// Offsets in `UpcallStub`, the stub through which foreign functions call Java.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UpcallLayout {
     /// Offset of `CodeBlob::_kind`.
     pub kind_offset: usize,
     /// The value of `CodeBlobKind::Upcall`.
     pub upcall_kind: u8,
-    /// Offset of `_frame_data_offset`. The frame's anchor is that far above its stack pointer.
+    /// Offset of `UpcallStub::_frame_data_offset`. The frame's anchor is that far above its stack
+    /// pointer.
     pub frame_data_offset: usize,
 }
 
-/// `vframeArray`, from which the JVM fills the interpreter frames that replace a deoptimised frame.
+/// Offsets in `vframeArray`, from which the JVM fills the interpreter frames that replace a
+/// deoptimised frame.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VframeArrayLayout {
     /// Offset of `JavaThread::_vframe_array_head`, which is 0 while no frame is replaced.
     pub head: usize,
-    /// Offset of `_frames`, the number of elements.
+    /// Offset of `vframeArray::_frames`, the number of elements.
     pub frames: usize,
-    /// Offset of the stack pointer in `_caller`.
+    /// Offset of the stack pointer in `vframeArray::_caller`.
     pub caller_sp: usize,
-    /// Offset of `_elements`. The first element is the innermost frame.
+    /// Offset of `vframeArray::_elements`. The first element is the innermost frame.
     pub elements: usize,
     /// Size of a `vframeArrayElement`.
     pub element_size: usize,

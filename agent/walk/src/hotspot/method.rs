@@ -1,4 +1,5 @@
-//! Reads a `Method` from the JVM's memory: its jmethodID and its bci.
+//! Reads a HotSpot `Method` from the JVM's memory: its jmethodID, and the bci of an address in its
+//! bytecodes.
 
 use vouch_sample::{Bci, MethodId, NATIVE};
 
@@ -9,14 +10,14 @@ use crate::walker::RawFrame;
 /// The access flag of native methods, as in class files.
 const ACC_NATIVE: u16 = 0x100;
 
-/// True if this may be a jmethodID. Where ids are pointers, the method there must have this id. The
+/// True if `id` may be a jmethodID. Where ids are pointers, the method there must have this id. The
 /// value may be anything, so the memory must accept any address.
 pub fn is_id(memory: &impl Memory, layout: &MethodLayout, id: usize) -> bool {
     let id_at = || Method::at(memory, layout, memory.word(id)?)?.id(memory, layout);
     !layout.ids_are_pointers || id_at() == Some(id)
 }
 
-/// A `Method` and its `ConstMethod`.
+/// A HotSpot `Method` and its `ConstMethod`.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
     method: usize,
@@ -24,7 +25,7 @@ pub struct Method {
 }
 
 impl Method {
-    /// Reads the method at an address, if there may be one.
+    /// Reads the `Method` at an address. The result is `None` if no method can be there.
     pub fn at(memory: &impl Memory, layout: &MethodLayout, method: usize) -> Option<Self> {
         let const_method = memory.word(method.wrapping_add(layout.const_method))?;
         (const_method != 0).then_some(Self { method, const_method })
@@ -35,7 +36,7 @@ impl Method {
         Some(memory.short(self.method.wrapping_add(layout.access_flags))? & ACC_NATIVE != 0)
     }
 
-    /// Returns the method's frame at a bci.
+    /// Returns a frame of the method at a bci, as walkers write it.
     pub fn frame(self, memory: &impl Memory, layout: &MethodLayout, bci: Bci) -> Option<RawFrame> {
         let bci = if self.is_native(memory, layout)? { NATIVE } else { bci };
         let method = match self.id(memory, layout)? {
@@ -45,8 +46,8 @@ impl Method {
         Some(RawFrame { bci, method })
     }
 
-    /// Reads the jmethodID. It is 0 if the method has none, for example after its class was
-    /// redefined.
+    /// Reads the jmethodID of the method. It is 0 if the method has none, for example after its
+    /// class was redefined.
     fn id(self, memory: &impl Memory, layout: &MethodLayout) -> Option<usize> {
         let pool = memory.word(self.const_method.wrapping_add(layout.constants))?;
         let class = memory.word(pool.wrapping_add(layout.pool_holder))?;
@@ -65,8 +66,8 @@ impl Method {
         Some(if is_own { id } else { 0 })
     }
 
-    /// True if `method` is this method, or the method that replaced it with the same number. The
-    /// latter happens when the class was redefined and this method was not changed.
+    /// True if `method` is this method, or the method that replaced it with the same number. A
+    /// replacement happens when the class was redefined and this method was not changed.
     fn is_same_method(
         self,
         memory: &impl Memory,
@@ -87,8 +88,8 @@ impl Method {
         Some(other == number && class(const_method)? == class(self.const_method)?)
     }
 
-    /// Converts a bcp, the address of a bytecode, to a bci. The result is `None` for other
-    /// addresses.
+    /// Converts the address of a bytecode to its index (bci). The result is `None` for an address
+    /// outside of the method's bytecodes.
     pub fn bci(self, memory: &impl Memory, layout: &MethodLayout, address: usize) -> Option<Bci> {
         let bci = address.checked_sub(self.const_method.wrapping_add(layout.bytecodes))?;
         let size = memory.short(self.const_method.wrapping_add(layout.code_size))?;

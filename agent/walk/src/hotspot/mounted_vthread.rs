@@ -1,4 +1,4 @@
-//! The virtual thread that a carrier runs, with its id and name.
+//! Reads the id and the name of the virtual thread that a carrier runs.
 //!
 //! The id and the name are read from the Java objects, so an object that may have been moved in the
 //! meantime must never be used. The JVM or the program may change a name while it is read, so a
@@ -13,9 +13,9 @@
 use super::heap::{HeapLayout, KlassEncoding};
 use crate::memory::Memory;
 
-/// At most this many words of a name are read.
+/// The maximal number of words that are read of a thread's name.
 pub const NAME_WORDS: usize = 16;
-/// At most this many bytes of a name are read.
+/// The maximal number of bytes that are read of a thread's name.
 pub const NAME_BYTES: usize = NAME_WORDS * WORD;
 const WORD: usize = size_of::<usize>();
 
@@ -26,9 +26,9 @@ pub struct MountedVthreadLayout {
     pub thread_obj: usize,
     /// Offset of `JavaThread::_vthread`, the handle of the current thread object.
     pub vthread: usize,
-    /// The klass `java.lang.VirtualThread`.
+    /// The klass of `java.lang.VirtualThread`.
     pub klass: usize,
-    /// Offset of `Thread.tid`.
+    /// Offset of `Thread.tid`, the thread's id.
     pub tid: usize,
     /// Offset of `Thread.name`.
     pub name: usize,
@@ -44,28 +44,28 @@ pub struct MountedVthreadLayout {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VthreadName {
     pub words: [u64; NAME_WORDS],
-    /// How many bytes of `words` are used.
+    /// The number of bytes of `words` that the name uses.
     pub bytes: u8,
-    /// True if each letter has two bytes.
+    /// True if each letter of the name has two bytes.
     pub wide: bool,
-    /// True if the name could not be read.
+    /// True if the thread's name could not be read.
     pub unread: bool,
 }
 
 /// The Java thread that a JavaThread runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CurrentThread {
-    /// The JavaThread's own thread object.
+    /// The JavaThread runs as itself: its own thread object is current.
     Itself,
-    /// The mounted virtual thread with this id.
+    /// The JavaThread runs the virtual thread with this id.
     Virtual(u64),
     /// The JavaThread may be a carrier, but its fields cannot be read now.
     Unknown,
 }
 
 impl MountedVthreadLayout {
-    /// Reads which Java thread this JavaThread runs, and its name. With `in_java` the JavaThread is
-    /// in Java, so no object is moved while it is read.
+    /// Reads which Java thread a JavaThread runs, and the name of that thread. With `in_java` the
+    /// JavaThread is in Java, so no object is moved while it is read.
     pub fn current_thread(
         &self,
         heap: &HeapLayout,
@@ -92,7 +92,8 @@ impl MountedVthreadLayout {
         found.filter(|_| is_heap_unchanged).unwrap_or(CurrentThread::Unknown)
     }
 
-    /// Reads the thread that a handle refers to. The result is `None` if it cannot be read.
+    /// Reads the id of the thread object that a handle refers to. The result is `None` if the
+    /// object cannot be read.
     fn vthread_at(
         &self,
         heap: &HeapLayout,
@@ -111,8 +112,8 @@ impl MountedVthreadLayout {
         Some(CurrentThread::Virtual(id as u64))
     }
 
-    /// Reads the name of a thread. The result is `None` if it cannot be read. Most virtual threads
-    /// have an empty name.
+    /// Reads the name of a virtual thread. The result is `None` if it cannot be read. Most virtual
+    /// threads have an empty name.
     fn name(
         &self,
         heap: &HeapLayout,
@@ -144,7 +145,7 @@ impl MountedVthreadLayout {
 }
 
 impl KlassEncoding {
-    /// Returns the offset of an array's length.
+    /// Returns the offset of a Java array's length.
     const fn array_length(self) -> usize {
         match self {
             Self::Full => 16,
@@ -190,7 +191,8 @@ mod tests {
         relocation: Relocation::AtPauses { count: PAUSES, is_active: PAUSE },
     };
 
-    /// Returns the words of a carrier. The name of its virtual thread has these bytes.
+    /// Returns the memory of a carrier with a mounted virtual thread. The virtual thread's name has
+    /// these bytes.
     fn carrier(name: &[u8], wide: bool) -> HashMap<usize, usize> {
         let mut words: HashMap<usize, usize> = [
             (THREAD + 8, OWN),

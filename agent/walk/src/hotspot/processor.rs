@@ -1,5 +1,5 @@
-//! The parts of frames that depend on the processor. Each architecture has a file with the same
-//! functions.
+//! The parts of frames that depend on the processor. Each architecture has a file here with the
+//! same functions.
 
 #[cfg_attr(target_arch = "x86_64", path = "processor/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "processor/aarch64.rs")]

@@ -1,5 +1,5 @@
-//! Tests of the walker on a JVM that they build word by word: a thread's stack, a code heap,
-//! methods.
+//! Tests of Vouch's own walker on a JVM that they build word by word: a thread's stack, a code
+//! heap, methods.
 
 mod call_site_cache;
 mod chunks;

@@ -1,4 +1,4 @@
-//! The interpreter frames that are replacing a deoptimised frame.
+//! Finds the interpreter frames that are replacing a deoptimised frame.
 //!
 //! The JVM has removed the deoptimised frame and has pushed skeleton frames of the interpreter, one
 //! for each inlined method. It is filling them in from a `vframeArray`. The methods and bcis are in
@@ -16,7 +16,7 @@ use crate::context::Registers as Position;
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
-/// How many frames a vframeArray may have. No compiler inlines deeper.
+/// The maximal number of frames in a vframeArray. No compiler inlines deeper.
 const MAX_ELEMENTS: usize = 1 << 10;
 
 /// The vframeArray of a thread with skeleton frames.
@@ -31,7 +31,7 @@ pub struct VframeArray<'w, M> {
 }
 
 impl<'w, M: Memory> VframeArray<'w, M> {
-    /// Reads the vframeArray of a thread. The result is `None` if it has none.
+    /// The `vframeArray` of a thread with skeleton frames: the methods and bcis to fill them with.
     pub fn from_thread(
         memory: &'w M,
         layout: &'w Layout,
@@ -55,13 +55,13 @@ impl<'w, M: Memory> VframeArray<'w, M> {
         (size >= 2 && self.is_skeleton_frame(returns)).then_some(Position { pc, sp, fp })
     }
 
-    /// True if a pc may be the return address into a skeleton frame.
+    /// True if `pc` may be the return address into a skeleton frame.
     pub fn is_skeleton_frame(&self, pc: usize) -> bool {
         self.layout.jvm.interpreter.contains(&pc)
     }
 
-    /// Adds the frames, and returns the caller of the outermost one. `innermost` has the registers
-    /// of the innermost skeleton frame.
+    /// Adds the frames of the vframeArray to the walk, and returns the caller of the outermost one.
+    /// `innermost` has the registers of the innermost skeleton frame.
     pub fn push_frames(&self, innermost: Position, frames: &mut Frames<'_>) -> Option<Position> {
         let Self { memory, layout, stack, offsets, array } = self;
         let memory = *memory;

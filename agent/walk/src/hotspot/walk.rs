@@ -1,4 +1,4 @@
-//! Walks from one frame to its caller, up to the thread's first frame.
+//! Walks a thread's stack from one frame to its caller, up to the thread's first frame.
 //!
 //! A walk terminates because each caller is further out on the thread's stack, or in the same
 //! chunk, and the number of chunks is limited.
@@ -23,29 +23,29 @@ use crate::walker::OwnFrames;
 use callers::{LastJavaFrame, NextFrame};
 use state::Walk;
 
-/// How many frames without a method may follow each other.
+/// The maximal number of frames without a method that follow each other.
 const MAX_STUBS: usize = 64;
 
-/// The registers at which a walk begins.
+/// The registers at which a walk begins, and what they belong to.
 #[derive(Debug, Clone, Copy)]
 pub struct Interrupted {
     pub at: Position,
-    /// The interpreter's registers, if the thread was interpreting.
+    /// The interpreter's registers. They are valid if the thread was interpreting.
     pub interpreting: InterpreterRegisters,
     /// True if the registers are a caller's instead of the interrupted frame's. The pc is then
     /// inside the call instruction.
     pub is_caller: bool,
 }
 
-/// The offsets of the JVM's fields.
+/// The offsets of the JVM's fields that a walk needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Layouts<'l> {
     pub layout: &'l Layout,
-    /// `None` until a virtual thread may exist.
+    /// The layout of virtual threads' frames. It is `None` until a virtual thread may exist.
     pub continuations: Option<&'l ContinuationLayout>,
 }
 
-/// Walks the thread with this JNIEnv.
+/// Walks the stack of the thread with this JNIEnv.
 pub fn walk<M: Memory>(
     memory: &M,
     layouts: Layouts<'_>,

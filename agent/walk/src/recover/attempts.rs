@@ -1,5 +1,5 @@
-//! Walks the candidates of one sample, one after the other. Each is found and walked under the
-//! guard.
+//! Walks the candidates of one sample, one after the other. A candidate is a repaired context, and
+//! the guard protects the search for it and its walk.
 //!
 //! The limits on the number of candidates and on their time must hold for each sample.
 
@@ -17,50 +17,50 @@ use crate::jvm_layout::JvmLayout;
 use crate::kernel::own_cpu;
 use crate::walker::{Room, Subject, Walker};
 
-/// How many candidates of a sample are walked at most.
+/// The maximal number of candidates of a sample that recovery walks.
 const MAX_CANDIDATES: u32 = 12;
-/// No candidate is begun after this much CPU time, in nanoseconds.
+/// The CPU time in nanoseconds after which recovery begins no further candidate of a sample.
 const MAX_CPU_NANOS: u64 = 500_000;
 
-/// After this many faults in the JVM's code recovery stops. Each of them abandoned that code
-/// halfway.
+/// The number of faults in the JVM's code after which recovery stops. Each fault abandoned that
+/// code halfway.
 pub const MAX_CRASHES: u64 = 100;
 
 /// The configuration of recovery, and its counters.
 #[derive(Debug)]
 pub struct Recovery {
     pub jvm: JvmLayout,
-    /// Which strategies are enabled, by their index in [`ALL`].
+    /// Which recovery strategies are enabled, by their index in [`ALL`].
     pub chosen: [bool; STRATEGIES],
-    /// How many candidates of each strategy were walked.
+    /// The number of candidates of each strategy that were walked.
     pub tried: [AtomicU64; STRATEGIES],
-    /// How many candidates faulted in the JVM's code.
+    /// The number of candidates that faulted in the JVM's code.
     pub crashed: AtomicU64,
-    /// The agent sets it to stop recovery.
+    /// True after the agent has stopped recovery.
     pub stopped: AtomicBool,
 }
 
-/// The candidates of one sample.
+/// The recovery of one sample: which candidate is walked next.
 #[derive(Debug)]
 pub struct Attempts<'r> {
     recovery: &'r Recovery,
-    /// Index of the next candidate's strategy.
+    /// The index in [`ALL`] of the next candidate's strategy.
     strategy: usize,
-    /// Number of the next candidate in its strategy.
+    /// The number of the next candidate within its strategy.
     number: usize,
     walked: u32,
     begun: u64,
-    /// True if the time is used up.
+    /// True if the sample's time for recovery is used up.
     late: bool,
 }
 
-/// The result of a candidate's walk.
+/// The result of a walk from a repaired context.
 #[derive(Debug, Clone, Copy)]
 pub struct Recovered {
     pub answer: Answer,
-    /// The index of the candidate's strategy.
+    /// The index in [`ALL`] of the strategy that found the candidate.
     pub strategy: u16,
-    /// The pc at which the walk began.
+    /// The pc of the repaired context at which the walk began.
     pub pc: usize,
 }
 
@@ -77,7 +77,7 @@ impl Recovery {
 }
 
 impl Attempts<'_> {
-    /// Walks candidates until one has a stack.
+    /// Walks candidates of the sample until one has a stack.
     ///
     /// # Safety
     /// As for [`guard::walk`].
@@ -121,7 +121,7 @@ impl Attempts<'_> {
     }
 }
 
-/// A walker that finds the next candidate of a strategy and walks it.
+/// A walker that finds the next candidate of a recovery strategy and walks it.
 #[derive(Debug)]
 struct Attempt<'a> {
     walker: &'a dyn Walker,
@@ -129,9 +129,9 @@ struct Attempt<'a> {
     strategy: &'a Strategy,
     /// The number of the next candidate. The walk advances it.
     number: &'a Cell<usize>,
-    /// True if the strategy has no more candidates, or the search for one faulted.
+    /// True if the strategy has no more candidates, or the search for a candidate faulted.
     ended: &'a Cell<bool>,
-    /// The pc at which the walk began, or 0 if there was no candidate.
+    /// The pc at which the walk began, or 0 if the strategy had no candidate.
     pc: &'a Cell<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! An interrupted thread as recovery strategies see it: its registers, the stack further out, its
 //! JavaThread, and the code cache.
 //!
-//! Nothing else must be read. All functions must run under the guard.
+//! Recovery must read nothing else. All functions here must run under the guard.
 
 use core::ops::Range;
 
@@ -12,26 +12,26 @@ use crate::jvm_layout::JvmLayout;
 use crate::memory::LiveMemory;
 use crate::walker::Subject;
 
-/// A saved return address is among this many words of the stack.
+/// The number of words of the stack among which a saved return address is searched.
 const MAX_SAVED_WORDS: usize = 64;
 
 /// A thread that was interrupted.
 #[derive(Debug)]
 pub struct InterruptedThread<'g> {
     pub at: Registers,
-    /// The link register, on processors that have one.
+    /// The interrupted thread's link register. `None` on processors without one.
     link: Option<usize>,
     java_thread: usize,
     jvm: &'g JvmLayout,
-    /// The return barrier's code.
+    /// The addresses of the return barrier's code.
     barrier: Range<usize>,
-    /// The stack from the interrupted stack pointer outwards.
+    /// The addresses of the thread's stack, from the interrupted stack pointer outwards.
     stack: Range<usize>,
 }
 
 impl<'g> InterruptedThread<'g> {
-    /// Describes the thread that was interrupted with these registers. The result is `None` if it
-    /// is not on its own stack, or if AsyncGetCallTrace would ignore the context.
+    /// Describes a thread that was interrupted with these registers. The result is `None` if the
+    /// thread is not on its own stack, or if AsyncGetCallTrace would ignore the context.
     ///
     /// # Safety
     /// The subject's JNIEnv must belong to the JVM that `jvm` describes.
@@ -51,9 +51,9 @@ impl<'g> InterruptedThread<'g> {
         (inside && !fixed).then_some(Self { stack: at.sp..base, ..thread })
     }
 
-    /// Returns the link register if it has the interrupted code's return address. The code must be
-    /// the JVM's, and it must not be the code that made the call. If the stack has the address,
-    /// too, the code has pushed a frame since, so the stack pointer is not the caller's.
+    /// Returns the link register if it has the return address of the interrupted code. It must
+    /// point into the JVM's code, and not into the code that made the call. If the stack also has
+    /// the address, the code has pushed a frame since, so the stack pointer is not the caller's.
     pub fn link(&self) -> Option<usize> {
         let link = self.link?;
         let (here, _) = self.code(self.at.pc)?;
@@ -75,7 +75,8 @@ impl<'g> InterruptedThread<'g> {
         self.jvm.code_cache.find(address, &unsafe { LiveMemory::guarded() })
     }
 
-    /// Reads a word of the stack further out. The result is `None` for any other address.
+    /// Reads a word of the interrupted thread's stack. The result is `None` for any address outside
+    /// of it.
     pub fn word(&self, address: usize) -> Option<usize> {
         let inside = self.is_stack(address) && address.is_multiple_of(size_of::<usize>());
         // SAFETY: the address is on the thread's own stack, at or above the interrupted stack
@@ -111,7 +112,7 @@ impl<'g> InterruptedThread<'g> {
         self.jvm.interpreter.contains(&address)
     }
 
-    /// Reads `_last_Java_sp` and `_last_Java_fp`, which are 0 in Java.
+    /// Reads the thread's `_last_Java_sp` and `_last_Java_fp`, which are 0 while it is in Java.
     pub fn last_java_sp_and_fp(&self) -> (usize, usize) {
         (self.field(self.jvm.last_sp), self.field(self.jvm.last_fp))
     }

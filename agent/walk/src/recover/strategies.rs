@@ -1,4 +1,4 @@
-//! Strategies to find a Java caller that AsyncGetCallTrace did not find.
+//! The strategies by which recovery finds a Java caller that AsyncGetCallTrace did not find.
 //!
 //! A call leaves its return address on the stack, or in the link register, which the callee pushes.
 //! A callee may push the frame pointer below the return address, and then the frame pointer leads
@@ -11,15 +11,15 @@ use super::strategy::{Step, Strategy};
 use crate::context::{CALL_PUSHES, Registers};
 
 const WORD: usize = size_of::<usize>();
-/// How many words of the stack the strategy `probe` reads at most.
+/// The maximal number of words of the stack that the strategy `probe` reads.
 const MAX_WORDS: usize = 64;
-/// How many links of a chain of frame pointers are followed at most.
+/// The maximal number of links of a chain of frame pointers that are followed.
 const MAX_LINKS: usize = 16;
 
-/// The number of strategies.
+/// The number of recovery strategies.
 pub const STRATEGIES: usize = 4;
 
-/// The strategies, in the order in which they are tried.
+/// The recovery strategies, in the order in which they are tried.
 pub static ALL: [Strategy; STRATEGIES] = [
     Strategy { name: "left_java", keeps_leaf: true, sure: true, propose: left_java },
     // Words may have been pushed since the link register was set.
@@ -28,8 +28,8 @@ pub static ALL: [Strategy; STRATEGIES] = [
     Strategy { name: "frame_pointer", keeps_leaf: false, sure: false, propose: frame_pointer },
 ];
 
-/// Proposes the last Java frame, if the thread's anchor has a stack pointer but no pc: it is not
-/// set yet, or it was cleared already.
+/// Proposes the last Java frame, if the thread's anchor has a stack pointer but no pc. Such an
+/// anchor is being set or cleared.
 fn left_java(thread: &InterruptedThread<'_>, number: usize) -> Step {
     if !CALL_PUSHES {
         return Step::End;
@@ -59,7 +59,7 @@ fn top(thread: &InterruptedThread<'_>, number: usize) -> Step {
     }
 }
 
-/// Proposes return addresses among the words of the stack, the nearest first.
+/// Proposes the return addresses among the words of the stack, the nearest first.
 fn probe(thread: &InterruptedThread<'_>, number: usize) -> Step {
     // The strategy `top` has tried the first two words.
     let slot = thread.at.sp.wrapping_add(number.wrapping_add(2).wrapping_mul(WORD));
@@ -72,7 +72,7 @@ fn probe(thread: &InterruptedThread<'_>, number: usize) -> Step {
     returned(thread, slot, pushed.unwrap_or(thread.at.fp))
 }
 
-/// Proposes the first Java caller in the chain of frame pointers. C++ has such frames.
+/// Proposes the first Java caller in the chain of frame pointers. C++ code may keep such a chain.
 fn frame_pointer(thread: &InterruptedThread<'_>, number: usize) -> Step {
     if number > 0 {
         return Step::End;
@@ -107,7 +107,7 @@ fn returned(thread: &InterruptedThread<'_>, slot: usize, fp: usize) -> Step {
     pc.map_or(Step::Skip, |pc| Step::Try(Registers { pc, sp: slot.wrapping_add(WORD), fp }))
 }
 
-/// Returns the pc to walk from if this is a return address into Java.
+/// Returns the pc to begin a walk from, if `pc` is a return address into Java.
 ///
 /// AsyncGetCallTrace takes its first pc for an interrupted instruction, and looks for the next
 /// PcDesc after it. The PcDesc of a call is at its return address, so the walk begins one byte
@@ -133,8 +133,8 @@ mod tests {
     use std::boxed::Box;
     use std::vec::Vec;
 
-    /// Code with the kinds of calls that HotSpot's assemblers write, and with jumps. The comments
-    /// say where the calls end.
+    /// Code with the kinds of calls that HotSpot's assemblers write, and with jumps. Comments
+    /// between the lines say where the calls end.
     #[cfg(target_arch = "x86_64")]
     const CODE: [u8; 64] = {
         let mut code = [0x90; 64];
@@ -164,23 +164,24 @@ mod tests {
     };
     #[cfg(target_arch = "aarch64")]
     const CALLS: [usize; 4] = [8, 20, 28, 40];
-    /// An address that is neither code nor stack.
+    /// An address that is in neither the code nor the stack of the test thread.
     const NOWHERE: usize = 0x1234_5678;
-    /// Where the return barrier begins.
+    /// The address at which the return barrier begins.
     const BARRIER: usize = 0x8765_4321;
 
     /// Number of words in the heap block: its header, the blob's name, size and state, and the
     /// code.
     const BLOCK: usize = 2 + 6 + CODE.len() / WORD;
 
-    /// A thread with a stack, and an nmethod with 64 bytes of code. The last eight of them are the
-    /// interpreter.
+    /// A test thread with a stack, and an nmethod with 64 bytes of code. The last eight bytes are
+    /// the interpreter.
     struct Thread {
         stack: Vec<usize>,
-        /// The fields of the JavaThread: stack base, stack size, and the anchor's sp, pc and fp.
+        /// The fields of the test's JavaThread: stack base, stack size, and the anchor's sp, pc and
+        /// fp.
         fields: Box<[usize; 5]>,
         block: Box<[usize; BLOCK]>,
-        /// The fields of the code heap: low, high, segmap, log2_segment_size.
+        /// The fields of the test's code heap: low, high, segmap, log2_segment_size.
         heap: Box<[usize; 4]>,
     }
 
@@ -202,7 +203,7 @@ mod tests {
             thread
         }
 
-        /// Returns the address of a word of the stack.
+        /// Returns the address of the stack's word with this index.
         fn word_at(&self, word: usize) -> usize {
             self.stack.as_ptr() as usize + word * WORD
         }
@@ -216,13 +217,13 @@ mod tests {
             self.block.as_ptr() as usize + 8 * WORD + at
         }
 
-        /// Returns all candidates of a strategy for these registers.
+        /// Returns all candidates that a strategy proposes for these registers.
         fn proposed(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
             self.proposed_with(strategy, at, None)
         }
 
-        /// Does the same with a link register, and with the code of another thread in a second
-        /// heap.
+        /// Returns all candidates that a strategy proposes for these registers and this link
+        /// register. A second heap has the code of another thread.
         fn proposed_with(
             &self,
             strategy: &str,

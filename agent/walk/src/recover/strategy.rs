@@ -3,7 +3,7 @@
 use super::interrupted_thread::InterruptedThread;
 use crate::context::Registers;
 
-/// One way to repair a context.
+/// A way to repair a context, from which a failed walk is walked again.
 #[derive(Debug)]
 pub struct Strategy {
     pub name: &'static str,
@@ -11,16 +11,16 @@ pub struct Strategy {
     pub keeps_leaf: bool,
     /// True if no frame can be between the interrupted frame and the proposed caller.
     pub sure: bool,
-    /// Returns the strategy's candidate with this number.
+    /// Returns the candidate of this strategy with a number, counted from 0.
     pub(super) propose: fn(&InterruptedThread<'_>, usize) -> Step,
 }
 
-/// What a strategy proposes.
+/// What a recovery strategy proposes for a candidate's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Walk from these registers.
+    /// Recovery should walk from these registers.
     Try(Registers),
-    /// No candidate has this number. Later numbers may have one.
+    /// No candidate has this number, but later numbers may have one.
     Skip,
     /// The strategy has no more candidates.
     End,

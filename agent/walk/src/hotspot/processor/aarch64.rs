@@ -1,4 +1,4 @@
-//! aarch64: recognises incomplete frames by the instructions around the pc, and has the layout of
+//! Recognises incomplete frames of aarch64 by the instructions around the pc, and has the layout of
 //! interpreted frames.
 //!
 //! A call leaves its return address in the link register. The last two words of a frame are the
@@ -7,24 +7,26 @@
 use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
 
-/// The walker supports this processor.
+/// True: Vouch's own walker supports aarch64.
 pub const WALKS: bool = true;
 
 /// Slots of an interpreted frame, in words below its frame pointer.
 pub mod slots {
-    /// The sender's stack pointer, before space for the callee's locals was added.
+    /// The slot of the sender's stack pointer, as it was before space for the callee's locals was
+    /// added.
     pub const SENDER_SP: usize = 1;
-    /// The end of the expression stack at a call of another method, or 0 during none.
+    /// The slot of the last stack pointer: the end of the expression stack at a call of another
+    /// method. It is 0 outside of calls.
     pub const LAST_SP: usize = 2;
-    /// The `Method`.
+    /// The slot of the frame's `Method`.
     pub const METHOD: usize = 3;
-    /// The bcp: before JDK 9, and since JDK 9.
+    /// The slot of the bytecode pointer (bcp): before JDK 9, and since JDK 9.
     pub const BCP: [usize; 2] = [7, 9];
-    /// The `JavaCallWrapper`, in a frame of the call stub.
+    /// The slot of the `JavaCallWrapper`, in a frame of the call stub.
     pub const CALL_WRAPPER: usize = 8;
 }
 
-/// Length of an instruction, in bytes.
+/// The length of an aarch64 instruction, in bytes.
 const INSTRUCTION: usize = 4;
 
 /// A pattern of instructions: the bits that are compared, and their value.
@@ -39,23 +41,23 @@ const fn exactly(value: usize) -> Pattern {
     Pattern { mask: 0xffff_ffff, value }
 }
 
-/// stp x29, x30, [sp, #…].
+/// Matches `stp x29, x30, [sp, #…]`, which saves the frame pointer and the return address.
 const SAVE: Pattern = Pattern { mask: 0xffc0_7fff, value: 0xa900_7bfd };
-/// stp x29, x30, [sp, #-16]!.
+/// Matches `stp x29, x30, [sp, #-16]!`, which pushes the frame pointer and the return address.
 const PUSH: Pattern = exactly(0xa9bf_7bfd);
-/// ldp x29, x30, [sp, #…].
+/// Matches `ldp x29, x30, [sp, #…]`, which restores the frame pointer and the return address.
 const RESTORE: Pattern = Pattern { mask: 0xffc0_7fff, value: 0xa940_7bfd };
-/// ldp x29, x30, [sp], #16.
+/// Matches `ldp x29, x30, [sp], #16`, which pops the frame pointer and the return address.
 const POP: Pattern = exactly(0xa8c1_7bfd);
-/// sub sp, sp, #…; sub sp, sp, x8.
+/// Match `sub sp, sp, #…` and `sub sp, sp, x8`, which make space for a frame.
 const ALLOCATE: [Pattern; 2] = [Pattern { mask: 0xff80_03ff, value: 0xd100_03ff }, exactly(0xcb28_63ff)];
-/// add sp, sp, #…; add sp, sp, x8.
+/// Match `add sp, sp, #…` and `add sp, sp, x8`, which remove a frame.
 const DROP: [Pattern; 2] = [Pattern { mask: 0xff80_03ff, value: 0x9100_03ff }, exactly(0x8b28_63ff)];
-/// add x29, sp, #…, also as mov x29, sp.
+/// Matches `add x29, sp, #…`, which sets the frame pointer. `mov x29, sp` is the same instruction.
 const SET_FP: Pattern = Pattern { mask: 0xff80_03ff, value: 0x9100_03fd };
 const RETURN: Pattern = exactly(0xd65f_03c0);
 
-/// Instructions of a prologue that do not change the frame.
+/// Match the instructions of a prologue that do not change the frame.
 const NEUTRAL: [Pattern; 9] = [
     SET_FP,
     // nop.
@@ -71,8 +73,8 @@ const NEUTRAL: [Pattern; 9] = [
     Pattern { mask: 0xff80_001f, value: 0xf280_0008 },
 ];
 
-/// The poll after the frame was removed: ldr x8, [x28, #…]; cmp sp, x8; b.cond; adrp x8; ldr wzr,
-/// [x8, #…]; tbz or tbnz.
+/// Match the safepoint poll after a frame was removed: `ldr x8, [x28, #…]`; `cmp sp, x8`; `b.cond`;
+/// `adrp x8`; `ldr wzr, [x8, #…]`; `tbz` or `tbnz`.
 const POLL: [Pattern; 6] = [
     Pattern { mask: 0xffc0_03ff, value: 0xf940_0388 },
     exactly(0xeb28_63ff),
@@ -82,24 +84,25 @@ const POLL: [Pattern; 6] = [
     Pattern { mask: 0x7e00_001f, value: 0x3600_0008 },
 ];
 
-/// stp xzr, x9, [sp, #-16]!. During a call of C++ the return address is in two words below the
-/// frame.
+/// Matches `stp xzr, x9, [sp, #-16]!`. During a call of C++ the return address is in two words
+/// below the frame.
 const PUSH_RETURN_ADDRESS: Pattern = exactly(0xa9bf_27ff);
-/// add sp, sp, #16, after a call of C++.
+/// Matches `add sp, sp, #16`, which follows a call of C++.
 const POP_RETURN_ADDRESS: Pattern = exactly(0x9100_43ff);
-/// stp xzr, x13, [sp, #64], or the same with x19. It stores the sender's stack pointer in an
-/// interpreted frame, some instructions after the frame pointer was set.
+/// Match `stp xzr, x13, [sp, #64]`, and the same with x19. It stores the sender's stack pointer in
+/// an interpreted frame, some instructions after the frame pointer was set.
 const STORE_SENDER_SP: [Pattern; 2] = [exactly(0xa904_37ff), exactly(0xa904_4fff)];
-/// How many instructions [`STORE_SENDER_SP`] is at most after the first one of a frame.
+/// The maximal number of instructions from the first one of an interpreted frame to
+/// [`STORE_SENDER_SP`].
 const MAX_BUILDING: usize = 24;
 
-/// No prologue has more instructions.
+/// The maximal number of instructions in a prologue.
 const MAX_INSTRUCTIONS: usize = 32;
-/// No poll and return have more instructions.
+/// The maximal number of instructions in a safepoint poll and the return after it.
 const MAX_POLL_INSTRUCTIONS: usize = 8;
 
-/// Returns the shape of a frame at a pc in the prologue, which begins at `begin`. The result is
-/// `None` if an instruction before the pc is unknown.
+/// Returns how much of a frame exists at a pc in the prologue, which begins at `begin`. The result
+/// is `None` if an instruction before the pc is unknown.
 pub fn prologue_shape(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
     let (mut at, mut shape) = (begin, Shape::Returning);
     for _ in 0..MAX_INSTRUCTIONS {
@@ -121,7 +124,7 @@ pub fn prologue_shape(memory: &impl Memory, begin: usize, pc: usize) -> Option<S
     (at == pc || pc < begin || shape == Shape::Whole).then_some(shape)
 }
 
-/// Returns the shape of a frame at a pc after the prologue.
+/// Returns how much of a frame exists at a pc after the prologue.
 pub fn body_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let before =
         |back: usize, code: Pattern| is(memory, pc.wrapping_sub(back.wrapping_mul(INSTRUCTION)), code);
@@ -158,13 +161,14 @@ pub fn lacks_sender_sp(memory: &impl Memory, pc: usize) -> bool {
     (0..MAX_BUILDING).any(|ahead| sets(pc.wrapping_add(ahead.wrapping_mul(INSTRUCTION))))
 }
 
-/// Returns false: a method that is being left has its return address in the link register.
+/// Returns false: on aarch64, a method that is being left has its return address in the link
+/// register.
 pub fn has_popped_frame(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// Returns the shape of a frame at a pc in code without a known frame size. The result is `None` if
-/// the instructions do not show it.
+/// Returns how much of a frame exists at a pc in code without a known frame size. The result is
+/// `None` if the instructions do not show it.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let at = |code| is(memory, pc, code);
     if at(PUSH) || at(RETURN) {
@@ -183,7 +187,7 @@ mod tests {
 
     const BEGIN: usize = 0x1000;
 
-    /// Returns memory with this code and zeros around it.
+    /// Returns memory that contains this code and has zeros around it.
     fn memory(code: &[u32]) -> impl Fn(usize) -> Option<usize> {
         move |at: usize| {
             let at = at.wrapping_sub(BEGIN) / INSTRUCTION;

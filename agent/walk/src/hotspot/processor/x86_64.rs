@@ -1,23 +1,25 @@
-//! x86-64: recognises incomplete frames by the instructions around the pc, and has the layout of
+//! Recognises incomplete frames of x86-64 by the instructions around the pc, and has the layout of
 //! interpreted frames.
 
 use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;
 
-/// The walker supports this processor.
+/// True: Vouch's own walker supports x86-64.
 pub const WALKS: bool = true;
 
 /// Slots of an interpreted frame, in words below its frame pointer.
 pub mod slots {
-    /// The sender's stack pointer, before space for the callee's locals was added.
+    /// The slot of the sender's stack pointer, as it was before space for the callee's locals was
+    /// added.
     pub const SENDER_SP: usize = 1;
-    /// The stack pointer at a call of another method, or 0 during none.
+    /// The slot of the last stack pointer: the stack pointer at a call of another method. It is 0
+    /// outside of calls.
     pub const LAST_SP: usize = 2;
-    /// The `Method`.
+    /// The slot of the frame's `Method`.
     pub const METHOD: usize = 3;
-    /// The bcp: before JDK 9, and since JDK 9.
+    /// The slot of the bytecode pointer (bcp): before JDK 9, and since JDK 9.
     pub const BCP: [usize; 2] = [7, 8];
-    /// The `JavaCallWrapper`, in a frame of the call stub.
+    /// The slot of the `JavaCallWrapper`, in a frame of the call stub.
     pub const CALL_WRAPPER: usize = 6;
 }
 
@@ -26,16 +28,16 @@ const POP_FP: u8 = 0x5d;
 const LEAVE: u8 = 0xc9;
 const RETURN: u8 = 0xc3;
 const JUMP: u8 = 0xe9;
-/// add rsp, with an operand of one byte and of four.
+/// The first bytes of `add rsp`, which removes a frame, with an operand of one byte and of four.
 const DROP: [[u8; 3]; 2] = [[0x48, 0x83, 0xc4], [0x48, 0x81, 0xc4]];
-/// mov rbp, rsp, in two encodings.
+/// The two encodings of `mov rbp, rsp`, which sets the frame pointer.
 const SET_FP: [[u8; 3]; 2] = [[0x48, 0x8b, 0xec], [0x48, 0x89, 0xe5]];
-/// cmp [r15 + …], 0: the check for a pending exception, with a displacement of one byte and of
-/// four.
+/// The first bytes of `cmp [r15 + …], 0`, the check for a pending exception. The displacement has
+/// one byte or four.
 const EXCEPTION: [[u8; 3]; 2] = [[0x49, 0x83, 0x7f], [0x49, 0x83, 0xbf]];
-/// The polls and exception checks after the frame was removed, with their lengths. They are cmp
-/// rsp, [r15 + …]; mov r10, [r15 + …]; cmp [r15 + …], 0. Each has a displacement of one byte or
-/// four.
+/// The safepoint polls and exception checks after a frame was removed, with their lengths. They are
+/// `cmp rsp, [r15 + …]`; `mov r10, [r15 + …]`; `cmp [r15 + …], 0`. Each has a displacement of one
+/// byte or four.
 const POLLS: [([u8; 3], usize); 6] = [
     ([0x49, 0x3b, 0x67], 4),
     ([0x49, 0x3b, 0xa7], 7),
@@ -44,27 +46,29 @@ const POLLS: [([u8; 3], usize); 6] = [
     (EXCEPTION[0], 5),
     (EXCEPTION[1], 8),
 ];
-/// The instructions after a poll: ja; test [r10], eax; jne.
+/// The first bytes of the instructions that may follow a safepoint poll: `ja`; `test [r10], eax`;
+/// `jne`.
 const AFTER_POLL: [&[u8]; 3] = [&[0x0f, 0x87], &[0x41, 0x85, 0x02], &[0x0f, 0x85]];
-/// test eax, [rip + …]: the poll of older code, which is a single instruction.
+/// The first bytes of `test eax, [rip + …]`, the safepoint poll of older code, which is a single
+/// instruction.
 const POLL_PAGE: [u8; 2] = [0x85, 0x05];
-/// pop r13, by which the interpreter pops its return address after leave.
+/// The instruction `pop r13`, by which the interpreter pops its return address after `leave`.
 const POP_RETURN_ADDRESS: [u8; 2] = [0x41, 0x5d];
 
 /// What an instruction of a prologue does to the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PrologueStep {
     Nothing,
-    /// Pushes the frame pointer.
+    /// The instruction pushes the frame pointer.
     Push,
-    /// Lowers the stack pointer by the frame's size.
+    /// The instruction lowers the stack pointer by the frame's size.
     Allocate,
-    /// Saves the frame pointer in the frame.
+    /// The instruction saves the frame pointer in the frame.
     Save,
 }
 
-/// The instructions of prologues: their first bytes, their length and their step. No entry is a
-/// prefix of another one.
+/// The instructions of prologues: their first bytes, their length, and what they do to the frame.
+/// No entry is a prefix of another one.
 const PROLOGUE: [(&[u8], usize, PrologueStep); 22] = [
     // mov [rsp - …], eax: the stack bang.
     (&[0x89, 0x84, 0x24], 7, PrologueStep::Nothing),
@@ -95,11 +99,11 @@ const PROLOGUE: [(&[u8], usize, PrologueStep); 22] = [
     (&[0x0f, 0x1f, 0x80], 7, PrologueStep::Nothing),
     (&[0x0f, 0x1f, 0x84], 8, PrologueStep::Nothing),
 ];
-/// No prologue has more instructions.
+/// The maximal number of instructions in a prologue.
 const MAX_INSTRUCTIONS: usize = 32;
 
-/// Returns the shape of a frame at a pc in the prologue, which begins at `begin`. The result is
-/// `None` if an instruction before the pc is unknown.
+/// Returns how much of a frame exists at a pc in the prologue, which begins at `begin`. The result
+/// is `None` if an instruction before the pc is unknown.
 pub fn prologue_shape(memory: &impl Memory, begin: usize, pc: usize) -> Option<Shape> {
     let (mut at, mut shape) = (begin, Shape::Returning);
     for _ in 0..MAX_INSTRUCTIONS {
@@ -121,7 +125,7 @@ pub fn prologue_shape(memory: &impl Memory, begin: usize, pc: usize) -> Option<S
     (at == pc || pc < begin).then_some(shape)
 }
 
-/// Returns the shape of a frame at a pc after the prologue.
+/// Returns how much of a frame exists at a pc after the prologue.
 pub fn body_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     let before = |back: usize, what: &[u8]| is(memory, pc.wrapping_sub(back), what);
@@ -153,13 +157,13 @@ pub fn has_popped_frame(memory: &impl Memory, pc: usize) -> bool {
     memory.byte(pc.wrapping_sub(1)) == Some(LEAVE) && is(memory, pc, &POP_RETURN_ADDRESS)
 }
 
-/// Returns false: the registers have what a new interpreted frame lacks.
+/// Returns false: on x86-64, registers have the values that a new interpreted frame lacks.
 pub fn lacks_sender_sp(_: &impl Memory, _: usize) -> bool {
     false
 }
 
-/// Returns the shape of a frame at a pc in code without a known frame size. The result is `None` if
-/// the instructions do not show it.
+/// Returns how much of a frame exists at a pc in code without a known frame size. The result is
+/// `None` if the instructions do not show it.
 pub fn stub_shape(memory: &impl Memory, pc: usize) -> Option<Shape> {
     let byte = |at: usize| memory.byte(at);
     if byte(pc)? == PUSH_FP || byte(pc)? == RETURN {

@@ -1,11 +1,11 @@
-//! Recursive calls: their call sites are cached, and deep stacks keep both ends.
+//! Tests of walks through recursive calls: call sites are cached, and deep stacks keep both ends.
 
 use vouch_sample::Cut;
 
 use super::jvm::{CALL, LEAF, OUTER, RETURNS, SIZE, STACK, Thread, WORD, thread};
 
-/// Returns a thread with this many additional frames of the outer method, and the address of the
-/// last one.
+/// Returns a thread with `rounds` more frames of the outer method, and the address of the last
+/// frame.
 fn recursion(rounds: usize) -> (Thread, usize) {
     let thread = thread();
     let begin = STACK + 0x400;

@@ -1,4 +1,4 @@
-//! Stacks of virtual threads: frames in chunks, and where a stack ends.
+//! Tests of the stacks of virtual threads: frames in chunks, and where a stack ends.
 
 extern crate std;
 
@@ -17,29 +17,29 @@ use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, OUTER, SIZE, Thread, WORD, layout, 
 use crate::context::Registers;
 use crate::walker::{OwnFrames, RawFrame, ResumePoint, Room, Walker};
 
-/// The return barrier.
+/// The address of the test JVM's return barrier.
 const BARRIER: usize = 0x70_0000;
-/// The continuation entry, above the oldest frame on the stack.
+/// The address of the continuation entry, above the oldest frame on the stack.
 const CONT_ENTRY: usize = OUTER + 0x40;
-/// The continuation object.
+/// The address of the continuation object.
 const CONTINUATION: usize = 0x80_0000;
-/// The klass of continuations.
+/// The address of the klass of continuations.
 const VIRTUAL: usize = 0x90_0000;
-/// The klass of chunks.
+/// The address of the klass of chunks.
 const CHUNK: usize = 0x90_1000;
-/// The chunks, the youngest first.
+/// The addresses of the chunks, the youngest first.
 const CHUNKS: [usize; 3] = [0x81_0000, 0x82_0000, 0x83_0000];
-/// Offset of the first word for frames in a chunk.
+/// The offset in a chunk of the first word for frames.
 const WORDS: usize = 0x40;
-/// A chunk's `sp`: the index of the first used word.
+/// The value of a chunk's `sp`: the index of its first used word.
 const YOUNGEST: usize = 10;
-/// Offset of the youngest frame in a chunk.
+/// The offset in a chunk of its youngest frame.
 const BEGIN: usize = WORDS + YOUNGEST * WORD;
-/// Address of the number of the collector's pauses.
+/// The address of the number of the collector's pauses.
 const PAUSES: usize = 0xa0_0000;
-/// Address of the flag that a pause is active.
+/// The address of the flag that the collector pauses the threads now.
 const PAUSE: usize = 0xa0_0008;
-/// An id that no method has.
+/// A jmethodID that no method has.
 const NO_METHOD: usize = 0x1;
 
 fn continuations() -> ContinuationLayout {
@@ -70,8 +70,8 @@ fn continuations() -> ContinuationLayout {
     }
 }
 
-/// Returns a thread with only its leaf on the stack. Its callers are in two chunks, and an empty
-/// chunk is between the two.
+/// Returns a virtual thread with only its leaf on the stack. Its callers are in two chunks, with an
+/// empty chunk between them.
 fn parked() -> Thread {
     let mut thread = thread();
     let first = thread.interpreted.id;
@@ -96,7 +96,7 @@ fn parked() -> Thread {
     thread
 }
 
-/// Writes a chunk with this many words of frames.
+/// Writes a chunk with `words` words of frames into the test JVM.
 fn chunk(jvm: &Jvm, at: usize, parent: usize, words: usize) {
     jvm.push(at, &[1, CHUNK, parent]);
     jvm.put_numbers(at, &[(24, YOUNGEST + words), (28, YOUNGEST), (32, YOUNGEST + words)]);
@@ -183,8 +183,8 @@ fn a_stack_that_does_not_end_with_continuation_enter_is_refused() {
     assert_eq!(answer(&thread), UNKNOWN);
 }
 
-/// Returns a thread that is yielding, its registers, and its stack. The leaf has called `doYield`,
-/// and the leaf's frame is being frozen into the chunk.
+/// Returns a virtual thread that is yielding, its registers, and its stack. The leaf has called
+/// `doYield`, and the leaf's frame is being frozen into the chunk.
 fn yielding() -> (Thread, Interrupted, Vec<RawFrame>) {
     let mut thread = parked();
     let leaves = thread.jvm.method(true);
@@ -203,7 +203,8 @@ fn yielding() -> (Thread, Interrupted, Vec<RawFrame>) {
     (thread, at, stack)
 }
 
-/// Lowers the chunk's `sp` by the leaf's frame, and writes the return address into that frame.
+/// Lowers the chunk's `sp` by the size of the leaf's frame, and writes the return address into that
+/// frame.
 fn include_leaf(thread: &Thread, returns: usize) {
     thread.jvm.put_numbers(CHUNKS[0], &[(28, YOUNGEST - SIZE)]);
     thread.jvm.push(CHUNKS[0] + BEGIN - (SIZE + 2) * WORD, &[0x77, returns]);
@@ -281,7 +282,7 @@ fn a_chunk_with_impossible_fields_is_refused() {
     assert_eq!(answer(&thread), UNKNOWN);
 }
 
-/// Sets the thread's anchor to its leaf: the thread has left Java.
+/// Sets the anchor of a thread to its leaf, as if the thread had left Java from there.
 fn outside(thread: &Thread) -> Interrupted {
     thread.jvm.put(ENV + 24, 4);
     thread.jvm.push(ENV + 32, &[LEAF, thread.leaf_code + 0x30, 0x99]);

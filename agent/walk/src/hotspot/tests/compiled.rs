@@ -1,4 +1,4 @@
-//! Compiled frames: inlined methods, incomplete frames, and deoptimised code.
+//! Tests of compiled frames: inlined methods, incomplete frames, and deoptimised code.
 
 use vouch_sample::{ENTRY, Reason};
 

@@ -1,4 +1,4 @@
-//! Interpreted frames: their bcp, their calls, and methods that are being entered or left.
+//! Tests of interpreted frames: their bcp, their calls, and methods that are being entered or left.
 
 use vouch_sample::{ENTRY, NATIVE, Reason};
 

@@ -1,4 +1,5 @@
-//! A JVM in memory: its code heap, its methods, and a thread with its stack.
+//! A JVM that the walker's tests build in memory: its code heap, its methods, and a thread with its
+//! stack.
 
 extern crate std;
 
@@ -24,27 +25,28 @@ pub const WORD: usize = 8;
 const HEAP: usize = 0x1000;
 const MAP: usize = 0x2000;
 pub const LOW: usize = 0x10_0000;
-/// Size of a heap block, in bytes.
+/// The size of a heap block in the test JVM, in bytes.
 pub const BLOCK: usize = 0x400;
-/// Offset of the code in a blob.
+/// The offset of the code in a blob of the test JVM.
 pub const CODE: usize = 0x100;
-/// Size of a compiled frame, in words.
+/// The size of a compiled frame in the test JVM, in words.
 pub const SIZE: usize = 6;
 pub const METADATA: usize = 0x20_0000;
 pub const ENV: usize = 0x30_0000;
 pub const STACK: usize = 0x40_0000;
 pub const BASE: usize = STACK + 0x1000;
 pub const INTERPRETER: usize = 0x50_0000;
-/// The method entry points are before this address.
+/// The address at which the interpreter's method entry points end.
 pub const ENTRIES: usize = INTERPRETER + 0x100;
-/// The first return entry.
+/// The address of the interpreter's first return entry.
 pub const BACK: usize = INTERPRETER + 0x200;
-/// The return address of the call stub.
+/// The return address of the test JVM's call stub.
 pub const RETURNS: usize = 0x60_0000;
 pub const IN_JAVA: usize = 8;
-/// Distance between the Method, the ConstMethod, and the other structures that lead to an id.
+/// The distance between a Method, its ConstMethod, and the other structures that lead to a
+/// jmethodID.
 pub const PART: usize = 0x100;
-/// The layout of the vframeArray.
+/// The layout of the test JVM's vframeArray.
 pub const UNPACK: VframeArrayLayout = VframeArrayLayout {
     head: 88,
     frames: 8,
@@ -118,7 +120,7 @@ pub fn layout() -> Layout {
     }
 }
 
-/// A JVM with one thread.
+/// A JVM in memory with one thread, for tests of the walker.
 pub struct Jvm {
     pub layout: Layout,
     pub continuations: Option<ContinuationLayout>,
@@ -127,7 +129,7 @@ pub struct Jvm {
     methods: usize,
 }
 
-/// A method of the JVM: its address and its jmethodID.
+/// A method of the test JVM: its address and its jmethodID.
 #[derive(Clone, Copy)]
 pub struct Made {
     pub at: usize,
@@ -139,7 +141,7 @@ impl Made {
         RawFrame { bci, method: self.id }
     }
 
-    /// Returns the bcp of a bci.
+    /// Returns the address of the method's bytecode with this index.
     pub fn bytecode(self, bci: usize) -> usize {
         self.at + PART + 24 + bci
     }
@@ -181,14 +183,14 @@ impl Jvm {
         }
     }
 
-    /// Writes u32 fields of a blob or object.
+    /// Writes u32 fields of a blob or an object.
     pub fn put_numbers(&self, blob: usize, numbers: &[(usize, usize)]) {
         for (at, number) in numbers {
             self.put_bytes(blob + at, &u32::try_from(*number).unwrap().to_le_bytes());
         }
     }
 
-    /// Writes words from an address on.
+    /// Writes consecutive words, beginning at an address.
     pub fn push(&self, at: usize, words: &[usize]) {
         for (index, word) in words.iter().enumerate() {
             self.put(at + index * WORD, *word);
@@ -218,7 +220,7 @@ impl Jvm {
         Made { at, id }
     }
 
-    /// Creates a blob with this name, and returns the address of its code.
+    /// Creates a code blob with this name, and returns the address of its code.
     pub fn blob(&mut self, name: [u8; 8], size: usize, complete: usize) -> usize {
         let block = LOW + self.blobs * BLOCK;
         self.put_bytes(MAP + self.blobs, &[0]);
@@ -275,8 +277,8 @@ impl Jvm {
         code
     }
 
-    /// Writes the frame of the call stub with this frame pointer. Its anchor is clear, so it is the
-    /// thread's first frame.
+    /// Writes the frame of the call stub with this frame pointer. The stub's anchor is clear, so
+    /// this is the thread's first frame.
     pub fn begin(&self, fp: usize) -> [usize; 2] {
         let holder = BASE - 0x100;
         self.put(fp - 6 * WORD, holder);
@@ -329,19 +331,19 @@ fn write_number(text: &mut Vec<u8>, number: usize) {
     }
 }
 
-/// A thread with two compiled frames and an interpreted one, which called them. The outer compiled
-/// frame has two inlined methods.
+/// A test thread with two compiled frames and an interpreted frame, which called them. The outer
+/// compiled frame has two inlined methods.
 pub struct Thread {
     pub jvm: Jvm,
     pub leaf: Made,
     pub outer: [Made; 3],
     pub interpreted: Made,
-    /// The code of the compiled methods.
+    /// The address of the code of the leaf's compiled method.
     pub leaf_code: usize,
     pub outer_code: usize,
 }
 
-/// The stack pointer of the leaf's frame.
+/// The stack pointer of the leaf's compiled frame.
 pub const LEAF: usize = STACK + 0x100;
 /// The stack pointer of the outer compiled frame.
 pub const OUTER: usize = LEAF + SIZE * WORD;
@@ -349,7 +351,7 @@ pub const OUTER: usize = LEAF + SIZE * WORD;
 pub const SLOTS: usize = OUTER + SIZE * WORD + 0x80;
 /// Offset of the leaf's return address in the outer method's code.
 pub const CALL: usize = 0x31;
-/// The bci of the middle method at that call.
+/// The bci of the middle method at the call that the offset `CALL` belongs to.
 const BCI: i32 = 400;
 
 pub fn thread() -> Thread {
@@ -372,7 +374,7 @@ pub fn thread() -> Thread {
 }
 
 impl Thread {
-    /// Returns the frames of the leaf's callers.
+    /// Returns the frames of the leaf's callers, as walkers write them.
     pub fn callers(&self) -> Vec<RawFrame> {
         let [a, b, c] = self.outer;
         [a.frame(7), b.frame(BCI), c.frame(20_000), self.interpreted.frame(12)].to_vec()
@@ -386,14 +388,14 @@ impl Thread {
         Jvm::interrupted(self.leaf_code + offset, sp, 0x99)
     }
 
-    /// Clears the last stack pointer of the interpreted frame, so that it is on top.
+    /// Clears the last stack pointer of the interpreted frame, so that this frame is the topmost.
     pub fn interpreting(self) -> Self {
         self.jvm.put(SLOTS - 2 * WORD, 0);
         self
     }
 }
 
-/// Returns an interruption in the interpreter with these registers.
+/// Returns the registers of a thread that was interrupted in the interpreter.
 pub fn interpreting(pc: usize, sp: usize, bytecode: usize, method: usize, returns: usize) -> Interrupted {
     let interpreting = InterpreterRegisters { bcp: bytecode, method, return_address: returns };
     Interrupted { at: Registers { pc, sp, fp: SLOTS }, interpreting, is_caller: false }

@@ -1,4 +1,4 @@
-//! The jmethodIDs of methods.
+//! Tests that read the jmethodIDs of methods.
 
 use vouch_sample::MethodId;
 

@@ -1,4 +1,4 @@
-//! Threads outside of Java, calls from the VM to Java, and code of the JVM.
+//! Tests of threads outside of Java, of calls from the VM to Java, and of code of the JVM.
 
 use vouch_sample::{NATIVE, Reason};
 

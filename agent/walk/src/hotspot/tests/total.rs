@@ -1,4 +1,4 @@
-//! Walks over damaged memory.
+//! Tests that a walk terminates over damaged memory.
 
 extern crate std;
 

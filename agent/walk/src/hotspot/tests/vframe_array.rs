@@ -1,4 +1,4 @@
-//! Skeleton frames that replace a deoptimised frame: the leaf's, with an inlined method.
+//! Tests of skeleton frames, which replace a deoptimised frame: the leaf's, with an inlined method.
 
 extern crate std;
 
@@ -7,18 +7,19 @@ use vouch_sample::Reason;
 use super::super::walk::Interrupted;
 use super::jvm::{BACK, CALL, ENV, Jvm, LEAF, Made, OUTER, Thread, WORD, thread};
 
-/// Address of the vframeArray.
+/// The address of the vframeArray.
 const ARRAY: usize = 0xb0_0000;
-/// Frame pointer of the blob that unpacks the array.
+/// The frame pointer of the blob that unpacks the vframeArray.
 const UNPACKER: usize = LEAF - 0x80;
-/// Frame pointer of the inner skeleton frame.
+/// The frame pointer of the inner skeleton frame.
 const INNER: usize = LEAF - 0x40;
-/// Frame pointer of the outer skeleton frame.
+/// The frame pointer of the outer skeleton frame.
 const OUTER_SKELETON: usize = OUTER - 2 * WORD;
 /// The interrupted pc, in a function that the unpacker has called.
 const ELSEWHERE: usize = 0x1234;
 
-/// Returns the thread, the inlined method, and the code of the unpacker.
+/// Returns a thread with skeleton frames, the inlined method, and the code of the blob that unpacks
+/// the vframeArray.
 fn deoptimised() -> (Thread, Made, usize) {
     let mut thread = thread();
     let inner = thread.jvm.method(false);

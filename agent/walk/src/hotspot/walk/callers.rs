@@ -17,9 +17,9 @@ const WORD: usize = size_of::<usize>();
 
 /// The frame with which a walk continues.
 pub(super) enum NextFrame {
-    /// The caller of the frame.
+    /// The frame's caller, which the walk has found.
     Caller(Position),
-    /// The last Java frame, which an anchor has recorded.
+    /// The last Java frame, which a `JavaFrameAnchor` has recorded.
     LastJavaFrame(Position),
     /// The frame is the thread's first, so it has no caller.
     None,
@@ -35,7 +35,7 @@ pub(super) enum LastJavaFrame {
 }
 
 impl<M: Memory> Walk<'_, M> {
-    /// Interprets the fields of an anchor.
+    /// Interprets the fields of a `JavaFrameAnchor`.
     pub(super) fn last_java_frame(
         &self,
         sp: Option<usize>,
@@ -91,7 +91,8 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Finds the Java caller of a frame that the VM or a foreign function called, by an anchor.
+    /// Finds the Java caller of a frame that the VM or a foreign function called. A
+    /// `JavaFrameAnchor` has recorded it.
     fn caller_from_anchor(&self, anchor: usize, layout: &AnchorLayout) -> Option<NextFrame> {
         let field = |offset: usize| self.stack.word(anchor.wrapping_add(offset));
         match self.last_java_frame(field(layout.sp), field(layout.pc), field(layout.fp)) {
@@ -101,7 +102,7 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Unwinds a frame of an nmethod.
+    /// Adds the methods of an nmethod's frame, and finds its caller.
     fn unwind_nmethod(
         &self,
         method: Compiled,
@@ -174,7 +175,7 @@ impl<M: Memory> Walk<'_, M> {
         vframe_array.unpacker_frame(pc?, fp?)
     }
 
-    /// Unwinds a frame of a stub or another blob of the JVM.
+    /// Finds the caller of a frame of a stub or of another blob of the JVM.
     fn unwind_stub(
         &self,
         blob: usize,
@@ -218,7 +219,8 @@ impl<M: Memory> Walk<'_, M> {
         Some(next)
     }
 
-    /// Finds how much of the interrupted frame exists. The code that builds it begins at `begin`.
+    /// Finds how much of the interrupted frame exists. The code that builds the frame begins at
+    /// `begin`.
     fn frame_shape(&self, blob: usize, begin: usize, pc: usize) -> Option<Shape> {
         let Self { memory, layout, .. } = self;
         let code = layout.blob.code_begin.read(*memory, blob)?;
@@ -230,7 +232,7 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Finds the caller of a frame of this blob.
+    /// Finds the caller of a frame whose code is in the blob `blob`.
     fn sender(&self, blob: usize, here: Position, shape: Shape, state: FrameState) -> Option<NextFrame> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
@@ -250,7 +252,7 @@ impl<M: Memory> Walk<'_, M> {
         Some(NextFrame::Caller(Position { pc, sp: end, fp }))
     }
 
-    /// Finds the caller of a complete frame with this many words.
+    /// Finds the caller of a complete frame that has `size` words.
     fn sender_by_size(&self, size: usize, here: Position) -> Option<NextFrame> {
         let sp = here.sp.wrapping_add(size.wrapping_mul(WORD));
         let word = |back: usize| self.stack.word(sp.wrapping_sub(back.wrapping_mul(WORD)));

@@ -1,4 +1,4 @@
-//! Continues a walk in the chunks of a virtual thread.
+//! Continues a walk in the chunks of a virtual thread, where its frozen frames are.
 //!
 //! A walk must not use a chunk that may have been moved or changed while it was read. If it cannot
 //! be sure, there is no stack.
@@ -13,8 +13,8 @@ use crate::hotspot::frames::Frames;
 use crate::memory::Memory;
 
 impl<M: Memory> Walk<'_, M> {
-    /// True if the next frame is in another chunk, or the stack ends. `caller` has the registers
-    /// that the last frame leads to.
+    /// True if the next frame is in another chunk, or the stack ends. `caller` has the registers to
+    /// which the last frame returns.
     pub(super) fn continues_in_chunk(&self, caller: Position) -> bool {
         match self.stack.chunk() {
             Some(chunk) => chunk.is_oldest_frame(caller.sp),
@@ -24,8 +24,8 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Finds the caller of the last frame: at `caller`, or in a chunk. The flag is true for a
-    /// chunk. The result is `None` if the caller is unknown.
+    /// Finds the caller of the walk's last frame: at `caller`, or in a chunk. The flag is true for
+    /// a chunk. The result is `None` if the caller is unknown.
     pub(super) fn resolve_caller(
         &self,
         caller: Position,
@@ -46,8 +46,8 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Enters the next chunk, and returns the registers of its youngest frame. The result is `None`
-    /// if the chunk cannot be read.
+    /// Enters the next chunk of the virtual thread, and returns the registers of its youngest
+    /// frame. The result is `None` if the chunk cannot be read.
     pub(super) fn enter_next_chunk(&self, caller: Position, returned: bool) -> Option<Lookup<Position>> {
         let Self { memory, stack, .. } = self;
         let continuations = self.continuations?;
@@ -117,7 +117,7 @@ impl<M: Memory> Walk<'_, M> {
             .is_none_or(|method| method.is_deopt_handler(*memory, &layout.compiled, pc))
     }
 
-    /// True if no object was moved since the first chunk was read.
+    /// True if no object was moved since the walk read the first chunk.
     pub(super) fn is_heap_unchanged(&self) -> bool {
         let Some(first) = self.epoch.get() else { return true };
         self.continuations.and_then(|continuations| continuations.heap.epoch(self.memory)) == Some(first)

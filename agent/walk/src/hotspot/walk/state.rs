@@ -1,4 +1,4 @@
-//! The state of one walk.
+//! The state of one stack walk.
 
 use core::cell::Cell;
 
@@ -9,21 +9,22 @@ use crate::hotspot::heap::HeapEpoch;
 use crate::hotspot::layout::Layout;
 use crate::hotspot::stack::Stack;
 
-/// The inputs of a walk, and what the walk has found so far.
+/// The inputs of a stack walk, and what the walk has found so far.
 pub(super) struct Walk<'w, M> {
     pub(super) memory: &'w M,
     pub(super) layout: &'w Layout,
     pub(super) continuations: Option<&'w ContinuationLayout>,
-    /// Address of the JavaThread.
+    /// The address of the JavaThread that is walked.
     pub(super) thread: usize,
-    /// True if the thread is in Java.
+    /// True if the walked thread is in Java.
     pub(super) in_java: bool,
     pub(super) stack: Stack<'w, M>,
     pub(super) interpreting: InterpreterRegisters,
-    /// True if the last frame is complete and has a method.
+    /// True if the last frame that the walk found is complete and has a method.
     pub(super) whole: Cell<bool>,
     pub(super) call_sites: CallSiteCache,
-    /// The heap's epoch when the first chunk was found. It is set only for threads outside of Java.
+    /// The heap's epoch when the walk found the first chunk. It is set only for threads outside of
+    /// Java.
     pub(super) epoch: Cell<Option<HeapEpoch>>,
     /// The caller of `Continuation.doYield`, if that is the topmost frame. The frames from there on
     /// are being frozen into a chunk.
