@@ -27,7 +27,7 @@ use vouch_walk::walker::Walker;
 use crate::anchors;
 use crate::check;
 use crate::compiled;
-use crate::contexts::{carried, published};
+use crate::contexts::{mounted_vthread, otel_thread_context};
 use crate::events;
 use crate::facade::{Event, Jvmti};
 use crate::governor;
@@ -163,7 +163,7 @@ impl Agent {
 
     /// Handles a loaded class. `before` is true if the class was loaded before the agent looked.
     fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
-        library::met(env, class, signature, before);
+        library::on_class_prepared(env, class, signature, before);
         if signature == virtual_threads::continuations::CLASS
             && let Some(own) = self.own()
         {
@@ -200,7 +200,7 @@ impl Agent {
             && let (Some((own, place)), Some(id)) = (thread, java::own_id(env))
         {
             // SAFETY: the JavaThread is the calling thread's.
-            carried::expect(unsafe { MonitorOwnerId::new(&self.hotspot, own, place, id) });
+            mounted_vthread::start_search(unsafe { MonitorOwnerId::new(&self.hotspot, own, place, id) });
         }
         let jdk = self.jvmti.jdk().unwrap_or(0);
         let code = self.layouts.get().and_then(|layouts| layouts.code.as_ref());
@@ -261,7 +261,7 @@ impl Agent {
         // This is separate from the scan of the threads, which may have to wait. Until then a new
         // library's threads would not be seen.
         hook::install_if_new();
-        published::look_if_new();
+        otel_thread_context::search_new_libraries();
         if let Some(own) = self.own() {
             virtual_threads::search_if_requested(own, &self.hotspot, self.jvmti, env);
         }
@@ -305,7 +305,7 @@ impl Agent {
         if !is_due {
             return wait(time);
         }
-        let anchor = anchors::meet(env);
+        let anchor = anchors::make_anchor(env);
         if let State::Recording(session) = &mut *self.state.lock() {
             session.anchors.add(anchor);
         }

@@ -1,12 +1,11 @@
 //! Groups of tasks: the sums of time that the tasks of each group took. The threads that run the
 //! tasks add them up.
 //!
-//! A thread has a cell for each group of its tasks. Only that thread writes the cell, through a
-//! direct buffer. Any thread may read it. The cell of a thread that exits goes to the next thread,
-//! which continues to add. So a group's sum is the sum of its cells. A thread without a cell adds
-//! to a shared cell: it is virtual, or there are too many cells. Groups last as long as the
-//! process, because the program keeps their numbers. Adding to a cell never waits. Getting a cell
-//! takes a lock once.
+//! A thread has its own sums for each group of its tasks. Only that thread writes them, through a
+//! direct buffer. Any thread may read them. The sums of a thread that exits go to the next thread,
+//! which continues to add. So a group's value is the total over all threads. A thread without sums
+//! adds to shared ones: it is virtual, or there are too many. Groups last as long as the process,
+//! because the program keeps their numbers. Adding never waits. Getting sums takes a lock once.
 //!
 //! # Invariants
 //!
@@ -15,8 +14,8 @@
 //! what the kernel says, or the clock of a thread that stayed on its processor. Held by:
 //! `groups/tests.rs`; `java-tests/groups`, against the JVM's own thread clock.
 
+pub mod cpu_graphs;
 pub mod natives;
-pub mod spending;
 pub mod switches;
 pub mod task;
 #[cfg(test)]
@@ -33,15 +32,15 @@ use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
 use vouch_report::{GroupReport, LIMIT_COUNT};
 
-use crate::library::wanted;
+use crate::library::requested;
 
 /// The maximum number of groups, which is the same in the Java library.
-const MOST: usize = 4_097;
+const MAX_GROUPS: usize = 4_097;
 /// The name of the first group. It contains all groups beyond the limit.
 const OTHERS: &str = "[others]";
-/// The maximum number of cells of threads. They take 16 MiB.
-const MOST_CELLS: usize = 1 << 16;
-// The indexes of a cell's values. The Java library uses the same ones.
+/// The maximum number of sums of threads. They take 16 MiB.
+const MAX_THREAD_SUMS: usize = 1 << 16;
+// The indexes of the values in `TaskSums`. The Java library uses the same ones.
 const TASKS: usize = 0;
 const WALL: usize = 1;
 const CPU: usize = 2;
@@ -50,8 +49,8 @@ const UNKNOWN: usize = 4;
 const UNKNOWN_WALL: usize = 5;
 const LONG_WALL: usize = 6;
 const LONG_CPU: usize = LONG_WALL + LIMIT_COUNT;
-/// The number of values in a cell.
-pub const NUMBERS: usize = LONG_CPU + LIMIT_COUNT;
+/// The number of values in `TaskSums`.
+pub const VALUE_COUNT: usize = LONG_CPU + LIMIT_COUNT;
 
 static GROUPS: Lazy<Groups> = Lazy::new(Groups::default);
 
@@ -60,13 +59,13 @@ pub fn groups() -> &'static Groups {
     &GROUPS
 }
 
-/// The sums of a thread's tasks of a group. A cell is alone in its cache lines.
+/// The sums of a thread's tasks of a group. They are alone in their cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Cell([AtomicU64; NUMBERS]);
+pub struct TaskSums([AtomicU64; VALUE_COUNT]);
 
-impl Cell {
-    pub fn numbers(&self) -> &[AtomicU64; NUMBERS] {
+impl TaskSums {
+    pub fn values(&self) -> &[AtomicU64; VALUE_COUNT] {
         &self.0
     }
 
@@ -74,22 +73,22 @@ impl Cell {
         self.0[which].fetch_add(more, Relaxed);
     }
 
-    /// Adds a task. It is for the shared cell; every other cell has a single writer.
-    fn spend(&self, wall: u64, cpu: Option<u64>) {
+    /// Adds a task. It is for shared sums; all others have a single writer.
+    fn add_task(&self, wall: u64, cpu: Option<u64>) {
         self.add(TASKS, 1);
         self.add(WALL, wall);
         if let Some(cpu) = cpu {
             self.add(CPU, cpu);
-            self.count(LONG_CPU, cpu);
+            self.count_in_limits(LONG_CPU, cpu);
         } else {
             self.add(UNKNOWN, 1);
             self.add(UNKNOWN_WALL, wall);
         }
-        self.count(LONG_WALL, wall);
+        self.count_in_limits(LONG_WALL, wall);
     }
 
     /// Counts a time at the greatest limit that it exceeds.
-    fn count(&self, limits: usize, took: u64) {
+    fn count_in_limits(&self, limits: usize, took: u64) {
         if let Some(limit) = (took / 1_000_000).checked_ilog2() {
             self.add(limits + (limit as usize).min(LIMIT_COUNT - 1), 1);
         }
@@ -99,35 +98,35 @@ impl Cell {
 #[derive(Debug)]
 struct Group {
     name: String,
-    shared: Cell,
-    cells: Mutex<Cells>,
+    shared: TaskSums,
+    thread_sums: Mutex<ThreadSums>,
 }
 
 #[derive(Debug, Default)]
-struct Cells {
-    all: Vec<&'static Cell>,
-    /// The cells of threads that have exited.
-    free: Vec<&'static Cell>,
+struct ThreadSums {
+    all: Vec<&'static TaskSums>,
+    /// The sums of threads that have exited.
+    free: Vec<&'static TaskSums>,
 }
 
 impl Group {
     fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), shared: Cell::default(), cells: Mutex::default() }
+        Self { name: name.to_owned(), shared: TaskSums::default(), thread_sums: Mutex::default() }
     }
 
-    /// Returns the sum of one value over all of these cells.
-    fn sum(&self, cells: &Cells, which: usize) -> u64 {
-        let all = cells.all.iter().copied().chain([&self.shared]);
-        all.map(|cell| cell.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
+    /// Returns the sum of one value over all threads.
+    fn sum(&self, thread_sums: &ThreadSums, which: usize) -> u64 {
+        let all = thread_sums.all.iter().copied().chain([&self.shared]);
+        all.map(|sums| sums.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
     fn cpu(&self) -> u64 {
-        self.sum(&self.cells.lock(), CPU)
+        self.sum(&self.thread_sums.lock(), CPU)
     }
 
-    fn sums(&self) -> [u64; NUMBERS] {
-        let cells = self.cells.lock();
-        array::from_fn(|which| self.sum(&cells, which))
+    fn sums(&self) -> [u64; VALUE_COUNT] {
+        let thread_sums = self.thread_sums.lock();
+        array::from_fn(|which| self.sum(&thread_sums, which))
     }
 }
 
@@ -136,21 +135,21 @@ impl Group {
 pub struct Groups {
     by_number: Box<[OnceCell<Group>]>,
     numbers: Mutex<HashMap<String, u32>>,
-    /// The number of cells of threads.
-    cells: AtomicUsize,
+    /// The number of sums of threads.
+    thread_sums: AtomicUsize,
     /// True once the program itself has asked for groups. It stays true.
-    asked: AtomicBool,
+    requested_by_program: AtomicBool,
     /// The sums of each group when the recording began.
-    before: Mutex<Vec<[u64; NUMBERS]>>,
+    before: Mutex<Vec<[u64; VALUE_COUNT]>>,
 }
 
 impl Default for Groups {
     fn default() -> Self {
         let groups = Self {
-            by_number: (0..MOST).map(|_| OnceCell::new()).collect(),
+            by_number: (0..MAX_GROUPS).map(|_| OnceCell::new()).collect(),
             numbers: Mutex::default(),
-            cells: AtomicUsize::new(0),
-            asked: AtomicBool::new(false),
+            thread_sums: AtomicUsize::new(0),
+            requested_by_program: AtomicBool::new(false),
             before: Mutex::default(),
         };
         groups.number(OTHERS);
@@ -165,8 +164,8 @@ impl Groups {
         if let Some(number) = numbers.get(name) {
             return *number;
         }
-        let place = numbers.len();
-        let (Some(free), Ok(number)) = (self.by_number.get(place), u32::try_from(place + 1)) else {
+        let index = numbers.len();
+        let (Some(free), Ok(number)) = (self.by_number.get(index), u32::try_from(index + 1)) else {
             return 1;
         };
         free.get_or_init(|| Group::new(name));
@@ -182,65 +181,65 @@ impl Groups {
         self.by_number.iter().map_while(OnceCell::get)
     }
 
-    /// Returns a cell of a group for one thread, or `None` if there are too many.
-    pub fn cell(&self, number: u32) -> Option<&'static Cell> {
-        let mut cells = self.get(number)?.cells.lock();
-        if let Some(free) = cells.free.pop() {
+    /// Returns sums of a group for one thread, or `None` if there are too many.
+    pub fn take_thread_sums(&self, number: u32) -> Option<&'static TaskSums> {
+        let mut thread_sums = self.get(number)?.thread_sums.lock();
+        if let Some(free) = thread_sums.free.pop() {
             return Some(free);
         }
-        if self.cells.fetch_add(1, Relaxed) >= MOST_CELLS {
-            self.cells.fetch_sub(1, Relaxed);
+        if self.thread_sums.fetch_add(1, Relaxed) >= MAX_THREAD_SUMS {
+            self.thread_sums.fetch_sub(1, Relaxed);
             return None;
         }
-        let cell: &'static Cell = Box::leak(Box::default());
-        cells.all.push(cell);
-        Some(cell)
+        let sums: &'static TaskSums = Box::leak(Box::default());
+        thread_sums.all.push(sums);
+        Some(sums)
     }
 
-    /// Takes back the cell of a thread that runs no Java code any more.
-    pub fn give_back(&self, number: u32, cell: &'static Cell) {
+    /// Takes back the sums of a thread that runs no Java code any more.
+    pub fn return_thread_sums(&self, number: u32, sums: &'static TaskSums) {
         if let Some(group) = self.get(number) {
-            group.cells.lock().free.push(cell);
+            group.thread_sums.lock().free.push(sums);
         }
     }
 
     /// Records that the program wants groups from now on.
-    pub fn want(&self) {
-        self.asked.store(true, SeqCst);
-        wanted::want(wanted::GROUPS, true);
+    pub fn request(&self) {
+        self.requested_by_program.store(true, SeqCst);
+        requested::set_requested(requested::GROUPS, true);
     }
 
     /// Begins a recording.
     pub fn begin(&self) {
         *self.before.lock() = self.known().map(Group::sums).collect();
-        wanted::want(wanted::GROUPS, true);
+        requested::set_requested(requested::GROUPS, true);
     }
 
     /// Ends the recording.
     pub fn end(&self) {
-        wanted::want(wanted::GROUPS, false);
+        requested::set_requested(requested::GROUPS, false);
         // This check comes after the store. The program may ask at any time, and its request must
         // not be lost.
-        if self.asked.load(SeqCst) {
-            wanted::want(wanted::GROUPS, true);
+        if self.requested_by_program.load(SeqCst) {
+            requested::set_requested(requested::GROUPS, true);
         }
     }
 
     /// Returns the sums of each group since the recording began, by its name.
     pub fn report(&self) -> BTreeMap<String, GroupReport> {
         let before = self.before.lock();
-        let mut before = before.iter().copied().chain(std::iter::repeat([0; NUMBERS]));
+        let mut before = before.iter().copied().chain(std::iter::repeat([0; VALUE_COUNT]));
         let since = |group: &Group| {
-            let then = before.next().unwrap_or([0; NUMBERS]);
+            let then = before.next().unwrap_or([0; VALUE_COUNT]);
             let now = group.sums();
-            let sums: [u64; NUMBERS] = array::from_fn(|which| now[which].wrapping_sub(then[which]));
+            let sums: [u64; VALUE_COUNT] = array::from_fn(|which| now[which].wrapping_sub(then[which]));
             (group.name.clone(), report(&sums))
         };
         self.known().map(since).filter(|(_, report)| report.tasks + report.abandoned > 0).collect()
     }
 }
 
-fn report(sums: &[u64; NUMBERS]) -> GroupReport {
+fn report(sums: &[u64; VALUE_COUNT]) -> GroupReport {
     let millis = vouch_report::millis;
     // A task is counted at one limit only. A task that exceeds a limit also exceeds all lower ones,
     // so the counts are added up.

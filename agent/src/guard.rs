@@ -30,7 +30,7 @@ struct Action {
 
 impl Action {
     /// Returns true if the kernel calls the handler with the arguments of [`Handler`].
-    fn is_told_why(&self) -> bool {
+    fn has_siginfo(&self) -> bool {
         self.has(libc::SA_SIGINFO)
     }
 
@@ -41,7 +41,7 @@ impl Action {
 
 /// Installs the guard. Later calls do nothing.
 pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
-    OUTCOME.get_or_init(|| put_before(hotspot, slots));
+    OUTCOME.get_or_init(|| install_before_jvm(hotspot, slots));
 }
 
 /// Restores the handlers that the guard replaced, unless another was installed since. No walk may
@@ -49,9 +49,9 @@ pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
 pub fn remove() {
     let Some(Ok(before)) = OUTCOME.get() else { return };
     for (action, signal) in before.iter().zip(FAULTS) {
-        if present(signal).is_ok_and(|present| present.handler == own_handler()) {
+        if current_action(signal).is_ok_and(|present| present.handler == own_handler()) {
             // If the kernel refuses, our handler stays and passes each fault on.
-            let _ = set(signal, Some(action));
+            let _ = exchange_action(signal, Some(action));
         }
     }
 }
@@ -63,7 +63,7 @@ pub fn unguarded() -> Option<String> {
     if let Err(why) = outcome {
         return Some(format!("walks are not guarded, and one that faults ends the JVM: {why}"));
     }
-    let ours = |signal: &i32| present(*signal).is_ok_and(|action| action.handler == own_handler());
+    let ours = |signal: &i32| current_action(*signal).is_ok_and(|action| action.handler == own_handler());
     (!FAULTS.iter().all(ours)).then(|| {
         "the program has put its own handler of SIGSEGV or SIGBUS before Vouch's: unless that passes faults on, a walk that \
          faults ends the JVM"
@@ -87,7 +87,7 @@ pub fn past_end() -> usize {
     })
 }
 
-fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULTS.len()], String> {
+fn install_before_jvm(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULTS.len()], String> {
     if !CAN_GUARD {
         return Err("Vouch has no guard for this processor".to_owned());
     }
@@ -96,9 +96,9 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
     }
     let mut before = [Action::default(); FAULTS.len()];
     for (action, signal) in before.iter_mut().zip(FAULTS) {
-        *action = present(signal)
+        *action = current_action(signal)
             .map_err(|error| format!("the kernel does not report signal handlers: {error}"))?;
-        if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler) || !action.is_told_why() {
+        if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler) || !action.has_siginfo() {
             return Err("the JVM has not installed its handlers for faults".to_owned());
         }
     }
@@ -107,9 +107,9 @@ fn put_before(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULT
         // SAFETY: with SA_SIGINFO a handler is of this type.
         chain_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
         let own = Action { handler: own_handler(), ..*action };
-        let replaced =
-            set(signal, Some(&own)).map_err(|error| format!("the kernel takes no handler: {error}"))?;
-        if replaced.handler != action.handler && replaced.is_told_why() {
+        let replaced = exchange_action(signal, Some(&own))
+            .map_err(|error| format!("the kernel takes no handler: {error}"))?;
+        if replaced.handler != action.handler && replaced.has_siginfo() {
             // The program has installed its own handler since we looked.
             // SAFETY: as above.
             chain_to(fault, unsafe { transmute::<usize, Handler>(replaced.handler) });
@@ -126,22 +126,22 @@ fn own_handler() -> usize {
 /// Returns the handler that the kernel calls, even if a library wraps it. Returns the default if
 /// the kernel does not answer.
 pub fn handler_of(signal: i32) -> usize {
-    present(signal).map_or(libc::SIG_DFL, |action| action.handler)
+    current_action(signal).map_or(libc::SIG_DFL, |action| action.handler)
 }
 
 /// Returns true if the kernel calls this signal's handler on an alternate stack.
 pub fn runs_elsewhere(signal: i32) -> bool {
     let is_handled = |action: &Action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler);
-    present(signal).is_ok_and(|action| is_handled(&action) && action.has(libc::SA_ONSTACK))
+    current_action(signal).is_ok_and(|action| is_handled(&action) && action.has(libc::SA_ONSTACK))
 }
 
 /// Returns the current handler.
-fn present(signal: i32) -> io::Result<Action> {
-    set(signal, None)
+fn current_action(signal: i32) -> io::Result<Action> {
+    exchange_action(signal, None)
 }
 
 /// Sets a handler if one is passed, and returns the previous one.
-fn set(signal: i32, action: Option<&Action>) -> io::Result<Action> {
+fn exchange_action(signal: i32, action: Option<&Action>) -> io::Result<Action> {
     let mut before = Action::default();
     let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the kernel reads one action, if there is one, and writes one. The handler is

@@ -1,14 +1,14 @@
-//! Asks Java objects for their state, through JNI.
+//! Reads the state of Java objects through JNI.
 //!
-//! Functions run in normal context, on attached threads. An exception that a question raises is
+//! Functions run in normal context, on attached threads. An exception that a call raises is
 //! cleared: it must never reach the program.
 //!
 //! # Invariants
 //!
-//! **Invariant 10.** No Java code of the program's is run, nor a SecurityManager of its own. Of
-//! Java objects the agent asks only these: field getters of the JDK's own; what is below those that
-//! a SecurityManager guards; the system's class loader and its parents; the running thread; two
-//! natives of `Runtime`; `Object.wait`; and where `Unsafe` says that fields are. (`java.rs`,
+//! **Invariant 10.** No Java code of the program's is run, and no SecurityManager of the program's.
+//! Of Java objects the agent asks only these: field getters of the JDK's own; what is below those
+//! that a SecurityManager guards; the system's class loader and its parents; the running thread;
+//! two natives of `Runtime`; `Object.wait`; and where `Unsafe` says that fields are. (`java.rs`,
 //! `resolve/class.rs`, `resolve/loaders.rs`, `events/heap.rs`, `events/blocker.rs`, `anchors.rs`,
 //! `hotspot/continuations.rs`.) One field is written: in the library's own class, that the agent is
 //! there. Held by: `java-tests/unchanged/Guarded.java`.
@@ -101,8 +101,8 @@ pub fn ask_class<'e>(env: &mut JNIEnv<'e>, class: &str, method: &str, kind: &str
 /// Announces many local references, before a JVMTI function makes them. The JVM reserves nothing.
 /// With -Xcheck:jni it complains if more are made than were announced.
 pub fn expect_many_references(env: &JNIEnv<'_>) {
-    const MOST: i32 = 60_000;
-    let announced = env.ensure_local_capacity(MOST);
+    const MAX_LOCAL_REFERENCES: i32 = 60_000;
+    let announced = env.ensure_local_capacity(MAX_LOCAL_REFERENCES);
     cleared(env, announced);
 }
 

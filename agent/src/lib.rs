@@ -1,11 +1,11 @@
 //! Vouch's agent is `libvouch.so`, the library that a JVM loads.
 //!
 //! One sample passes these modules from left to right: `engine` (a signal is due) → crate
-//! `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names, verdict,
-//! track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files). `threads` keeps
-//! the list of threads. `resolve` and `jvm` answer what `vouch-collect` asks the JVM. `session` is
-//! one recording. `agent` decides the order of events. `callbacks` and this file are the entry
-//! points for the JVM; `lab` is the entry point for the truth lab.
+//! `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names,
+//! verdict, track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
+//! `threads` keeps the list of threads. `resolve` and `jvm` answer what `vouch-collect` asks the
+//! JVM. `session` is one recording. `agent` decides the order of events. `callbacks` and this file
+//! are the entry points for the JVM; `lab` is the entry point for the truth lab.
 //!
 //! This file must contain only the exported functions. Each one guards against panics and calls
 //! another module.
@@ -16,7 +16,7 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `version`, `clock`, `command`, `untouched`, `java`, `facade`, `compiled`,
+//! 1. Foundations: `version`, `clock`, `command`, `lazy_zeroed`, `java`, `facade`, `compiled`,
 //!    `terminal`, then `say`, `own_thread`, `wake`, `resolve`, then `fault`.
 //! 2. The agent's thread: `worker`.
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`,
@@ -51,7 +51,7 @@
 //! | `recovery.rs` | the data that recovery needs from this JVM | guess |
 //! | `engine*` | makes the kernel send signals | depend on the JVM |
 //! | `version.rs` | Vouch's version | be anything else |
-//! | `untouched.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | come from the allocator |
+//! | `lazy_zeroed.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | come from the allocator |
 //! | `threads*` | the threads: birth, names, end, slots, engines, pending intervals | see a sample's stack |
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
@@ -89,6 +89,7 @@ mod guard;
 mod java;
 mod jvm;
 mod lab;
+mod lazy_zeroed;
 mod library;
 mod load;
 mod markers;
@@ -104,7 +105,6 @@ mod single_walk;
 mod terminal;
 mod threads;
 mod truth;
-mod untouched;
 mod version;
 mod virtual_threads;
 mod wake;

@@ -4,7 +4,7 @@
 //! program.
 
 pub mod native;
-pub mod wanted;
+pub mod requested;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -20,7 +20,7 @@ use crate::java;
 use crate::markers;
 use crate::say::say;
 use native::method;
-use wanted::buffer_of_word;
+use requested::request_word_buffer;
 
 /// The protocol version that library and agent share.
 const PROTOCOL: jint = 2;
@@ -30,7 +30,7 @@ const CLASS: &str = "Ldev/vouch/Agent;";
 /// Handles a class that was prepared, or was already loaded at attach. The library's class gets its
 /// natives, once for each class loader that loads it. With `before`, the class may have looked for
 /// the agent in vain, so its field is set.
-pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
+pub fn on_class_prepared(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if signature != CLASS {
         return;
     }
@@ -38,7 +38,7 @@ pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     // nothing.
     let class = unsafe { JClass::from_raw(class) };
     // An older library has no markers and no groups. Its other natives must still work.
-    let word = method("wanted", "()Ljava/nio/ByteBuffer;", buffer_of_word as *const c_void);
+    let word = method("wanted", "()Ljava/nio/ByteBuffer;", request_word_buffer as *const c_void);
     for newer in [&markers::natives::methods()[..], &groups::natives::methods(), &[word]] {
         let bound = env.register_native_methods(&class, newer);
         java::cleared(env, bound);
@@ -49,32 +49,32 @@ pub fn met(env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
     if java::cleared(env, bound).is_none() || !before {
         return;
     }
-    if agreed(env, &class) {
-        let told = env
+    if has_same_protocol(env, &class) {
+        let stored = env
             .get_static_field_id(&class, "here", "Z")
             .and_then(|here| env.set_static_field(&class, here, JValue::Bool(JNI_TRUE)));
-        java::cleared(env, told);
+        java::cleared(env, stored);
     }
 }
 
 /// The library calls this when it looks for the agent, or after the agent was loaded late.
 extern "system" fn protocol(mut env: JNIEnv<'_>, class: JClass<'_>) -> jint {
     guard((), || {
-        agreed(&mut env, &class);
+        has_same_protocol(&mut env, &class);
     });
     PROTOCOL
 }
 
 /// Returns true if the library has the same protocol version. Other versions record nothing, so a
 /// message says so.
-fn agreed(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> bool {
-    static TOLD: AtomicBool = AtomicBool::new(false);
+fn has_same_protocol(env: &mut JNIEnv<'_>, class: &JClass<'_>) -> bool {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
     let theirs = env.get_static_field(class, "PROTOCOL", "I").and_then(JValueOwned::i);
-    let agreed = java::cleared(env, theirs) == Some(PROTOCOL);
-    if !agreed && !TOLD.swap(true, SeqCst) {
+    let is_same = java::cleared(env, theirs) == Some(PROTOCOL);
+    if !is_same && !REPORTED.swap(true, SeqCst) {
         say(
             "the program's library dev.vouch is of another version than the agent: its contexts, markers and groups are not seen; take the one of this version",
         );
     }
-    agreed
+    is_same
 }

@@ -20,12 +20,12 @@ use vouch_sample::MAX_VALUES;
 use crate::clock;
 use crate::events::calling_thread;
 use crate::events::event_type::Row;
-use crate::library::wanted;
+use crate::library::requested;
 
 /// The maximum number of kinds.
-const MOST_KINDS: usize = 256;
+const MAX_KINDS: usize = 256;
 /// The maximum number of markers of a kind that are shown per second.
-const MOST_IN_A_SECOND: u64 = 1_000;
+const MAX_SHOWN_PER_SECOND: u64 = 1_000;
 
 /// The prefix of the names of the program's kinds. It keeps them apart from the agent's own kinds.
 const PREFIX: &str = "marker:";
@@ -53,7 +53,7 @@ pub struct ProgramMarkerKind {
 pub struct Markers {
     /// The kinds by their numbers. They are read without a lock, so that a thread that reports a
     /// marker never waits.
-    declared: Box<[OnceCell<Declared>]>,
+    declared: Box<[OnceCell<DeclaredKind>]>,
     /// The lock for adding a kind.
     adding: Mutex<()>,
     /// True if a recording wants markers.
@@ -65,7 +65,7 @@ pub struct Markers {
 impl Default for Markers {
     fn default() -> Self {
         Self {
-            declared: (0..MOST_KINDS).map(|_| OnceCell::new()).collect(),
+            declared: (0..MAX_KINDS).map(|_| OnceCell::new()).collect(),
             adding: Mutex::default(),
             wanted: AtomicBool::new(false),
             lost: AtomicU64::new(0),
@@ -74,7 +74,7 @@ impl Default for Markers {
 }
 
 #[derive(Debug)]
-struct Declared {
+struct DeclaredKind {
     kind: ProgramMarkerKind,
     row: Row,
 }
@@ -84,30 +84,30 @@ impl Markers {
     pub fn number(&self, kind: ProgramMarkerKind) -> u32 {
         let _one_at_a_time = self.adding.lock();
         let known = self.known().position(|known| known.kind == kind);
-        let place = known.unwrap_or_else(|| self.known().count());
-        let Some(declared) = self.declared.get(place).filter(|_| kind.fields.len() <= MAX_VALUES) else {
+        let index = known.unwrap_or_else(|| self.known().count());
+        let Some(declared) = self.declared.get(index).filter(|_| kind.fields.len() <= MAX_VALUES) else {
             return 0;
         };
         declared.get_or_init(|| {
             let same = self.known().filter(|known| known.kind.class == kind.class).count();
             let row = Row::of_program(Box::leak(Box::new(to_marker_kind(&kind, same))));
-            Declared { kind, row }
+            DeclaredKind { kind, row }
         });
-        u32::try_from(place + 1).unwrap_or(0)
+        u32::try_from(index + 1).unwrap_or(0)
     }
 
-    fn known(&self) -> impl Iterator<Item = &Declared> {
+    fn known(&self) -> impl Iterator<Item = &DeclaredKind> {
         self.declared.iter().map_while(OnceCell::get)
     }
 
     /// Returns the row of a kind by its number.
     pub fn row(&'static self, number: u32) -> Option<&'static Row> {
-        let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.declared.get(place)?.get().map(|declared| &declared.row)
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.declared.get(index)?.get().map(|declared| &declared.row)
     }
 
     /// Returns the row of a kind by the number that its events have.
-    pub fn row_of(&'static self, event: u64) -> Option<&'static Row> {
+    pub fn row_of_event(&'static self, event: u64) -> Option<&'static Row> {
         self.known().map(|declared| &declared.row).find(|row| row.number() == event)
     }
 
@@ -116,29 +116,29 @@ impl Markers {
         self.known().for_each(|declared| declared.row.counts.begin());
         self.lost.store(0, Relaxed);
         self.wanted.store(true, Relaxed);
-        wanted::want(wanted::MARKERS, true);
+        requested::set_requested(requested::MARKERS, true);
     }
 
     /// Ends the recording.
     pub fn end(&self) {
-        wanted::want(wanted::MARKERS, false);
+        requested::set_requested(requested::MARKERS, false);
         self.wanted.store(false, Relaxed);
     }
 
     /// Returns the times to show for a marker, or `None` if it is not shown. The times are limited
     /// to the recording so far.
-    fn admitted(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
+    fn shown_times(&self, row: &Row, began: u64, ended: u64) -> Option<(u64, u64)> {
         let (since, now) = (calling_thread::started(), clock::monotonic());
         let ended = ended.min(now);
         if !self.wanted.load(Relaxed) || ended < since {
             return None;
         }
         let began = began.clamp(since, ended);
-        row.counted_within(began, ended, MOST_IN_A_SECOND).then_some((began, ended))
+        row.counted_within(began, ended, MAX_SHOWN_PER_SECOND).then_some((began, ended))
     }
 
     /// Counts a marker that cannot be shown.
-    fn lose(&self) {
+    fn count_lost(&self) {
         self.lost.fetch_add(u64::from(self.wanted.load(Relaxed)), Relaxed);
     }
 
@@ -149,11 +149,11 @@ impl Markers {
 
     /// Returns the counters of each kind since the recording began, by its class.
     pub fn report(&self) -> BTreeMap<String, EventReport> {
-        let of = |declared: &Declared| {
+        let kind_report = |declared: &DeclaredKind| {
             let name = declared.row.marker.key.strip_prefix(PREFIX).unwrap_or_default();
             (name.to_owned(), declared.row.counts.report())
         };
-        self.known().map(of).filter(|(_, report)| report.count > 0).collect()
+        self.known().map(kind_report).filter(|(_, report)| report.count > 0).collect()
     }
 }
 

@@ -90,7 +90,7 @@ impl Session {
             options.interval,
         );
         recorder.is_asgct_alone = walkers.own.is_none();
-        let anchors = Anchors::of(&hotspot);
+        let anchors = Anchors::new(&hotspot);
         let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
@@ -160,7 +160,7 @@ impl Session {
             registry().refresh_cpu();
         }
         self.take_in(resolver, env);
-        self.courses.look(&mut self.recorder.recording, env);
+        self.courses.read_if_due(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
             // A thread that came too late for an answer must not use the next round's.
             self.rig.rendezvous().end_round();

@@ -33,9 +33,9 @@ use parking_lot::Mutex;
 use vouch_signal::slots::{Slots, Waiting};
 
 use crate::clock;
-use crate::contexts::Cell;
+use crate::contexts::PaddedThreadContext;
 use crate::groups;
-use crate::untouched::Untouched;
+use crate::lazy_zeroed::LazyZeroed;
 
 pub use life::{Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
@@ -86,7 +86,7 @@ impl Registry {
         // Most slots are never used, and use no memory until then. SAFETY: a slot consists of
         // numbers and pointers, each of which may be zero. A separate test checks that a zeroed
         // slot is free.
-        let memory = unsafe { Untouched::new(slots) };
+        let memory = unsafe { LazyZeroed::new(slots) };
         Self { slots: Slots::new(memory.leak()), inner: Mutex::default(), stays: Mutex::default() }
     }
 
@@ -177,9 +177,9 @@ impl Registry {
             if let Some(slot) = live.slot {
                 slot.set_env(std::ptr::null_mut());
             }
-            // The cells are freed only here, because a thread may still run Java after its
-            // reported end. A cell that is not freed is lost.
-            live.give_cells_back();
+            // The memory is returned only here, because a thread may still run Java after its
+            // reported end. Memory that is not returned is lost.
+            live.return_memory();
             // The JVM may reuse the JavaThread's address for another thread before this thread
             // leaves.
             live.java_thread = 0;
@@ -189,10 +189,10 @@ impl Registry {
         });
     }
 
-    /// Returns the cell in which the calling thread's Java code stores its thread context. Returns
+    /// Returns the context that the calling thread's Java code writes. Returns
     /// `None` if the thread is about to end.
-    pub fn cell(&self, tid: u32) -> Option<&'static Cell> {
-        self.of_caller(tid, Live::cell)
+    pub fn thread_context(&self, tid: u32) -> Option<&'static PaddedThreadContext> {
+        self.of_caller(tid, Live::thread_context)
     }
 
     /// Returns the page that counts the calling thread's context switches, or `None` if it cannot
@@ -201,9 +201,9 @@ impl Registry {
         self.of_caller(tid, |live| live.switches(tid)).flatten()
     }
 
-    /// Returns the cell that sums the calling thread's tasks of a group, or `None` if it cannot
+    /// Returns the sums of the calling thread's tasks of a group, or `None` if it cannot
     /// have one.
-    pub fn sums(&self, tid: u32, group: u32) -> Option<&'static groups::Cell> {
+    pub fn sums(&self, tid: u32, group: u32) -> Option<&'static groups::TaskSums> {
         self.of_caller(tid, |live| live.sums(group)).flatten()
     }
 

@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 const MAX_CONTEXTS: usize = 1 << 16;
 /// The maximum depth of nested contexts. A lookup of a sample's context visits all contexts around
 /// it.
-const MAX_DEPTH: u8 = 64;
+const MAX_NESTING_DEPTH: u8 = 64;
 /// The maximum number of classes of contexts.
 const MAX_KINDS: usize = 1 << 10;
 
 /// A class of contexts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Kind {
+pub struct ProgramContextKind {
     /// The name of the class.
     pub class: String,
     pub label: String,
@@ -46,16 +46,16 @@ pub enum Refusal {
     /// There are too many contexts, so no other context will get a number.
     Full,
     /// The context is nested too deep, or its outer context or its kind does not exist.
-    ThisOne,
+    Invalid,
 }
 
 /// All contexts of the process.
 #[derive(Debug, Default)]
-pub struct Contexts(Mutex<Inner>);
+pub struct Contexts(Mutex<ContextTables>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    kinds: Vec<Arc<Kind>>,
+struct ContextTables {
+    kinds: Vec<Arc<ProgramContextKind>>,
     known: Vec<Arc<Context>>,
     /// The nesting depth of each context.
     depths: Vec<u8>,
@@ -64,29 +64,29 @@ struct Inner {
     lost: u64,
 }
 
-/// Converts an index of a list to a number from 1. [`at`] converts it back. The number 0 has no
-/// index.
-fn number_of(place: usize) -> u32 {
-    u32::try_from(place + 1).unwrap_or(0)
+/// Converts an index of a list to a number from 1. [`get_numbered`] converts it back. The number 0
+/// has no index.
+fn index_to_number(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(0)
 }
 
-fn at<T>(list: &[T], number: u32) -> Option<&T> {
+fn get_numbered<T>(list: &[T], number: u32) -> Option<&T> {
     list.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }
 
 impl Contexts {
     /// Returns the number of a kind, or 0 if there are too many.
-    pub fn kind(&self, kind: Kind) -> u32 {
+    pub fn kind(&self, kind: ProgramContextKind) -> u32 {
         let mut inner = self.0.lock();
         let known = inner.kinds.iter().position(|known| **known == kind);
-        let place = known.unwrap_or(inner.kinds.len());
-        if place >= MAX_KINDS {
+        let index = known.unwrap_or(inner.kinds.len());
+        if index >= MAX_KINDS {
             return 0;
         }
         if known.is_none() {
             inner.kinds.push(Arc::new(kind));
         }
-        number_of(place)
+        index_to_number(index)
     }
 
     /// Returns the number of a context, or the reason why it has none.
@@ -95,18 +95,18 @@ impl Contexts {
         if let Some(number) = inner.numbers.get(&context) {
             return Ok(*number);
         }
-        let fields = at(&inner.kinds, context.kind).map(|kind| kind.fields.len());
+        let fields = get_numbered(&inner.kinds, context.kind).map(|kind| kind.fields.len());
         if fields != Some(context.values.len()) {
-            return Err(Refusal::ThisOne);
+            return Err(Refusal::Invalid);
         }
-        let depth = if context.outer == 0 { Some(&0) } else { at(&inner.depths, context.outer) };
-        let Some(depth) = depth.map(|outer| outer + 1).filter(|depth| *depth <= MAX_DEPTH) else {
-            return Err(Refusal::ThisOne);
+        let depth = if context.outer == 0 { Some(&0) } else { get_numbered(&inner.depths, context.outer) };
+        let Some(depth) = depth.map(|outer| outer + 1).filter(|depth| *depth <= MAX_NESTING_DEPTH) else {
+            return Err(Refusal::Invalid);
         };
         if inner.known.len() >= MAX_CONTEXTS {
             return Err(Refusal::Full);
         }
-        let number = number_of(inner.known.len());
+        let number = index_to_number(inner.known.len());
         let context = Arc::new(context);
         inner.known.push(Arc::clone(&context));
         inner.depths.push(depth);
@@ -115,21 +115,21 @@ impl Contexts {
     }
 
     /// Returns the context with this number and its kind, or `None` if there is no such context.
-    pub fn get(&self, number: u32) -> Option<(Arc<Context>, Arc<Kind>)> {
+    pub fn get(&self, number: u32) -> Option<(Arc<Context>, Arc<ProgramContextKind>)> {
         let inner = self.0.lock();
-        let context = at(&inner.known, number)?;
-        Some((Arc::clone(context), Arc::clone(at(&inner.kinds, context.kind)?)))
+        let context = get_numbered(&inner.known, number)?;
+        Some((Arc::clone(context), Arc::clone(get_numbered(&inner.kinds, context.kind)?)))
     }
 
     /// Returns true if a context is nested in another one, at any depth.
     pub fn is_inside(&self, context: u32, other: u32) -> bool {
         let inner = self.0.lock();
-        let outer = |number: &u32| at(&inner.known, *number).map(|context| context.outer);
+        let outer = |number: &u32| get_numbered(&inner.known, *number).map(|context| context.outer);
         std::iter::successors(outer(&context), outer).any(|around| around == other && around != 0)
     }
 
     /// Counts a dropped context.
-    pub fn lose(&self) {
+    pub fn count_lost(&self) {
         self.0.lock().lost += 1;
     }
 

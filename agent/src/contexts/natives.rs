@@ -1,7 +1,7 @@
 //! The Java library's native methods for contexts and traces. Each only catches panics and calls
 //! the implementation.
 //!
-//! The library calls them only for new objects: a thread's first cell, or a context that it sees
+//! The library calls them only for new objects: a thread's first context, or a context that it sees
 //! for the first time.
 
 use std::ffi::c_void;
@@ -10,10 +10,10 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
-use vouch_collect::contexts::{Context, Kind, Refusal};
+use vouch_collect::contexts::{Context, ProgramContextKind, Refusal};
 use vouch_signal::thread_context::ThreadContext;
 
-use super::{Cell, carried, contexts};
+use super::{PaddedThreadContext, contexts, mounted_vthread};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
@@ -26,7 +26,7 @@ const FULL: jint = -1;
 pub fn methods() -> [NativeMethod; 7] {
     let kind = "(Ljava/lang/String;Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/String;)I";
     [
-        method("cell", "()Ljava/nio/ByteBuffer;", cell as *const c_void),
+        method("cell", "()Ljava/nio/ByteBuffer;", thread_context as *const c_void),
         method("virtuals", "()Ljava/nio/ByteBuffer;", virtuals as *const c_void),
         method("claim", "(J)I", claim as *const c_void),
         method("kind", kind, self::kind as *const c_void),
@@ -36,21 +36,26 @@ pub fn methods() -> [NativeMethod; 7] {
     ]
 }
 
-/// Returns the cell of the calling thread as a direct buffer, or null if no cell is available.
-extern "system" fn cell(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
+/// Returns the calling thread's `ThreadContext` as a direct buffer, or null if it has none.
+extern "system" fn thread_context(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
-        let purpose = registry().cell(clock::own_tid()).map(Cell::purpose).map(std::ptr::from_ref);
-        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
+        let thread_context = registry()
+            .thread_context(clock::own_tid())
+            .map(PaddedThreadContext::thread_context)
+            .map(std::ptr::from_ref);
+        // SAFETY: it is never freed. Its only writer is the thread that gets the buffer, for as
         // long as it runs Java code.
-        unsafe { buffer(&mut env, purpose.map(|all| (all.cast_mut().cast(), size_of::<ThreadContext>()))) }
+        unsafe {
+            buffer(&mut env, thread_context.map(|all| (all.cast_mut().cast(), size_of::<ThreadContext>())))
+        }
     })
 }
 
-/// Returns the table with the cells of virtual threads as a direct buffer, or null if it is not
+/// Returns the table with the contexts of virtual threads as a direct buffer, or null if it is not
 /// available.
 extern "system" fn virtuals(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
-        let table = carried::table();
+        let table = mounted_vthread::table();
         // SAFETY: the table is never freed, and contains only atomics. Each entry is written by the
         // virtual thread that has claimed it.
         unsafe { buffer(&mut env, Some((table.as_ptr().cast_mut().cast(), size_of_val(table)))) }
@@ -63,8 +68,8 @@ extern "system" fn claim(env: JNIEnv<'_>, _: JClass<'_>, id: jlong) -> jint {
     guard(None, || {
         // SAFETY: the JVM passes the calling thread's JNIEnv, and a virtual thread passes its own
         // id.
-        let place = unsafe { carried::claim(env.get_raw() as usize, u64::try_from(id).ok()?) }?;
-        jint::try_from(place).ok()
+        let index = unsafe { mounted_vthread::claim(env.get_raw() as usize, u64::try_from(id).ok()?) }?;
+        jint::try_from(index).ok()
     })
     .unwrap_or(-1)
 }
@@ -84,7 +89,7 @@ extern "system" fn kind(
         let (keys, labels) = (java::texts(&mut env, &keys)?, java::texts(&mut env, &labels)?);
         Some(
             contexts()
-                .kind(Kind { class, label, fields: keys.into_iter().zip(labels).collect() })
+                .kind(ProgramContextKind { class, label, fields: keys.into_iter().zip(labels).collect() })
                 .cast_signed(),
         )
     })
@@ -104,7 +109,7 @@ extern "system" fn context(
         match contexts().number(Context { outer, kind, values }) {
             Ok(number) => Some(number.cast_signed()),
             Err(Refusal::Full) => Some(FULL),
-            Err(Refusal::ThisOne) => None,
+            Err(Refusal::Invalid) => None,
         }
     })
 }
@@ -116,7 +121,7 @@ extern "system" fn inside(_: JNIEnv<'_>, _: JClass<'_>, context: jint, other: ji
 
 /// Counts a dropped context.
 extern "system" fn lost(_: JNIEnv<'_>, _: JClass<'_>) {
-    guard((), || contexts().lose());
+    guard((), || contexts().count_lost());
 }
 
 /// Converts a number to Java's type. `None` becomes 0.

@@ -8,9 +8,9 @@ use jni::objects::{JClass, JObject, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jlongArray, jobject, jobjectArray};
 
-use super::switches::READ;
-use super::task::{MAX_IN_A_SECOND, SHOWN_NS, TASK};
-use super::{Cell, groups};
+use super::switches::READ_BYTES;
+use super::task::{MAX_IN_A_SECOND, MIN_SHOWN_NS, TASK};
+use super::{TaskSums, groups};
 use crate::clock;
 use crate::fault::guard;
 use crate::java;
@@ -38,7 +38,7 @@ extern "system" fn switches(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
         let page = registry().switches(clock::own_tid());
         // SAFETY: the page exists while the thread lives, and only that thread's library code reads
         // it.
-        unsafe { buffer(&mut env, page.map(|page| (page.as_ptr(), READ))) }
+        unsafe { buffer(&mut env, page.map(|page| (page.as_ptr(), READ_BYTES))) }
     })
 }
 
@@ -49,7 +49,7 @@ extern "system" fn cpu(_: JNIEnv<'_>, _: JClass<'_>) -> jlong {
 
 /// Records that the program wants groups from now on.
 extern "system" fn want(_: JNIEnv<'_>, _: JClass<'_>) {
-    guard((), || groups().want());
+    guard((), || groups().request());
 }
 
 /// Returns the number of a group.
@@ -57,23 +57,23 @@ extern "system" fn group(mut env: JNIEnv<'_>, _: JClass<'_>, name: JString<'_>) 
     guard(1, || java::text(&mut env, name.into()).map_or(1, |name| groups().number(&name).cast_signed()))
 }
 
-/// Returns the cell of a group for the calling thread.
+/// Returns the calling thread's sums of a group.
 extern "system" fn sums(mut env: JNIEnv<'_>, _: JClass<'_>, group: jint) -> jobject {
     guard(null_mut(), || {
-        let cell = registry().sums(clock::own_tid(), group.cast_unsigned());
-        let memory =
-            cell.map(|cell: &Cell| (cell.numbers().as_ptr().cast_mut().cast(), size_of_val(cell.numbers())));
-        // SAFETY: a cell is never freed. Its only writer is the thread that gets the buffer, for as
-        // long as it runs Java code.
+        let sums = registry().sums(clock::own_tid(), group.cast_unsigned());
+        let memory = sums
+            .map(|sums: &TaskSums| (sums.values().as_ptr().cast_mut().cast(), size_of_val(sums.values())));
+        // SAFETY: sums are never freed. Their only writer is the thread that gets the buffer, for
+        // as long as it runs Java code.
         unsafe { buffer(&mut env, memory) }
     })
 }
 
-/// Adds a task to a group's shared cell. The times are in ns, and a negative `cpu` is unknown.
+/// Adds a task to a group's shared sums. The times are in ns, and a negative `cpu` is unknown.
 extern "system" fn spend(_: JNIEnv<'_>, _: JClass<'_>, group: jint, wall: jlong, cpu: jlong) {
     guard((), || {
         if let Some(group) = groups().get(group.cast_unsigned()) {
-            group.shared.spend(u64::try_from(wall).unwrap_or(0), u64::try_from(cpu).ok());
+            group.shared.add_task(u64::try_from(wall).unwrap_or(0), u64::try_from(cpu).ok());
         }
     });
 }
@@ -99,7 +99,7 @@ extern "system" fn took_long(
     guard(None, || {
         let (began, ended) = (u64::try_from(began).ok()?, u64::try_from(ended).ok()?);
         let group = groups().get(group.cast_unsigned())?;
-        if ended.saturating_sub(began) >= SHOWN_NS && TASK.counted_within(began, ended, MAX_IN_A_SECOND) {
+        if ended.saturating_sub(began) >= MIN_SHOWN_NS && TASK.counted_within(began, ended, MAX_IN_A_SECOND) {
             let cpu_ms = u64::try_from(cpu).map_or(f64::NAN, vouch_report::millis);
             TASK.told_here(began, ended, vouch_sample::pad_values([0, cpu_ms.to_bits()]), &group.name, false);
         }

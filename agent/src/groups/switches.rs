@@ -18,23 +18,23 @@ use crate::engine::perf::Event;
 
 /// The number of bytes of a page that the library reads. They contain the versions of the page's
 /// layout, and a counter of the kernel's writes.
-pub const READ: usize = 16;
-const PAGE: usize = 4096;
+pub const READ_BYTES: usize = 16;
+const PAGE_BYTES: usize = 4096;
 /// The kernel's default limit of locked memory for perf events per processor and user, in KiB.
-const USUAL_KIB: usize = 516;
+const DEFAULT_MLOCK_KIB: usize = 516;
 
 /// The maximum number of pages. Other programs of the same user share the kernel's limit, so half
 /// of it is left to them.
-static MOST: Lazy<usize> = Lazy::new(|| {
+static MAX_PAGES: Lazy<usize> = Lazy::new(|| {
     let kib = fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb");
-    let kib = kib.ok().and_then(|kib| kib.trim().parse().ok()).unwrap_or(USUAL_KIB);
+    let kib = kib.ok().and_then(|kib| kib.trim().parse().ok()).unwrap_or(DEFAULT_MLOCK_KIB);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (kib / 4).saturating_mul(processors) / 2
 });
-static MAPPED: AtomicUsize = AtomicUsize::new(0);
+static MAPPED_PAGES: AtomicUsize = AtomicUsize::new(0);
 
 /// Pages of threads that have been reported as exited.
-static LEFT: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+static PAGES_OF_EXITED_THREADS: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
 /// A page in which the kernel counts how often a thread is put on a processor.
 #[derive(Debug)]
@@ -52,12 +52,12 @@ impl Page {
         let event = Event::idle(tid)?;
         let (kind, file) = (libc::MAP_SHARED, event.descriptor());
         // SAFETY: this makes a new mapping at an address that the kernel chooses.
-        let page = unsafe { libc::mmap(null_mut(), PAGE, libc::PROT_READ, kind, file, 0) };
+        let page = unsafe { libc::mmap(null_mut(), PAGE_BYTES, libc::PROT_READ, kind, file, 0) };
         if page == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let address = NonNull::new(page).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        MAPPED.fetch_add(1, Relaxed);
+        MAPPED_PAGES.fetch_add(1, Relaxed);
         Ok(Self { address, tid })
     }
 }
@@ -66,21 +66,21 @@ impl Drop for Page {
     fn drop(&mut self) {
         // SAFETY: this mapping is ours and has no reader: it was not handed out, or its thread has
         // exited.
-        unsafe { libc::munmap(self.address.as_ptr(), PAGE) };
-        MAPPED.fetch_sub(1, Relaxed);
+        unsafe { libc::munmap(self.address.as_ptr(), PAGE_BYTES) };
+        MAPPED_PAGES.fetch_sub(1, Relaxed);
     }
 }
 
 /// A thread's page, which is kept until the thread has exited.
 #[derive(Debug)]
-pub struct Switches(ManuallyDrop<Page>);
+pub struct ContextSwitchPage(ManuallyDrop<Page>);
 
-impl Switches {
+impl ContextSwitchPage {
     /// Maps a page for the calling thread, which has the id `tid`.
-    pub fn of(tid: u32) -> io::Result<Self> {
+    pub fn for_calling_thread(tid: u32) -> io::Result<Self> {
         // This unmaps only pages of threads that do not exist any more.
-        LEFT.lock().retain(|page| clock::thread_cpu(page.tid).is_some());
-        if MAPPED.load(Relaxed) >= *MOST {
+        PAGES_OF_EXITED_THREADS.lock().retain(|page| clock::thread_cpu(page.tid).is_some());
+        if MAPPED_PAGES.load(Relaxed) >= *MAX_PAGES {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
         Page::map(tid).map(|page| Self(ManuallyDrop::new(page)))
@@ -91,10 +91,10 @@ impl Switches {
     }
 }
 
-impl Drop for Switches {
+impl Drop for ContextSwitchPage {
     fn drop(&mut self) {
         // SAFETY: the field is not used again.
-        LEFT.lock().push(unsafe { ManuallyDrop::take(&mut self.0) });
+        PAGES_OF_EXITED_THREADS.lock().push(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_sleeps_is_seen_to_have_been_taken_off() {
-        let Ok(switches) = Switches::of(clock::own_tid()) else {
+        let Ok(switches) = ContextSwitchPage::for_calling_thread(clock::own_tid()) else {
             assert!(Event::idle(clock::own_tid()).is_err(), "an event can be had, and no page of it");
             return;
         };
@@ -124,11 +124,14 @@ mod tests {
         // The thread lives while other threads come and go, so its page is still mapped.
         drop(switches);
         for _ in 0..20 {
-            std::thread::spawn(|| drop(Switches::of(clock::own_tid()))).join().unwrap();
+            std::thread::spawn(|| drop(ContextSwitchPage::for_calling_thread(clock::own_tid())))
+                .join()
+                .unwrap();
         }
         count(page);
-        let left = LEFT.lock().iter().filter(|left| left.tid == clock::own_tid()).count();
-        assert_eq!(left, 1);
-        assert!(LEFT.lock().len() < 10, "pages of threads that are gone are kept");
+        let page_count =
+            PAGES_OF_EXITED_THREADS.lock().iter().filter(|page| page.tid == clock::own_tid()).count();
+        assert_eq!(page_count, 1);
+        assert!(PAGES_OF_EXITED_THREADS.lock().len() < 10, "pages of threads that are gone are kept");
     }
 }

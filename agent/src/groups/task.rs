@@ -5,7 +5,7 @@ use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
 use crate::events::event_type::Row;
 
 /// The shortest duration of a task that the timeline shows.
-pub const SHOWN_NS: u64 = 10_000_000;
+pub const MIN_SHOWN_NS: u64 = 10_000_000;
 /// The maximum number of tasks that are shown per second.
 pub const MAX_IN_A_SECOND: u64 = 200;
 

@@ -5,28 +5,28 @@ use super::*;
 const MS: u64 = 1_000_000;
 
 /// Adds a task in the same way as the library.
-fn task(cell: &Cell, wall: u64) {
+fn task(sums: &TaskSums, wall: u64) {
     for (which, more) in [(TASKS, 1), (WALL, wall), (CPU, wall / 2)] {
-        let number = &cell.numbers()[which];
+        let number = &sums.values()[which];
         number.store(number.load(Relaxed) + more, Relaxed);
     }
 }
 
 #[test]
-fn a_group_is_the_sum_of_its_cells_whose_they_may_be() {
+fn a_group_is_the_sum_over_all_of_its_threads() {
     let groups = Groups::default();
     let save = groups.number("save");
     assert_eq!((save, groups.number("save"), groups.number(OTHERS)), (2, 2, 1));
-    let [first, second] = [(); 2].map(|()| groups.cell(save).unwrap());
+    let [first, second] = [(); 2].map(|()| groups.take_thread_sums(save).unwrap());
     task(first, 4 * MS);
     task(second, 6 * MS);
-    groups.give_back(save, first);
+    groups.return_thread_sums(save, first);
     groups.begin();
-    let third = groups.cell(save).unwrap();
+    let third = groups.take_thread_sums(save).unwrap();
     assert!(std::ptr::eq(first, third), "it goes on in what was another thread's");
     task(third, 8 * MS);
-    groups.get(save).unwrap().shared.spend(3 * MS, None);
-    groups.get(save).unwrap().shared.spend(700 * MS, Some(16 * MS));
+    groups.get(save).unwrap().shared.add_task(3 * MS, None);
+    groups.get(save).unwrap().shared.add_task(700 * MS, Some(16 * MS));
     let report = groups.report();
     let [(name, report)] = Vec::from_iter(report).try_into().unwrap();
     assert_eq!((name.as_str(), report.tasks, report.tasks_without_cpu), ("save", 3, 1), "since it began");
@@ -37,12 +37,12 @@ fn a_group_is_the_sum_of_its_cells_whose_they_may_be() {
 }
 
 #[test]
-fn what_is_too_many_is_one_group_and_what_gets_no_cell_shares_one() {
+fn groups_beyond_the_limit_are_one_and_threads_beyond_it_share_sums() {
     let groups = Groups::default();
-    let numbers: Vec<u32> = (0..MOST).map(|at| groups.number(&at.to_string())).collect();
+    let numbers: Vec<u32> = (0..MAX_GROUPS).map(|at| groups.number(&at.to_string())).collect();
     assert_eq!(numbers.iter().filter(|number| **number == 1).count(), 1, "one is too many");
     assert_eq!(groups.number("7"), numbers[7], "what is known stays known");
-    let cells = (0..=MOST_CELLS).filter_map(|_| groups.cell(1)).count();
-    assert_eq!(cells, MOST_CELLS);
-    assert!([0, 4_098, u32::MAX].into_iter().all(|number| groups.cell(number).is_none()));
+    let thread_sums = (0..=MAX_THREAD_SUMS).filter_map(|_| groups.take_thread_sums(1)).count();
+    assert_eq!(thread_sums, MAX_THREAD_SUMS);
+    assert!([0, 4_098, u32::MAX].into_iter().all(|number| groups.take_thread_sums(number).is_none()));
 }

@@ -24,7 +24,7 @@ pub fn methods() -> [NativeMethod; 2] {
         "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;[Ljava/lang/String;[Ljava/lang/String;[I)I";
     [
         method("marker", marker, self::marker as *const c_void),
-        method("mark", "(IJJ[J[Ljava/lang/String;Z)V", self::marked as *const c_void),
+        method("mark", "(IJJ[J[Ljava/lang/String;Z)V", self::mark as *const c_void),
     ]
 }
 
@@ -64,7 +64,7 @@ extern "system" fn marker(
 
 /// Records a marker of the calling thread. `numbers` has a value for each field, and `texts` has
 /// the text of each text field. A kind of 0 has no number and is only counted.
-extern "system" fn marked(
+extern "system" fn mark(
     mut env: JNIEnv<'_>,
     _: JClass<'_>,
     marker: jint,
@@ -76,31 +76,31 @@ extern "system" fn marked(
 ) {
     let env = &mut env;
     guard((), || {
-        let Some(row) = markers().row(marker.cast_unsigned()) else { return markers().lose() };
+        let Some(row) = markers().row(marker.cast_unsigned()) else { return markers().count_lost() };
         let (began, ended) = (u64::try_from(began).unwrap_or(0), u64::try_from(ended).unwrap_or(0));
-        let Some((began, ended)) = markers().admitted(row, began, ended) else { return };
-        match told(env, row, &numbers, &texts) {
+        let Some((began, ended)) = markers().shown_times(row, began, ended) else { return };
+        match read_values(env, row, &numbers, &texts) {
             Some((values, texts)) => {
                 row.told_here(began, ended, values, &texts, with_stack != 0);
             }
-            None => markers().lose(),
+            None => markers().count_lost(),
         }
     });
 }
 
 /// Reads the values and the joined texts of a marker. The value of a text field is the length of
 /// its text in bytes. Returns `None` if they cannot be read.
-fn told(
+fn read_values(
     env: &mut JNIEnv<'_>,
     row: &Row,
     numbers: &JLongArray<'_>,
     texts: &JObjectArray<'_>,
 ) -> Option<([u64; MAX_VALUES], String)> {
     let fields = row.marker.fields;
-    let mut told = [0; MAX_VALUES];
-    let copied = env.get_long_array_region(numbers, 0, told.get_mut(..fields.len())?);
+    let mut raw = [0; MAX_VALUES];
+    let copied = env.get_long_array_region(numbers, 0, raw.get_mut(..fields.len())?);
     java::cleared(env, copied)?;
-    let mut values = told.map(i64::cast_unsigned);
+    let mut values = raw.map(i64::cast_unsigned);
     let mut texts = java::texts(env, texts)?.into_iter();
     let mut all = String::new();
     for (value, field) in values.iter_mut().zip(fields) {

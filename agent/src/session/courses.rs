@@ -7,14 +7,14 @@ use vouch_recording::{Recording, kinds};
 
 use crate::clock;
 use crate::events::{self, Chosen, heap::Heap, life::Life};
-use crate::groups::{groups, spending::Spending};
+use crate::groups::{cpu_graphs::GroupCpuGraphs, groups};
 
 #[derive(Debug)]
 pub struct Courses {
     /// The heap, which is read along with its collections.
     heap: Option<Heap>,
     life: Option<Life>,
-    spending: Spending,
+    cpu_graphs: GroupCpuGraphs,
 }
 
 impl Courses {
@@ -22,17 +22,17 @@ impl Courses {
     pub fn new(recorded: Chosen) -> Self {
         let heap = events::are_chosen(recorded, &kinds::COLLECTION).then(Heap::default);
         let life = Life::new(events::are_chosen(recorded, &kinds::COMPILATION));
-        Self { heap, life, spending: Spending::begin(clock::monotonic()) }
+        Self { heap, life, cpu_graphs: GroupCpuGraphs::begin(clock::monotonic()) }
     }
 
-    pub fn look(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
+    pub fn read_if_due(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         if let Some(heap) = &mut self.heap {
             heap.look(recording, env);
         }
         if let Some(life) = &mut self.life {
             life.look(recording);
         }
-        self.spending.look(groups(), recording);
+        self.cpu_graphs.read_if_due(groups(), recording);
     }
 
     /// Reports the events that are held back, because the recording ends or is about to be written.
@@ -44,6 +44,6 @@ impl Courses {
 
     /// Adds the last points just before the report is made, so that the graphs end with its values.
     pub fn finish(&mut self, recording: &mut Recording) {
-        self.spending.tell(groups(), recording, clock::monotonic());
+        self.cpu_graphs.add_readings(groups(), recording, clock::monotonic());
     }
 }

@@ -5,14 +5,14 @@
 
 use vouch_signal::lane::{Lane, Word};
 
-use crate::untouched::Untouched;
+use crate::lazy_zeroed::LazyZeroed;
 
 /// Lanes of one length, with their memory.
 #[derive(Debug)]
 pub struct Lanes {
     lanes: *mut [Lane<'static>],
     /// The memory that the lanes borrow; it is freed after them.
-    _words: Vec<Untouched<Word>>,
+    _words: Vec<LazyZeroed<Word>>,
 }
 
 // SAFETY: the pointer is owned, and its target may be used from every thread.
@@ -22,9 +22,9 @@ impl Lanes {
     /// Makes `count` lanes of `size` words.
     pub fn new(count: usize, size: usize) -> Self {
         // SAFETY: a word of zeroes is a valid word, and needs no drop.
-        let words: Vec<Untouched<Word>> = (0..count).map(|_| unsafe { Untouched::new(size) }).collect();
+        let words: Vec<LazyZeroed<Word>> = (0..count).map(|_| unsafe { LazyZeroed::new(size) }).collect();
         // SAFETY: the memory is freed after everything that borrows it.
-        let lanes = words.iter().map(|words| Lane::new(unsafe { words.lent() })).collect();
+        let lanes = words.iter().map(|words| Lane::new(unsafe { words.as_static() })).collect();
         Self { lanes: Box::into_raw(lanes), _words: words }
     }
 
@@ -32,7 +32,7 @@ impl Lanes {
     ///
     /// # Safety
     /// The caller must not use the lanes after they were dropped.
-    pub unsafe fn lent(&self) -> &'static [Lane<'static>] {
+    pub unsafe fn as_static(&self) -> &'static [Lane<'static>] {
         // SAFETY: the lanes live until this is dropped; the caller guarantees the rest.
         unsafe { &*self.lanes }
     }

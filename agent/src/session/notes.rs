@@ -12,7 +12,7 @@ use vouch_walk::recover;
 
 use super::state::{Moment, Session};
 use crate::clock::seconds;
-use crate::contexts::published;
+use crate::contexts::otel_thread_context;
 use crate::engine::Engine;
 use crate::engine::bias::Bias;
 use crate::engine::choose::Choice;
@@ -163,7 +163,7 @@ impl Notes {
     fn of_events(&mut self, session: &Session) {
         self.warn_if(session.plan.is_asked("events"), session.unsupported_events.clone());
         self.note(events::left_out(session.events));
-        self.note(published::unread());
+        self.note(otel_thread_context::unreadable_warning());
         let lost = session.rig.events_lost() + session.recorder.events_lost();
         self.note((lost > 0).then(|| format!("{lost} events could not be recorded")));
         let refuted = session.recorder.events_refuted();

@@ -11,7 +11,7 @@ use crate::threads::{self, Life, Registry, scan};
 /// Returns all event types.
 pub fn event_types() -> EventTypes {
     let of_agent = events::ROWS.iter().map(|row| row.as_recorded()).collect();
-    EventTypes { of_agent, of_program: |number| Some(markers().row_of(number)?.as_recorded()) }
+    EventTypes { of_agent, of_program: |number| Some(markers().row_of_event(number)?.as_recorded()) }
 }
 
 /// Returns the intervals for which no signal was taken.

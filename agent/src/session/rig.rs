@@ -87,9 +87,9 @@ impl Rig {
         let size = LANE_WORDS.max(LANE_SAMPLES * sampler.max_words(sampler.depth));
         let (lanes, event_lanes) = (Lanes::new(count, size), Lanes::new(EVENT_LANES, EVENT_LANE_WORDS));
         // SAFETY: freed in `drop`, once the gate is closed and empty.
-        sampler.outlet.lanes = unsafe { lanes.lent() };
+        sampler.outlet.lanes = unsafe { lanes.as_static() };
         // SAFETY: as above.
-        let outlet = Outlet { lanes: unsafe { event_lanes.lent() }, wake: wake::semaphore() };
+        let outlet = Outlet { lanes: unsafe { event_lanes.as_static() }, wake: wake::semaphore() };
         let events = Box::new(EventLanes { outlet, lost: AtomicU64::new(0) });
         let (sampler, events) = (Box::into_raw(sampler), Box::into_raw(events));
         Self { sampler, events, lanes: ManuallyDrop::new(lanes), event_lanes: ManuallyDrop::new(event_lanes) }
@@ -124,12 +124,12 @@ impl Rig {
 
     pub fn lanes(&self) -> &[Lane<'static>] {
         // SAFETY: borrowed from this rig, which owns them.
-        unsafe { self.lanes.lent() }
+        unsafe { self.lanes.as_static() }
     }
 
     pub fn event_lanes(&self) -> &[Lane<'static>] {
         // SAFETY: as above.
-        unsafe { self.event_lanes.lent() }
+        unsafe { self.event_lanes.as_static() }
     }
 
     /// Returns how many events were lost because the lanes were full.

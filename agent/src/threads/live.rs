@@ -16,9 +16,9 @@ use super::life::Life;
 use super::sampling::{Arming, Debt, Sampling, Unsignalled};
 use super::send::signal;
 use crate::clock;
-use crate::contexts::{Cell, cells};
+use crate::contexts::{PaddedThreadContext, thread_contexts};
 use crate::engine::{Armed, Engine, poll};
-use crate::groups::switches::Switches;
+use crate::groups::switches::ContextSwitchPage;
 use crate::groups::{self, groups};
 
 /// A live thread.
@@ -33,12 +33,12 @@ pub struct Live {
     pub java_thread: usize,
     /// True once the thread has reported its end as a Java thread.
     pub is_over: bool,
-    /// The cell in which the thread's Java code stores its thread context.
-    cell: Option<&'static Cell>,
+    /// The context that the thread's Java code writes.
+    thread_context: Option<&'static PaddedThreadContext>,
     /// The page that counts the thread's context switches, if it runs tasks of groups.
-    switches: Option<Switches>,
-    /// The cells that sum the thread's tasks of each group, by group number.
-    sums: Vec<(u32, &'static groups::Cell)>,
+    switches: Option<ContextSwitchPage>,
+    /// The sums of the thread's tasks of each group, by group number.
+    sums: Vec<(u32, &'static groups::TaskSums)>,
     /// True for the agent's own threads, which are never sampled and never shown.
     pub own: bool,
 }
@@ -62,52 +62,53 @@ impl Live {
             come: None,
             java_thread: 0,
             is_over: false,
-            cell: None,
+            thread_context: None,
             switches: None,
             sums: Vec::new(),
             own: false,
         }
     }
 
-    /// Returns the cell for the thread's context, and assigns one if the thread has none.
-    pub fn cell(&mut self) -> &'static Cell {
-        let cell = *self.cell.get_or_insert_with(|| cells().cell());
+    /// Returns the thread's context, and assigns one if the thread has none.
+    pub fn thread_context(&mut self) -> &'static PaddedThreadContext {
+        let thread_context = *self.thread_context.get_or_insert_with(|| thread_contexts().take());
         if let Some(slot) = self.slot {
-            slot.set_thread_context(Some(cell.purpose()));
+            slot.set_thread_context(Some(thread_context.thread_context()));
         }
-        cell
+        thread_context
     }
 
     /// Returns the page that counts the thread's context switches, and makes one if needed. Returns
     /// `None` if the thread cannot have one.
     pub fn switches(&mut self, tid: u32) -> Option<NonNull<u8>> {
         if self.switches.is_none() {
-            self.switches = Switches::of(tid).ok();
+            self.switches = ContextSwitchPage::for_calling_thread(tid).ok();
         }
-        self.switches.as_ref().map(Switches::page)
+        self.switches.as_ref().map(ContextSwitchPage::page)
     }
 
-    /// Returns the cell that sums the thread's tasks of a group, and assigns one if needed. Returns
+    /// Returns the sums of the thread's tasks of a group, and assigns one if needed. Returns
     /// `None` if the thread cannot have one.
-    pub fn sums(&mut self, group: u32) -> Option<&'static groups::Cell> {
-        if let Some((_, cell)) = self.sums.iter().find(|(known, _)| *known == group) {
-            return Some(cell);
+    pub fn sums(&mut self, group: u32) -> Option<&'static groups::TaskSums> {
+        if let Some((_, sums)) = self.sums.iter().find(|(known, _)| *known == group) {
+            return Some(sums);
         }
-        let cell = groups().cell(group)?;
-        self.sums.push((group, cell));
-        Some(cell)
+        let sums = groups().take_thread_sums(group)?;
+        self.sums.push((group, sums));
+        Some(sums)
     }
 
-    /// Gives the cells back for use by other threads, once this thread runs no Java any more.
-    pub fn give_cells_back(&mut self) {
-        for (group, cell) in self.sums.drain(..) {
-            groups().give_back(group, cell);
+    /// Gives the context and the sums back for use by other threads, once this thread runs no Java
+    /// any more.
+    pub fn return_memory(&mut self) {
+        for (group, sums) in self.sums.drain(..) {
+            groups().return_thread_sums(group, sums);
         }
-        let Some(cell) = self.cell.take() else { return };
+        let Some(thread_context) = self.thread_context.take() else { return };
         if let Some(slot) = self.slot {
             slot.set_thread_context(None);
         }
-        cells().give_back(cell);
+        thread_contexts().put_back(thread_context);
     }
 
     /// Arms or disarms the thread, depending on its record and the filter.

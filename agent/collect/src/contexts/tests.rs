@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn kind(class: &str, keys: &[&str]) -> Kind {
+fn kind(class: &str, keys: &[&str]) -> ProgramContextKind {
     let fields = keys.iter().map(|key| ((*key).to_owned(), key.to_uppercase())).collect();
-    Kind { class: class.to_owned(), label: class.to_owned(), fields }
+    ProgramContextKind { class: class.to_owned(), label: class.to_owned(), fields }
 }
 
 fn context(outer: u32, kind: u32, values: &[&str]) -> Context {
@@ -47,18 +47,22 @@ fn what_cannot_be_is_no_context() {
         context(0, step, &["a", "b"]),
         context(u32::MAX, u32::MAX, &["a"]),
     ] {
-        assert_eq!(contexts.number(wrong), Err(Refusal::ThisOne));
+        assert_eq!(contexts.number(wrong), Err(Refusal::Invalid));
     }
     let mut deepest = 0;
-    for _ in 0..MAX_DEPTH {
+    for _ in 0..MAX_NESTING_DEPTH {
         deepest = contexts.number(context(deepest, step, &["a"])).unwrap();
     }
-    assert_eq!(contexts.number(context(deepest, step, &["a"])), Err(Refusal::ThisOne));
-    assert!([0, u32::from(MAX_DEPTH) + 1, u32::MAX].into_iter().all(|number| contexts.get(number).is_none()));
+    assert_eq!(contexts.number(context(deepest, step, &["a"])), Err(Refusal::Invalid));
+    assert!(
+        [0, u32::from(MAX_NESTING_DEPTH) + 1, u32::MAX]
+            .into_iter()
+            .all(|number| contexts.get(number).is_none())
+    );
 }
 
 #[test]
-fn there_are_so_many_and_no_more() {
+fn the_count_of_contexts_and_kinds_is_limited() {
     let contexts = Contexts::default();
     let step = contexts.kind(kind("Step", &["name"]));
     let number = |at: usize| contexts.number(context(0, step, &[&at.to_string()]));

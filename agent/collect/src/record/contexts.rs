@@ -12,7 +12,7 @@ use vouch_signal::unread_names::UNREAD_NAMES;
 
 use super::carried::Carried;
 use super::traces::Traces;
-use crate::contexts::{Contexts, Kind};
+use crate::contexts::{Contexts, ProgramContextKind};
 
 /// Limits the contexts within virtual threads and traces. Further ones are added within the context
 /// that all other virtual threads or traces share.
@@ -97,7 +97,7 @@ impl Met {
     }
 }
 
-fn tell(kind: &Kind, recording: &mut Recording) -> ContextKindId {
+fn tell(kind: &ProgramContextKind, recording: &mut Recording) -> ContextKindId {
     let fields = kind
         .fields
         .iter()

@@ -2,12 +2,16 @@
 
 use super::bench::Bench;
 use super::{WHOLE, WRONG};
-use crate::contexts::{Context, Kind};
+use crate::contexts::{Context, ProgramContextKind};
 use vouch_sample::{Head, Reason};
 
 pub fn named(bench: &Bench, outer: u32, value: &str) -> u32 {
     let fields = vec![("name".to_owned(), "Name".to_owned())];
-    let kind = bench.contexts.kind(Kind { class: "shop.Step".to_owned(), label: "Step".to_owned(), fields });
+    let kind = bench.contexts.kind(ProgramContextKind {
+        class: "shop.Step".to_owned(),
+        label: "Step".to_owned(),
+        fields,
+    });
     bench.contexts.number(Context { outer, kind, values: vec![value.to_owned()] }).unwrap()
 }
 

@@ -15,12 +15,12 @@ use vouch_walk::memory::PeekedMemory;
 use crate::threads::hook;
 
 /// The name of the thread-local pointer to a thread's record.
-const VARIABLE: &CStr = c"otel_thread_ctx_v1";
+const VARIABLE_NAME: &CStr = c"otel_thread_ctx_v1";
 
 /// The library with the variable, and whether handlers can read it.
-static FOUND: OnceCell<(CString, bool)> = OnceCell::new();
+static PUBLISHING_LIBRARY: OnceCell<(CString, bool)> = OnceCell::new();
 
-static SEEN: hook::Loaded = hook::Loaded::new();
+static SEARCHED_LIBRARIES: hook::Loaded = hook::Loaded::new();
 
 /// A library that has thread-local variables and a matching name.
 struct Candidate {
@@ -33,8 +33,8 @@ struct Candidate {
 
 /// Searches if a library has been loaded since the last search. Only a thread of the agent may call
 /// it.
-pub fn look_if_new() {
-    if FOUND.get().is_some() || !SEEN.has_more() {
+pub fn search_new_libraries() {
+    if PUBLISHING_LIBRARY.get().is_some() || !SEARCHED_LIBRARIES.has_more() {
         return;
     }
     for object in candidates() {
@@ -46,18 +46,18 @@ pub fn look_if_new() {
         }
         // SAFETY: this is a handle of the linker. For a thread-local variable, the result is the
         // calling thread's.
-        let own = unsafe { libc::dlsym(handle, VARIABLE.as_ptr()) };
+        let own = unsafe { libc::dlsym(handle, VARIABLE_NAME.as_ptr()) };
         // Now this thread has all of the library's variables. A variable that the library only
         // imports belongs to another candidate.
         let seen =
             candidates().into_iter().find(|seen| seen.path == object.path && seen.own.contains(&own.addr()));
         if let Some(seen) = seen {
             // Handlers read it through the kernel, which may forbid that.
-            let place = place(own.addr(), &seen).filter(|_| PeekedMemory::allowed().is_some());
+            let tls_variable = tls_variable(own.addr(), &seen).filter(|_| PeekedMemory::allowed().is_some());
             // The library stays loaded, because handlers read its variable from now on.
-            let _ = FOUND.set((object.path, place.is_some()));
-            if let Some(place) = place {
-                OTEL_THREAD_CONTEXT.set_location(place);
+            let _ = PUBLISHING_LIBRARY.set((object.path, tls_variable.is_some()));
+            if let Some(tls_variable) = tls_variable {
+                OTEL_THREAD_CONTEXT.set_location(tls_variable);
             }
             return;
         }
@@ -67,8 +67,8 @@ pub fn look_if_new() {
 }
 
 /// Returns a sentence if traces are published and cannot be read.
-pub fn unread() -> Option<String> {
-    let (path, _) = FOUND.get().filter(|(_, is_read)| !is_read)?;
+pub fn unreadable_warning() -> Option<String> {
+    let (path, _) = PUBLISHING_LIBRARY.get().filter(|(_, is_read)| !is_read)?;
     Some(format!(
         "{} publishes the traces of threads (OTEP 4947) in a way that cannot be read here: samples are without them",
         path.to_string_lossy()
@@ -77,8 +77,8 @@ pub fn unread() -> Option<String> {
 
 /// Returns how each thread finds the variable: at an offset from the thread pointer, or by module
 /// and offset.
-fn place(own: usize, object: &Candidate) -> Option<TlsVariable> {
-    if own_memory().is_some_and(|memory| memory.contains(&own)) {
+fn tls_variable(own: usize, object: &Candidate) -> Option<TlsVariable> {
+    if own_thread_memory().is_some_and(|memory| memory.contains(&own)) {
         return Some(TlsVariable::Static(own.wrapping_sub(thread_pointer()).cast_signed()));
     }
     let offset = own.checked_sub(object.own.start)?.cast_signed();
@@ -88,7 +88,7 @@ fn place(own: usize, object: &Candidate) -> Option<TlsVariable> {
 /// Returns the memory that was allocated when the calling thread was created. It has the stack, and
 /// the variables with the same offset in each thread. Variables that are allocated later are
 /// elsewhere.
-fn own_memory() -> Option<Range<usize>> {
+fn own_thread_memory() -> Option<Range<usize>> {
     // SAFETY: an all-zero value is valid, and is overwritten.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
     let (mut begin, mut size) = (std::ptr::null_mut(), 0);
@@ -108,11 +108,15 @@ fn own_memory() -> Option<Range<usize>> {
 fn candidates() -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> = Vec::new();
     // SAFETY: the callback gets the list for as long as this call lasts.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut candidates).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(add_candidate), (&raw mut candidates).cast()) };
     candidates
 }
 
-unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, candidates: *mut c_void) -> c_int {
+unsafe extern "C" fn add_candidate(
+    info: *mut libc::dl_phdr_info,
+    size: usize,
+    candidates: *mut c_void,
+) -> c_int {
     if size < size_of::<libc::dl_phdr_info>() {
         return 0;
     }
@@ -123,7 +127,7 @@ unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, size: usize, candidates:
         return 0;
     }
     // SAFETY: this is an entry of the linker.
-    if !unsafe { hook::Object::of(info) }.is_some_and(|object| object.has_name(VARIABLE)) {
+    if !unsafe { hook::Object::of(info) }.is_some_and(|object| object.has_name(VARIABLE_NAME)) {
         return 0;
     }
     // SAFETY: this is the linker's table of the object's headers.

@@ -10,25 +10,25 @@ use jni_sys::jobject;
 use super::native::buffer;
 use crate::fault::guard;
 
-static WANTED: AtomicU32 = AtomicU32::new(0);
+static REQUESTED: AtomicU32 = AtomicU32::new(0);
 /// The bit for groups of tasks.
 pub const GROUPS: u32 = 1;
 /// The bit for markers.
 pub const MARKERS: u32 = 2;
 
 /// Sets or clears the bit of one part.
-pub fn want(part: u32, wanted: bool) {
-    if wanted {
-        WANTED.fetch_or(part, SeqCst);
+pub fn set_requested(part: u32, requested: bool) {
+    if requested {
+        REQUESTED.fetch_or(part, SeqCst);
     } else {
-        WANTED.fetch_and(!part, SeqCst);
+        REQUESTED.fetch_and(!part, SeqCst);
     }
 }
 
 /// Returns the word as a direct buffer, or null without one. The library calls it as a native.
-pub extern "system" fn buffer_of_word(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
+pub extern "system" fn request_word_buffer(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobject {
     guard(null_mut(), || {
         // SAFETY: the memory is a static, and the library only reads it.
-        unsafe { buffer(&mut env, Some((WANTED.as_ptr().cast(), size_of_val(&WANTED)))) }
+        unsafe { buffer(&mut env, Some((REQUESTED.as_ptr().cast(), size_of_val(&REQUESTED)))) }
     })
 }

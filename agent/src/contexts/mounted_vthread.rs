@@ -17,28 +17,28 @@ use crate::virtual_threads;
 
 /// The number of entries for virtual threads with a context, if they are distributed evenly. The
 /// table takes 5 MiB.
-const ENTRIES: usize = 1 << 17;
+const TABLE_ENTRIES: usize = 1 << 17;
 /// An offset is used after this number of virtual threads had their id there.
-const ENOUGH: u32 = 2;
+const MIN_CONFIRMATIONS: u32 = 2;
 /// The search reads the ids of this many virtual threads at most.
-const LOOKED_AT: u32 = 1_000;
+const MAX_CHECKED_VTHREADS: u32 = 1_000;
 
 static TABLE: OnceCell<&'static [VthreadContext]> = OnceCell::new();
-static SEARCH: Mutex<Search> = Mutex::new(Search { owner: None, asked: 0 });
+static SEARCH: Mutex<Search> = Mutex::new(Search { owner: None, checked: 0 });
 /// The state of the search. A thread takes no lock once the state is final.
-static FOUND: AtomicU8 = AtomicU8::new(Found::Never as u8);
+static SEARCH_STATE: AtomicU8 = AtomicU8::new(SearchState::Never as u8);
 
 #[derive(Debug)]
 struct Search {
     owner: Option<MonitorOwnerId>,
-    asked: u32,
+    checked: u32,
 }
 
 /// Defines the states of the search for the offset in a `JavaThread` that has the mounted virtual
 /// thread's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum Found {
+enum SearchState {
     /// There is no offset to find, the expected one was refuted, or several offsets remain.
     Never,
     /// Too few virtual threads were checked.
@@ -49,16 +49,17 @@ enum Found {
 }
 
 /// Prepares for virtual threads, which this JVM may have.
-pub fn expect(owner: Option<MonitorOwnerId>) {
-    let found = if owner.is_some() { Found::NotYet } else { Found::Never };
-    *SEARCH.lock() = Search { owner, asked: 0 };
-    FOUND.store(found as u8, Relaxed);
+pub fn start_search(owner: Option<MonitorOwnerId>) {
+    let found = if owner.is_some() { SearchState::NotYet } else { SearchState::Never };
+    *SEARCH.lock() = Search { owner, checked: 0 };
+    SEARCH_STATE.store(found as u8, Relaxed);
 }
 
 /// Returns the table for the Java library. It is allocated for the first virtual thread.
 pub fn table() -> &'static [VthreadContext] {
     TABLE.get_or_init(|| {
-        let table: &[VthreadContext] = Vec::leak((0..ENTRIES).map(|_| VthreadContext::default()).collect());
+        let table: &[VthreadContext] =
+            Vec::leak((0..TABLE_ENTRIES).map(|_| VthreadContext::default()).collect());
         VTHREAD_CONTEXTS.set_table(table);
         table
     })
@@ -72,15 +73,15 @@ pub fn table() -> &'static [VthreadContext] {
 /// it.
 pub unsafe fn claim(env: usize, id: u64) -> Option<usize> {
     table();
-    let found = FOUND.load(Relaxed);
-    let found = if found == Found::Never as u8 || found == Found::Certain as u8 {
+    let found = SEARCH_STATE.load(Relaxed);
+    let found = if found == SearchState::Never as u8 || found == SearchState::Certain as u8 {
         found
     } else {
         // SAFETY: by the caller's promise.
-        unsafe { SEARCH.lock().look(env, id) as u8 }
+        unsafe { SEARCH.lock().check(env, id) as u8 }
     };
-    let seen =
-        found >= Found::Likely as u8 || virtual_threads::are_identified() && guard::unguarded().is_none();
+    let seen = found >= SearchState::Likely as u8
+        || virtual_threads::are_identified() && guard::unguarded().is_none();
     if seen { VTHREAD_CONTEXTS.claim(id) } else { None }
 }
 
@@ -89,36 +90,36 @@ impl Search {
     ///
     /// # Safety
     /// As for [`claim`].
-    unsafe fn look(&mut self, env: usize, id: u64) -> Found {
-        let Some(owner) = &mut self.owner else { return Found::Never };
+    unsafe fn check(&mut self, env: usize, id: u64) -> SearchState {
+        let Some(owner) = &mut self.owner else { return SearchState::Never };
         // SAFETY: by the caller's promise.
-        let place = unsafe { owner.narrow(env, id) };
-        self.asked = self.asked.saturating_add(1);
-        let found = found(place.is_some(), owner.has_failed(), self.asked);
+        let offset = unsafe { owner.narrow(env, id) };
+        self.checked = self.checked.saturating_add(1);
+        let found = search_state(offset.is_some(), owner.has_failed(), self.checked);
         // SAFETY: this is a location in each `JavaThread`, at an offset from its JNIEnv. An offset
         // of 0 turns the reads off.
         unsafe {
-            match (found, place) {
-                (Found::Never, _) => VTHREAD_CONTEXTS.set_current_id_offset(0),
-                (Found::Likely | Found::Certain, Some(place)) => {
-                    VTHREAD_CONTEXTS.set_current_id_offset(place);
+            match (found, offset) {
+                (SearchState::Never, _) => VTHREAD_CONTEXTS.set_current_id_offset(0),
+                (SearchState::Likely | SearchState::Certain, Some(offset)) => {
+                    VTHREAD_CONTEXTS.set_current_id_offset(offset);
                 }
                 _ => {}
             }
         }
-        FOUND.store(found as u8, Relaxed);
+        SEARCH_STATE.store(found as u8, Relaxed);
         found
     }
 }
 
 /// Returns the state of the search after this number of virtual threads.
-fn found(one_place: bool, nowhere: bool, asked: u32) -> Found {
-    match (one_place, asked) {
-        _ if nowhere => Found::Never,
-        (true, LOOKED_AT..) => Found::Certain,
-        (true, ENOUGH..) => Found::Likely,
-        (false, LOOKED_AT..) => Found::Never,
-        _ => Found::NotYet,
+fn search_state(is_unique: bool, has_failed: bool, checked: u32) -> SearchState {
+    match (is_unique, checked) {
+        _ if has_failed => SearchState::Never,
+        (true, MAX_CHECKED_VTHREADS..) => SearchState::Certain,
+        (true, MIN_CONFIRMATIONS..) => SearchState::Likely,
+        (false, MAX_CHECKED_VTHREADS..) => SearchState::Never,
+        _ => SearchState::NotYet,
     }
 }
 
@@ -127,12 +128,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_believed_after_some_and_given_up_where_there_are_several() {
-        assert_eq!(found(true, false, 1), Found::NotYet);
-        assert_eq!(found(true, false, ENOUGH), Found::Likely);
-        assert_eq!(found(true, false, LOOKED_AT), Found::Certain);
-        assert_eq!(found(false, false, LOOKED_AT - 1), Found::NotYet);
-        assert_eq!(found(false, false, LOOKED_AT), Found::Never, "still several places");
-        assert_eq!(found(false, true, ENOUGH), Found::Never, "it is at none");
+    fn an_offset_is_used_after_some_checks_and_not_if_several_remain() {
+        assert_eq!(search_state(true, false, 1), SearchState::NotYet);
+        assert_eq!(search_state(true, false, MIN_CONFIRMATIONS), SearchState::Likely);
+        assert_eq!(search_state(true, false, MAX_CHECKED_VTHREADS), SearchState::Certain);
+        assert_eq!(search_state(false, false, MAX_CHECKED_VTHREADS - 1), SearchState::NotYet);
+        assert_eq!(
+            search_state(false, false, MAX_CHECKED_VTHREADS),
+            SearchState::Never,
+            "still several places"
+        );
+        assert_eq!(search_state(false, true, MIN_CONFIRMATIONS), SearchState::Never, "it is at none");
     }
 }

@@ -7,12 +7,12 @@ use std::ptr::{NonNull, null_mut, slice_from_raw_parts_mut};
 
 /// A slice of n values in one mapping. Its drop unmaps it.
 #[derive(Debug)]
-pub struct Untouched<T>(NonNull<[T]>);
+pub struct LazyZeroed<T>(NonNull<[T]>);
 
 // SAFETY: it owns the memory that it points to, as a box does.
-unsafe impl<T: Send> Send for Untouched<T> {}
+unsafe impl<T: Send> Send for LazyZeroed<T> {}
 
-impl<T> Untouched<T> {
+impl<T> LazyZeroed<T> {
     /// Maps `count` zeroed values.
     ///
     /// # Safety
@@ -36,15 +36,15 @@ impl<T> Untouched<T> {
             "no memory for {bytes} bytes: {}",
             std::io::Error::last_os_error()
         );
-        let all = NonNull::new(slice_from_raw_parts_mut(memory.cast(), count));
-        Self(all.unwrap_or_else(|| unreachable!("a mapping is not at address 0")))
+        let values = NonNull::new(slice_from_raw_parts_mut(memory.cast(), count));
+        Self(values.unwrap_or_else(|| unreachable!("a mapping is not at address 0")))
     }
 
     /// Returns the values as a `'static` slice.
     ///
     /// # Safety
     /// No code may use the slice after this was dropped.
-    pub unsafe fn lent(&self) -> &'static [T] {
+    pub unsafe fn as_static(&self) -> &'static [T] {
         // SAFETY: the memory is mapped until the drop. A page is aligned for any type, and all zero
         // is valid. The caller promises the rest.
         unsafe { self.0.as_ref() }
@@ -53,11 +53,11 @@ impl<T> Untouched<T> {
     /// Returns the values, which are never unmapped.
     pub fn leak(self) -> &'static [T] {
         // SAFETY: it is never dropped.
-        unsafe { std::mem::ManuallyDrop::new(self).lent() }
+        unsafe { std::mem::ManuallyDrop::new(self).as_static() }
     }
 }
 
-impl<T> Drop for Untouched<T> {
+impl<T> Drop for LazyZeroed<T> {
     fn drop(&mut self) {
         // SAFETY: `new` mapped this memory with this length, and it is unmapped once.
         unsafe { libc::munmap(self.0.as_ptr().cast(), self.0.len() * size_of::<T>()) };
@@ -88,9 +88,9 @@ mod tests {
         // From now on glibc serves such blocks from its free memory, and clears them.
         drop(std::hint::black_box(vec![1_u64; WORDS + WORDS / 2]));
         // SAFETY: zero is a valid number.
-        let memory = unsafe { Untouched::<AtomicU64>::new(WORDS) };
+        let memory = unsafe { LazyZeroed::<AtomicU64>::new(WORDS) };
         // SAFETY: the memory is dropped at this function's end.
-        let words = unsafe { memory.lent() };
+        let words = unsafe { memory.as_static() };
         assert_eq!(pages(words), 0);
         words[WORDS - 1].store(1, Ordering::Relaxed);
         assert!((1..=512).contains(&pages(words)), "a page, be it a large one: {}", pages(words));
