@@ -1,10 +1,10 @@
-//! Which inlined method an instruction of compiled code belongs to.
+//! Finds the inlined method that an instruction of compiled code belongs to.
 //!
-//! HotSpot describes ordinary instructions of compiled code by PcDescs. A PcDesc is at the end
-//! of a run of instructions that share one JVM state. Many instructions have no state: loop
-//! increments, spills, barriers, what the optimiser moved or shared. By address alone they seem to
-//! belong to whatever run comes next, which may be another inlined method. This module decides by
-//! the machine code instead:
+//! HotSpot describes ordinary instructions of compiled code by PcDescs. A PcDesc is at the end of a
+//! run of instructions that share one JVM state: the inlined methods with their bcis. Many
+//! instructions have no state: loop increments, spills, barriers, and those that the optimiser
+//! moved or shared. By address alone they seem to belong to the next run, which may be another
+//! inlined method. This module decides by the machine code instead:
 //!
 //! * An interrupt is taken after the slow instruction, so the instruction *before* the pc is
 //!   charged ([`local`]).
@@ -13,10 +13,10 @@
 //! * An instruction in a loop belongs to the method that has the loop, which a safepoint in it
 //!   names ([`Loops`]).
 //!
-//! [`certainty`] says how well that is known.
+//! [`certainty`] says how certain the found method is.
 //!
-//! It reads an nmethod through the trait [`Nmethod`] and must never trust what it reads: the code
-//! may be gone.
+//! This module reads an nmethod through the trait [`Nmethod`], and must never trust what it reads:
+//! the code may be gone.
 
 mod certainty;
 mod flow;

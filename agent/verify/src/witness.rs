@@ -1,6 +1,6 @@
 //! Compares a walk with its witness: the stack that GetStackTrace found for the same thread.
 //!
-//! How much is compared depends on how far the thread has run between the two:
+//! How much is compared depends on how far the thread has run between the walk and GetStackTrace:
 //!
 //! * [`compare`] compares all frames, if the thread provably did not run.
 //! * [`compare_outside_top`] compares all frames except the topmost compiled one, if the thread ran

@@ -1,4 +1,4 @@
-//! The certainty with which an instruction belongs to its inlined methods.
+//! Judges how certain it is which inlined method an instruction belongs to.
 
 use vouch_sample::Certainty;
 
@@ -6,13 +6,13 @@ use crate::machine::local::{guarded, may_check_receiver, sides, whole_end};
 use crate::machine::loops::{Fitting, Loops};
 use crate::machine::nmethod::{DebugPoint, Neighbours, Nmethod};
 
-/// C2 gives many instructions the same state, left over from parsing. A state that this many
-/// separate runs share proves nothing.
+/// The number of separate runs with the same state from which on the state proves nothing. C2 gives
+/// many instructions a state that is left over from parsing.
 pub(crate) const REPEATED: usize = 3;
 
-/// How well it is known that the instruction that ends at `charged_end` belongs to this PcDesc. The
-/// candidates are the runs of PcDescs on both sides of the instruction. In a loop with a known
-/// owner they are those that fit the owner.
+/// Returns how certain it is that the instruction that ends at `charged_end` belongs to the PcDesc
+/// `index`. The candidates are the runs of PcDescs on both sides of the instruction. In a loop with
+/// a known owner they are the runs that fit the owner.
 pub fn certainty(
     nmethod: &impl Nmethod,
     charged_end: usize,
@@ -20,7 +20,7 @@ pub fn certainty(
     loops: Option<&Loops>,
 ) -> Certainty {
     let charged_end = whole_end(nmethod, charged_end);
-    // The JVM itself depends on it.
+    // The JVM itself depends on such a PcDesc.
     if nmethod.is_safepoint(index, charged_end) || guarded(nmethod, charged_end) == Some(index) {
         return Certainty::Exact;
     }
@@ -34,23 +34,24 @@ pub fn certainty(
         return Certainty::Approximate;
     }
     let compared = |at: usize| {
-        // In a loop of known methods a repeated state is that of an unrolled loop.
+        // In a loop of known methods, a repeated state comes from unrolling the loop.
         if is_known != Some(true) && nmethod.repetitions(at) >= REPEATED {
             return Some(Certainty::Approximate);
         }
         nmethod.point(at).map(|point| same(&chosen, &point))
     };
     let candidates = candidates(nmethod, charged_end, after, (loops, fitting));
-    // Among what has the state of a call that was inlined late, the check of its receiver is
-    // rightly described.
+    // An instruction that checks the receiver of a call that was inlined late rightly has the
+    // call's state.
     let left_over = nmethod.left_over_at(charged_end);
     let checks = left_over.filter(|_| may_check_receiver(nmethod, after, charged_end));
     let compared = candidates.into_iter().flatten().filter_map(compared);
     compared.chain(checks.map(|point| same(&chosen, &point))).min().unwrap_or(Certainty::Approximate)
 }
 
-/// The PcDescs of the runs that an instruction may belong to, by the first run that ends there or
-/// later and by those that fit the owner of the loop.
+/// Returns the PcDescs of the runs that an instruction may belong to. `after` is the first run that
+/// ends at the instruction's end or later, and `fitting` has the runs that fit the owner of its
+/// loop.
 fn candidates(
     nmethod: &impl Nmethod,
     charged_end: usize,
@@ -59,13 +60,14 @@ fn candidates(
 ) -> Neighbours {
     let is_end = nmethod.end(after) == Some(charged_end);
     let candidates = match fitting {
-        // Its own state fits the loop.
+        // The instruction's own state fits the loop.
         Some(Fitting { neighbours: [_, next], .. }) if next == Some(after) && is_end => [next, None],
         Some(Fitting { neighbours, by_poll: true }) => neighbours,
         Some(Fitting { neighbours: [before, next], .. }) => {
             let near = sides(nmethod, charged_end);
             let fits = |(near, fitting): (&Option<usize>, Option<usize>)| near.is_none() || *near == fitting;
-            // If one of them does not fit, the instruction may belong to the next one that does.
+            // If one of the runs does not fit, the instruction may belong to the next run that
+            // does.
             if near.iter().zip([before, next]).all(fits) { near } else { [before, next] }
         }
         None => sides(nmethod, charged_end),
@@ -82,7 +84,7 @@ fn candidates(
     }
 }
 
-/// What two descriptions have in common.
+/// Compares two PcDescs: exact if methods and bcis agree, method certain if only the methods do.
 fn same(one: &DebugPoint, other: &DebugPoint) -> Certainty {
     if one.chain == other.chain {
         Certainty::Exact
@@ -103,8 +105,8 @@ mod tests {
     const OTHER: &[(usize, i32)] = &[(2, 3), (9, 5)];
     const TASK: &[(usize, i32)] = &[(9, 7)];
 
-    /// The certainty at the end of the first instruction between a run of `before` and one of
-    /// `after`, which is this PcDesc's.
+    /// Returns the certainty for an instruction without a state, after a run of `before` and in
+    /// front of a run of `after`. `chosen` is the PcDesc that it is supposed to belong to.
     fn between(before: &[(usize, i32)], after: &[(usize, i32)], chosen: usize) -> Certainty {
         let mut method = Method::default();
         method.add(&[LOCK_ADD]);
@@ -138,7 +140,7 @@ mod tests {
         let other = method.describe(OTHER);
         assert_eq!(certainty(&method, inc, work, None), Certainty::Exact);
         assert_eq!(certainty(&method, load, other, None), Certainty::Exact);
-        // Had the wrong one been chosen, the candidate would disagree.
+        // If the wrong run had been chosen, the candidate would disagree.
         assert_eq!(certainty(&method, load, work, None), Certainty::Approximate);
     }
 
@@ -217,7 +219,7 @@ mod tests {
             let begin = method.here();
             let end = method.add(&[LOCK_ADD]);
             let work = method.describe(WORK);
-            // Unrolled: the same state again and again.
+            // An unrolled loop repeats the same state.
             for _ in 0..REPEATED {
                 method.add(&[CMP]);
                 method.jump(JL, begin);

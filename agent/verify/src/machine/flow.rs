@@ -1,4 +1,4 @@
-//! Basic blocks and natural loops of a method's code.
+//! Finds the basic blocks and natural loops of a method's machine code.
 //!
 //! Dominators are found by the iterative algorithm of Cooper, Harvey and Kennedy.
 
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use crate::machine::instruction::{Flow, Instruction};
 
-/// A number of a block, in the order of their addresses.
+/// The number of a basic block. Blocks are numbered in the order of their addresses.
 pub type BlockId = usize;
 
-/// Instructions that are executed one after the other.
+/// A basic block: instructions that are executed one after the other.
 #[derive(Debug)]
 pub struct Block {
     pub start: usize,
@@ -19,7 +19,7 @@ pub struct Block {
     is_padding: bool,
 }
 
-/// The blocks that run again and again until the loop ends, in order.
+/// A loop: the numbers of its blocks, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Loop(pub Vec<BlockId>);
 
@@ -37,13 +37,15 @@ impl Loop {
 #[derive(Debug)]
 pub struct ControlFlow {
     pub blocks: Vec<Block>,
-    /// The smallest first, so that the first that has a block is its innermost.
+    /// The loops, the smallest first. So the first one that has a block is the block's innermost
+    /// loop.
     pub loops: Vec<Loop>,
     innermost: Vec<Option<usize>>,
 }
 
 impl ControlFlow {
-    /// `is_last_call` is true for an address if a call of it never returns.
+    /// Finds the blocks and loops of a method. `is_last_call` returns whether a call of an address
+    /// never returns.
     pub fn new(instructions: &[Instruction], is_last_call: impl Fn(usize) -> bool) -> Self {
         let mut blocks = blocks(instructions, is_last_call);
         link(&mut blocks);
@@ -57,24 +59,24 @@ impl ControlFlow {
         Self { blocks, loops, innermost }
     }
 
-    /// The block that an address is in.
+    /// Returns the block that contains an address.
     pub fn block_at(&self, address: usize) -> Option<BlockId> {
         let id = self.blocks.partition_point(|block| block.start <= address).checked_sub(1)?;
         (address < self.blocks[id].end).then_some(id)
     }
 
-    /// The innermost loop that has a block.
+    /// Returns the index of the innermost loop that contains a block.
     pub fn innermost(&self, block: BlockId) -> Option<usize> {
         self.innermost[block]
     }
 
-    /// True if the second loop goes on within the first one, or is that.
+    /// True if the loop `inner` is within the loop `outer`, or is the same loop.
     pub fn encloses(&self, outer: usize, inner: usize) -> bool {
         self.loops[inner].is_within(&self.loops[outer])
     }
 }
 
-/// Cuts the code where control flow comes or goes.
+/// Cuts the code into blocks where control flow enters or leaves.
 fn blocks(instructions: &[Instruction], is_last_call: impl Fn(usize) -> bool) -> Vec<Block> {
     let mut leaders: Vec<usize> = instructions.first().map(|it| it.start).into_iter().collect();
     for instruction in instructions {
@@ -112,7 +114,7 @@ fn blocks(instructions: &[Instruction], is_last_call: impl Fn(usize) -> bool) ->
             is_padding: meaningful.is_none(),
         });
     }
-    // From addresses to numbers.
+    // Successors are addresses so far. They become numbers of blocks.
     let starts: Vec<usize> = found.iter().map(|block| block.start).collect();
     for block in &mut found {
         block.successors =
@@ -129,7 +131,7 @@ fn link(blocks: &mut [Block]) {
         }
     }
     for id in 0..blocks.len() {
-        // Padding that nothing leads to is not executed, whatever it falls through to.
+        // Padding that no jump leads to is not executed, even if it falls through to code.
         if blocks[id].is_padding && !is_target[id] {
             blocks[id].successors.clear();
         }
@@ -139,19 +141,19 @@ fn link(blocks: &mut [Block]) {
     }
 }
 
-/// The blocks in an order in which each comes before those that it leads to, loops aside; and which
-/// of them control enters from elsewhere.
+/// Returns the blocks in an order in which each block precedes its successors, except for backward
+/// edges of loops. The second list says of each block if control enters it from elsewhere.
 fn reverse_postorder(blocks: &[Block]) -> (Vec<BlockId>, Vec<bool>) {
     let mut seen = vec![false; blocks.len()];
     let mut is_entry = seen.clone();
     let mut postorder = Vec::with_capacity(blocks.len());
-    // What nothing leads to is entered from elsewhere, such as a handler of exceptions.
+    // A block without a predecessor is entered from elsewhere, such as a handler of exceptions.
     let entries = (0..blocks.len()).filter(|id| *id == 0 || blocks[*id].predecessors.is_empty());
     for entry in entries.rev().chain(0..blocks.len()) {
         if seen[entry] {
             continue;
         }
-        // Of a circle that nothing leads into any block will do.
+        // A cycle that no block leads into may be entered at any of its blocks.
         (seen[entry], is_entry[entry]) = (true, true);
         let mut path = vec![(entry, 0)];
         while let Some((block, next)) = path.last_mut() {
@@ -171,8 +173,8 @@ fn reverse_postorder(blocks: &[Block]) -> (Vec<BlockId>, Vec<bool>) {
     (postorder, is_entry)
 }
 
-/// The immediate dominator of each block, by its index in the order; the entries' is a root that is
-/// before all.
+/// The immediate dominator of each block, by the block's index in reverse postorder. A root before
+/// all blocks dominates the entries.
 struct Dominators {
     place: Vec<usize>,
     immediate: Vec<usize>,
@@ -230,10 +232,10 @@ fn common(immediate: &[usize], mut one: usize, mut other: usize) -> usize {
     one
 }
 
-/// Code with more headers of loops, times blocks, is no compiler's.
+/// The maximal number of loop headers times blocks. No compiler generates code with more.
 const MAX_BODIES: usize = 1 << 24;
 
-/// The natural loops: an edge back to a block that dominates its source closes one.
+/// Finds the natural loops. An edge back to a block that dominates the edge's source closes a loop.
 fn loops(blocks: &[Block]) -> Vec<Loop> {
     let (order, is_entry) = reverse_postorder(blocks);
     let dominators = Dominators::new(blocks, &order, &is_entry);
@@ -266,7 +268,7 @@ fn loops(blocks: &[Block]) -> Vec<Loop> {
 mod tests {
     use super::*;
 
-    /// One instruction of one byte for each of these flows.
+    /// Makes the control flow of code with one instruction of one byte for each of these flows.
     fn flow(flows: &[Flow]) -> ControlFlow {
         let instruction = |(start, flow): (usize, &Flow)| Instruction {
             start,
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_way_back_from_code_out_of_line_is_no_loop() {
-        // 1 may go to 3, which goes back to 2.
+        // Block 1 may go to block 3, which goes back to block 2.
         assert_eq!(loops(&[Flow::Next, Flow::Branch(3), Flow::Stop, Flow::Jump(Some(2))]), [[0; 0]; 0]);
     }
 

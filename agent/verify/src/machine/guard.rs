@@ -1,9 +1,10 @@
-//! Checks that the JVM itself relies on.
+//! Finds the checks in compiled code after which the code may be deoptimised. The JVM itself relies
+//! on their states.
 //!
-//! Where a check fails that C2 has made instead of a slower way, the code calls the uncommon trap,
-//! and the interpreter goes on at the bytecode that the call describes. So up to the check's branch
-//! nothing that comes after that bytecode has been executed: the check is of that state. C2 makes
-//! many checks without their own state.
+//! C2 compiles a check instead of a slower path. If the check fails, the code calls the uncommon
+//! trap, and the interpreter continues at the bytecode that this call's PcDesc describes. So
+//! nothing after that bytecode has been executed before the check's branch, and the check has the
+//! state of that call. C2 makes many checks without a state of their own.
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;
@@ -11,13 +12,14 @@ mod tests;
 use crate::machine::instruction::{self, Flow};
 use crate::machine::nmethod::{MAX_WINDOW, Nmethod};
 
-/// How much is read from an instruction to the branch of its check, and from there to the call, in
-/// bytes.
+/// The maximal number of bytes that are read from an instruction to the branch of its check.
+/// `MAX_TRAP` is that from the branch's target to the call of the trap.
 const MAX_CHECK: usize = 64;
 const MAX_TRAP: usize = 256;
 
-/// The PcDesc of the uncommon trap that is called where a check fails, if the instruction that ends
-/// at `charged_end` is a part of that check. An instruction begins at `start`, before it.
+/// Returns the PcDesc of the uncommon trap that a check calls when it fails. The instruction that
+/// ends at `charged_end` must be a part of that check. `start` is the beginning of an earlier
+/// instruction.
 pub fn guard(nmethod: &impl Nmethod, start: usize, charged_end: usize) -> Option<usize> {
     let length = charged_end.checked_sub(start).filter(|length| *length <= MAX_WINDOW)?;
     let check = read(nmethod, start, length + MAX_CHECK)?;
@@ -30,7 +32,7 @@ pub fn guard(nmethod: &impl Nmethod, start: usize, charged_end: usize) -> Option
     (nmethod.is_last_call(called) && nmethod.is_safepoint(index, end.end)).then_some(index)
 }
 
-/// So much code from an address on, or as much as there is.
+/// Reads `length` bytes of the code, or fewer at its end.
 fn read(nmethod: &impl Nmethod, start: usize, length: usize) -> Option<Vec<u8>> {
     let code = nmethod.code();
     let end = code.end.min(start.checked_add(length)?);

@@ -1,48 +1,48 @@
-//! Instructions, as far as control flow needs them.
+//! Decodes machine instructions, as far as control flow needs them.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// Where the processor goes on after an instruction.
+/// The instruction with which the processor continues after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Next,
-    /// Perhaps there, perhaps at the next instruction.
+    /// It continues at this address or at the next instruction.
     Branch(usize),
-    /// There, or anywhere if the target is not known.
+    /// It continues at this address, or anywhere if the target is unknown.
     Jump(Option<usize>),
-    /// At the next instruction, after a call.
+    /// It calls this address, if that is known, and continues at the next instruction.
     Call(Option<usize>),
-    /// Nowhere in this method.
+    /// It continues nowhere in this method.
     Stop,
 }
 
 impl Flow {
-    /// True if a basic block ends here.
+    /// True if this instruction ends a basic block.
     pub fn ends_block(self) -> bool {
         matches!(self, Self::Branch(_) | Self::Jump(_) | Self::Stop)
     }
 }
 
-/// An instruction.
+/// A machine instruction: its addresses, its control flow and some properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
     pub start: usize,
     pub end: usize,
     pub flow: Flow,
-    /// It does nothing.
+    /// True if the instruction does nothing.
     pub is_padding: bool,
-    /// It may be a safepoint poll: it reads memory and drops what it read.
+    /// True if the instruction may be a safepoint poll: it reads memory and drops the result.
     pub is_poll: bool,
-    /// It may be part of what a call does before the called method begins: finding out the
-    /// receiver's class.
+    /// True if the instruction may check the receiver's class at a call, before the called method
+    /// begins.
     pub may_check_receiver: bool,
 }
 
 impl Instruction {
-    /// True if the next instruction is executed after this one; `is_last_call` is true for
-    /// an address if a call of it never returns.
+    /// True if the next instruction is executed after this one. `is_last_call` returns whether a
+    /// call of an address never returns.
     pub fn falls_through(self, is_last_call: impl Fn(usize) -> bool) -> bool {
         match self.flow {
             Flow::Call(Some(target)) => !is_last_call(target),
@@ -52,7 +52,7 @@ impl Instruction {
     }
 }
 
-/// The instructions that these bytes are, as far as they are any.
+/// Decodes bytes to instructions, up to the first bytes that are no instruction.
 pub fn decode(bytes: &[u8], address: usize) -> Vec<Instruction> {
     if cfg!(target_arch = "aarch64") { aarch64(bytes, address) } else { x86_64(bytes, address) }
 }
@@ -92,9 +92,10 @@ pub fn x86_64(bytes: &[u8], address: usize) -> Vec<Instruction> {
     found
 }
 
-/// Where the branch of a check leads, if the instruction that ends at `charged_end` is a part of
-/// the check: its branch, its comparison, or what finds out the class that is compared. `None` for
-/// anything else. The bytes begin at `address`, with an instruction.
+/// Returns the target of a check's branch, if the instruction that ends at `charged_end` is a part
+/// of that check. Its parts are the branch, the comparison, and the instructions that load the
+/// compared class. The result is `None` for any other instruction. An instruction begins at
+/// `address`, the first byte.
 pub fn guarded_by(bytes: &[u8], address: usize, charged_end: usize) -> Option<usize> {
     if cfg!(target_arch = "aarch64") { None } else { guarded_by_x86_64(bytes, address, charged_end) }
 }
@@ -106,18 +107,18 @@ fn guarded_by_x86_64(bytes: &[u8], address: usize, charged_end: usize) -> Option
     (0..=charged).find_map(|first| check_from(instructions.get(first..)?, charged - first))
 }
 
-/// Where the branch of a check leads that begins with the first of these instructions, if the
-/// charged one is a part of it. All parts are executed one after the other, and nothing else reads
-/// what they find out.
+/// Returns the target of a check's branch, if the check begins with the first of these instructions
+/// and has the charged one. The parts of a check are executed one after the other, and no other
+/// instruction reads their results.
 fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<usize> {
     let is_comparison = |it: &iced_x86::Instruction| [Mnemonic::Cmp, Mnemonic::Test].contains(&it.mnemonic());
     let mut factory = InstructionInfoFactory::new();
-    // Registers that depend on the class.
+    // These registers have values that depend on the class.
     let mut found: Vec<Register> = Vec::new();
     let (mut is_part, mut is_compared) = (false, false);
     for (index, it) in instructions.iter().enumerate() {
         if it.flow_control() == FlowControl::ConditionalBranch {
-            // The branch alone is a check, too.
+            // A branch without a comparison is a check, too.
             let is_whole = is_part && is_compared || index == charged && index == 0;
             return is_whole.then(|| usize::try_from(it.near_branch_target()).ok()).flatten();
         }
@@ -145,7 +146,7 @@ fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<
         let written: Vec<Register> = registers(writes).collect();
         found.retain(|register| !written.contains(register));
         if is_next {
-            // What is found out goes no further than to the comparison.
+            // Only the comparison may use the loaded class.
             if is_memory_written || is_compared {
                 return None;
             }
@@ -162,17 +163,17 @@ fn check_from(instructions: &[iced_x86::Instruction], charged: usize) -> Option<
     None
 }
 
-/// True if its only memory is an object's class.
+/// True if the only memory that the instruction reads is the klass field of an object's header.
 fn reads_class(instruction: &iced_x86::Instruction) -> bool {
     let is_other = [Register::RSP, Register::R15].contains(&instruction.memory_base());
     instruction.memory_index() == Register::None && instruction.memory_displacement64() == CLASS && !is_other
 }
 
-/// Where the class is in an object's header.
+/// The offset of the klass field in an object's header.
 const CLASS: u64 = 8;
 
-/// Where the call ends that ends at this address, if these bytes come after it: HotSpot's calls end
-/// in a `nop` that has room for a number.
+/// Returns the end of a call, including the `nop` after it. `bytes` come after the call, which ends
+/// at `address`. HotSpot puts a `nop` with space for a number after its calls.
 pub fn end_of_call(bytes: &[u8], address: usize) -> usize {
     const POST_CALL_NOP: &[u8] = &[0x0f, 0x1f, 0x84, 0];
     const LENGTH: usize = 8;
@@ -180,7 +181,8 @@ pub fn end_of_call(bytes: &[u8], address: usize) -> usize {
     if is_nop { address + LENGTH } else { address }
 }
 
-/// A check of a receiver's class reads its header, and beside that the stack. It writes nothing.
+/// True if an instruction may check a receiver's class. Such an instruction reads the object's
+/// header or the stack, and writes no memory.
 fn may_check_receiver(instruction: &iced_x86::Instruction) -> bool {
     let is_memory = |operand| instruction.op_kind(operand) == OpKind::Memory;
     let reads = match instruction.mnemonic() {
@@ -193,7 +195,7 @@ fn may_check_receiver(instruction: &iced_x86::Instruction) -> bool {
     !(0..instruction.op_count()).any(is_memory) || reads && is_header
 }
 
-/// Each instruction has four bytes.
+/// Decodes instructions of aarch64. Each has four bytes.
 pub fn aarch64(bytes: &[u8], address: usize) -> Vec<Instruction> {
     let words = bytes.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));
     let starts = (address..).step_by(4);
@@ -223,9 +225,9 @@ pub fn aarch64(bytes: &[u8], address: usize) -> Vec<Instruction> {
                 end: start + 4,
                 flow,
                 is_padding: word == 0xd503_201f,
-                // ldr wzr, [register]
+                // ldr wzr, [register].
                 is_poll: word & 0xffff_fc1f == 0xb940_001f,
-                // Nothing is decoded that would exclude it.
+                // Instructions are not decoded far enough to exclude this.
                 may_check_receiver: true,
             }
         })

@@ -1,14 +1,15 @@
-//! States that C2 leaves over when it inlines a call late.
+//! Finds the JVM states of instructions that C2 left over when it inlined a call late. Such a state
+//! is wrong for its instructions.
 //!
 //! While C2 parses, each node gets the state of the bytecode that is parsed
-//! (`Compile::default_node_notes`). After parsing that default is removed. Late inlining sets it
-//! again, to the state of the inlined call (`CallGenerator::do_late_inline_helper`), and leaves it
-//! set: all nodes that the optimiser makes afterwards have the call's state. It says nothing of
-//! them.
+//! (`Compile::default_node_notes`). After parsing, C2 removes that default. Late inlining sets it
+//! again, to the state of the inlined call (`CallGenerator::do_late_inline_helper`), and does not
+//! remove it. So all nodes that the optimiser makes afterwards have the call's state, which says
+//! nothing about them.
 //!
-//! Such a state is that of an invoke, it occurs several times, and the inlined method has
-//! its own states. A call that is an intrinsic has no such states, and its instructions are
-//! rightly described.
+//! Such a state is that of an invoke, it occurs several times, and the inlined method has its own
+//! states. A call that is an intrinsic has no such states, and the states of its instructions are
+//! right.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use crate::machine::certainty::REPEATED;
 use crate::machine::nmethod::{DebugPoint, Inlined, Nmethod};
 
-/// What a repeated state says of its instructions.
+/// How far a repeated state is right for its instructions.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Right,
@@ -25,17 +26,20 @@ enum State {
     LeftOver,
 }
 
-/// Which states of a compiled method are left over. It holds while the code is there.
+/// The states of a compiled method that are left over. The result is valid as long as the code
+/// exists.
 #[derive(Debug, Default)]
 pub struct LeftOver {
-    /// The PcDescs with states that are not left over, in order.
+    /// The indices of the PcDescs with states that are not left over, in order.
     kept: Box<[usize]>,
-    /// Of these the ones with states that may be, if notes are reliable. Otherwise all may be.
+    /// The indices of those kept PcDescs with states that may be left over. If the notes of nodes
+    /// are not reliable, the list is empty, and every state may be left over.
     doubtful: Box<[usize]>,
 }
 
 impl LeftOver {
-    /// Finds them. Where the notes of nodes are not reliable every state is doubtful.
+    /// Finds the left-over states of a compiled method. If the notes of nodes are not reliable,
+    /// every state is doubtful.
     pub fn find(nmethod: &mut impl Nmethod) -> Self {
         let all = 0..nmethod.count();
         if !nmethod.has_reliable_notes() {
@@ -45,7 +49,7 @@ impl LeftOver {
         let repeated: Vec<usize> = all.clone().filter(is_repeated).collect();
         let (mut doubtful, mut left_over) = (Vec::new(), Vec::new());
         let mut points: Option<Vec<DebugPoint>> = None;
-        // What was found out of a state, which comes again and again.
+        // A state is judged once, because it is repeated.
         let mut states: HashMap<Rc<[Inlined]>, State> = HashMap::new();
         for index in repeated {
             let Some(point) = nmethod.point(index).filter(|point| !point.at_safepoint) else { continue };
@@ -75,8 +79,8 @@ impl LeftOver {
     }
 }
 
-/// A compiled method without the states that are left over: their instructions count as not
-/// described.
+/// A view of a compiled method without the states that are left over. Their instructions count as
+/// having no state.
 #[derive(Debug)]
 pub struct Described<'n, N> {
     nmethod: &'n mut N,
@@ -88,12 +92,12 @@ impl<'n, N: Nmethod> Described<'n, N> {
         Self { nmethod, left_over }
     }
 
-    /// The index that a PcDesc has in the method itself.
+    /// Returns the index that a PcDesc has in the whole method.
     pub fn original(&self, index: usize) -> Option<usize> {
         self.left_over.kept.get(index).copied()
     }
 
-    /// The method itself.
+    /// Returns the whole method.
     pub fn nmethod(&self) -> &N {
         self.nmethod
     }
@@ -165,14 +169,14 @@ mod tests {
     use crate::machine::{certainty, owner};
 
     const WORK: &[(usize, i32)] = &[(1, 26), (9, 0)];
-    /// A call, and what was inlined at it.
+    /// The state of a call in which a method was inlined.
     const CALL: &[(usize, i32)] = &[(2, 14), (9, 5)];
     const CALLED: &[(usize, i32)] = &[(3, 1), (2, 14), (9, 5)];
-    /// mov r9d, [r11 + 12]: the length of an array.
+    /// The instruction mov r9d, [r11 + 12], which reads the length of an array.
     const LENGTH: &[u8] = &[0x45, 0x8b, 0x4b, 0x0c];
 
-    /// Adds runs of `WORK`, each followed by an instruction with this state. Where the second such
-    /// instruction ends.
+    /// Adds several runs of `WORK`, each followed by an instruction with this state. Returns the
+    /// end of the second such instruction.
     fn interleave(method: &mut Method, instruction: &[u8], state: &[(usize, i32)]) -> usize {
         let mut ends = Vec::new();
         for _ in 0..REPEATED {
@@ -184,7 +188,8 @@ mod tests {
         ends[1]
     }
 
-    /// The same with the state of a call that is inlined elsewhere.
+    /// Makes a method with runs of `WORK` and, between them, an instruction with the state of a
+    /// call. The call is inlined elsewhere in the method.
     fn interleaved(instruction: &[u8]) -> (Method, usize) {
         let mut method = Method::with_invokes(Some(chain(&CALL[..1])));
         method.add(&[INC]);
@@ -197,7 +202,7 @@ mod tests {
         (method, end)
     }
 
-    /// The state that an instruction is found to be of, and how certainly.
+    /// Returns the state that the instruction is found to have, and its certainty.
     fn found(mut method: Method, end: usize) -> (Vec<Inlined>, Certainty) {
         let left_over = LeftOver::find(&mut method);
         let described = Described::new(&mut method, &left_over);

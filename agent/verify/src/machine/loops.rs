@@ -1,63 +1,68 @@
-//! The method that has the loop that an instruction is in.
+//! Finds the method that has the loop around an instruction.
 //!
-//! The optimising compiler gives a state that is left over from parsing to many of the nodes that
-//! it makes or copies later. So instructions in the midst of one method's loop can be described as
-//! another's. A safepoint poll is described for the JVM's own sake, and so rightly: at the loop's
-//! end it names the loop's method. What a loop executes again and again is of that method, between
-//! the two ends of that loop in its bytecode, or of what it calls there.
+//! The optimising compiler gives many of the nodes that it makes or copies later a state that is
+//! left over from parsing. So instructions in one method's loop may be described as another
+//! method's. A safepoint poll has the right state, because the JVM itself needs it: at the loop's
+//! end it names the loop's method. The code that a loop repeats belongs to that method, between the
+//! two ends of that loop in its bytecode. Or it belongs to a method that is called there.
 //!
-//! A short loop has no poll. A call in it is described just as rightly, and it is in a loop of one
-//! of the methods that its description names. Which of them is not known, but what is outside of
-//! the outermost of these loops is not in this one. Polls that name no loop count here, too.
+//! A short loop has no poll. A call in it has the right state, too, and it is in a loop of one of
+//! the methods that the state names. It is unknown in which one. But code outside of the outermost
+//! of these loops is not in this loop. Polls that name no loop also count here.
 
 use crate::machine::flow::{ControlFlow, Loop};
 use crate::machine::instruction::{Flow, Instruction, decode};
 use crate::machine::nmethod::{DebugPoint, Inlined, Neighbours, Nmethod};
 use crate::machine::owner::{Owner, joined};
 
-/// Larger methods are not analysed, in bytes of code.
+/// The maximal size of a method's code that is analysed, in bytes.
 const MAX_CODE: usize = 1 << 18;
 
-/// The loops of a compiled method that have a known owner.
+/// The loops of a compiled method, and their owners where these are known.
 #[derive(Debug)]
 pub struct Loops {
     flow: ControlFlow,
-    /// By the number of a loop.
+    /// What is known of each loop, by the loop's index. It is `None` for a loop without a known
+    /// owner.
     owned: Vec<Option<Owned>>,
-    /// All descriptions in the loop that fit its owner name the same methods; by its number, too.
+    /// True for each loop in which all PcDescs that fit its owner name the same methods, by the
+    /// loop's index.
     uniform: Vec<bool>,
 }
 
-/// The PcDescs around an instruction that fit the owner of its loop.
+/// The PcDescs around an instruction that fit the owner of the loop around it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fitting {
     pub neighbours: Neighbours,
-    /// A poll names the owner. A call names only what it is inlined into.
+    /// True if a poll names the loop's owner. A call names only the methods that it is inlined
+    /// into.
     pub by_poll: bool,
 }
 
-/// A loop that a poll or a call names.
+/// A loop with an owner: a loop of the bytecode that a poll or a call in it names.
 #[derive(Debug)]
 struct Owned {
-    /// The PcDescs in it that fit its owner, in order; the poll's own if none does.
+    /// The indices of the PcDescs in the loop that fit its owner, in order. If none fits, the only
+    /// index is the safepoint's.
     fitting: Vec<usize>,
-    /// As in [`Fitting`].
+    /// True if a poll names the loop's owner, and false if a call does.
     by_poll: bool,
 }
 
-/// Where a thread can stop: at a poll, or in what a call calls.
+/// A safepoint: a poll, or a call, during which the thread can be stopped.
 struct Safepoint<'p> {
     block: usize,
-    /// Its PcDesc.
+    /// The index of the safepoint's PcDesc.
     index: usize,
     chain: &'p [Inlined],
     is_call: bool,
-    /// The loop of the bytecode that a poll ends.
+    /// The loop of the bytecode that the poll ends, or `None` for a call or another poll.
     ended: Option<Owner>,
 }
 
 impl Loops {
-    /// Reads all of a method's code; `None` if that cannot be.
+    /// Finds the loops of a method, for which it reads all of its code. The result is `None` if the
+    /// code is too large or cannot be read.
     pub fn new(nmethod: &mut impl Nmethod) -> Option<Self> {
         let code = nmethod.code();
         let mut bytes = vec![0; code.end.checked_sub(code.start).filter(|length| *length <= MAX_CODE)?];
@@ -69,7 +74,7 @@ impl Loops {
         }
         let points: Vec<Point> =
             (0..nmethod.count()).map(|index| Some((nmethod.end(index)?, nmethod.point(index)?))).collect();
-        // The block of each described instruction, which ends where its PcDesc says.
+        // A described instruction ends at the address that its PcDesc says.
         let block = |point: &Point| point.as_ref().and_then(|(end, _)| flow.block_at(end.wrapping_sub(1)));
         let blocks: Vec<Option<usize>> = points.iter().map(block).collect();
         let owned = owned(nmethod, &flow, &instructions, (&points, &blocks));
@@ -81,8 +86,8 @@ impl Loops {
         Some(Self { flow, owned, uniform })
     }
 
-    /// The PcDesc of an instruction in a loop, by the one that is found without regard to that;
-    /// `charged_end` is where the instruction ends.
+    /// Returns the PcDesc of the instruction that ends at `charged_end`, with regard to its loop.
+    /// `found` is the PcDesc that was found without regard to the loop.
     pub fn correct(&self, charged_end: usize, found: usize) -> usize {
         match self.fitting(charged_end, found).map(|fitting| fitting.neighbours) {
             Some([_, Some(next)]) if next == found => found,
@@ -93,14 +98,14 @@ impl Loops {
         }
     }
 
-    /// True if two instructions, by their addresses, are in one basic block.
+    /// True if the instructions at two addresses are in one basic block.
     pub(crate) fn is_one_block(&self, one: usize, other: usize) -> bool {
         self.flow.block_at(one).is_some_and(|block| self.flow.block_at(other) == Some(block))
     }
 
-    /// Whether the methods of an instruction in a loop can be known: a poll names the loop's
-    /// method, or all descriptions in it name the same methods. `None` if the instruction is in no
-    /// loop.
+    /// Returns if the methods of an instruction in a loop can be known: a poll names the loop's
+    /// method, or all PcDescs in it name the same methods. The result is `None` if the instruction
+    /// is in no loop.
     pub(crate) fn is_known(&self, charged_end: usize) -> Option<bool> {
         let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
         let innermost = self.flow.innermost(block)?;
@@ -109,9 +114,9 @@ impl Loops {
         Some(is_owned || self.uniform[innermost])
     }
 
-    /// Of the loop around an instruction, the PcDescs that fit its owner: the last one before
-    /// `found`, and the next one from there on. `None` if the instruction is in no loop with a
-    /// known owner.
+    /// Returns the PcDescs that fit the owner of the loop around an instruction: the last one
+    /// before `found`, and the next one from there on. The result is `None` if the instruction is
+    /// in no loop with a known owner.
     pub(crate) fn fitting(&self, charged_end: usize, found: usize) -> Option<Fitting> {
         let block = self.flow.block_at(charged_end.checked_sub(1)?)?;
         let (_, Owned { fitting, by_poll }) = self.owner_around(block)?;
@@ -120,17 +125,17 @@ impl Loops {
         Some(Fitting { neighbours: [before, fitting.get(after).copied()], by_poll: *by_poll })
     }
 
-    /// The innermost loop around a block that has an owner.
+    /// Returns the innermost loop with an owner that contains a block.
     fn owner_around(&self, block: usize) -> Option<(usize, &Owned)> {
         let mut around = self.flow.loops.iter().enumerate().filter(|(_, body)| body.contains(block));
         around.find_map(|(number, _)| Some((number, self.owned[number].as_ref()?)))
     }
 }
 
-/// What a PcDesc says, and where it ends; `None` if it describes nothing.
+/// The end and the state of a PcDesc's run, or `None` if the PcDesc describes nothing.
 type Point = Option<(usize, DebugPoint)>;
 
-/// What is described in a loop.
+/// Yields the PcDescs that describe instructions in a loop.
 fn inside<'p>(
     body: &Loop,
     points: &'p [Point],
@@ -141,19 +146,19 @@ fn inside<'p>(
         .filter_map(|(point, _)| point.as_ref())
 }
 
-/// True if all of these name the same methods, and there are some.
+/// True if all of these PcDescs name the same methods, and there is at least one.
 fn has_same_methods<'p>(mut points: impl Iterator<Item = &'p (usize, DebugPoint)>) -> bool {
     points.next().is_some_and(|(_, first)| points.all(|(_, point)| point.has_methods_of(first)))
 }
 
-/// The owners of loops.
+/// Finds the owners of the loops, by the polls and calls in them.
 fn owned(
     nmethod: &mut impl Nmethod,
     flow: &ControlFlow,
     instructions: &[Instruction],
     (points, blocks): (&[Point], &[Option<usize>]),
 ) -> Vec<Option<Owned>> {
-    // A poll is described where it begins.
+    // The PcDesc of a poll is at the beginning of the instruction.
     let is_poll = |address: usize| {
         let at = instructions.binary_search_by_key(&address, |it| it.start);
         at.is_ok_and(|at| instructions[at].is_poll)
@@ -166,7 +171,7 @@ fn owned(
     for (index, point) in points.iter().enumerate() {
         let Some((end, point)) = point.as_ref().filter(|(_, point)| point.at_safepoint) else { continue };
         let (is_poll, is_call) = (is_poll(*end), is_call(*end));
-        // A call is described where it ends.
+        // The PcDesc of a call is at the end of the instruction.
         let block = if is_poll { flow.block_at(*end) } else { blocks[index] };
         let Some(block) = block.filter(|_| is_poll || is_call) else { continue };
         let chain = &*point.chain;
@@ -203,8 +208,8 @@ fn owned(
     .collect()
 }
 
-/// The loop of the bytecode that all safepoints in a loop are in, and the first of their PcDescs.
-/// `None` if none of them is a call.
+/// Returns the loop of the bytecode that contains all safepoints in a loop, and the first of their
+/// PcDescs. The result is `None` if none of the safepoints is a call.
 fn by_call(nmethod: &mut impl Nmethod, body: &Loop, safepoints: &[Safepoint<'_>]) -> Option<(usize, Owner)> {
     let inside = || safepoints.iter().filter(|it| body.contains(it.block));
     inside().find(|it| it.is_call)?;
@@ -225,13 +230,14 @@ mod tests {
     const OTHER: usize = 2;
     const TASK: usize = 9;
 
-    /// A loop in a method that is inlined into a task: first described as its own, then as
-    /// another's; and the poll at its end.
+    /// A method of a test with a loop that is inlined into a task. The loop's first instruction has
+    /// its own state, and its second one has the state of another method. A poll is at its end.
     struct Looping {
         method: Method,
         own: usize,
         other: usize,
-        /// After an instruction of each.
+        /// The ends of an instruction with the loop's own state and of one with another method's
+        /// state.
         ends: [usize; 2],
     }
 
@@ -294,7 +300,7 @@ mod tests {
     #[test]
     fn a_loop_that_two_methods_poll_in_has_no_owner() {
         let mut it = looping(&[(WORK, 32), (TASK, 0)], false);
-        // It goes on in front of its end, with another poll.
+        // The loop also continues before its end, with another poll.
         let begin = it.ends[0] - LOCK_ADD.len();
         it.method.loops.insert(OTHER, vec![3..=5]);
         let found = [it.own, it.other];
@@ -311,7 +317,8 @@ mod tests {
         assert_eq!(corrected(Looping { method: longer, ..it }), found);
     }
 
-    /// A loop that calls and does not poll: first described as another's, then as its own.
+    /// Makes a method with a loop that calls and does not poll. Its first state is another
+    /// method's, and its second is its own.
     fn calling() -> Looping {
         let mut method = Method::default();
         method.add(&[INC]);
@@ -335,7 +342,7 @@ mod tests {
             (vec![8..=32], vec![], true),
             (vec![8..=32, 28..=32], vec![], true),
             (vec![8..=32], vec![0..=3], true),
-            // What is described as another's may be in this one.
+            // Code with another method's state may be in this loop.
             (vec![8..=32], vec![0..=9], false),
             (vec![], vec![], false),
         ] {
@@ -349,7 +356,7 @@ mod tests {
     #[test]
     fn safepoints_that_name_no_loop_in_common_name_none() {
         let unknown = |it: &mut Looping| it.method.unknown.push(TASK);
-        // A poll that ends no loop, but is in one of another method.
+        // A poll ends no loop, but is in a loop of another method.
         let polled = |it: &mut Looping| {
             it.method.loops.insert(OTHER, vec![10..=14]);
             let end = it.method.here() - RET.len();
@@ -374,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_a_call_names_is_known_if_all_that_fits_it_names_the_same_methods() {
-        // In the second case the task's loop has both methods in it.
+        // In the second case the task's loop contains both methods.
         for (task, expected) in [(0..=3, true), (0..=9, false)] {
             let mut it = calling();
             it.method.loops.extend([(WORK, vec![8..=32]), (TASK, vec![task])]);

@@ -1,23 +1,24 @@
-//! The code and debug information of a compiled method, as this module reads them.
+//! The trait for a compiled method's code and debug information.
 
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
 
-/// How many bytes of code are read at once, at most.
+/// The maximal number of bytes of code that are read at once.
 pub const MAX_WINDOW: usize = 4096;
 
-/// The PcDesc of the run before an instruction, and that of the run after it.
+/// The PcDesc of the run before an instruction, and that of the run after it. Either may be
+/// missing.
 pub type Neighbours = [Option<usize>; 2];
 
 /// An inlined method, and a location in its bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Inlined {
-    /// A number that identifies the method.
+    /// A number that identifies the inlined method.
     pub method: usize,
     pub bci: i32,
 }
 
-/// The JVM state that a PcDesc describes.
+/// The JVM state that a PcDesc describes: the inlined methods, and where each of them is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebugPoint {
     /// The inlined methods, innermost first. It is never empty. Many PcDescs share one chain.
@@ -28,7 +29,7 @@ pub struct DebugPoint {
 }
 
 impl DebugPoint {
-    /// True if both name the same methods. Their bcis may differ.
+    /// True if both states name the same methods. Their bcis may differ.
     #[must_use]
     pub fn has_methods_of(&self, other: &Self) -> bool {
         let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
@@ -38,23 +39,24 @@ impl DebugPoint {
 
 /// A compiled method's code and debug information.
 pub trait Nmethod {
-    /// The range of addresses of the code.
+    /// Returns the range of addresses of the code.
     fn code(&self) -> Range<usize>;
 
-    /// Fills `into` with the code from an address on. It is `None` if not all of it can be read.
+    /// Fills `into` with the code from the address `at` on. The result is `None` if not all of it
+    /// can be read.
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()>;
 
-    /// The number of PcDescs.
+    /// Returns the number of PcDescs.
     fn count(&self) -> usize;
 
-    /// The index of the PcDesc of the first run that ends at this address or later.
+    /// Returns the index of the PcDesc of the first run that ends at this address or later.
     fn index_at(&self, address: usize) -> Option<usize>;
 
-    /// The address at which the run of a PcDesc ends. It is `None` if the PcDesc describes nothing,
-    /// like the first and the last one.
+    /// Returns the address at which the run of a PcDesc ends. It is `None` if the PcDesc describes
+    /// nothing, like the first and the last one.
     fn end(&self, index: usize) -> Option<usize>;
 
-    /// The state that a PcDesc describes.
+    /// Returns the state that a PcDesc describes.
     fn point(&self, index: usize) -> Option<DebugPoint>;
 
     /// True if a PcDesc describes a safepoint at this address.
@@ -62,26 +64,26 @@ pub trait Nmethod {
         self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
-    /// The number of separate runs with the state that a PcDesc describes. Repetitions that do not
-    /// make the state doubtful are not counted.
+    /// Returns the number of separate runs with the state that a PcDesc describes. Repetitions that
+    /// do not make the state doubtful are not counted.
     fn repetitions(&self, index: usize) -> usize;
 
-    /// True if a state that C2 wrote is that of the instruction's own node, or left over from late
-    /// inlining. JDKs before 21 forget to move the nodes' states when they number nodes anew
-    /// (JDK-8201516): there a state may be that of any node.
+    /// True if each state that C2 wrote is that of the instruction's own node, or left over from
+    /// late inlining. JDKs before 21 forget to move the nodes' states when they number nodes anew
+    /// (JDK-8201516). There a state may be that of any node.
     fn has_reliable_notes(&self) -> bool;
 
     /// True if there is an invoke at this bytecode. It is `None` if the bytecode is unknown.
     fn is_invoke(&mut self, inlined: Inlined) -> Option<bool>;
 
-    /// The left-over state at the instruction that ends at `_charged_end`, or `None` if there is no
-    /// such state.
+    /// Returns the left-over state at the instruction that ends at `_charged_end`, or `None` if
+    /// there is no such state.
     fn left_over_at(&self, _charged_end: usize) -> Option<DebugPoint> {
         None
     }
 
-    /// The loops of a method's bytecode: ranges from the target of each backward branch to the
-    /// branch. It is `None` if the bytecode is unknown.
+    /// Returns the loops of a method's bytecode: ranges from the target of each backward branch to
+    /// the branch. The result is `None` if the bytecode is unknown.
     fn bytecode_loops(&mut self, method: usize) -> Option<Vec<RangeInclusive<i32>>>;
 
     /// True if a call of this address never returns, such as one of the uncommon trap.

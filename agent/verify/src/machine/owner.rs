@@ -1,31 +1,32 @@
-//! The loop of the bytecode that a loop in the machine code is made of.
+//! Finds the loop of the bytecode from which a loop in the machine code was compiled.
 
 use std::ops::RangeInclusive;
 
 use crate::machine::nmethod::{Inlined, Nmethod};
 
-/// The loop in the bytecode.
+/// The owner of a loop in the machine code: the loop of the bytecode from which it was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// How the loop's method was called, outermost first.
+    /// The calls that led to the loop's method, outermost first.
     callers: Vec<Inlined>,
     method: usize,
     bcis: RangeInclusive<i32>,
 }
 
 impl Owner {
-    /// The loop that a poll ends; `None` if there is no backward branch at its bci.
+    /// Returns the loop of the bytecode that a poll ends. The result is `None` if there is no
+    /// backward branch at the poll's bci.
     pub fn ended_by(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
         let (innermost, callers) = chain.split_first()?;
         let ends_here = |bcis: &RangeInclusive<i32>| *bcis.end() == innermost.bci;
         let loops = nmethod.bytecode_loops(innermost.method)?;
-        // A `continue` may go back to the same bci: the longest is the loop.
+        // A `continue` may go back to the same bci. The longest range is the loop.
         let bcis = loops.into_iter().filter(ends_here).min_by_key(|bcis| *bcis.start())?;
         Some(Self { callers: callers.iter().rev().copied().collect(), method: innermost.method, bcis })
     }
 
-    /// The outermost loop of the bytecode around what a safepoint describes. `None` if no loop is
-    /// around it, or if the bytecode of one of its methods is not known.
+    /// Returns the outermost loop of the bytecode around a safepoint with this state. The result is
+    /// `None` if no loop is around it, or if the bytecode of one of its methods is not known.
     pub fn around(chain: &[Inlined], nmethod: &mut impl Nmethod) -> Option<Self> {
         let mut callers = Vec::new();
         for inlined in chain.iter().rev() {
@@ -41,7 +42,8 @@ impl Owner {
         None
     }
 
-    /// The owner of a loop that has both safepoints; `None` if they are not of one method.
+    /// Returns the owner of a loop that contains the safepoints of both owners. The result is
+    /// `None` if they are not of one method.
     fn with(self, other: &Self) -> Option<Self> {
         let is_same = self.method == other.method && self.callers == other.callers;
         let start = *self.bcis.start().min(other.bcis.start());
@@ -49,7 +51,7 @@ impl Owner {
         is_same.then_some(Self { bcis: start..=end, ..self })
     }
 
-    /// True if an instruction of this state may be in the loop.
+    /// True if an instruction with this state may be in the owner's loop.
     pub fn fits(&self, chain: &[Inlined]) -> bool {
         let mut outermost_first = chain.iter().rev();
         let same_callers = self.callers.iter().all(|caller| outermost_first.next() == Some(caller));
@@ -58,7 +60,7 @@ impl Owner {
     }
 }
 
-/// The owner that all of these safepoints name, and the first of their PcDescs.
+/// Returns the owner that all of these safepoints name, and the first of their PcDescs.
 pub(crate) fn joined<'o>(mut safepoints: impl Iterator<Item = (usize, &'o Owner)>) -> Option<(usize, Owner)> {
     let (index, first) = safepoints.next()?;
     let owner = safepoints.try_fold(first.clone(), |owner, (_, other)| owner.with(other))?;

@@ -26,11 +26,11 @@ pub struct Method {
     pub unknown: Vec<usize>,
     /// The addresses of calls that do not return.
     pub traps: Vec<usize>,
-    /// The bytecodes that are invokes. It is `None` if notes are not reliable.
+    /// The bytecodes that are invokes. It is `None` if the notes of C2's nodes are not reliable.
     pub invokes: Option<Vec<Inlined>>,
 }
 
-/// A list of methods and bcis, innermost first.
+/// Makes a list of inlined methods and their bcis, innermost first.
 pub fn chain(chain: &[(usize, i32)]) -> Vec<Inlined> {
     chain.iter().map(|(method, bci)| Inlined { method: *method, bci: *bci }).collect()
 }
@@ -48,17 +48,17 @@ impl Method {
         self.here()
     }
 
-    /// The address of the instruction that is added next.
+    /// Returns the address of the instruction that is added next.
     pub fn here(&self) -> usize {
         BEGIN + self.code.len()
     }
 
-    /// Ends a run of instructions here, and returns its index.
+    /// Ends a run of instructions here with a PcDesc for these methods, and returns its index.
     pub fn describe(&mut self, methods: &[(usize, i32)]) -> usize {
         self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: false }))
     }
 
-    /// Adds a safepoint here, and returns its index.
+    /// Adds a safepoint here with a PcDesc for these methods, and returns its index.
     pub fn safepoint(&mut self, methods: &[(usize, i32)]) -> usize {
         self.point(Some(DebugPoint { chain: chain(methods).into(), at_safepoint: true }))
     }

@@ -29,7 +29,7 @@ pub enum At<'c> {
 }
 
 impl Code {
-    /// Wraps the bytes of a method's code, which may be damaged.
+    /// Wraps the bytes of a method's code. They may be damaged.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes.into())
     }
@@ -47,8 +47,8 @@ impl Code {
         })
     }
 
-    /// Finds the instruction at a bci. It reads the code from its beginning, since the length of
-    /// each instruction is known only from its opcode.
+    /// Finds the part of the code at a bci. The search begins at the first instruction, since only
+    /// its opcode says how long an instruction is.
     pub fn at(&self, bci: usize) -> At<'_> {
         if bci >= self.0.len() {
             return At::PastEnd;
@@ -59,8 +59,8 @@ impl Code {
         }
     }
 
-    /// The loops in the code: a range of bcis from the target of each backward branch to the
-    /// branch.
+    /// Returns the loops in the code: a range of bcis from the target of each backward branch to
+    /// the branch.
     pub fn loops(&self) -> Vec<RangeInclusive<i32>> {
         let backward = self.instructions().flat_map(|instruction| {
             let bci = i32::try_from(instruction.bci).ok();
@@ -76,15 +76,15 @@ impl Code {
         matches!(at, Ok(At::Instruction(it)) if is_invoke(it.opcode))
     }
 
-    /// The size of the code in bytes.
+    /// Returns the size of the code in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 }
 
 impl Instruction<'_> {
-    /// The distances in bytes that the instruction may jump. A switch has several, the default one
-    /// first.
+    /// Returns the distances in bytes that the instruction may jump. A switch has several, the
+    /// default one first.
     fn jumps(self) -> impl Iterator<Item = i32> {
         let switch = (self.bci / 4 + 1) * 4 - self.bci;
         let cases = switch + 12;
@@ -106,7 +106,7 @@ impl Instruction<'_> {
         std::iter::once(first).chain((others..none).step_by(step)).filter_map(distance)
     }
 
-    /// The index into the constant pool that the instruction has.
+    /// Returns the index into the constant pool that the instruction has, or `None` if it has none.
     pub fn constant(&self) -> Option<u16> {
         match opcode::operands(self.opcode)? {
             Operands::SmallConstant => self.bytes.get(1).copied().map(u16::from),

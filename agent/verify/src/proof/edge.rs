@@ -1,4 +1,4 @@
-//! Checks an edge: whether a method can have called another one, at a bci.
+//! Checks an edge of a stack: whether a method can have called another one, at a bci.
 //!
 //! The check of an ordinary invoke is exact. Its constant names the callee, and the method that a
 //! virtual call selects has the same name and descriptor. Any other call must have an explanation,
@@ -44,12 +44,12 @@ pub enum Reference {
     Static,
     Special,
     Interface,
-    /// The code creates an object, and calls its constructor.
+    /// The generated code creates an object, and calls its constructor.
     New,
 }
 
-/// Judges whether `caller` can have called `callee`, for a caller without readable code. The code
-/// is known to call the member `named` by `reference`.
+/// Judges whether `caller`, which has no readable code, can have called `callee`. The caller is
+/// known to call the member `named` by `reference`.
 pub fn verdict_through_reference(
     caller: &Method,
     reference: Reference,
@@ -74,7 +74,8 @@ pub fn verdict_through_reference(
     }
 }
 
-/// Judges whether `instruction` of `caller`, with its constant, can have called `callee`.
+/// Judges whether `instruction` of `caller` can have called `callee`. The instruction refers to
+/// `constant`.
 fn verdict_on_instruction(
     caller: &Method,
     instruction: Instruction<'_>,
@@ -99,7 +100,7 @@ fn verdict_on_instruction(
         }))
 }
 
-/// Judges whether a method can be at `bci`. That is all that bytecode says of a leaf.
+/// Judges whether a leaf's method can be at `bci`. Bytecode says no more about a leaf.
 pub fn leaf(method: &Method, bci: Bci) -> Verdict {
     match call_site_at(method, bci) {
         CallSite::At(_) | CallSite::Native | CallSite::Entry => Verdict::Proven,
@@ -123,7 +124,7 @@ pub fn describe_call(caller: &Method, bci: Bci) -> String {
     }
 }
 
-/// The location of a frame in its method.
+/// The location of a frame in its method, or why the frame has none.
 enum CallSite<'m> {
     /// The frame is at this instruction.
     At(Instruction<'m>),
@@ -133,7 +134,7 @@ enum CallSite<'m> {
     Entry,
     /// The method's code cannot be read.
     Gone(Gone),
-    /// The method has no such bci.
+    /// The method cannot be at the frame's bci.
     Nowhere(Refutation),
 }
 
@@ -152,8 +153,8 @@ fn call_site_at(method: &Method, bci: Bci) -> CallSite<'_> {
     }
 }
 
-/// Judges an invoke with a constant that names the method `named`. It is `None` if the invoke
-/// cannot select the callee.
+/// Judges an invoke with a constant that names the method `named`. The result is `None` if the
+/// invoke cannot select the callee.
 fn invoke(
     caller: &Method,
     opcode: u8,

@@ -13,8 +13,8 @@ use crate::proof::pool::Constant;
 use crate::proof::upcalls::{is_class_loading, is_implicit_exception, is_linkage, is_native_lookup};
 use crate::proof::verdict::{Explanation, Refutation, Verdict};
 
-/// Explains why `instruction` of `caller` may have called `callee`, which its constant does not
-/// name.
+/// Explains why `instruction` of `caller` may have called `callee`, although the instruction's
+/// constant does not name `callee`.
 pub(crate) fn explained(
     caller: &Method,
     instruction: Instruction<'_>,
@@ -90,7 +90,8 @@ pub(crate) fn native_calls(caller: &Method) -> &'static str {
     }
 }
 
-/// True for the method that enters a continuation. It counts as native, but has code of the VM.
+/// True for `Continuation.enterSpecial`, which enters a continuation. It counts as native, but has
+/// code of the VM.
 fn enters_continuation(caller: &Method) -> bool {
     caller.is("jdk/internal/vm/Continuation", "enterSpecial")
 }

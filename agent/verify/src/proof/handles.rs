@@ -1,6 +1,7 @@
-//! Method handles, var handles and invokedynamic. The bytecode does not name their callee.
+//! Checks calls through method handles, var handles and invokedynamic. The bytecode does not name
+//! their callee.
 //!
-//! They call code that `java.lang.invoke` has generated. This code ends in one of the `linkTo`
+//! Such calls run code that `java.lang.invoke` has generated. This code ends in one of the `linkTo`
 //! methods, which jump to the target and have no frame. The target is known only by the basic types
 //! of its descriptor.
 
@@ -13,7 +14,8 @@ const PACKAGE: &str = "java/lang/invoke";
 const METHOD_HANDLE: &str = "java/lang/invoke/MethodHandle";
 const VAR_HANDLE: &str = "java/lang/invoke/VarHandle";
 
-/// True for the signature-polymorphic methods: each call site has its own descriptor.
+/// True for the signature-polymorphic methods, such as `MethodHandle.invoke`: each call site has
+/// its own descriptor.
 pub(crate) fn is_polymorphic(class: &str, name: &str) -> bool {
     match class {
         METHOD_HANDLE => matches!(name, "invoke" | "invokeExact" | "invokeBasic"),
@@ -101,7 +103,7 @@ impl Shape {
     }
 }
 
-/// The letter of the first type in a descriptor, and the length of that type in bytes.
+/// Returns the letter of the first type in a descriptor, and the length of that type in bytes.
 fn basic(types: &[u8]) -> Option<(u8, usize)> {
     Some(match types.first()? {
         b'Z' | b'B' | b'S' | b'C' | b'I' => (b'I', 1),

@@ -1,4 +1,4 @@
-//! Bytecode as text, like that of javap.
+//! Writes bytecode as text, like javap.
 
 use vouch_sample::Bci;
 
@@ -27,8 +27,8 @@ pub(crate) fn instruction(method: &Method, instruction: Instruction<'_>) -> Stri
     format!("{name} {named}")
 }
 
-/// Writes the instruction at a bci, `around` instructions before it and as many after it, a line
-/// each. The line of the bci begins with `→`.
+/// Writes the instruction at a bci, with `around` instructions before it and as many after it, one
+/// on each line. The line of the bci begins with `→`.
 pub fn listing(method: &Method, bci: Bci, around: usize) -> Vec<String> {
     let Body::Code(code) = &method.body else { return Vec::new() };
     let all: Vec<Instruction<'_>> = code.instructions().collect();

@@ -10,8 +10,8 @@ use crate::proof::pool::Pool;
 /// A class: its name, and the constant pool that its code refers to.
 #[derive(Debug, Default)]
 pub struct Class {
-    /// The name, such as `java/lang/String`. The name of a hidden class is without the number that
-    /// the VM added.
+    /// The name of the class, such as `java/lang/String`. The name of a hidden class is without the
+    /// number that the VM added.
     pub name: Box<str>,
     pool: OnceLock<Pool>,
 }
@@ -22,13 +22,14 @@ impl Class {
         Self { name: name.into(), pool: OnceLock::new() }
     }
 
-    /// The constants, which are empty until [`Self::load_pool`]. Most classes never need theirs.
+    /// Returns the class's constants. They are empty until [`Self::load_pool`] is called, and most
+    /// classes never need them.
     pub fn pool(&self) -> &Pool {
         static NONE: Pool = Pool::none();
         self.pool.get().unwrap_or(&NONE)
     }
 
-    /// Sets the constants to what `read` returns. It does nothing if they are set already.
+    /// Sets the class's constants to what `read` returns. It does nothing if they are set already.
     pub fn load_pool(&self, read: impl FnOnce() -> Pool) {
         self.pool.get_or_init(read);
     }
@@ -51,7 +52,7 @@ pub enum Body {
     Code(Code),
     /// The method is native.
     Native,
-    /// The code cannot be read.
+    /// The method's code cannot be read.
     Gone(Gone),
 }
 
@@ -90,7 +91,8 @@ pub enum Relation {
 }
 
 impl Method {
-    /// The instruction at a bci. It is `None` if no instruction begins there, or without code.
+    /// Returns the method's instruction at a bci. It is `None` if no instruction begins there, or
+    /// if the method has no code.
     pub fn instruction(&self, bci: Bci) -> Option<Instruction<'_>> {
         let Body::Code(code) = &self.body else { return None };
         match code.at(usize::try_from(bci).ok()?) {

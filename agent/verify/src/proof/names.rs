@@ -1,12 +1,12 @@
-//! The names of hidden classes, which end in a number that differs from run to run.
+//! Recognises the names of hidden classes, which end in a number that differs from run to run.
 
-/// How many digits a number after `/` must have to count as one that the JVM added. An obfuscated
+/// The minimal number of digits after `/` that count as a number from the JVM. An obfuscated
 /// program may have classes named by short numbers. The JVM's numbers have 31 bits, and about one
 /// in 100,000 has fewer digits than this.
 const MIN_DIGITS: usize = 5;
 
-/// The index at which the part of a hidden class's name begins that the VM added: `.0x…`, `+0x…`,
-/// `/0x…`, or, before JDK 15, `/` and digits. It is `None` for other classes.
+/// Returns the index in a hidden class's name at which the VM's addition begins: `.0x…`, `+0x…`,
+/// `/0x…`, or, before JDK 15, `/` and digits. The result is `None` for other classes.
 pub fn hidden_part(class: &str) -> Option<usize> {
     let at = class.rfind(['.', '+', '/'])?;
     let tail = &class[at + 1..];
@@ -18,7 +18,7 @@ pub fn hidden_part(class: &str) -> Option<usize> {
     (address || number).then_some(at)
 }
 
-/// A class's name without the part that the VM added to the name of a hidden class.
+/// Returns a class's name without the part that the VM adds to the name of a hidden class.
 pub fn without_hidden_part(class: &str) -> &str {
     &class[..hidden_part(class).unwrap_or(class.len())]
 }

@@ -40,29 +40,30 @@ const WIDE: u8 = 196;
 pub enum Operands {
     /// The opcode has no operands.
     None,
-    /// A value or a local variable, in one byte.
+    /// The operand is a value or a local variable, in one byte.
     Byte,
-    /// A value, in two bytes.
+    /// The operand is a value, in two bytes.
     Short,
-    /// A constant pool index of one byte.
+    /// The operand is a constant pool index of one byte.
     SmallConstant,
-    /// A constant pool index of two bytes, then this number of other bytes.
+    /// The operands are a constant pool index of two bytes, and then this number of other bytes.
     Constant(usize),
-    /// A jump distance of two bytes.
+    /// The operand is a jump distance of two bytes.
     Jump,
-    /// A jump distance of four bytes.
+    /// The operand is a jump distance of four bytes.
     FarJump,
-    /// A local variable and a step, one byte each.
+    /// The operands are a local variable and a step, one byte each.
     Step,
-    /// The padding, range and jumps of a `tableswitch`.
+    /// The operands are the padding, range and jumps of a `tableswitch`.
     TableSwitch,
-    /// The padding and pairs of a `lookupswitch`.
+    /// The operands are the padding and pairs of a `lookupswitch`.
     LookupSwitch,
-    /// The instruction that a `wide` modifies.
+    /// The operand is the instruction that a `wide` modifies.
     Wide,
 }
 
-/// The operands of an opcode, or `None` for an opcode that no class file may contain.
+/// Returns the kind of operands of an opcode, or `None` for an opcode that no class file may
+/// contain.
 pub const fn operands(opcode: u8) -> Option<Operands> {
     Some(match opcode {
         16 | 21..=25 | 54..=58 | 169 | NEWARRAY => Operands::Byte,
@@ -102,8 +103,8 @@ const FIXED_LENGTHS: [u8; 256] = {
     fixed
 };
 
-/// The length in bytes of the instruction at `bci`. It is `None` if the opcode is unknown, or if
-/// the code ends within the instruction.
+/// Returns the length in bytes of the instruction at `bci`. It is `None` if the opcode is unknown,
+/// or if the code ends within the instruction.
 pub fn length(code: &[u8], bci: usize) -> Option<usize> {
     // Code is read from its beginning for each bci. Nearly all instructions have a fixed length.
     let fixed = usize::from(FIXED_LENGTHS[usize::from(*code.get(bci)?)]);
@@ -111,7 +112,7 @@ pub fn length(code: &[u8], bci: usize) -> Option<usize> {
     (code.len() - bci >= length).then_some(length)
 }
 
-/// The length in bytes of a `wide`, a `tableswitch` or a `lookupswitch`.
+/// Returns the length in bytes of a `wide`, a `tableswitch` or a `lookupswitch`.
 fn varying(code: &[u8], bci: usize) -> Option<usize> {
     let int = |at: usize| {
         let bytes = code.get(at..at.checked_add(4)?)?;
@@ -133,7 +134,7 @@ fn varying(code: &[u8], bci: usize) -> Option<usize> {
     }
 }
 
-/// The name of an opcode, as in the JVM specification.
+/// Returns the name of an opcode, as in the JVM specification.
 pub fn name(opcode: u8) -> &'static str {
     NAMES.get(usize::from(opcode)).copied().unwrap_or("(no instruction)")
 }
@@ -343,7 +344,7 @@ const NAMES: [&str; 202] = [
     "jsr_w",
 ];
 
-/// True if the instruction calls a method.
+/// True if the instruction with this opcode calls a method.
 pub fn is_invoke(opcode: u8) -> bool {
     (INVOKEVIRTUAL..=INVOKEDYNAMIC).contains(&opcode)
 }

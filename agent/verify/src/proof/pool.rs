@@ -1,27 +1,28 @@
-//! The constant pool of a class, as JVMTI returns it: the bytes of the pool in a class file.
+//! Reads the constant pool of a class, as JVMTI returns it: the bytes of the pool in a class file.
 //!
-//! Every function here must be total: a constant that is damaged or cut off is `None`, and nothing
-//! panics. Constants are decoded only when they are read, since few of them belong to call sites.
+//! Every function here must be total: the result for a damaged or cut constant is `None`, and
+//! nothing panics. Constants are decoded only when they are read, since few of them belong to call
+//! sites.
 
 /// The bytes of a constant pool, and the index at which each constant begins.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
     bytes: Vec<u8>,
-    /// The index of each constant's first byte plus 1, by the constant's number. It is 0 if there
-    /// is no constant of this number.
+    /// For each number of a constant, the index of its first byte plus 1. It is 0 if there is no
+    /// constant with this number.
     starts: Vec<u32>,
 }
 
 /// A method or field that a constant names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member<'p> {
-    /// The class, such as `java/lang/String` or `[I`.
+    /// The class of the member, such as `java/lang/String` or `[I`.
     pub class: &'p str,
     pub name: &'p str,
     pub descriptor: &'p str,
 }
 
-/// A dynamic call site or constant: it is linked when it is used for the first time.
+/// A dynamic call site or constant, which the JVM links when it is used for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dynamic<'p> {
     pub name: &'p str,
@@ -37,7 +38,7 @@ pub enum Constant<'p> {
     Dynamic(Dynamic<'p>),
     MethodHandle,
     MethodType,
-    /// A number, a string or a module, which cause no call.
+    /// The constant is a number, a string or a module, which cause no call.
     Other,
 }
 
@@ -58,8 +59,8 @@ impl Pool {
         Self { bytes: Vec::new(), starts: Vec::new() }
     }
 
-    /// Indexes the bytes of a pool. `count` is that of the class file: the highest number plus 1.
-    /// The numbers begin at 1.
+    /// Indexes the bytes of a constant pool. `count` is that of the class file: the highest number
+    /// plus 1. The numbers begin at 1.
     pub fn new(bytes: Vec<u8>, count: u16) -> Self {
         let mut starts = vec![0; usize::from(count)];
         let mut at = 0;
@@ -95,7 +96,7 @@ impl Pool {
         })
     }
 
-    /// The text of a string constant.
+    /// Returns the text of the string constant with this number.
     pub fn string(&self, number: u16) -> Option<&str> {
         let at = self.at(number)?;
         if *self.bytes.get(at)? == STRING { self.utf8(self.u2(at + 1)?) } else { None }
@@ -110,8 +111,8 @@ impl Pool {
         Some(u16::from_be_bytes(self.bytes.get(at..at + 2)?.try_into().ok()?))
     }
 
-    /// Decodes a text. It is `None` if the modified UTF-8 of the class file is not UTF-8, so no
-    /// call of a method with such a name is refuted.
+    /// Decodes the text constant with this number. It is `None` if the class file's modified UTF-8
+    /// is not UTF-8. So no call of a method with such a name is refuted.
     fn utf8(&self, number: u16) -> Option<&str> {
         let at = self.at(number)?;
         if *self.bytes.get(at)? != UTF8 {
@@ -135,10 +136,11 @@ impl Pool {
     }
 }
 
-/// The size in bytes of each kind of constant except text, by its tag. It is 0 for unknown tags.
+/// The size in bytes of each kind of constant except text, by the constant's tag. It is 0 for
+/// unknown tags.
 const SIZES: [u8; 21] = [0, 0, 0, 5, 5, 9, 9, 3, 3, 5, 5, 5, 5, 0, 0, 4, 3, 5, 5, 3, 3];
 
-/// The size in bytes of the constant at `at`, and how many numbers it takes.
+/// Returns the size in bytes of the constant at `at`, and how many numbers it takes.
 fn extent(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let tag = *bytes.get(at)?;
     let size = if tag == UTF8 {

@@ -1,5 +1,5 @@
-//! The power of proof: the share of deliberate corruptions that proof notices, in stacks of the
-//! profile itself. It is also measured for witnesses, in stacks that have one.
+//! Measures the power of proof: the share of deliberate corruptions that proof notices, in stacks
+//! of the profile itself. The same is measured for witnesses, in stacks that have one.
 //!
 //! The corruptions are like the mistakes of walkers. The seed is fixed, so the same stacks give the
 //! same counts.
@@ -16,7 +16,7 @@ use crate::proof::root::{Thread, root};
 pub enum Corruption {
     /// Removes a frame other than the leaf: bytecode does not say what a leaf calls next.
     DroppedFrame,
-    /// Replaces two neighbouring frames by two of another stack.
+    /// Replaces two neighbouring frames by two frames of another stack.
     ForeignFrames,
     /// Moves a caller to another of its instructions.
     MovedBci,
@@ -26,7 +26,7 @@ pub enum Corruption {
     AddedRound,
     /// Swaps two neighbouring frames.
     SwappedFrames,
-    /// Replaces the outer half by that of another stack.
+    /// Replaces the outer half of a stack by that of another stack.
     ForeignHalf,
 }
 
@@ -56,8 +56,8 @@ impl Corruption {
     }
 }
 
-/// How many frames all stacks that are corrupted in one call may have. The program waits at its end
-/// for this measurement, so of very deep stacks fewer are drawn.
+/// The maximal number of frames of all stacks that one call corrupts. The program waits at its end
+/// for this measurement, so fewer very deep stacks are drawn.
 const MAX_FRAMES: usize = 500_000;
 
 /// The fixed seed, which makes measurements repeatable.
@@ -66,23 +66,23 @@ const SEED: u64 = 0x0076_6f75_6368;
 /// A corrupted stack.
 struct Corrupted<'m> {
     stack: Vec<KnownFrame<'m>>,
-    /// The indexes of the first and the last frame with an edge that has changed.
+    /// The indexes of the first and the last frame that have a changed edge.
     touched: (usize, usize),
 }
 
 /// A frame with its method.
 pub type FrameWithMethod<'m> = (ResolvedFrame, &'m Method);
 
-/// How many corruptions were made, and how many of them proof and witnesses noticed.
+/// The number of corruptions that were made, and how many of them proof and witnesses noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PowerCounts {
     /// The number of corrupted stacks.
     pub tried: u64,
-    /// How many of them proof refutes.
+    /// The number of corrupted stacks that proof refutes.
     pub by_proof: u64,
-    /// How many of them contradict their witness.
+    /// The number of corrupted stacks that contradict their witness.
     pub by_witness: u64,
-    /// How many of them are noticed by proof, by the witness, or by both.
+    /// The number of corrupted stacks that proof, the witness, or both notice.
     pub by_either: u64,
 }
 
@@ -172,14 +172,14 @@ fn move_one<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupt
     Some(Corrupted { stack, touched: (at - 1, at) })
 }
 
-/// How many frames the longest round has that [`round`] looks for.
+/// The maximal number of frames of a recursion's round that [`round`] looks for.
 const MAX_ROUND_FRAMES: usize = 4;
-/// How many frames [`round`] tries as the beginning of a round.
+/// The maximal number of frames that [`round`] tries as the beginning of a round.
 const MAX_ATTEMPTS: usize = 32;
 
 /// Finds a round of a recursion: from a frame to the same frame further out. It returns the index
-/// of the first frame and the number of frames. The leaf is not tried, since its bci may be any. In
-/// a short stack each frame is tried once, since few stacks have a recursion.
+/// of the first frame and the number of frames. The leaf is not tried, since it may have any bci.
+/// In a short stack each frame is tried once, since few stacks have a recursion.
 fn round(stack: &[KnownFrame<'_>], rng: &mut Rng) -> Option<(usize, usize)> {
     let candidates = stack.len().saturating_sub(2);
     if candidates == 0 {
@@ -251,7 +251,7 @@ fn is_noticed<'m>(
     touched.iter().zip(touched.iter().skip(1)).any(&mut wrong) || stack.last().is_some_and(ends_wrong)
 }
 
-/// True if a stack may end in this method. Each `run` is taken for that of a `java.lang.Thread`.
+/// True if a stack may end in this method. A method `run` counts as that of a `java.lang.Thread`.
 fn may_be_root(method: &Method) -> bool {
     !root(method, Thread::Main, || true).is_refuted()
 }

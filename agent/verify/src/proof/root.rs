@@ -6,13 +6,13 @@ use crate::proof::verdict::{Explanation, Refutation, Verdict};
 /// How a thread was started, which decides the methods that it can begin in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thread {
-    /// Java started the thread: it begins in its `run`.
+    /// Java started the thread, so it begins in its `run` method.
     Started,
-    /// The launcher's first thread: it begins in `main`, or in a method that the launcher calls
-    /// before or after it.
+    /// The thread is the launcher's first thread. It begins in `main`, or in a method that the
+    /// launcher calls before or after `main`.
     Main,
     /// Native code attached the thread, or it is a service thread of the VM. Any method may be
-    /// called from there.
+    /// called on such a thread.
     Attached,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::proof::{Body, Class, Code, FrameWithMethod, Method, Pool, Relation, edge};
 
-/// True if the bytecode refutes a call, without any knowledge of the class hierarchy.
+/// True if the bytecode refutes a call, without any information on the class hierarchy.
 pub fn refutes((at, caller): FrameWithMethod<'_>, (_, callee): FrameWithMethod<'_>) -> bool {
     edge(caller, at.bci(), callee, |_| Relation::Unknown).is_refuted()
 }
@@ -94,7 +94,7 @@ impl PoolBuilder {
         self.add(16, &[descriptor])
     }
 
-    /// The bytes of the pool, and its highest number plus 1.
+    /// Returns the bytes of the pool, and its highest number plus 1.
     pub fn parts(self) -> (Vec<u8>, u16) {
         (self.bytes, self.count + 1)
     }
@@ -105,7 +105,7 @@ impl PoolBuilder {
     }
 }
 
-/// An instance method with empty code.
+/// Makes an instance method with empty code.
 pub fn method(class: &str, name: &str, descriptor: &str) -> Method {
     Method {
         class: Arc::new(Class::new(class)),
@@ -124,7 +124,7 @@ pub fn native(class: &str, name: &str, descriptor: &str) -> Method {
     Method { body: Body::Native, ..method(class, name, descriptor) }
 }
 
-/// A method `Caller.call` with this code.
+/// Makes a method `Caller.call` with this code.
 pub fn caller(pool: Pool, code: &[u8]) -> Method {
     let class = Class::new("Caller");
     class.load_pool(|| pool);
@@ -135,27 +135,28 @@ pub fn caller(pool: Pool, code: &[u8]) -> Method {
     }
 }
 
-/// A caller with one instruction. The constant of the instruction names a method.
+/// Makes a calling method with one instruction. The instruction's constant names a method.
 pub fn calls(opcode: u8, class: &str, name: &str, descriptor: &str) -> Method {
     let mut builder = PoolBuilder::default();
     let number = builder.method(class, name, descriptor);
     one(builder.build(), opcode, number)
 }
 
-/// A caller with one instruction, which has the constant `number`.
+/// Makes a calling method with one instruction, which refers to the constant `number`.
 pub fn one(pool: Pool, opcode: u8, number: u16) -> Method {
     let [high, low] = number.to_be_bytes();
     caller(pool, &[opcode, high, low, 0, 0])
 }
 
-/// A caller with one instruction. Its constant is the one that `add` puts into the pool.
+/// Makes a calling method with one instruction. It refers to the constant that `add` puts into the
+/// pool.
 pub fn naming(opcode: u8, add: impl FnOnce(&mut PoolBuilder) -> u16) -> Method {
     let mut builder = PoolBuilder::default();
     let number = add(&mut builder);
     one(builder.build(), opcode, number)
 }
 
-/// A caller with a `nop` and an instruction without a constant.
+/// Makes a calling method with a `nop` and an instruction without a constant.
 pub fn plain(opcode: u8) -> Method {
     caller(Pool::none(), &[0, opcode])
 }

@@ -1,4 +1,4 @@
-//! What can be asked of proof: each rule reached, and a near miss of it refuted.
+//! Tests of proof: each rule is reached, and a call that nearly satisfies the rule is refuted.
 
 mod edges;
 mod explanations;

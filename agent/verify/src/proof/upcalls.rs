@@ -1,4 +1,4 @@
-//! The methods that the VM calls by itself: those of class loaders and of the class library's
+//! Lists the methods that the VM calls by itself: those of class loaders and of the class library's
 //! linker, and constructors of exceptions.
 //!
 //! Each method on these lists must be one that some VM calls. `cargo xtask page true-stacks` finds
@@ -6,7 +6,8 @@
 
 use crate::proof::method::Method;
 
-/// The class and name of each method. Descriptors are ignored, since they differ between JDKs.
+/// A list of methods, each with its class and name. Descriptors are ignored, since they differ
+/// between JDKs.
 type Names = [(&'static str, &'static str)];
 
 /// The methods that the VM calls when it loads a class, besides `loadClass`.

@@ -5,11 +5,11 @@ use std::fmt;
 /// The verdict on an edge, a leaf or a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The bytecode has exactly this call.
+    /// The caller's bytecode has exactly this call.
     Proven,
     /// The bytecode does not name this callee, but the JVM can call it there for this reason.
     Explained(Explanation),
-    /// The stack is impossible.
+    /// The stack is impossible, for this reason.
     Refuted(Refutation),
 }
 
@@ -20,10 +20,10 @@ macro_rules! named {
         pub enum $kind { $($(#[$case_doc])* $case,)* }
 
         impl $kind {
-            /// All variants, in the order of their declaration.
+            /// All variants of this type, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$case,)*];
 
-            /// The name in the trust report.
+            /// Returns the name of the variant in the trust report.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$case => $name,)* }
             }
@@ -99,18 +99,18 @@ named! {
         Nativeness = "nativeness",
         /// The frame has no method id.
         NullMethod = "null_method",
-        /// The frame's method id is of no method that the JVM has had.
+        /// The frame's method id belongs to no method that the JVM has had.
         UnknownMethod = "unknown_method",
         /// No thread of this kind begins in the outermost method.
         WrongRoot = "wrong_root",
-        /// The stack that GetStackTrace found at the same moment is another one. This does not come
-        /// from bytecode.
+        /// GetStackTrace found another stack at the same moment. This refutation does not come from
+        /// bytecode.
         Witness = "witness",
     }
 }
 
 impl Refutation {
-    /// The text that users see in a row of the timeline or in a stack.
+    /// Returns the text with which users see a refutation, in a row of the timeline or in a stack.
     pub fn description(self) -> &'static str {
         match self {
             Self::NotAnInvoke => "there is no call",
@@ -127,14 +127,14 @@ impl Refutation {
 }
 
 impl Verdict {
-    /// True if the stack is impossible.
+    /// True if the verdict is that the stack is impossible.
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Refuted(_))
     }
 
-    /// True if a stack from a repaired context is discarded for this verdict. Such a stack is a
-    /// guess. [`Explanation::Redefined`] and [`Explanation::NoId`] discard it like a refutation,
-    /// since they would explain any stack.
+    /// True if this verdict discards a stack from a repaired context, which is only a guess.
+    /// [`Explanation::Redefined`] and [`Explanation::NoId`] discard it like a refutation, since
+    /// they would explain any stack.
     pub fn fails_a_guess(self) -> bool {
         let explains_any = [Explanation::Redefined, Explanation::NoId].map(Self::Explained);
         self.is_refuted() || explains_any.contains(&self)

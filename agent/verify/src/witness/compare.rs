@@ -21,9 +21,9 @@ pub struct Comparison {
 /// A row of two stacks side by side. Its fields are indexes of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// The two frames agree.
+    /// The two stacks' frames in this row agree.
     Same { walk: usize, witness: usize },
-    /// The two frames differ in method, bci or kind.
+    /// The two stacks' frames in this row differ in method, bci or kind.
     Differs { walk: usize, witness: usize },
     /// Only the witness has this frame.
     Missing { witness: usize },
@@ -52,7 +52,7 @@ pub fn compare(walk: Stack<'_>, witness: &[Frame]) -> Comparison {
 }
 
 impl Row {
-    /// The index of the witness's frame in the row, if it has one.
+    /// Returns the index of the witness's frame in the row, if the row has one.
     fn witness(&mut self) -> Option<&mut usize> {
         match self {
             Self::Same { witness, .. }
@@ -65,7 +65,7 @@ impl Row {
 }
 
 /// Compares the frames that must be in both stacks: those of the walk from index `top` on. The
-/// witness may have other frames above them.
+/// witness may have other frames on top of them.
 ///
 /// The thread has run to its next safepoint poll since the walk, and no further. So its topmost
 /// compiled frame may have returned with all that was inlined into it, and others may have been
@@ -97,7 +97,7 @@ pub fn agrees_outside_top(walk: &[Frame], top: usize, witness: &[Frame]) -> bool
     outer == others && (first == theirs || caught())
 }
 
-/// The number of frames with each kind of difference.
+/// Counts the frames with each kind of difference.
 #[derive(Debug, Default)]
 struct Tally {
     truncated: usize,
@@ -126,7 +126,7 @@ impl Tally {
         tally
     }
 
-    /// Counts the differences of two frames in the same row.
+    /// Counts the differences between the two frames of a row.
     fn pair(&mut self, walk: Frame, witness: Frame) {
         if walk.method() != witness.method() {
             *(if walk.method().is_none() { &mut self.null_method } else { &mut self.wrong_method }) += 1;
@@ -156,7 +156,7 @@ impl Tally {
     }
 }
 
-/// Aligns the two stacks by their methods.
+/// Aligns a walk and a witness by their methods, in rows.
 fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
     let methods = |frames: &[Frame]| frames.iter().map(|frame| frame.method()).collect::<Vec<_>>();
     let mut rows = Vec::with_capacity(walk.len().max(witness.len()));
@@ -186,7 +186,8 @@ fn align(walk: &[Frame], witness: &[Frame]) -> Vec<Row> {
 }
 
 /// Finds the edits that turn `ours` into `theirs`. The time for that grows with the square of the
-/// length. So if the parts between the common ends are too long, one part replaces the other.
+/// length. So if the parts between the equal ends are too long, one part replaces the other as a
+/// whole.
 fn aligned(ours: &[MethodId], theirs: &[MethodId]) -> Vec<DiffOp> {
     const MAX_ALIGNED: usize = 4_096;
     let head = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();

@@ -1,10 +1,11 @@
 //! The kinds of differences between a walk and its witness.
 //!
-//! Their names must not change: the trust report, the truth lab and its expectations use them.
+//! The names of the kinds must not change: the trust report, the truth lab and its expectations use
+//! them.
 
 use vouch_sample::Reason;
 
-/// One way in which a walk differs from its witness.
+/// A way in which a walk differs from its witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
     /// The outermost frames are missing in the walk.
@@ -17,18 +18,18 @@ pub enum Difference {
     WrongMethod { frames: usize },
     /// Frames of the walk have the right method and another bci.
     WrongBci { frames: usize },
-    /// Frames of the walk have no method id.
+    /// Frames of the walk have no method id where the witness's have one.
     NullMethod { frames: usize },
     /// Frames of the walk are native where the witness's are Java, or the reverse.
     Nativeness { frames: usize },
-    /// The walk was cut at its maximal depth, and says so.
+    /// The walk was cut at its maximal depth, and reports that.
     Cut { missing: usize },
     /// The walk found no frames, and the witness did.
     Unwalked { why: Reason },
 }
 
 impl Difference {
-    /// The name of the kind in the trust report.
+    /// Returns the name of the kind of difference in the trust report.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Truncated { .. } => "truncated",

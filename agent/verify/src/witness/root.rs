@@ -11,17 +11,17 @@ pub enum RootSide {
     /// Both stacks have the same outermost method.
     Agrees,
     /// The walk's outermost frames are in the middle of the witness: the walk misses the frames
-    /// below them.
+    /// that are further out.
     Truncated,
-    /// The witness's outermost frames are in the middle of the walk: the walk has frames below them
-    /// that are not the thread's.
+    /// The witness's outermost frames are in the middle of the walk. The walk has outer frames that
+    /// do not belong to the thread.
     Extra,
     /// The two stacks have no frames, or too few, in common.
     Differs,
 }
 
 impl RootSide {
-    /// The name of the difference in the trust report, or `None` if the roots agree.
+    /// Returns the name of the difference in the trust report, or `None` if the roots agree.
     pub fn kind(self) -> Option<&'static str> {
         match self {
             Self::Agrees => None,
@@ -32,8 +32,8 @@ impl RootSide {
     }
 }
 
-/// How many outermost frames of one stack must be found in the other. A single one may be there by
-/// chance.
+/// The number of outermost frames of one stack that must be found in the other. A single frame may
+/// be there by chance.
 const MIN_COMMON_FRAMES: usize = 2;
 
 /// Compares the roots of two stacks of one thread. Neither of them may be cut.
@@ -50,9 +50,9 @@ pub fn root_side(walk: &[Frame], witness: &[Frame]) -> RootSide {
     }
 }
 
-/// True if the outermost frames of `inner` are somewhere in `outer`. The bcis of inner frames
-/// change when a thread runs. So all methods must be equal, but only the bci of the outermost
-/// frame.
+/// True if the outermost frames of `inner` are somewhere in `outer`. All methods must be equal. Of
+/// the bcis only that of the outermost frame must be, since those of inner frames change when a
+/// thread runs.
 fn within(inner: &[Frame], outer: &[Frame]) -> bool {
     let outermost = &inner[inner.len().saturating_sub(MIN_COMMON_FRAMES)..];
     if outermost.len() < MIN_COMMON_FRAMES {

@@ -1,4 +1,4 @@
-//! The rules that make a walk and a witness comparable. Each covers a difference that is no
+//! The rules that make a walk and a witness comparable. Each rule covers a difference that is no
 //! mistake.
 //!
 //! | rule | the walk has | the witness has | reason |
@@ -17,7 +17,7 @@ pub const NATIVE_LOCATION: i64 = -1;
 /// The bci that GetStackTrace returns for a compiled method that has not begun.
 const FIRST: Bci = 0;
 
-/// Converts a frame of a walk by the rule [`ENTRY`].
+/// Converts a frame of a walk by the rule [`ENTRY`], so that it can be compared with a witness's.
 pub fn normalise_walk_frame(frame: Frame) -> Frame {
     match frame {
         Frame::Java { method, bci: ENTRY } => Frame::Java { method, bci: FIRST },
@@ -34,11 +34,11 @@ pub fn frame_from_witness(method: MethodId, location: i64) -> Frame {
     Frame::Java { method, bci: Bci::try_from(location).unwrap_or(Bci::MAX) }
 }
 
-/// Removes the frames from a witness at which its walk is cut. It returns the index of the first
-/// removed frame and their number, or `None` without a cut.
+/// Removes from a witness the frames that its walk lacks because it was cut. It returns the index
+/// of the first removed frame and their number, or `None` without a cut.
 ///
-/// If the walk has frames after its cut, the frames to remove are found from the root, since calls
-/// on top of the stack do not move it.
+/// If the walk has frames after its cut, the frames to remove are counted from the root, since
+/// calls on top of the stack do not move them.
 pub fn cut_like_walk(witness: &mut Vec<Frame>, walk: Stack<'_>) -> Option<(usize, usize)> {
     let cut = walk.cut?;
     let outer = walk.outer().len();

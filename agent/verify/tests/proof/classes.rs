@@ -1,7 +1,8 @@
-//! Compares how the classes of real programs are read with the reader `noak`: every instruction
-//! must begin at the same bci, and every invoke must name the same member.
+//! Compares Vouch's reader of class files with the reader `noak`, on classes of real programs:
+//! every instruction must begin at the same bci, and every invoke must name the same member.
 //!
-//! `VOUCH_CLASSES` has folders of classes, separated by colons. `scripts/test abi` sets it.
+//! The environment variable `VOUCH_CLASSES` has folders of classes, separated by colons.
+//! `scripts/test abi` sets it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

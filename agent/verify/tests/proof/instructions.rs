@@ -1,7 +1,7 @@
-//! Compares how a generated class is read with the reader `noak`.
+//! Compares Vouch's reader of class files with the reader `noak`, on a generated class.
 //!
-//! The class has every instruction and every kind of constant. `classes.rs` reads classes of real
-//! programs.
+//! The class has every instruction and every kind of constant. `classes.rs` has the same test for
+//! classes of real programs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use vouch_verify::proof::{
 const INVOKESTATIC: u8 = 184;
 const INVOKEINTERFACE: u8 = 185;
 
-/// How many parts of class files were compared.
+/// The number of parts of class files that were compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     classes: usize,
@@ -27,7 +27,8 @@ struct Tally {
     constants: usize,
 }
 
-/// A text as Vouch reads it. It is `None` if the modified UTF-8 of the class file is not UTF-8.
+/// Converts a text of noak's to one as Vouch reads it. It is `None` if the modified UTF-8 of the
+/// class file is not UTF-8.
 fn text(theirs: &MStr) -> Option<&str> {
     std::str::from_utf8(theirs.as_bytes()).ok()
 }
@@ -59,7 +60,7 @@ fn constant<'p>(pool: &ConstantPool<'p>, item: &Item<'p>) -> Option<Constant<'p>
     Some(Constant::Member(Member { class, name, descriptor }))
 }
 
-/// The opcode of an invoke of noak's, and the number of its constant.
+/// Returns the opcode of an invoke that noak has read, and the number of its constant.
 fn invoked(instruction: &RawInstruction<'_>) -> Option<(u8, u16)> {
     Some(match instruction {
         RawInstruction::InvokeVirtual { index } => (182, index.as_u16()),
@@ -155,7 +156,8 @@ fn method(class: Arc<Class>, name: &str, descriptor: &str, is_static: bool, body
     Method { class, name: name.into(), descriptor: descriptor.into(), is_static, body }
 }
 
-/// Encodes an instruction at bci `at`, with valid operands. It returns each of its forms.
+/// Encodes an instruction at bci `at`, with valid operands. The result has one element for each
+/// form of the instruction.
 fn encoded(opcode: u8, at: usize) -> Vec<Vec<u8>> {
     let padded = |words: &[i32]| {
         let mut bytes = vec![opcode];

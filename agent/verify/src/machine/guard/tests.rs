@@ -8,8 +8,8 @@ const CHECKED: &[(usize, i32)] = &[(2, 19), (9, 0)];
 const AFTER: &[(usize, i32)] = &[(3, 12), (2, 19), (9, 0)];
 const TRAP: usize = 0x20_0000;
 const JNE: &[u8] = &[0x0f, 0x85];
-/// The check of a cast, as C2 writes it: mov r8d, [r10 + 8]; movabs r11, class; mov r9d, base;
-/// add r9, r8; mov r8, [r9 + 0x38]; cmp r8, r11.
+/// The check of a cast, as C2 writes it: mov r8d, [r10 + 8]; movabs r11, class; mov r9d, base; add
+/// r9, r8; mov r8, [r9 + 0x38]; cmp r8, r11.
 const CAST: [&[u8]; 6] = [
     &[0x45, 0x8b, 0x42, 0x08],
     &[0x49, 0xbb, 0xf0, 0x51, 0x04, 0x1e, 0, 0, 0, 0],
@@ -18,13 +18,13 @@ const CAST: [&[u8]; 6] = [
     &[0x4d, 0x8b, 0x41, 0x38],
     &[0x4d, 0x3b, 0xc3],
 ];
-/// mov rbp, r10; mov [rbp + 16], r8; mov r8d, [r10 + 12]
+/// The instructions mov rbp, r10; mov [rbp + 16], r8; mov r8d, [r10 + 12], which are no check.
 const MOVE: &[u8] = &[0x49, 0x8b, 0xea];
 const STORE: &[u8] = &[0x4c, 0x89, 0x45, 0x10];
 const FIELD: &[u8] = &[0x45, 0x8b, 0x42, 0x0c];
 
-/// How certain the ends of these instructions are, which a branch follows, and whether they are
-/// of the trap that it leads to.
+/// Returns for each instruction, in front of a branch, if it is found to belong to the uncommon
+/// trap that the branch leads to. The second value is the certainty.
 fn checked(instructions: &[&[u8]], is_trap: bool) -> Vec<(bool, Certainty)> {
     let mut method = Method::default();
     method.add(&[INC]);
@@ -53,7 +53,7 @@ fn checked(instructions: &[&[u8]], is_trap: bool) -> Vec<(bool, Certainty)> {
 #[test]
 fn a_check_is_of_the_bytecode_at_which_the_trap_goes_on() {
     let checks: Vec<bool> = checked(&CAST, true).iter().map(|(is_trap, _)| *is_trap).collect();
-    // The constants are not found out by the check, and may be another's.
+    // The constants do not depend on the class, and may belong to other code.
     assert_eq!(checks, [true, false, false, true, true, true, true]);
     assert!(checked(&CAST, true).iter().all(|(_, certainty)| *certainty == Certainty::Exact));
 }

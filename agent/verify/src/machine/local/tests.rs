@@ -14,7 +14,7 @@ fn an_instruction_that_ends_a_run_is_of_that_run() {
     let work = method.describe(WORK);
     method.add(&[INC]);
     method.describe(OTHER);
-    // An interrupt that waited for the slow instruction finds the pc after it.
+    // An interrupt that waits for a slow instruction finds the pc after that instruction.
     assert_eq!(local(&method, end), Some(work));
 }
 
@@ -103,7 +103,7 @@ fn what_only_a_jump_leads_to_is_not_of_the_instruction_before() {
 
 #[test]
 fn a_call_without_a_safepoint_is_described_after_its_nop() {
-    // call r10, and the nop that HotSpot writes after each call.
+    // The bytes are call r10, and the nop that HotSpot writes after each call.
     let (call, nop) = (&[0x41, 0xff, 0xd2], &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]);
     for (is_reliable, is_padded, is_described) in
         [(true, false, true), (false, false, false), (true, true, false)]

@@ -35,7 +35,7 @@ fn dynamic() -> Method {
     one(builder.build(), INVOKEDYNAMIC, number)
 }
 
-/// A method with a `nop` and this instruction.
+/// Makes a method with a `nop` and then this instruction.
 fn later(opcode: u8) -> Method {
     caller(PoolBuilder::default().build(), &[0, opcode])
 }
@@ -137,11 +137,11 @@ fn exceptions_that_the_vm_makes() {
     let null = method("java/lang/NullPointerException", "<init>", "()V");
     explained(&calls(INVOKEVIRTUAL, "shop/Cart", "total", "()I"), &null, how);
     let at = |opcode, callee: &Method| edge(&later(opcode), 1, callee, |_| Relation::Unknown);
-    // iaload, idiv, monitorexit
+    // The opcodes are iaload, idiv and monitorexit.
     for throws in [46, 108, 195] {
         assert_eq!(at(throws, &null), Verdict::Explained(how), "{throws}");
     }
-    // iadd, goto, dup
+    // The opcodes are iadd, goto and dup.
     for silent in [96, 167, 89] {
         assert!(at(silent, &null).is_refuted(), "{silent}");
     }

@@ -29,7 +29,7 @@ fn loads(class: &str) -> Method {
     method(class, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;")
 }
 
-/// All instructions that name a member or a class `Named`.
+/// Returns all instructions that name a member or a class `Named`, each with a method that has it.
 fn naming_named() -> Vec<(u8, Method)> {
     let mut all = Vec::new();
     for opcode in op::GETSTATIC..=op::INVOKEINTERFACE {

@@ -1,4 +1,4 @@
-//! Tests of calls that differ in one detail from an allowed one.
+//! Tests of refuted calls that differ in one detail from an allowed call.
 
 use vouch_sample::{ENTRY, NATIVE, ResolvedFrame, ResolvedMethod};
 
@@ -118,7 +118,8 @@ fn a_handles_code_ends_in_a_target_of_its_shape() {
     }
 }
 
-/// The verdicts for a started thread, the launcher's thread and an attached thread.
+/// Returns the verdicts on a root method for a started thread, the launcher's thread and an
+/// attached thread.
 fn of_each(method: &Method, is_thread: bool) -> [Verdict; 3] {
     ALL.map(|thread| root(method, thread, || is_thread))
 }

@@ -1,5 +1,5 @@
 //! Tests of the power of proof: it is 100 % where every corruption is visible, 0 where none is, and
-//! the same each time.
+//! equal in repeated measurements.
 
 use vouch_sample::{ResolvedFrame, ResolvedMethod};
 
@@ -9,8 +9,8 @@ use crate::proof::testing::{PoolBuilder, caller, refutes};
 use crate::proof::{Class, Corruption, Method, PowerCounts, power};
 use std::sync::Arc;
 
-/// A static method that calls the method `next` at bci 1. The instructions before and after it call
-/// nothing.
+/// Makes a static method that calls the method `next` at bci 1. The instructions before and after
+/// it call nothing.
 fn link(name: &str, next: &str) -> Method {
     let mut builder = PoolBuilder::default();
     let number = builder.method("Chain", next, "()V").to_be_bytes();
@@ -31,7 +31,7 @@ fn stack(methods: &[Method]) -> Vec<KnownFrame<'_>> {
         .collect()
 }
 
-/// The methods of a stack, leaf first: `main` calls `a`, `a` calls `b`, and so on.
+/// Makes the methods of a stack, leaf first: `main` calls `a`, `a` calls `b`, and so on.
 fn chain() -> Vec<Method> {
     let names = ["main", "a", "b", "c", "d", "e", "f"];
     let mut methods: Vec<Method> = names.windows(2).map(|pair| link(pair[0], pair[1])).collect();

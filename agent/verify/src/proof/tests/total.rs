@@ -14,7 +14,7 @@ use crate::proof::{
     listing, power, root,
 };
 
-/// Valid and damaged names and descriptors.
+/// Generates valid and damaged names and descriptors.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("java/lang/invoke/MethodHandle".to_owned()),
@@ -26,7 +26,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Random bytes, or a valid pool with one byte changed.
+/// Generates pools of random bytes, and valid pools with one byte changed.
 fn pool() -> impl Strategy<Value = Pool> {
     let damaged = (text(), text(), text(), any::<usize>(), any::<u8>()).prop_map(
         |(class, name, descriptor, at, byte)| {
