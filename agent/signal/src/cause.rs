@@ -1,4 +1,4 @@
-//! The cause of a signal, as far as the kernel reports it.
+//! Reads from the siginfo why a signal came.
 //!
 //! The weight of a sample follows from the cause, so a cause must state no more than the siginfo
 //! does.
@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use crate::sampler::{GATE, STRIDE};
 
-/// The `si_code` of a POSIX timer, for which `libc` has no name.
+/// The `si_code` of a POSIX timer's signal. `libc` has no name for it.
 const SI_TIMER: i32 = -2;
 
 /// The index of the value in a siginfo of SI_QUEUE, counted in words.
@@ -25,18 +25,19 @@ pub fn marker() -> usize {
 /// The cause of a signal, as far as the sample's weight depends on it.
 #[derive(Debug)]
 pub enum Cause {
-    /// A perf event of the thread.
+    /// The signal came from a perf event of the thread.
     Perf,
-    /// A POSIX timer of the thread, and how many intervals it overran.
+    /// The signal came from a POSIX timer of the thread, which overran this number of intervals.
     Timer { overrun: u32 },
-    /// ITIMER_PROF of the process. The kernel delivered its signal to this thread.
+    /// The signal came from ITIMER_PROF, the timer of the process. The kernel delivered it to this
+    /// thread.
     ProcessTimer,
-    /// The agent, which found this thread running. The sample weighs `weight` intervals; 0 means
-    /// all intervals that the thread ran.
+    /// The agent sent the signal, because it found this thread running. The sample weighs `weight`
+    /// intervals; 0 means all intervals that the thread ran.
     AgentSignal { weight: u32 },
-    /// The thread itself, at its end. The weight is in its slot.
+    /// The thread sent the signal to itself, at its end. The weight is in its slot.
     ThreadEnd,
-    /// A SIGPROF that another program or library sent. It is no sample.
+    /// Another program or library sent a SIGPROF. It is no sample.
     Foreign,
 }
 
@@ -74,8 +75,8 @@ impl Cause {
         }
     }
 
-    /// Returns the weight from the signal alone, for a thread without a slot. Such a thread is
-    /// beginning, has just ended, or found the table full.
+    /// Returns the weight that the signal alone gives, for a thread without a slot. Such a thread
+    /// is beginning, has just ended, or found the table full.
     pub fn weight_without_slot(&self) -> Option<u32> {
         match self {
             Self::Perf => Some(STRIDE.load(Ordering::Relaxed)),

@@ -1,4 +1,5 @@
-//! The layout of an event in a lane, and how code anywhere in the agent publishes one.
+//! The layout of an event in a lane (a ring of words), and how code anywhere in the agent publishes
+//! an event.
 //!
 //! An event is five words, its values, a word of lengths, the frames of its stack, and a text.
 //! Events have separate lanes, so that many events take no space from samples, and a separate gate.
@@ -21,24 +22,24 @@ use crate::lane::{Claim, Entry};
 use crate::outlet::Outlet;
 use crate::sample_layout::{pair, split};
 
-/// The gate to the lanes of events.
+/// The gate through which publishers borrow the lanes of events.
 pub static EVENT_GATE: Gate<EventLanes> = Gate::new();
 
-/// Words of an event without a stack and a text.
+/// The number of words of an event without a stack and a text.
 pub const EVENT_WORDS: usize = LENGTHS_INDEX + 1;
-/// The index of the word with the lengths of stack and text.
+/// The index in an event of the word with the lengths of stack and text.
 const LENGTHS_INDEX: usize = 5 + MAX_VALUES;
 /// The maximum number of frames of an event's stack. More would make a callback too slow.
 pub const MAX_EVENT_FRAMES: usize = 2_048;
-/// Words of a frame: its word and its tag.
+/// The number of words that a frame takes in an event: its word and its tag.
 const FRAME_WORDS: usize = 2;
 const WORD: usize = size_of::<u64>();
 
-/// The lanes of events.
+/// The lanes that carry events to the agent's thread, and a count of lost events.
 #[derive(Debug)]
 pub struct EventLanes {
     pub outlet: Outlet,
-    /// How many events found no space in any lane.
+    /// The number of events that found no space in any lane.
     pub lost: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ pub struct EventLanes {
 pub struct EventDetails<'m> {
     /// The stack of the event's thread, leaf first. It is empty if no stack was taken.
     pub frames: &'m [Frame],
-    /// What the event is about, such as the name of a class.
+    /// The text of the event: what it is about, such as the name of a class.
     pub text: &'m str,
 }
 
@@ -57,7 +58,8 @@ impl EventDetails<'_> {
     }
 }
 
-/// Publishes an event, if a recording runs. The result is false if no lane had space.
+/// Publishes an event, if a recording runs. The result is false if the event was lost because no
+/// lane had space.
 pub fn publish(event: &Event, details: EventDetails<'_>) -> bool {
     let Some(entered) = EVENT_GATE.enter() else { return true };
     // SAFETY: the agent keeps the lanes alive until the gate is closed and empty.
@@ -70,7 +72,7 @@ pub fn publish(event: &Event, details: EventDetails<'_>) -> bool {
     true
 }
 
-/// Writes and publishes an event in a claim that is large enough for it.
+/// Writes and publishes an event in a claim, which must be large enough for the event.
 pub fn write(claim: Claim<'_, '_>, event: &Event, details: EventDetails<'_>) {
     claim.set(1, event.began);
     claim.set(2, event.ended);
@@ -101,7 +103,7 @@ fn length(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Reads an event. The result is `None` if the entry is too short.
+/// Reads an event from a lane's entry. The result is `None` if the entry is too short.
 #[must_use]
 pub fn read(entry: &Entry<'_>) -> Option<Event> {
     let mut values = [0; MAX_VALUES];
@@ -113,7 +115,7 @@ pub fn read(entry: &Entry<'_>) -> Option<Event> {
     Some(Event { kind: entry.word(4)?, began: entry.word(1)?, ended: entry.word(2)?, tid, serial, values })
 }
 
-/// Returns the frames of the event's stack, leaf first.
+/// Returns the frames of an event's stack, leaf first.
 pub fn frames(entry: &Entry<'_>) -> impl Iterator<Item = Frame> {
     let (count, _) = lengths(entry);
     (EVENT_WORDS..).step_by(FRAME_WORDS).take(count).map_while(|at| {
@@ -123,7 +125,7 @@ pub fn frames(entry: &Entry<'_>) -> impl Iterator<Item = Frame> {
     })
 }
 
-/// Returns the bytes of the event's text.
+/// Returns the bytes of an event's text.
 pub fn text(entry: &Entry<'_>) -> impl Iterator<Item = u8> {
     let (frames, bytes) = lengths(entry);
     let words =

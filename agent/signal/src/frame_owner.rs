@@ -1,8 +1,9 @@
 //! Separates the frames of a mounted virtual thread from those of its carrier.
 //!
-//! Vouch's own walker decides, also about the stacks of other walkers. It finds the mounted virtual
-//! thread, removes the carrier's frames, and marks a stack that lacks frames as torn. A carrier's
-//! frame must never be shown as the virtual thread's, nor a torn stack as a whole one.
+//! Vouch's own walker decides which frames belong to the virtual thread, also in the stacks of
+//! other walkers. It finds the mounted virtual thread, removes the carrier's frames, and marks a
+//! stack that lacks frames as torn. A carrier's frame must never be shown as the virtual thread's,
+//! nor a torn stack as a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
 use vouch_walk::hotspot::HotspotWalker;
@@ -14,9 +15,9 @@ use crate::sample_layout::Sample;
 /// The virtual thread that a carrier has mounted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MountedVthread {
-    /// The id, in the encoding of [`Head::mounted_vthread`].
+    /// The id of the virtual thread, in the encoding of [`Head::mounted_vthread`].
     pub id: u64,
-    /// True if the id is known and the name could not be read.
+    /// True if the id of the virtual thread is known and its name could not be read.
     pub is_unread: bool,
 }
 
@@ -39,8 +40,9 @@ pub fn mounted_vthread(
     }
 }
 
-/// True if the written stack belongs to a virtual thread. While one is mounted, the JDK sometimes
-/// makes the carrier the current thread. Then the id of the virtual thread is unknown.
+/// True if the written stack belongs to a virtual thread. While a virtual thread is mounted, the
+/// JDK sometimes makes the carrier the current thread. Then the id of the virtual thread is
+/// unknown.
 pub fn is_virtual(reader: Option<&HotspotWalker>, sample: &Sample<'_, '_>, answer: Answer) -> bool {
     let (Some(reader), Ok(count)) = (reader, answer) else { return false };
     // SAFETY: the walker has written that many frames into the sample's buffer.

@@ -1,12 +1,13 @@
-//! The gate through which handlers borrow a sampler, and other code borrows the lanes of events.
+//! The gate through which handlers borrow a sampler, and other code borrows the lanes of events. It
+//! keeps them out while that memory is freed.
 //!
 //! A handler enters, reads the published pointer, and leaves when its guard is dropped. The agent
 //! closes the gate and waits until no handler is inside. From then on no handler can hold the
 //! pointer, and its target may be freed.
 //!
 //! Handler and agent both change the same counter, the agent by adding 0, so one change comes
-//! second. Either the agent sees the handler inside, or the handler's change reads the agent's and
-//! with it that the gate is closed. Plain loads could miss each other. Loom checks it.
+//! second. If the handler's is second, it sees that the gate is closed. Otherwise the agent sees
+//! the handler inside. Plain loads could miss each other. Loom checks it.
 //!
 //! The handler's side must never wait.
 
@@ -19,7 +20,7 @@ pub struct Gate<T> {
     inside: AtomicUsize,
 }
 
-/// A guard for the time that a handler is inside the gate.
+/// A guard that keeps a handler inside the gate until it is dropped.
 #[derive(Debug)]
 pub struct Entered<'g, T> {
     gate: &'g Gate<T>,
@@ -27,21 +28,21 @@ pub struct Entered<'g, T> {
 }
 
 impl<T> Gate<T> {
-    /// Makes a gate that is closed.
+    /// Makes a closed gate.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self { published: AtomicPtr::new(core::ptr::null_mut()), inside: AtomicUsize::new(0) }
     }
 
-    /// Makes a gate that is closed. Loom's atomics cannot be made in a constant.
+    /// Makes a closed gate for loom, whose atomics cannot be made in a constant.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
         Self { published: AtomicPtr::new(core::ptr::null_mut()), inside: AtomicUsize::new(0) }
     }
 
-    /// Enters, if the gate is open.
+    /// Enters the gate, if it is open.
     #[inline]
     pub fn enter(&self) -> Option<Entered<'_, T>> {
         self.inside.fetch_add(1, Ordering::AcqRel);
@@ -69,8 +70,8 @@ impl<T> Gate<T> {
         self.published.swap(core::ptr::null_mut(), Ordering::AcqRel)
     }
 
-    /// True once no handler is inside. It is meaningful after `close`, or after a write that later
-    /// handlers must observe.
+    /// True if no handler is inside the gate. The result is meaningful after `close`, or after a
+    /// write that later handlers must observe.
     pub fn is_empty(&self) -> bool {
         // This changes the counter instead of loading it, as the module's comment explains. Its
         // acquire pairs with the release of each leaving handler. That handler's work inside

@@ -1,6 +1,6 @@
-//! The SIGPROF handler, which takes one sample for each signal.
+//! The handler of SIGPROF, which takes one sample for each signal.
 //!
-//! It counts the signal, finds the thread's slot and claims a lane. Each walker writes its
+//! The handler counts the signal, finds the thread's slot and claims a lane. Each walker writes its
 //! candidate stack there. If they fail, a walker walks again from repaired contexts. The sample is
 //! then published. Failures are counted. The handler must never wait (except in
 //! [`crate::witness_rendezvous`]), allocate, lock, panic or change errno.
@@ -33,15 +33,15 @@ use crate::walk_request;
 use crate::weight::{Weight, skip_signal, weighs_by_signals, weight};
 use crate::witness_rendezvous::{MAX_WITNESSED_DEPTH, PostedThread};
 
-/// Samples of up to this many words cost the thread no rest for the drain's time. Most samples are
-/// no longer.
+/// The number of words up to which a sample costs its thread no rest for the drain's time. Most
+/// samples are no longer.
 const FREE_WORDS: usize = 2_048;
 
-/// How many walks in the JVM's code may fault in one recording. Each fault abandons that code
-/// halfway, so walking in it then stops.
+/// The number of faults in the JVM's code after which a recording walks there no more. Each fault
+/// abandoned that code halfway.
 pub const MAX_CRASHES: u64 = 1_000;
 
-/// The handler for `sigaction` with SA_SIGINFO.
+/// Handles SIGPROF. It must be installed by `sigaction` with SA_SIGINFO.
 ///
 /// # Safety
 /// Only the kernel may call this, as a signal handler, with the interrupted thread's `context`.
@@ -136,7 +136,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
 }
 
 /// Returns the context and the trace of the thread, or of the virtual thread that it has mounted. A
-/// trace that a tracer has published comes last.
+/// trace that a tracer has published is used only if the program has set none.
 fn thread_context_of(slot: &Slot, mounted: u64) -> (u32, Trace) {
     let thread_context = slot.thread_context().or_else(|| match mounted {
         // SAFETY: the slot has the thread's own JNIEnv, or null.
@@ -148,13 +148,15 @@ fn thread_context_of(slot: &Slot, mounted: u64) -> (u32, Trace) {
     (context, trace.or_else(|| OTEL_THREAD_CONTEXT.read()).unwrap_or_default())
 }
 
-/// True for the one walk that the agent wants to witness.
+/// True for a single walk after each request of the agent: the agent then compares that walk with
+/// GetStackTrace.
 fn take_witness_request(sampler: &Sampler) -> bool {
     let wanted = &sampler.witness_wanted;
     wanted.load(Ordering::Relaxed) && wanted.swap(false, Ordering::AcqRel)
 }
 
-/// Counts the signal. The result is false if another program sent it, or if the thread rests.
+/// Counts the signal, and returns whether to take a sample. The result is false if another program
+/// sent the signal, or if the thread rests.
 fn wants_sample(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -> bool {
     if matches!(cause, Cause::Perf) {
         HANDLER_COST.count_signal();
@@ -186,8 +188,8 @@ fn begin(sampler: &Sampler, tid: u32, cause: &Cause) -> Option<Sample<'static, '
     Some(Sample::new(sampler.outlet.claim(tid, sampler.max_words(depth))?, depth))
 }
 
-/// Publishes a sample without a stack for the time before a sample that its stack does not cover.
-/// It has no context, because the thread may have had another one then.
+/// Publishes a sample without a stack for time before the present sample that the present stack
+/// does not cover. It has no context, because the thread may have had another one then.
 fn publish_earlier(sampler: &Sampler, earlier: Option<(Reason, u32)>, head: &Head, pc: usize) {
     let Some((no_stack, weight)) = earlier else { return };
     sampler.counters.count(weight);
@@ -202,7 +204,7 @@ fn publish_earlier(sampler: &Sampler, earlier: Option<(Reason, u32)>, head: &Hea
     sample.publish(&Head { time, cpu, tid, serial, weight, mounted_vthread, ..Head::default() });
 }
 
-/// Makes the thread rest after a slow walk or a long sample.
+/// Makes the thread take no samples for some time, after a slow walk or a long sample.
 ///
 /// If a walk takes most of the period, the next signal is due when the handler returns, and the
 /// program makes no progress. The drain must also have time to read deep stacks before the next
@@ -301,8 +303,8 @@ fn walk(
     (walked || recovered, mounted)
 }
 
-/// Recovers up to `limit` stacks: the walker walks again from repaired contexts. True if there is
-/// one.
+/// Recovers up to `limit` stacks: the walker walks again from repaired contexts. True if it found a
+/// stack.
 ///
 /// # Safety
 /// The subject must be the calling thread, with the context of its signal's handler. The claim must

@@ -5,62 +5,63 @@
 //! regular one. Over one group the signals pass through all points of such a program about once.
 //!
 //! Each signal still weighs one period. Groups with longer and with shorter periods take turns, so
-//! the sum of all differences stays below two thirds of a period. Flushing a thread resets it.
+//! the sum of all differences stays below two thirds of a period. When a thread is flushed, the sum
+//! begins at 0 again.
 
 use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-/// How many signals have the same period.
+/// The number of signals in a group, which all have the same period.
 const GROUP: u32 = 16;
-/// The least and the greatest sum of all differences at the end of a group, in tenths of a regular
-/// period. The sign of that sum changes from group to group.
+/// The least sum of all differences at the end of a group, in tenths of a regular period.
+/// `MOST_SUM` is the greatest one. The sign of that sum changes from group to group.
 const LEAST_SUM: u64 = 4;
 const MOST_SUM: u64 = 6;
-/// A period differs from the regular one by at most this part of it.
+/// The largest difference from the regular period is one part in this number.
 const LIMIT: u64 = 12;
 
-/// The jitter of one thread's perf event. Only the thread's handler changes it, or the agent while
-/// no handler can run.
+/// The variation of the period of one thread's perf event. Only the thread's handler changes it, or
+/// the agent while no handler can run.
 #[derive(Debug, Default)]
 pub struct Jitter {
-    /// Nanoseconds by which the event's period is longer than the regular one.
+    /// The number of nanoseconds by which the event's period is longer than the regular one.
     difference: AtomicI64,
-    /// The sum of all differences so far, in nanoseconds.
+    /// The sum of all differences from the regular period so far, in nanoseconds.
     sum: AtomicI64,
-    /// Signals since the period was last changed.
+    /// The number of signals since the period was last changed.
     signals: AtomicU32,
 }
 
 impl Jitter {
-    /// Resets the jitter for another thread.
+    /// Begins again without a difference, for another thread.
     pub fn begin(&self) {
         self.regular();
         self.sum.store(0, Ordering::Relaxed);
     }
 
-    /// Notes that the event has its regular period again.
+    /// Records that the perf event has its regular period again.
     pub fn regular(&self) {
         self.difference.store(0, Ordering::Relaxed);
         self.signals.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the nanoseconds by which the event's period is longer than the regular one.
+    /// Returns by how many nanoseconds the perf event's period is longer than the regular one.
     #[inline]
     pub fn difference(&self) -> i64 {
         self.difference.load(Ordering::Relaxed)
     }
 
-    /// Adds a period that was this many nanoseconds longer than the regular one.
+    /// Adds the difference of a period that was this many nanoseconds longer than the regular one.
     pub fn add(&self, nanos: i64) {
         self.sum.store(self.sum.load(Ordering::Relaxed).wrapping_add(nanos), Ordering::Relaxed);
     }
 
-    /// Takes the sum of all differences.
+    /// Returns the sum of all differences from the regular period, and sets it to 0.
     pub fn take_sum(&self) -> i64 {
         self.sum.swap(0, Ordering::Relaxed)
     }
 
-    /// Returns the period from this signal on, if it changes here. No period is shorter than
-    /// `floor`. `random` is any evenly drawn number.
+    /// Returns the new period that begins with this signal, or `None` if the period stays. No
+    /// period is shorter than `floor`. `random` is any evenly drawn number.
     #[inline]
     pub fn next(&self, random: u64, regular: u64, floor: u64) -> Option<u64> {
         let signals = self.signals.load(Ordering::Relaxed).wrapping_add(1);

@@ -52,17 +52,18 @@ impl Word {
 #[derive(Debug)]
 pub struct Lane<'m> {
     words: &'m [Word],
-    /// True while a handler owns the writing side. It is taken with acquire and released with
-    /// release, so that a writer sees the `head` that the last writer stored.
+    /// True while a handler has claimed the lane for writing. It is taken with acquire and released
+    /// with release, so that a writer sees the `head` that the last writer stored.
     claimed: AtomicBool,
-    /// Words published since the lane began. It grows forever; its remainder is the index in the
-    /// ring.
+    /// The number of words published since the lane began. It grows forever; its remainder is the
+    /// index in the ring.
     head: AtomicUsize,
-    /// Words taken by the reader since the lane began. `head - tail` words are in the ring.
+    /// The number of words that the reader has taken since the lane began. `head - tail` words are
+    /// in the ring.
     tail: AtomicUsize,
 }
 
-/// The right to write one entry into a lane.
+/// The right to write one entry into a lane. Dropping it frees the lane for other writers.
 #[derive(Debug)]
 pub struct Claim<'l, 'm> {
     lane: &'l Lane<'m>,
@@ -78,8 +79,8 @@ impl<'m> Lane<'m> {
         Self { words, claimed: AtomicBool::new(false), head: AtomicUsize::new(0), tail: AtomicUsize::new(0) }
     }
 
-    /// Reserves space for an entry of up to `longest` words. The result is `None` if another
-    /// handler is writing, or if the ring is too full.
+    /// Reserves space in the lane for an entry of up to `longest` words. The result is `None` if
+    /// another handler is writing, or if the ring is too full.
     #[inline]
     pub fn claim(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         if self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -103,7 +104,7 @@ impl<'m> Lane<'m> {
         (size.saturating_sub(used) >= skip.saturating_add(longest)).then_some(skip)
     }
 
-    /// Finds contiguous space for a claim, as the lane's one writer.
+    /// Finds contiguous space for an entry. The caller must be the lane's one writer.
     #[inline]
     fn reserve(&self, longest: usize) -> Option<Claim<'_, 'm>> {
         let size = self.words.len();
@@ -119,8 +120,8 @@ impl<'m> Lane<'m> {
         Some(Claim { lane: self, start, room })
     }
 
-    /// Passes every published entry, whole and in order, to `take`. Only the one reader may call
-    /// this.
+    /// Passes every published entry of the lane, whole and in order, to `take`. Only the one reader
+    /// may call this.
     pub fn drain(&self, mut take: impl FnMut(&Entry<'_>)) {
         let head = self.head.load(Ordering::Acquire);
         let mut tail = self.tail.load(Ordering::Relaxed);
@@ -139,8 +140,8 @@ impl<'m> Lane<'m> {
         self.rewind(tail);
     }
 
-    /// Moves an empty lane back to the beginning of its ring. The reader is the lane's one writer
-    /// meanwhile, so that handlers take other lanes.
+    /// Moves an empty lane back to the beginning of its ring. Meanwhile the reader is the lane's
+    /// one writer, so that handlers take other lanes.
     fn rewind(&self, tail: usize) {
         let size = self.words.len();
         let over = tail.checked_rem(size).unwrap_or(0);
@@ -157,13 +158,13 @@ impl<'m> Lane<'m> {
         self.claimed.store(false, Ordering::Release);
     }
 
-    /// Returns how many words wait for the reader at this moment.
+    /// Returns how many words of the lane wait for the reader at this moment.
     #[inline]
     pub fn waiting(&self) -> usize {
         self.head.load(Ordering::Relaxed).wrapping_sub(self.tail.load(Ordering::Relaxed))
     }
 
-    /// Returns how many words the ring has.
+    /// Returns how many words the lane's ring has.
     #[inline]
     pub fn size(&self) -> usize {
         self.words.len()
@@ -179,14 +180,14 @@ pub fn claim_any<'l, 'm>(lanes: &'l [Lane<'m>], choice: usize, longest: usize) -
 }
 
 impl Claim<'_, '_> {
-    /// True if the lane is more than a quarter full. The rest must have space for some more long
-    /// entries until the reader comes.
+    /// True if the lane is more than a quarter full. The other three quarters must have space for
+    /// some more long entries until the reader comes.
     #[inline]
     pub fn is_filling_up(&self) -> bool {
         self.lane.waiting() > self.lane.size() / 4
     }
 
-    /// Writes one word of the entry. Word 0 is its length, which `publish` writes.
+    /// Writes one word of the claimed entry. Word 0 is the entry's length, which `publish` writes.
     #[inline]
     pub fn set(&self, index: usize, value: u64) {
         if let Some(word) = self.room.get(index) {
@@ -204,8 +205,8 @@ impl Claim<'_, '_> {
         }
     }
 
-    /// Makes the first `length` words, including the length itself, visible to the reader as one
-    /// entry.
+    /// Publishes the first `length` words of the claim, including the length itself, as one entry.
+    /// The reader can see it from then on.
     #[inline]
     pub fn publish(self, length: usize) {
         let length = length.min(self.room.len()).max(1);
@@ -228,19 +229,20 @@ pub struct Entry<'l> {
 }
 
 impl Entry<'_> {
-    /// Returns the word at `index`, if the entry is that long.
+    /// Returns the word of the entry at `index`, if the entry is that long.
     #[inline]
     pub fn word(&self, index: usize) -> Option<u64> {
         self.words.get(index).map(Word::get)
     }
 
-    /// Returns the number of words, including the length itself.
+    /// Returns the number of words of the entry, including the length itself.
     #[inline]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Always false, because an entry has at least its length word.
+    /// Returns true for an entry without words. An entry has at least its length word, so this is
+    /// always false.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()

@@ -1,4 +1,4 @@
-//! Everything that runs inside the SIGPROF handler.
+//! Everything that runs inside the SIGPROF handler, except for the walkers.
 //!
 //! A signal can stop a thread anywhere: inside malloc, with a lock held, or with one page of stack
 //! left. So this crate allocates nothing, locks nothing, cannot panic and touches no thread-local.

@@ -1,9 +1,9 @@
-//! Reads the trace of a thread that a tracer has published as OpenTelemetry's thread context record
-//! (OTEP 4947).
+//! Reads the trace that a tracer has published for a thread, as OpenTelemetry's thread context
+//! record (OTEP 4947).
 //!
 //! A thread-local variable of a library points to the record. Only the thread itself writes the
 //! variable and the record, so its handler sees either a whole record or its marker for an
-//! unfinished one. They must only be read through the kernel, because the library may have been
+//! unfinished one. Both must be read through the kernel alone, because the library may have been
 //! unloaded.
 
 use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use vouch_walk::kernel::peek;
 
 use crate::thread_context::Trace;
 
-/// The location of the thread-local variable.
+/// The location of the thread-local variable that points to the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsVariable {
     /// The variable has this offset from each thread's thread pointer (static TLS).
@@ -23,27 +23,27 @@ pub enum TlsVariable {
     Dynamic { module: usize, offset: isize },
 }
 
-/// The location of the variable in the threads of the process.
+/// Where handlers find the thread-local variable in the threads of the process.
 #[derive(Debug)]
 pub struct OtelThreadContext {
-    /// The access model: 0 if no library publishes, 1 for static TLS, otherwise one more than the
-    /// module's number.
+    /// The access model of the variable: 0 if no library publishes one, 1 for static TLS, otherwise
+    /// one more than the module's number.
     access: AtomicUsize,
     offset: AtomicIsize,
 }
 
-/// The location of the variable in this process.
+/// The location of the thread-local variable in this process.
 pub static OTEL_THREAD_CONTEXT: OtelThreadContext = OtelThreadContext::new();
 
 const NONE: usize = 0;
 const STATIC: usize = 1;
 /// The entry in glibc's dynamic thread vector (DTV) for a module that the thread has not used yet.
 const UNUSED_ENTRY: usize = usize::MAX;
-/// The size of an entry of the DTV, in bytes.
+/// The size of an entry of glibc's dynamic thread vector (DTV), in bytes.
 const ENTRY_SIZE: usize = 16;
 
 impl OtelThreadContext {
-    /// Makes a value for a process in which no library publishes.
+    /// Makes the location for a process in which no library publishes a record.
     #[must_use]
     pub const fn new() -> Self {
         Self { access: AtomicUsize::new(NONE), offset: AtomicIsize::new(0) }
@@ -60,7 +60,7 @@ impl OtelThreadContext {
         self.access.store(access, Ordering::Release);
     }
 
-    /// Returns the trace that is published for the calling thread.
+    /// Returns the trace that a tracer has published for the calling thread.
     #[inline]
     pub fn read(&self) -> Option<Trace> {
         match self.access.load(Ordering::Acquire) {

@@ -1,8 +1,8 @@
-//! A set of lanes, and the semaphore that wakes their drain when space gets short.
+//! A set of lanes, and the semaphore that wakes the thread that drains them when space gets short.
 
 use crate::lane::{Claim, Lane, claim_any};
 
-/// Lanes, and the semaphore that wakes their drain before its next regular round.
+/// A set of lanes, and the semaphore that wakes their drain before its next regular round.
 #[derive(Debug, Clone, Copy)]
 pub struct Outlet {
     pub lanes: &'static [Lane<'static>],
@@ -15,7 +15,8 @@ unsafe impl Send for Outlet {}
 unsafe impl Sync for Outlet {}
 
 impl Outlet {
-    /// Claims space for an entry of up to `longest` words. `choice` selects the first lane to try.
+    /// Claims space in one of the lanes for an entry of up to `longest` words. `choice` selects the
+    /// first lane to try.
     #[inline]
     pub fn claim(&self, choice: u32, longest: usize) -> Option<Claim<'static, 'static>> {
         let claim = claim_any(self.lanes, choice as usize, longest);
@@ -25,7 +26,7 @@ impl Outlet {
         claim
     }
 
-    /// Wakes the drain.
+    /// Wakes the thread that drains the lanes.
     pub fn wake(&self) {
         // SAFETY: the semaphore is never destroyed. sem_post is async-signal-safe.
         unsafe { libc::sem_post(self.wake) };

@@ -1,9 +1,9 @@
 //! Counts the intervals of one thread's CPU time that are due and not yet covered by a sample.
 //!
 //! A sample is due once in a *stride*. A stride is one interval, or several if the machine cannot
-//! afford a signal for each, and then a sample covers all of them. So weights keep their unit
-//! when the stride changes. The first due time after a change is drawn evenly, so weights also keep
-//! their mean. No time may be counted twice.
+//! afford a signal for each of them. Then a sample covers all intervals of the stride. So weights
+//! keep their unit when the stride changes. The first due time after a change is drawn evenly, so
+//! weights also keep their mean. No time may be counted twice.
 //!
 //! # Invariants
 //!
@@ -16,32 +16,36 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::jitter::Jitter;
 use crate::phase::{floor, to_next_due};
 
-/// A late signal moves the expected end of the next period by this fraction of its lateness.
+/// One part in this number of a late signal's lateness moves the expected end of the next period.
 const LATE_SHARE: u64 = 16;
 
-/// How many samples a thread that is found running by chance may lead or lag its CPU clock.
+/// The number of samples by which a thread's weight may lead or lag its CPU clock, if the agent
+/// looks which threads run. Chance explains such a difference.
 const SLACK: i64 = 4;
 
-/// The due and counted intervals of one thread. All zero is valid: nothing is due until `begin`.
+/// The due and counted intervals of one thread. All zero is valid: nothing is due until `begin` is
+/// called.
 #[derive(Debug, Default)]
 pub struct PendingIntervals {
     /// The reading of the thread's CPU clock one stride before the first due time. [`crate::phase`]
     /// draws it.
     base: AtomicU64,
-    /// The weight of all samples since `base`, in intervals.
+    /// The weight of all samples since `base` was read, in intervals.
     counted: AtomicU64,
-    /// Intervals from one due time to the next.
+    /// The number of intervals from one due time to the next.
     stride: AtomicU32,
-    /// The end of a perf event's last period by the thread's CPU clock, or 0 if it is unknown.
+    /// The reading of the thread's CPU clock when the last period of its perf event ended, or 0 if
+    /// that is unknown.
     last_period_end: AtomicU64,
-    /// Varies a perf event's period. `base` moves with it, so that each period is due once.
+    /// The variation of the perf event's period. `base` moves with it, so that each period is due
+    /// once.
     jitter: Jitter,
-    /// The pending intervals of signals that were skipped.
+    /// The intervals that were pending when a signal was last skipped.
     skipped: AtomicU32,
 }
 
 impl PendingIntervals {
-    /// Starts to count the thread's intervals.
+    /// Starts to count the thread's intervals. `base` is one stride before the first due time.
     pub fn begin(&self, base: u64, stride: u32) {
         self.base.store(base, Ordering::Relaxed);
         self.counted.store(0, Ordering::Relaxed);
@@ -51,33 +55,33 @@ impl PendingIntervals {
         self.jitter.begin();
     }
 
-    /// Returns the intervals from one due time to the next.
+    /// Returns the number of intervals from one due time to the next.
     #[inline]
     pub fn stride(&self) -> u32 {
         self.stride.load(Ordering::Relaxed).max(1)
     }
 
-    /// Returns the intervals that are due when the thread's CPU clock is at `cpu` and that no
-    /// sample covers.
+    /// Returns how many intervals are due and not covered by a sample, when the thread's CPU clock
+    /// is at `cpu`.
     #[inline]
     pub fn due(&self, cpu: u64, interval: u64) -> u32 {
         let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
         u32::try_from(due.saturating_sub(self.counted.load(Ordering::Relaxed))).unwrap_or(0)
     }
 
-    /// Counts a sample of this weight.
+    /// Counts a sample that covers `weight` intervals.
     #[inline]
     pub fn count(&self, weight: u32) {
         self.counted.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
-    /// Notes how many intervals are pending at a skipped signal. They do not belong to the next
+    /// Records how many intervals are pending at a skipped signal. They do not belong to the next
     /// sample's stack.
     pub fn skip(&self, due: u32) {
         self.skipped.store(due, Ordering::Relaxed);
     }
 
-    /// Takes the intervals that were skipped since the last sample.
+    /// Returns the intervals that were skipped since the last sample, and sets them to 0.
     pub fn take_skipped(&self) -> u32 {
         // Only the thread's own handler calls this, so a load and a store suffice.
         let skipped = self.skipped.load(Ordering::Relaxed);
@@ -87,8 +91,8 @@ impl PendingIntervals {
         skipped
     }
 
-    /// Returns the period that follows a late first signal, once a sample covers all due times
-    /// before it.
+    /// Returns the period after a late first signal, once a sample covers all due times before that
+    /// signal.
     pub fn period_after_late_signal(&self, cpu: u64, interval: u64) -> u64 {
         let stride = u64::from(self.stride());
         let counted = self.counted.load(Ordering::Relaxed).checked_div(stride).unwrap_or(0);
@@ -117,8 +121,8 @@ impl PendingIntervals {
         self.jitter.regular();
     }
 
-    /// Takes all pending intervals for a sample that the handler does not take. The current period
-    /// of a perf event is forgotten with it.
+    /// Counts all pending intervals and returns them, for a sample that the handler does not take.
+    /// The current period of a perf event is forgotten with them.
     pub fn flush(&self, cpu: u64, interval: u64) -> u32 {
         self.shift_base(self.jitter.take_sum().wrapping_neg());
         let due = self.due(cpu, interval);
@@ -131,10 +135,11 @@ impl PendingIntervals {
     /// Returns the weight of a sample by a perf event's signal: the periods that ended since the
     /// last signal.
     ///
-    /// Due times alone would not do. The kernel delivers a signal only when it returns to user
-    /// mode, late by the rest of its work. If a due time passed meanwhile, the thread's next code
-    /// would get the weight of the kernel's work. But the event's timer and the thread's clock
-    /// drift apart. So the due times correct the weight if the ends of periods are far from them.
+    /// Due times alone would give wrong weights. The kernel delivers a signal only when it returns
+    /// to user mode, late by the rest of its work. If a due time passed meanwhile, the thread's
+    /// next code would get the weight of the kernel's work. But the event's timer and the thread's
+    /// clock drift apart. So the due times correct the weight if the ends of periods are far from
+    /// them.
     #[inline]
     pub fn perf_weight(&self, cpu: u64, interval: u64) -> u32 {
         let regular = interval.saturating_mul(self.stride().into());
@@ -173,14 +178,14 @@ impl PendingIntervals {
         self.jitter.next(random, interval.saturating_mul(self.stride().into()), floor(interval))
     }
 
-    /// Notes that the changed period begins when the thread's CPU clock is at `cpu`.
+    /// Records that the changed period begins when the thread's CPU clock is at `cpu`.
     pub fn begin_period(&self, cpu: u64) {
         if self.last_period_end.load(Ordering::Relaxed) != 0 {
             self.last_period_end.store(cpu, Ordering::Relaxed);
         }
     }
 
-    /// Notes that the event keeps its regular period, because the change failed.
+    /// Records that the perf event keeps its regular period, because the change failed.
     pub fn keep_regular_period(&self) {
         self.jitter.regular();
     }
@@ -207,11 +212,12 @@ impl PendingIntervals {
         rounded.checked_div(period).unwrap_or(0)
     }
 
-    /// Returns the weight of a sample of a thread that was found running. It covers `weight`
-    /// intervals of elapsed time.
+    /// Returns the weight of a sample of a thread that the agent found running. The sample covers
+    /// `weight` intervals of elapsed time.
     ///
-    /// By the clock alone, a thread that had slept would get all its unseen time where it is found
-    /// next. So the clock corrects the weight only if chance does not explain the difference.
+    /// By the clock alone, a thread that had slept would get all its unseen time where the agent
+    /// finds it next. So the clock corrects the weight only if chance does not explain the
+    /// difference.
     #[inline]
     pub fn seen_weight(&self, cpu: u64, interval: u64, weight: u32) -> u32 {
         let slack = i64::from(weight).saturating_mul(SLACK);
@@ -221,15 +227,15 @@ impl PendingIntervals {
         u32::try_from(weight).unwrap_or(u32::MAX)
     }
 
-    /// Returns the intervals that the thread ran minus those that samples cover. The result is
-    /// negative if samples cover more.
+    /// Returns the intervals that the thread ran minus the intervals that samples cover. The result
+    /// is negative if samples cover more.
     #[inline]
     pub fn balance(&self, cpu: u64, interval: u64) -> i64 {
         let due = self.passed_due_times(cpu, interval).saturating_mul(self.stride().into());
         due.wrapping_sub(self.counted.load(Ordering::Relaxed)).cast_signed()
     }
 
-    /// Returns how many due times the clock has passed.
+    /// Returns how many due times the thread's CPU clock has passed.
     #[inline]
     fn passed_due_times(&self, cpu: u64, interval: u64) -> u64 {
         let ran = cpu.wrapping_sub(self.base.load(Ordering::Relaxed));
@@ -336,9 +342,9 @@ mod tests {
         assert_eq!(pending.take_skipped(), 0, "another thread has the slot");
     }
 
-    /// Returns the weights of samples by a perf event. Its signals come at the ends of its periods.
-    /// The thread's clock is `slower` nanoseconds a period slower than the event's timer.
-    /// The kernel delivers each signal `late` nanoseconds after the period's end.
+    /// Simulates the samples of a thread by a perf event, and returns their weights. Signals come
+    /// at the ends of periods. The thread's clock loses `slower` nanoseconds in each period of the
+    /// event's timer. The kernel delivers each signal `late` nanoseconds after the period's end.
     fn weights(slower: u64, late: impl Fn(u64) -> u64, signals: u64) -> Vec<u64> {
         let (interval, pending) = (1_000_000, PendingIntervals::default());
         pending.begin(400_000_u64.wrapping_sub(interval), 1);

@@ -1,5 +1,5 @@
-//! The time of a thread's first signals. It is random, so that short threads are seen in proportion
-//! to their time. It is never too soon for the machine to afford a timer of that period.
+//! Draws the time of a thread's first signals. It is random, so that short threads are seen in
+//! proportion to their time. It is never too soon for the machine to afford a timer of that period.
 //!
 //! **The rule.** A sample is *due* whenever the thread's CPU clock passes `base + k · interval`, k
 //! = 1, 2, 3… The first due time comes a random distance, drawn evenly over one interval, after the
@@ -38,11 +38,11 @@
 /// many times that on a busy host.
 pub const FLOOR: u64 = 250_000;
 
-/// The first due time and the first period of a thread.
+/// The first due time and the first period of a thread, drawn at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// One interval before the first due time, by the thread's CPU clock. A time before the clock's
-    /// zero wraps.
+    /// The time one interval before the first due time, by the thread's CPU clock. A time before
+    /// the clock's zero wraps.
     pub base: u64,
     /// The period until the first signal, in nanoseconds.
     pub first: u64,

@@ -1,10 +1,10 @@
-//! The layout of a sample in a lane.
+//! The layout of a sample in a lane, the ring that a handler writes to.
 //!
 //! A sample is ten words of head, the name of the mounted virtual thread, and the candidate stacks:
 //! first one of each walker, then the recovered ones. A candidate is three words and then its
 //! frames as the walker wrote them. The three words are answer and origin, the pc where the walk
-//! began, and the cut. The handler writes the layout and the drain reads it, both by this module
-//! alone.
+//! began, and the cut. The handler writes the layout and the drain reads it, both only by this
+//! module.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_from_number, answer_to_number};
 use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
@@ -12,15 +12,15 @@ use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
 
 use crate::lane::{Claim, Entry};
 
-/// Words before the name.
+/// The number of words of a sample before the virtual thread's name.
 const HEAD_WORDS: usize = 10;
-/// Words of a candidate before its frames.
+/// The number of words of a candidate stack before its frames.
 const CANDIDATE_WORDS: usize = 3;
 
-/// How many stacks are recovered for a sample at most.
+/// The maximal number of stacks that are recovered for a sample.
 pub const MAX_RECOVERED: usize = 3;
 
-/// Returns the most words that a sample can need. Each candidate of `walkers` has up to `depth`
+/// Returns the maximal number of words of a sample. Each candidate of `walkers` has up to `depth`
 /// frames, and so has each recovered one. If a walker has a stack, one fewer is recovered. So space
 /// for the frames of the larger group is enough.
 #[must_use]
@@ -32,19 +32,20 @@ pub const fn max_words(walkers: usize, recovered: usize, depth: usize) -> usize 
 /// The walk that a candidate stack comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The index of the walker.
+    /// The index of the walker that found the stack.
     pub walker: u8,
     /// True if all walkers were called to compare them, whatever the first one found.
     pub compared: bool,
     /// `Some` if the walk began at a resume point instead of the interrupted instruction. The value
-    /// is true if the frame before it was being set up or removed.
+    /// is true if a younger frame was being set up or removed.
     pub resumed: Option<bool>,
-    /// The number of the strategy that repaired the context, or `None` for the context as it was.
+    /// The number of the recovery strategy that repaired the context, or `None` if the context was
+    /// not repaired.
     pub strategy: Option<u16>,
 }
 
 impl Origin {
-    /// The origin of the first walker, from the context as it was.
+    /// The origin of a stack that the first walker found from the context as it was.
     pub const FIRST: Self = Self { walker: 0, compared: false, resumed: None, strategy: None };
 
     const fn to_bits(self) -> u32 {
@@ -77,10 +78,10 @@ impl Origin {
 #[derive(Debug)]
 pub struct Sample<'l, 'm> {
     claim: Claim<'l, 'm>,
-    /// The index of the next candidate's first word.
+    /// The index of the next candidate stack's first word.
     next: usize,
     name_flags: NameFlags,
-    /// The most frames of a candidate.
+    /// The maximal number of frames of a candidate stack.
     depth: usize,
 }
 
@@ -92,7 +93,8 @@ impl<'l, 'm> Sample<'l, 'm> {
         Self { claim, next: HEAD_WORDS, name_flags: NameFlags::default(), depth }
     }
 
-    /// Writes the name of the virtual thread. It must come before any candidate.
+    /// Writes the name of the mounted virtual thread. This must happen before any candidate is
+    /// added.
     #[inline]
     pub fn set_name(&mut self, name: &VthreadName) {
         self.name_flags = NameFlags { bytes: name.bytes, wide: name.wide, unread: name.unread };
@@ -102,14 +104,15 @@ impl<'l, 'm> Sample<'l, 'm> {
         }
     }
 
-    /// Returns the buffer for the frames of the next candidate.
+    /// Returns the buffer for the frames of the next candidate stack.
     #[inline]
     pub fn buffer(&self) -> Room {
         let frames = self.claim.pointer(self.next.wrapping_add(CANDIDATE_WORDS)).cast();
         Room { frames, depth: i32::try_from(self.depth).unwrap_or(i32::MAX) }
     }
 
-    /// Returns the first `count` frames of that buffer, before the candidate is added.
+    /// Returns the first `count` frames that a walker has written into the next candidate's buffer,
+    /// before the candidate is added.
     ///
     /// # Safety
     /// A walker must have written that many frames.
@@ -120,7 +123,8 @@ impl<'l, 'm> Sample<'l, 'm> {
         unsafe { core::slice::from_raw_parts(self.buffer().frames, count as usize) }
     }
 
-    /// Adds a candidate. Its frames are in the buffer, and its walk began at `pc`.
+    /// Adds a candidate stack. A walker has written its frames into the buffer, and the walk began
+    /// at `pc`.
     #[inline]
     pub fn add_candidate(&mut self, answer: Answer, cut: Option<Cut>, origin: Origin, pc: usize) {
         self.claim.set(self.next, pair(answer_to_number(answer).cast_unsigned(), origin.to_bits()));
@@ -173,18 +177,19 @@ pub fn head(entry: &Entry<'_>) -> Option<Head> {
     })
 }
 
-/// The encoding and the length of the virtual thread's name.
+/// The encoding and the length of a virtual thread's name.
 #[derive(Debug, Clone, Copy, Default)]
 struct NameFlags {
     bytes: u8,
-    /// True if a character has two bytes (UTF-16), false if it has one (Latin-1).
+    /// True if a character of the name has two bytes (UTF-16), false if it has one (Latin-1).
     wide: bool,
-    /// True if a name may exist, and could not be read.
+    /// True if a name may exist and could not be read.
     unread: bool,
 }
 
 impl NameFlags {
-    /// Encodes the value for the head's flag word. The lowest bit requests a witness.
+    /// Encodes the flags of the name for the head's flag word. The lowest bit of that word requests
+    /// a witness.
     const fn to_bits(self) -> u32 {
         (self.wide as u32) << 1 | (self.unread as u32) << 2 | (self.bytes as u32) << 8
     }
@@ -222,17 +227,17 @@ pub fn name<'e>(entry: &'e Entry<'_>) -> Option<impl Iterator<Item = u16> + 'e> 
 pub struct CandidateStack<'e> {
     pub answer: Answer,
     pub origin: Origin,
-    /// The instruction that the walk begins at.
+    /// The address of the instruction at which the walk began.
     pub pc: usize,
-    /// Where frames are missing.
+    /// Where frames of the candidate are missing, or `None` if it is whole.
     pub cut: Option<Cut>,
     entry: &'e Entry<'e>,
-    /// The indices of the words of its frames.
+    /// The indices in the entry of the words of the candidate's frames.
     words: core::ops::Range<usize>,
 }
 
 impl CandidateStack<'_> {
-    /// Returns the frames, leaf first.
+    /// Returns the candidate's frames, leaf first.
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         self.words.clone().step_by(FRAME_WORDS).map_while(|at| {
             let words = [self.entry.word(at)?, self.entry.word(at.checked_add(1)?)?];
@@ -241,8 +246,8 @@ impl CandidateStack<'_> {
     }
 }
 
-/// Returns the candidates of a sample: first the walkers' in their order, then the recovered ones.
-/// A candidate that is longer than the entry ends with the entry.
+/// Returns the candidate stacks of a sample: first the walkers' in their order, then the recovered
+/// ones. A candidate that is longer than the entry ends with the entry.
 pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateStack<'e>> {
     let mut next = HEAD_WORDS.saturating_add(NameFlags::from_entry(entry).words());
     core::iter::from_fn(move || {
@@ -258,7 +263,8 @@ pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateSta
     })
 }
 
-/// Encodes a cut. A cut comes after at least one frame, so 0 encodes `None`.
+/// Encodes where frames of a stack are missing. A cut comes after at least one frame, so 0 encodes
+/// `None`.
 pub(crate) fn encode_cut(cut: Option<Cut>) -> u64 {
     cut.map_or(0, |cut| pair(cut.at, cut.missing))
 }
@@ -302,7 +308,7 @@ mod tests {
         (0..64).map(|_| Word::default()).collect()
     }
 
-    /// Writes a sample with these candidates.
+    /// Writes a sample with these candidate stacks into a lane.
     fn write(lane: &Lane<'_>, candidates: &[Result<&[RawFrame], Reason>]) {
         let mut sample = Sample::new(lane.claim(max_words(candidates.len(), 0, 4)).unwrap(), 3);
         for candidate in candidates {

@@ -1,4 +1,4 @@
-//! The handler's settings and counters.
+//! The settings and counters of the SIGPROF handler.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,14 +12,15 @@ use crate::sample_layout::{MAX_RECOVERED, max_words};
 use crate::slots::Slots;
 use crate::witness_rendezvous::WitnessRendezvous;
 
-/// The gate that every handler enters. There is one handler for the process, so there is one gate.
+/// The gate that every SIGPROF handler enters. There is one handler for the process, so there is
+/// one gate.
 pub static GATE: Gate<Sampler> = Gate::new();
 
-/// How many intervals one period of a perf event has. Threads take up a longer stride at their next
-/// signal. The value only grows while a recording runs.
+/// The number of intervals in one period of a perf event. Threads take up a longer stride at their
+/// next signal. The value only grows while a recording runs.
 pub static STRIDE: AtomicU32 = AtomicU32::new(1);
 
-/// All settings of the handler. The agent makes them before it opens the gate.
+/// All settings of the SIGPROF handler. The agent makes them before it opens the gate.
 #[derive(Debug)]
 pub struct Sampler {
     /// The walkers, in the order in which they are called until one has a stack.
@@ -32,15 +33,15 @@ pub struct Sampler {
     pub carrier_filter: Option<&'static HotspotWalker>,
     /// The recovery after a failed walk. With `None` there is no recovery.
     pub recovery: Option<Recovery>,
-    /// The most frames of a stack that are kept.
+    /// The maximal number of frames of a stack that are kept.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
     pub interval: u64,
-    /// True if the engine does not see the kernel. Then the number of signals is the weight: the
+    /// True if the engine does not see the kernel. Then the weight is the number of signals: the
     /// clock would charge the kernel's time to the thread's next code.
     pub user_only: bool,
-    /// True if a thread rests after a slow walk. Otherwise it rests until it has run for one
-    /// interval.
+    /// True if a thread rests for nine times the cost of a slow sample. Otherwise it rests until it
+    /// has run for one interval.
     pub rests_after_slow_walks: bool,
     /// True while the agent reads all counters. No sample is taken then, but no signal is lost,
     /// either.
@@ -48,11 +49,12 @@ pub struct Sampler {
     pub outlet: Outlet,
     pub slots: Slots<'static>,
     pub counters: Counters,
-    /// The drain's estimated time for a word of a sample, in nanoseconds.
+    /// The estimated time that the drain takes for a word of a sample, in nanoseconds.
     pub drain_ns_per_word: AtomicU64,
-    /// True if the next successful walk is to be witnessed. The handler then wakes the agent.
+    /// True if the agent wants to compare the next successful walk with GetStackTrace. The handler
+    /// then wakes the agent.
     pub witness_wanted: AtomicBool,
-    /// The rendezvous of that sample's thread with the agent.
+    /// The rendezvous of a thread with the agent, while its walk is compared with GetStackTrace.
     pub rendezvous: WitnessRendezvous,
 }
 
@@ -72,21 +74,23 @@ impl Sampler {
 /// The handler's counters.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Samples so far: one for each signal of the engine, and those that were due without a signal.
+    /// The number of samples so far: one for each signal of the engine, and those that were due
+    /// without a signal.
     pub signals: AtomicU64,
-    /// The weight of these samples, in intervals.
+    /// The weight of all samples so far, in intervals.
     pub weight: AtomicU64,
-    /// Samples of threads without a slot that found no space in any lane. Without a slot, their
-    /// weight cannot stay pending.
+    /// The number of samples that found no space in any lane, of threads without a slot. Without a
+    /// slot, their weight cannot stay pending.
     pub dropped: AtomicU64,
     pub dropped_weight: AtomicU64,
-    /// Signals that came while their thread rested. Their time has no stack.
+    /// The number of signals that came while their thread rested. Their time has no stack.
     pub skipped_resting: AtomicU64,
-    /// Signals that came while no lane had space. Their time has no stack, or stays pending.
+    /// The number of signals that came while no lane had space. Their time has no stack, or stays
+    /// pending.
     pub skipped_no_lane: AtomicU64,
-    /// Walks that faulted in the JVM's code.
+    /// The number of walks that faulted in the JVM's code.
     pub jvm_faults: AtomicU64,
-    /// Walks of Vouch's own walker that faulted.
+    /// The number of walks of Vouch's own walker that faulted.
     pub own_faults: AtomicU64,
 }
 
@@ -97,13 +101,13 @@ impl Counters {
         self.signals.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts a sample that `count` has counted and that found no space.
+    /// Counts as dropped a sample that `count` has counted and that found no space.
     pub fn count_dropped(&self, weight: u32) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
         self.dropped_weight.fetch_add(u64::from(weight), Ordering::Relaxed);
     }
 
-    /// Counts samples that came without a signal.
+    /// Counts samples that were due without a signal.
     pub fn count_unsignalled(&self, samples: u64, weight: u64) {
         self.signals.fetch_add(samples, Ordering::Relaxed);
         self.weight.fetch_add(weight, Ordering::Relaxed);

@@ -5,12 +5,13 @@ use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 static NUMBER: AtomicI32 = AtomicI32::new(libc::SIGPROF);
 
-/// Returns the signal of the current recording, or of the next one.
+/// Returns the number of the signal that samples threads in the current recording, or in the next
+/// one.
 pub fn get() -> c_int {
     NUMBER.load(Relaxed)
 }
 
-/// Sets the signal. Its handler must be installed.
+/// Sets the number of the signal that samples threads. Its handler must be installed.
 pub fn set(number: c_int) {
     NUMBER.store(number, Relaxed);
 }

@@ -1,9 +1,10 @@
-//! The table of threads, in which a handler finds the slot of the interrupted thread by its id.
+//! The table of threads. A handler finds the slot of the interrupted thread in it by the thread's
+//! id.
 //!
 //! The table has a fixed size and open addressing. The agent inserts and removes slots, one change
-//! at a time. A handler only looks up its own thread. Its slot cannot be removed meanwhile, because
-//! the agent removes a slot on the thread itself or after the thread is gone. No thread-local is
-//! used: in a library that was loaded late, the first access of one may allocate.
+//! at a time. A handler only looks up its own thread. That thread's slot cannot be removed
+//! meanwhile, because the agent removes a slot on the thread itself or after the thread is gone. No
+//! thread-local is used: in a library that was loaded late, the first access of one may allocate.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -16,24 +17,24 @@ use crate::pending_intervals::PendingIntervals;
 use crate::smoothed_cost::SmoothedCost;
 use crate::thread_context::ThreadContext;
 
-/// The key of a slot that was never used. A search ends here.
+/// The thread id in a slot that was never used. A search ends at such a slot.
 const EMPTY: u32 = 0;
-/// The key of a slot that was removed. A search continues here.
+/// The thread id in a slot that was removed. A search continues after such a slot.
 const REMOVED: u32 = u32::MAX;
-/// How many slots after its hash a thread's slot may be.
+/// The maximal distance of a thread's slot from the index that its hash gives, in slots.
 const MAX_PROBES: usize = 512;
-/// How many sequential ids have sequential slots. The kernel hands out ids in sequence, so threads
-/// that start one after another use few pages of the table.
+/// The number of sequential thread ids that have sequential slots. The kernel hands out ids in
+/// sequence, so threads that start one after another use few pages of the table.
 const SEQUENTIAL_IDS: u32 = 16;
 
-/// A wait of a thread.
+/// A period in which a thread waits, such as for a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// The beginning, by CLOCK_MONOTONIC in nanoseconds.
+    /// The time when the wait began: CLOCK_MONOTONIC, in nanoseconds.
     pub since: u64,
-    /// The kind of the event that the wait becomes.
+    /// The kind of the event that the wait becomes when it ends.
     pub kind: u64,
-    /// A value that the event needs at its end.
+    /// A value that the event needs when the wait ends.
     pub note: u64,
 }
 
@@ -45,48 +46,49 @@ pub struct Waiting {
     pub wait: Wait,
 }
 
-/// One thread, as its handler sees it. All zero is a free slot.
+/// The data of one thread that its handler uses. All zero is a free slot.
 #[derive(Debug, Default)]
 pub struct Slot {
     tid: AtomicU32,
     serial: AtomicU32,
-    /// The thread's JNIEnv, set at ThreadStart and removed at ThreadEnd. Without it there is
-    /// nothing to walk.
+    /// The thread's JNIEnv, set at ThreadStart and removed at ThreadEnd. Without it the thread has
+    /// no Java stack to walk.
     env: AtomicPtr<c_void>,
-    /// The thread context, which the thread's Java code writes. It is null until the thread uses
-    /// it.
+    /// The memory in which the thread's Java code publishes its context. It is null until the
+    /// thread uses it.
     thread_context: AtomicPtr<ThreadContext>,
-    /// 1 if the thread is not sampled, or its engine is not armed.
+    /// The value 1 if the thread is not sampled, or its engine is not armed.
     excluded: AtomicU32,
-    /// The weight of the sample at the thread's end. The next signal that the thread sends itself
+    /// The weight of the sample at the thread's end. The signal that the thread then sends itself
     /// takes it.
     end_weight: AtomicU32,
-    /// 1 until the thread's perf event has its regular period.
+    /// The value 1 until the thread's perf event has its regular period.
     beginning: AtomicU32,
-    /// 1 if the first signal comes after its due time.
+    /// The value 1 if the thread's first signal comes after its due time.
     late: AtomicU32,
     /// The file descriptor of the thread's perf event, or -1.
     descriptor: AtomicI32,
-    /// The intervals that are due and not yet covered by a sample.
+    /// The intervals of the thread that are due and not yet covered by a sample.
     pub pending: PendingIntervals,
-    /// The CPU time before which no further sample is taken, after a slow walk.
+    /// The thread's CPU time before which no further sample is taken, after a slow walk.
     rest_until: AtomicU64,
     /// The smoothed cost of the thread's samples, in nanoseconds.
     pub walk_cost: SmoothedCost,
-    /// Intervals of signals that no sample covers yet, if signals are counted instead of the clock.
+    /// The intervals of signals that no sample covers yet. They are used if weights come from
+    /// signals instead of the clock.
     signals: AtomicU32,
     /// The thread's CPU clock at the end of a witnessed sample's handler, or 0 while the handler
     /// runs.
     witnessed_handler_end: AtomicU64,
-    /// The current [`Wait`], for the agent's callbacks: its beginning (0 without a wait), kind and
-    /// note.
+    /// The thread's current [`Wait`], for the agent's callbacks: its beginning (0 without a wait),
+    /// kind and note.
     waits: [AtomicU64; 3],
-    /// During a walk, the stack pointer to unwind to if the walk faults. Otherwise 0.
+    /// The stack pointer to unwind to if a walk of this thread faults. It is 0 outside of walks.
     walking: AtomicUsize,
 }
 
 impl Slot {
-    /// Returns the thread's serial number.
+    /// Returns the thread's serial number, which the agent gave it.
     #[inline]
     pub fn serial(&self) -> u32 {
         self.serial.load(Ordering::Relaxed)
@@ -97,7 +99,7 @@ impl Slot {
         self.tid.load(Ordering::Acquire) == tid && self.serial() == serial
     }
 
-    /// Returns the thread's JNIEnv, or null.
+    /// Returns the thread's JNIEnv, or null if it has none.
     #[inline]
     pub fn env(&self) -> *mut c_void {
         self.env.load(Ordering::Acquire)
@@ -108,7 +110,7 @@ impl Slot {
         self.env.store(env, Ordering::Release);
     }
 
-    /// Returns the thread context, or `None` if the thread has none yet.
+    /// Returns the thread's context, or `None` if the thread has none yet.
     #[inline]
     pub fn thread_context(&self) -> Option<&ThreadContext> {
         // SAFETY: the pointer is null, or comes from the `'static` reference in
@@ -129,8 +131,8 @@ impl Slot {
         self.excluded.load(Ordering::Acquire) != 0
     }
 
-    /// Excludes or includes the thread. Before it is included, the slot must have everything that
-    /// the engine's signals need.
+    /// Excludes the thread from sampling, or includes it. Before it is included, the slot must have
+    /// everything that the engine's signals need.
     pub fn set_excluded(&self, excluded: bool) {
         self.excluded.store(u32::from(excluded), Ordering::Release);
     }
@@ -140,7 +142,8 @@ impl Slot {
         self.end_weight.store(weight, Ordering::Relaxed);
     }
 
-    /// Takes the weight for the thread's end, or 0 without one.
+    /// Returns the weight for the sample at the thread's end and sets it to 0. The result is 0 if
+    /// there is none.
     #[inline]
     pub fn take_end_weight(&self) -> u32 {
         if self.end_weight.load(Ordering::Relaxed) == 0 {
@@ -150,33 +153,35 @@ impl Slot {
         }
     }
 
-    /// Notes that a perf event begins, or -1 for none. The handler sets the regular period through
-    /// its descriptor.
+    /// Records the descriptor of a perf event that begins, or -1 for none. The handler sets the
+    /// regular period through it.
     pub fn set_beginning(&self, descriptor: i32, late: bool) {
         self.late.store(late.into(), Ordering::Relaxed);
         self.beginning.store(1, Ordering::Relaxed);
         self.descriptor.store(descriptor, Ordering::Release);
     }
 
-    /// Removes the descriptor before the perf event is closed, so that the handler does not use it.
+    /// Removes the descriptor of the thread's perf event before the event is closed, so that the
+    /// handler does not use it.
     pub fn end_event(&self) {
         self.descriptor.store(-1, Ordering::Relaxed);
     }
 
-    /// Returns the descriptor of the thread's perf event, or `None`.
+    /// Returns the descriptor of the thread's perf event, or `None` without one.
     #[inline]
     pub fn event(&self) -> Option<i32> {
         Some(self.descriptor.load(Ordering::Acquire)).filter(|descriptor| *descriptor >= 0)
     }
 
-    /// Returns the perf event if it does not have its regular period yet.
+    /// Returns the descriptor of the thread's perf event, if the event does not have its regular
+    /// period yet.
     #[inline]
     pub fn beginning(&self) -> Option<i32> {
         self.event().filter(|_| self.beginning.load(Ordering::Relaxed) != 0)
     }
 
-    /// Returns the period after the signal at hand, once its intervals are counted. A period of one
-    /// stride is the regular one.
+    /// Returns the period that begins with the signal at hand, once its intervals are counted. The
+    /// regular period is one stride.
     pub fn next_period(&self, cpu: u64, interval: u64) -> u64 {
         if self.late.swap(0, Ordering::Relaxed) == 0 {
             self.beginning.store(0, Ordering::Relaxed);
@@ -185,24 +190,25 @@ impl Slot {
         self.pending.period_after_late_signal(cpu, interval)
     }
 
-    /// Starts to count the thread's intervals, before its engine is armed.
+    /// Starts to count the thread's intervals. This must happen before its engine is armed.
     pub fn begin(&self, base: u64, stride: u32) {
         self.pending.begin(base, stride);
         self.signals.store(0, Ordering::Relaxed);
     }
 
-    /// True until the thread's CPU clock reaches the end of its rest.
+    /// True if the thread takes no samples now, because its CPU clock has not reached the end of
+    /// its rest.
     #[inline]
     pub fn resting(&self, cpu: u64) -> bool {
         cpu < self.rest_until.load(Ordering::Relaxed)
     }
 
-    /// Takes no samples of this thread before its CPU clock reaches `until`.
+    /// Lets the thread rest: it takes no samples before its CPU clock reaches `until`.
     pub fn rest(&self, until: u64) {
         self.rest_until.store(until, Ordering::Relaxed);
     }
 
-    /// Counts a signal, which covers one stride.
+    /// Counts a signal, which covers the intervals of one stride.
     pub fn count_signal(&self) {
         self.signals.fetch_add(self.pending.stride(), Ordering::Relaxed);
     }
@@ -212,27 +218,28 @@ impl Slot {
         self.signals.load(Ordering::Relaxed)
     }
 
-    /// Takes the intervals of signals that no sample covers yet.
+    /// Returns the intervals of signals that no sample covers yet, and sets them to 0.
     pub fn take_signals(&self) -> u32 {
         self.signals.swap(0, Ordering::Relaxed)
     }
 
-    /// Notes that the handler of a witnessed sample runs.
+    /// Records that the handler of a witnessed sample runs.
     pub fn begin_witnessed_handler(&self) {
         self.witnessed_handler_end.store(0, Ordering::Relaxed);
     }
 
-    /// Notes that the handler of a witnessed sample ends, at this time of the thread's CPU clock.
+    /// Records that the handler of a witnessed sample ends, at this time of the thread's CPU clock.
     pub fn end_witnessed_handler(&self, cpu: u64) {
         self.witnessed_handler_end.store(cpu, Ordering::Release);
     }
 
-    /// Returns when the handler of the witnessed sample ended, or 0 if it still runs.
+    /// Returns when the handler of the witnessed sample ended, by the thread's CPU clock, or 0 if
+    /// it still runs.
     pub fn witnessed_handler_end(&self) -> u64 {
         self.witnessed_handler_end.load(Ordering::Acquire)
     }
 
-    /// Notes that the thread begins to wait.
+    /// Records that the thread begins to wait.
     pub fn begin_wait(&self, Wait { since, kind, note }: Wait) {
         let [at, kinds, notes] = &self.waits;
         kinds.store(kind, Ordering::Relaxed);
@@ -240,21 +247,22 @@ impl Slot {
         at.store(since, Ordering::Release);
     }
 
-    /// Ends the thread's wait. The result is `None` if its beginning was not seen.
+    /// Ends the thread's wait and returns it. The result is `None` if its beginning was not seen.
     pub fn end_wait(&self) -> Option<Wait> {
         let wait = self.wait();
         self.waits[0].store(0, Ordering::Release);
         wait
     }
 
-    /// Returns the thread's wait. If another thread reads it, two equal results in a row are a
-    /// whole one.
+    /// Returns the wait of the thread. Another thread that reads it must read twice: two equal
+    /// results are a whole wait.
     pub fn wait(&self) -> Option<Wait> {
         let [since, kind, note] = self.waits.each_ref().map(|word| word.load(Ordering::Acquire));
         (since != 0).then_some(Wait { since, kind, note })
     }
 
-    /// Returns the guard's slot of the thread.
+    /// Returns the guard's slot of the thread, which has the stack pointer to unwind to during a
+    /// walk.
     #[inline]
     pub fn walking(&self) -> &AtomicUsize {
         &self.walking
@@ -302,14 +310,15 @@ pub fn own_walking() -> Option<&'static AtomicUsize> {
     slots?.find(own_tid()).map(Slot::walking)
 }
 
-/// All slots. `insert` and `remove` must not run at the same time as another `insert` or `remove`.
+/// The table of all slots. `insert` and `remove` must not run at the same time as another `insert`
+/// or `remove`.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots<'m> {
     slots: &'m [Slot],
 }
 
 impl<'m> Slots<'m> {
-    /// Makes a table over `slots`, which are all free.
+    /// Makes a table of threads over `slots`, which must all be free.
     #[must_use]
     pub fn new(slots: &'m [Slot]) -> Self {
         Self { slots }
@@ -325,7 +334,7 @@ impl<'m> Slots<'m> {
         (0..MAX_PROBES.min(size)).filter_map(move |step| hash.wrapping_add(step).checked_rem(size))
     }
 
-    /// Returns the slot of thread `tid`.
+    /// Returns the slot of thread `tid`, or `None` if the table has none.
     #[inline]
     pub fn find(&self, tid: u32) -> Option<&'m Slot> {
         for index in self.indices(tid) {
@@ -339,8 +348,8 @@ impl<'m> Slots<'m> {
         None
     }
 
-    /// Inserts thread `tid` with a fresh slot. It reuses the slot of an earlier thread with this
-    /// id, if that still exists. The result is `None` if there is no space.
+    /// Inserts thread `tid` with a fresh slot. A slot of an earlier thread with this id is used
+    /// again. The result is `None` if the table has no space.
     pub fn insert(&self, tid: u32, serial: u32) -> Option<&'m Slot> {
         let slot = self.find(tid).or_else(|| {
             self.indices(tid).filter_map(|index| self.slots.get(index)).find(|slot| {

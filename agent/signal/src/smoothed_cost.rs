@@ -1,16 +1,16 @@
-//! The smoothed cost of an operation that is repeated, such as a walk.
+//! Computes the smoothed cost of an operation that is repeated, such as a walk.
 //!
-//! A machine may stop a thread once and charge it for that (steal time). One such outlier must not
-//! make a thread rest hundreds of times longer.
+//! A host may stop a virtual machine's thread once and charge it for that (steal time). One such
+//! outlier must not make a thread rest hundreds of times longer.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// An exponentially weighted moving average of the cost, updated by one thread.
+/// An exponentially weighted moving average of an operation's cost. Only one thread may update it.
 #[derive(Debug, Default)]
 pub struct SmoothedCost(AtomicU64);
 
 impl SmoothedCost {
-    /// Adds a cost, and returns the smaller of this cost and the average.
+    /// Adds the cost of an operation, and returns the smaller of this cost and the average.
     pub fn update(&self, took: u64) -> u64 {
         // Only one thread calls this, so a load and a store suffice.
         let average = self.0.load(Ordering::Relaxed).saturating_mul(3).saturating_add(took) / 4;
@@ -18,7 +18,7 @@ impl SmoothedCost {
         took.min(average)
     }
 
-    /// Resets the average for another thread.
+    /// Sets the average cost to 0, for another thread.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Makes the subject of a walk from an interrupted thread.
+//! Decides whether an interrupted thread can be walked, and makes the subject of that walk.
 //!
 //! A thread without its own JNIEnv, or with too little stack for a walk, must never be walked.
 
@@ -28,7 +28,7 @@ pub unsafe fn subject<'t>(
     Ok(Subject::interrupted(env, context, info, slot.walking()))
 }
 
-/// True if the handler runs on an alternate stack that is too small for a walk.
+/// True if the handler runs on an alternate signal stack that is too small for a walk.
 ///
 /// # Safety
 /// The context must be the one that the kernel passed to the calling handler.

@@ -1,4 +1,5 @@
-//! The atomics and cells of the two protocols: those of `core`, or loom's for model checking.
+//! The atomics and cells of the two protocols between handler and agent: those of `core`, or loom's
+//! for model checking.
 //!
 //! This module has only what the protocols need. The protocols must not use anything else, because
 //! loom could not check it.

@@ -1,29 +1,30 @@
-//! The memory in which a thread's Java code publishes its context and its trace.
+//! The memory in which a thread's Java code publishes its context and its trace: what the thread
+//! works for.
 //!
-//! Only the thread itself writes it, through the Java library, or the carrier of a virtual thread
-//! does. The thread's own handler reads it. While a trace is being written its depth is 0, so the
-//! handler never uses half of a trace.
+//! Only the thread itself writes this memory, through the Java library, or the carrier of a virtual
+//! thread does. The thread's own handler reads it. While a trace is being written its depth is 0,
+//! so the handler never uses half of a trace.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Both halves of a trace id, and the id of the span in it. All zero means that there is no trace.
 pub type Trace = [u64; 3];
 
-/// The thread context. The Java library writes it by these offsets.
+/// The memory of one thread's context and trace. The Java library writes it by these offsets.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ThreadContext {
-    /// The number of the context, or 0 if the thread has none.
+    /// The number of the thread's context, or 0 if the thread has none.
     context: AtomicU32,
-    /// How many nested traces the thread is in. It is 0 outside of all traces, and while the trace
-    /// is being changed.
+    /// The number of nested traces that the thread is in. It is 0 outside of all traces, and while
+    /// the trace is being changed.
     depth: AtomicU32,
-    /// The innermost trace.
+    /// The innermost trace that the thread is in.
     trace: [AtomicU64; 3],
 }
 
 impl ThreadContext {
-    /// Makes a thread context for a static, without a context and a trace.
+    /// Makes a thread context for a static variable, without a context and a trace.
     #[cfg(test)]
     pub(crate) const fn empty() -> Self {
         let trace = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
@@ -41,13 +42,14 @@ impl ThreadContext {
         (context, has_trace.then(|| self.trace.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 
-    /// Clears the context and the trace for another thread.
+    /// Clears the context and the trace, so that another thread can use this memory.
     pub fn clear(&self) {
         self.depth.store(0, Ordering::Relaxed);
         self.context.store(0, Ordering::Relaxed);
     }
 
-    /// Writes the values like the Java library. No handler of a test interrupts it.
+    /// Writes a context and a trace like the Java library, for tests. No handler of a test
+    /// interrupts it.
     #[cfg(test)]
     pub(crate) fn write(&self, context: u32, depth: u32, trace: Trace) {
         self.context.store(context, Ordering::Relaxed);

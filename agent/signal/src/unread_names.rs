@@ -1,27 +1,28 @@
-//! Decides when the handler wakes the agent to get a virtual thread's name that the handler could
+//! Decides when the handler wakes the agent to read a virtual thread's name that the handler could
 //! not read.
 //!
-//! The agent asks the JVM for the thread that the carrier has mounted, so it must ask before that
-//! changes. It is not woken for an id that already has a name, and not too often.
+//! The agent asks the JVM for the thread that the carrier has mounted, so it must ask before
+//! another thread is mounted. The handler does not wake it for an id that already has a name, and
+//! not too often.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many ids are kept, as a power of two. Ids are sequential, so the latest ones have different
-/// indices.
+/// The number of thread ids that are kept. Ids are sequential and this is a power of two, so the
+/// latest ids have different indices.
 const MAX_IDS: usize = 1 << 12;
-/// The shortest time between two wakes, in nanoseconds.
+/// The shortest time between two wakes of the agent, in nanoseconds.
 const MIN_WAKE_GAP_NS: u64 = 2_000_000;
 
-/// The ids that have names. A newer id may replace an older one. That only causes the
-/// older name to be requested again.
+/// The ids of virtual threads that have names. A newer id may replace an older one. That only
+/// causes the older name to be requested again.
 #[derive(Debug)]
 pub struct UnreadNames {
     named: [AtomicU64; MAX_IDS],
-    /// The time of the last wake, in nanoseconds.
+    /// The time when the agent was last woken, in nanoseconds.
     woken: AtomicU64,
 }
 
-/// The ids with names in this process.
+/// The ids of virtual threads that have names in this process.
 pub static UNREAD_NAMES: UnreadNames = UnreadNames::new();
 
 impl UnreadNames {
@@ -30,19 +31,19 @@ impl UnreadNames {
         Self { named: [const { AtomicU64::new(0) }; MAX_IDS], woken: AtomicU64::new(0) }
     }
 
-    /// Forgets all ids when a recording begins.
+    /// Forgets all ids. A recording calls this when it begins.
     pub fn clear(&self) {
         self.named.iter().for_each(|id| id.store(0, Relaxed));
     }
 
-    /// Notes that the recording has a name for this id.
+    /// Records that the recording has a name for the virtual thread with this id.
     pub fn set_named(&self, id: u64) {
         if let Some(entry) = self.entry(id) {
             entry.store(id, Relaxed);
         }
     }
 
-    /// True if the agent is to be woken now for the name of this id.
+    /// True if the handler has to wake the agent now for the name of this virtual thread.
     pub fn is_wanted(&self, id: u64, now: u64) -> bool {
         let is_named = self.entry(id).is_some_and(|entry| entry.load(Relaxed) == id);
         let woken = self.woken.load(Relaxed);

@@ -1,4 +1,5 @@
-//! The table of virtual threads' contexts, by the id of the mounted thread.
+//! The table of virtual threads' contexts. A handler finds a context by the id of the mounted
+//! thread.
 //!
 //! The handler gets the id from the walker that reads the Java heap. If that fails, the id comes
 //! from a JavaThread's field, which newer JVMs write at each mount: the id of the current thread,
@@ -13,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::thread_context::ThreadContext;
 
-/// How many entries a bucket has.
+/// The number of entries in a bucket of the table.
 const BUCKET_ENTRIES: usize = 16;
 
 /// The context of one virtual thread. The Java library writes it by these offsets.
@@ -25,14 +26,14 @@ pub struct VthreadContext {
     id: AtomicU64,
 }
 
-/// The table, and where a JavaThread has the id of its current thread.
+/// The table of virtual threads' contexts, and where a JavaThread has the id of its current thread.
 #[derive(Debug)]
 pub struct VthreadContexts {
     entries: AtomicPtr<VthreadContext>,
-    /// The number of entries, a multiple of a bucket.
+    /// The number of entries of the table, a multiple of a bucket's.
     length: AtomicUsize,
-    /// The offset of the current thread's id from the JNIEnv, which may be negative. 0 means
-    /// unknown.
+    /// The offset of the current thread's id in a JavaThread from the JNIEnv, which may be
+    /// negative. 0 means unknown.
     current_id_offset: AtomicUsize,
 }
 
@@ -40,14 +41,14 @@ pub struct VthreadContexts {
 pub static VTHREAD_CONTEXTS: VthreadContexts = VthreadContexts::new();
 
 impl VthreadContexts {
-    /// Makes an empty table.
+    /// Makes an empty table of contexts.
     #[must_use]
     pub const fn new() -> Self {
         let entries = AtomicPtr::new(core::ptr::null_mut());
         Self { entries, length: AtomicUsize::new(0), current_id_offset: AtomicUsize::new(0) }
     }
 
-    /// Sets the memory of the table. It must be called only once.
+    /// Sets the memory of the table of contexts. It must be called only once.
     pub fn set_table(&self, entries: &'static [VthreadContext]) {
         self.length.store(entries.len() / BUCKET_ENTRIES * BUCKET_ENTRIES, Ordering::Relaxed);
         self.entries.store(entries.as_ptr().cast_mut(), Ordering::Release);
@@ -61,14 +62,15 @@ impl VthreadContexts {
         self.current_id_offset.store(offset, Ordering::Release);
     }
 
-    /// Returns the context of the virtual thread with this id, or `None`.
+    /// Returns the context of the virtual thread with this id, or `None` if the table has none.
     #[inline]
     pub fn get(&self, id: u64) -> Option<&ThreadContext> {
         let found = self.bucket(id).iter().find(|entry| entry.id.load(Ordering::Acquire) == id);
         found.map(|entry| &entry.context)
     }
 
-    /// Returns the context of the virtual thread that the JavaThread of this JNIEnv names.
+    /// Returns the context of the thread that the JavaThread of this JNIEnv runs now, if that is a
+    /// virtual thread in the table.
     ///
     /// # Safety
     /// It must be the calling thread's own JNIEnv, or null.
@@ -98,7 +100,7 @@ impl VthreadContexts {
         (core::ptr::from_ref(entry) as usize).checked_sub(table)
     }
 
-    /// Returns the bucket of an id.
+    /// Returns the bucket in which the entry of a virtual thread with this id must be.
     #[inline]
     fn bucket(&self, id: u64) -> &'static [VthreadContext] {
         let table = self.entries.load(Ordering::Acquire);
@@ -135,7 +137,8 @@ mod tests {
         (contexts, memory)
     }
 
-    /// Returns the context that a handler finds if the JavaThread's current thread has this id.
+    /// Returns the number of the context that a handler finds, if the JavaThread's current thread
+    /// has this id.
     fn context(contexts: &VthreadContexts, id: u64) -> u32 {
         let mut words = [7, 0, id];
         // SAFETY: the word is the third one of the array that begins at the JNIEnv.

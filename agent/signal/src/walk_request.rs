@@ -1,4 +1,4 @@
-//! A request from normal code to walk one thread now, inside a signal.
+//! A request from code outside of signals to walk one thread now, inside a signal.
 //!
 //! The agent opens the gate for one [`WalkRequest`], signals the thread and waits for the answer.
 //! The kernel keeps only one of several pending signals, so any SIGPROF that reaches the thread
@@ -17,7 +17,7 @@ use crate::gate::Gate;
 use crate::sample_layout::{decode_cut, encode_cut};
 use crate::slots::Slot;
 
-/// The gate of the one walk request that may be open.
+/// The gate through which handlers borrow the walk request. At most one is open.
 pub static WALK_REQUEST: Gate<WalkRequest> = Gate::new();
 
 const OPEN: u32 = 0;
@@ -45,7 +45,7 @@ pub struct WalkRequest {
 unsafe impl Sync for WalkRequest {}
 
 impl WalkRequest {
-    /// Makes a request about thread `tid`.
+    /// Makes a request to walk the thread `tid`.
     ///
     /// # Safety
     /// Until the gate is closed and found empty, `slot` must be that thread's slot and `env` its
@@ -63,7 +63,8 @@ impl WalkRequest {
         Self { tid, slot, walker, env, room, answer, cut, state, answered }
     }
 
-    /// Returns the walker's answer and the cut of the stack, once there is an answer.
+    /// Returns the walker's answer and the cut of the stack. It is `None` until a handler has
+    /// served the request.
     pub fn answer(&self) -> Option<(Answer, Option<Cut>)> {
         let load = || {
             (
@@ -74,7 +75,8 @@ impl WalkRequest {
         (self.state.load(Ordering::Acquire) == ANSWERED).then(load)
     }
 
-    /// Walks if the request is about the calling thread and was not taken yet.
+    /// Walks the calling thread, if the request is about this thread and no handler has taken it
+    /// yet.
     fn walk(&self, tid: u32, context: *mut c_void) {
         let is_taken = self.tid == tid
             && self.state.compare_exchange(OPEN, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -95,7 +97,7 @@ impl WalkRequest {
     }
 }
 
-/// Serves the open request, if it is about the interrupted thread.
+/// Serves the open walk request, if it is about the interrupted thread.
 #[inline]
 pub(crate) fn serve(tid: impl FnOnce() -> u32, context: *mut c_void) {
     if !WALK_REQUEST.is_open() {

@@ -18,14 +18,16 @@ const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 /// The weight of a sample, in intervals.
 pub struct Weight {
     pub intervals: u32,
-    /// The reason why the current stack is not the stack of those intervals.
+    /// The reason why the current stack is not the stack of the sample's intervals, or `None` if it
+    /// is.
     pub no_stack: Option<Reason>,
-    /// Intervals before the sample that its stack does not cover, and the reason.
+    /// The number of intervals before the sample that its stack does not cover, and the reason.
     pub earlier: Option<(Reason, u32)>,
 }
 
 impl Weight {
-    /// Splits off the `earlier` intervals of a weight, which have no stack for this reason.
+    /// Splits off the `earlier` intervals of a weight. They have no stack, for the reason
+    /// `no_stack`.
     fn split(weight: u32, no_stack: Reason, earlier: u32) -> Option<Self> {
         match weight.saturating_sub(earlier) {
             _ if weight == 0 => None,
@@ -83,13 +85,13 @@ pub fn weight(sampler: &Sampler, slot: Option<&Slot>, cause: &Cause, cpu: u64) -
     Weight::split(weight, Reason::PASSED_OVER, skipped.min(weight.saturating_sub(own_intervals)))
 }
 
-/// True if the number of signals is the weight, as [`Sampler::user_only`] explains.
+/// True if the weight is the number of signals, as [`Sampler::user_only`] explains.
 pub fn weighs_by_signals(sampler: &Sampler, cause: &Cause) -> bool {
     sampler.user_only && matches!(cause, Cause::Perf)
 }
 
-/// Notes the pending intervals at a skipped signal. The next sample's stack does not cover
-/// them.
+/// Records the intervals that are pending at a skipped signal. The next sample's stack does not
+/// cover them.
 pub fn skip_signal(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
     let due = if weighs_by_signals(sampler, cause) {
         slot.signals()
@@ -99,7 +101,7 @@ pub fn skip_signal(sampler: &Sampler, slot: &Slot, cause: &Cause, cpu: u64) {
     slot.pending.skip(due);
 }
 
-/// Sets a perf event's period. The first period differs from the regular one (see
+/// Sets the next period of a perf event. The first period differs from the regular one (see
 /// [`crate::phase`]), the stride may grow, and the period varies (see [`crate::jitter`]).
 fn keep_stride(slot: &Slot, cpu: u64, interval: u64, stride: u32) {
     let longer = stride > slot.pending.stride();

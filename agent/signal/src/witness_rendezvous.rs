@@ -1,8 +1,8 @@
 //! The rendezvous of a witnessed thread and the agent. The thread waits in its handler until the
-//! JVM will stop it at the next safepoint poll.
+//! JVM is certain to stop it at the next safepoint poll.
 //!
 //! The thread posts itself here and wakes the agent. The agent announces its call of GetStackTrace,
-//! and makes the call. The thread checks for itself that the call has begun: an operation on the
+//! and makes the call. The thread checks whether the call has begun: an operation on the
 //! requester's stack is in the queue of the thread's handshakes, and the thread's poll is armed.
 //! Then the thread cannot pass its next safepoint poll. One thread waits at a time.
 //!
@@ -21,62 +21,65 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use vouch_walk::context::Registers;
 use vouch_walk::kernel::{clock, peek};
 
-/// The deepest stack that is witnessed, in frames. The JVM takes about 4 KiB for each frame while
-/// it reads the stack.
+/// The maximal number of frames of a stack that is compared with GetStackTrace. The JVM takes about
+/// 4 KiB for each frame while it reads the stack.
 pub const MAX_WITNESSED_DEPTH: usize = 4_096;
-/// How long a handler waits at most, in nanoseconds of wall time.
+/// The maximal time that a handler waits for the JVM's request to stop, in nanoseconds of wall
+/// time.
 pub const MAX_WAIT_NS: u64 = 400_000;
-/// How often the thread checks without a pause after the agent's announcement. Later checks are
-/// `PAUSE_NS` apart.
+/// The number of checks without a pause after the agent's announcement. Later checks are `PAUSE_NS`
+/// apart.
 const MAX_SPINS: u32 = 64;
 const PAUSE_NS: u64 = 20_000;
 
-/// How many words of a JavaThread may be the queue of its handshakes.
+/// The maximal number of words of a JavaThread that may be the queue of its handshakes.
 pub const MAX_HANDSHAKE_QUEUES: usize = 4;
-/// The value of an armed poll word, on every JVM that has one for each thread.
+/// The value of a JavaThread's armed poll word, on every JVM that has a poll word for each thread.
 const ARMED: usize = 1;
-/// How many words of a queue's node are checked: the operation, and the next node.
+/// The number of words of a handshake queue's node that are checked: the operation, and the next
+/// node.
 const NODE_WORDS: usize = 2;
 
-/// Offsets in a JavaThread, in bytes, of the fields that show that it will stop.
+/// The offsets in a JavaThread, in bytes, of the fields that show that the thread will stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PollOffsets {
-    /// The offset of the JNIEnv.
+    /// The offset of the JNIEnv in a JavaThread.
     pub env: usize,
-    /// The offset of the poll word.
+    /// The offset of the poll word in a JavaThread.
     pub word: usize,
-    /// The offsets of words that may be the queue of handshakes. The list ends with 0.
+    /// The offsets of words of a JavaThread that may be the queue of handshakes. The list ends with
+    /// 0.
     pub queues: [usize; MAX_HANDSHAKE_QUEUES],
 }
 
-/// A waiting thread, and where it was interrupted.
+/// A thread that waits in its handler, and where it was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostedThread {
     pub tid: u32,
     pub serial: u32,
-    /// The time of the sample.
+    /// The time of the sample that the thread took.
     pub time: u64,
     pub at: Registers,
 }
 
-/// The bits of the state that are the phase of a round. The bits above are the round's number, so
-/// that a late thread cannot change the next round.
+/// The bits of the rendezvous's state that are the phase of a round. The other bits are the round's
+/// number, so that a late thread cannot change the next round.
 const PHASE_MASK: u32 = 0b111;
 const EMPTY: u32 = 0;
-/// The thread is writing its fields.
+/// The phase in which the thread is writing its fields.
 const POSTING: u32 = 1;
 const POSTED: u32 = 2;
 const ASKED: u32 = 3;
-/// The thread has seen that it will stop, and no longer waits.
+/// The phase in which the thread has seen that it will stop, and no longer waits.
 const WILL_STOP: u32 = 4;
 
-/// The rendezvous of one thread with the agent.
+/// The rendezvous of one thread with the agent, before GetStackTrace of that thread is called.
 #[derive(Debug)]
 pub struct WitnessRendezvous {
-    /// The offsets of what the thread checks. With `None` it could check nothing, so no thread
-    /// waits.
+    /// The offsets of the fields that the thread checks. With `None` it could check nothing, so no
+    /// thread waits.
     polls: Option<PollOffsets>,
-    /// The round and its phase. Both sides use it as a futex.
+    /// The number and the phase of the present round. Both sides use this word as a futex.
     state: AtomicU32,
     tid: AtomicU32,
     serial: AtomicU32,
@@ -84,10 +87,10 @@ pub struct WitnessRendezvous {
     pc: AtomicUsize,
     sp: AtomicUsize,
     fp: AtomicUsize,
-    /// The bounds of the requester's stack.
+    /// The bounds of the stack of the thread that calls GetStackTrace.
     lowest: AtomicUsize,
     highest: AtomicUsize,
-    /// How long the last thread waited, in nanoseconds.
+    /// The time that the last thread waited, in nanoseconds.
     waited_ns: AtomicU64,
 }
 
@@ -146,8 +149,8 @@ impl WitnessRendezvous {
         self.waited_ns.store(now().saturating_sub(begun), Ordering::Relaxed);
     }
 
-    /// Posts the thread that will wait, and returns the round. The result is `None` if another
-    /// thread is posted, or if there is nothing to check.
+    /// Posts the thread that will wait, and returns the number of the round. The result is `None`
+    /// if another thread is posted, or if there is nothing to check.
     pub(crate) fn post(&self, post: &PostedThread) -> Option<u32> {
         self.polls?;
         let state = self.state.load(Ordering::Acquire);
@@ -168,7 +171,8 @@ impl WitnessRendezvous {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// True if the requester's operation is queued for the calling thread, and its poll is armed.
+    /// True if the calling thread will stop: the requester's operation is in its queue of
+    /// handshakes, and its poll is armed.
     ///
     /// # Safety
     /// `env` must be the calling thread's own JNIEnv.
@@ -191,7 +195,7 @@ impl WitnessRendezvous {
             })
     }
 
-    /// Sleeps until the state changes, or until this time of CLOCK_MONOTONIC.
+    /// Sleeps until the rendezvous's state changes, or until this time of CLOCK_MONOTONIC.
     fn sleep(&self, state: u32, until: u64) {
         let until = libc::timespec {
             tv_sec: (until / 1_000_000_000).cast_signed(),
@@ -218,7 +222,7 @@ impl WitnessRendezvous {
         self.highest.store(stack.end, Ordering::Relaxed);
     }
 
-    /// Returns the thread that is waiting now.
+    /// Returns the thread that waits in its handler now.
     pub fn posted(&self) -> Option<PostedThread> {
         (self.state.load(Ordering::Acquire) & PHASE_MASK == POSTED).then(|| PostedThread {
             tid: self.tid.load(Ordering::Relaxed),
@@ -232,7 +236,8 @@ impl WitnessRendezvous {
         })
     }
 
-    /// Announces the call of GetStackTrace. The result is false if the thread no longer waits.
+    /// Announces to the waiting thread that GetStackTrace is called now. The result is false if the
+    /// thread no longer waits.
     pub fn announce_request(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
         let asked = state & PHASE_MASK == POSTED && self.change(state, state & !PHASE_MASK | ASKED);
@@ -242,8 +247,8 @@ impl WitnessRendezvous {
         asked
     }
 
-    /// Ends the round, so that a waiting thread leaves. True if the thread had seen that it would
-    /// stop.
+    /// Ends the round, so that a waiting thread returns from its handler. True if the thread had
+    /// seen that it would stop.
     pub fn end_round(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
         let state = self.state.swap(next(state), Ordering::AcqRel);
@@ -251,7 +256,7 @@ impl WitnessRendezvous {
         state & PHASE_MASK == WILL_STOP
     }
 
-    /// Takes how long the last thread waited, in nanoseconds.
+    /// Returns how long the last thread waited, in nanoseconds, and sets that to 0.
     pub fn take_waited_ns(&self) -> u64 {
         self.waited_ns.swap(0, Ordering::Relaxed)
     }
@@ -288,10 +293,11 @@ mod tests {
     const POST: PostedThread =
         PostedThread { tid: 7, serial: 3, time: 99, at: Registers { pc: 1, sp: 2, fp: 3 } };
     const POLLS: PollOffsets = PollOffsets { env: 0, word: 8, queues: [16, 24, 0, 0] };
-    /// The requester's stack.
+    /// The bounds of the stack of the simulated thread that calls GetStackTrace.
     const STACK: core::ops::Range<usize> = 0x1000..0x2000;
 
-    /// A simulated JavaThread and a node of its queue. The first word of the thread is its JNIEnv.
+    /// A simulated JavaThread and a node of its queue of handshakes. The first word of the thread
+    /// is its JNIEnv.
     struct Jvm {
         java_thread: [AtomicUsize; 4],
         node: [usize; NODE_WORDS],
@@ -305,8 +311,8 @@ mod tests {
             Self { java_thread: Default::default(), node: [0, operation], rendezvous }
         }
 
-        /// Posts a thread, calls `before`, and lets the thread wait while it calls `meanwhile`. The
-        /// result is how long the thread waited.
+        /// Posts a thread, calls `before`, and lets the thread wait while `meanwhile` runs. Returns
+        /// how long the thread waited.
         fn wait(&self, before: impl FnOnce(&Self), meanwhile: impl FnOnce(&Self)) -> Duration {
             let posted = self.rendezvous.post(&POST);
             before(self);

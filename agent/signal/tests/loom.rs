@@ -8,7 +8,7 @@ use loom::thread;
 use vouch_signal::gate::Gate;
 use vouch_signal::lane::{Lane, Word};
 
-/// Writes an entry of three words: length, name, and name again.
+/// Writes an entry of three words into a lane: its length, a name, and the name again.
 fn write(lane: &Lane<'static>, name: u64) -> bool {
     let Some(claim) = lane.claim(3) else { return false };
     claim.set(1, name);

@@ -68,7 +68,7 @@ pub enum KlassEncoding {
     Full,
     /// The klass field of the object's header has a compressed class pointer.
     Narrow(Narrow),
-    /// Compact object headers: the narrow klass is in the mark word.
+    /// Objects have compact headers: the narrow klass is in the mark word.
     CompactHeader(Narrow),
 }
 
