@@ -9,11 +9,11 @@ use crate::HotSpot;
 use crate::fields::{self, StaticField};
 use crate::vmstructs::{VmStructs, read_u32, read_word};
 
-/// The largest count that is believed. No command line has as many options.
+/// The largest number of options that is plausible. No command line has as many options.
 const MAX_OPTIONS: u32 = 10_000;
 
-/// Reads all options. The flags of a file (`-XX:Flags=`) come first, and the class path is not
-/// included. `None` if this JVM does not publish its options.
+/// Reads all options of the JVM. The flags of a file (`-XX:Flags=`) come first, and the class path
+/// is not included. `None` if this JVM does not publish its options.
 pub fn read(hotspot: &HotSpot) -> Option<Vec<String>> {
     let vm_structs = VmStructs::find(hotspot)?;
     let flags = strings(&vm_structs, &fields::JVM_FLAGS_ARRAY, &fields::NUM_JVM_FLAGS)?;

@@ -1,11 +1,11 @@
 //! Lists every name that the agent looks up in HotSpot, with a row for each field, type, constant,
 //! flag and exported function.
 //!
-//! A row has the names to try, in order, the JDKs that have each name, and the feature that is lost
-//! without it. If a JDK renames a field, add the new name to its row.
+//! A row has the names to try, in order, the JDKs that have each name, and the feature that does
+//! not work without it. If a JDK renames a field, add the new name to its row.
 //!
-//! The versions were measured on JDK 8, 11, 17, 21, 25, 26 and 27. A JDK between two of these may
-//! differ. A test checks that no other file contains such a name.
+//! The versions of the JDKs were measured on JDK 8, 11, 17, 21, 25, 26 and 27. A JDK between two of
+//! these may differ. A test checks that no other file contains such a name.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -13,24 +13,25 @@ use std::ops::RangeInclusive;
 /// A field, type, constant, flag or function of HotSpot, with its name in each JDK.
 #[derive(Debug)]
 pub struct Row {
-    /// The names, in the order in which they are tried.
+    /// The names of the item, in the order in which they are tried.
     pub names: &'static [JdkName],
-    /// Describes what does not work if a JVM has none of the names.
+    /// Describes the feature that does not work if a JVM has none of the names.
     pub lost: &'static str,
 }
 
 /// A name in HotSpot's tables, and the JDKs that have it.
 #[derive(Debug)]
 pub struct JdkName {
-    /// The type that has a field. `None` for a type, a constant, a flag or a function.
+    /// The HotSpot type that has the named field. `None` for a type, a constant, a flag or a
+    /// function.
     pub type_name: Option<&'static str>,
     pub name: &'static str,
-    /// The JDKs that have this name.
+    /// The versions of the JDKs that have this name.
     pub jdks: &'static [RangeInclusive<u32>],
 }
 
 impl JdkName {
-    /// Returns true if this JDK has the name.
+    /// Returns true if this version of the JDK has the name.
     pub fn is_in(&self, jdk: u32) -> bool {
         self.jdks.iter().any(|jdks| jdks.contains(&jdk))
     }
@@ -68,19 +69,19 @@ pub enum RowKind {
     Function,
 }
 
-/// A field of an object. VMStructs has its offset.
+/// A field of a HotSpot object. VMStructs has its offset.
 #[derive(Debug)]
 pub struct Field(pub Row);
-/// A static field. VMStructs has its address.
+/// A static field of HotSpot. VMStructs has its address.
 #[derive(Debug)]
 pub struct StaticField(pub Row);
-/// A type. VMTypes has its size.
+/// A type of HotSpot. VMTypes has its size.
 #[derive(Debug)]
 pub struct Type(pub Row);
-/// A constant. VMIntConstants has its value.
+/// A constant of HotSpot. VMIntConstants has its value.
 #[derive(Debug)]
 pub struct Constant(pub Row);
-/// A boolean command-line flag.
+/// A boolean command-line flag of the JVM.
 #[derive(Debug)]
 pub struct Flag(pub Row);
 /// A function that the JVM's library exports. The dynamic linker has its address.
@@ -98,8 +99,8 @@ macro_rules! jdks {
     ($($range:tt)+) => { &[$(jdks!(@ $range)),+] };
 }
 
-/// Defines the rows in groups. A row may have several names. A group is
-/// `KIND without: "what is lost" { ROW = "Type"::"_field" [JDKs] | …; }`.
+/// Defines rows in groups. A row may have several names. A group is `KIND without: "what is lost" {
+/// ROW = "Type"::"_field" [JDKs] | …; }`.
 macro_rules! rows {
     ($($kind:ident without: $lost:literal {
         $($(#[$doc:meta])* $row:ident = $($first:literal $(:: $second:literal)? $([$($jdks:tt)+])*)|+;)+
@@ -109,7 +110,7 @@ macro_rules! rows {
             lost: $lost,
         });)+)+
 
-        /// Lists all rows.
+        /// Lists the rows of all groups.
         pub static ALL: &[(RowKind, &Row)] = &[$($((RowKind::$kind, &$row.0)),+),+];
     };
     (@ $type_name:literal :: $name:literal ; $jdks:expr) => {
@@ -153,7 +154,7 @@ rows! {
         CODE_BLOB_NAME = "CodeBlob"::"_name";
         CODE_BLOB_SIZE = "CodeBlob"::"_size";
         NMETHOD_STATE = "nmethod"::"_state";
-        /// The number of code heaps.
+        /// The field with the number of code heaps in the array of heaps.
         GROWABLE_ARRAY_LEN = "GrowableArrayBase"::"_len" [17..] | "GenericGrowableArray"::"_len" [..=11];
         GROWABLE_ARRAY_DATA = "GrowableArray<int>"::"_data";
     }
@@ -162,7 +163,7 @@ rows! {
     }
     StaticField without: "stacks are by AsyncGetCallTrace alone, and none is recovered" {
         CODE_CACHE_HEAPS = "CodeCache"::"_heaps" [11..];
-        /// The only heap, before the code cache was segmented.
+        /// The field with the only code heap of old JDKs, before the code cache was segmented.
         CODE_CACHE_HEAP = "CodeCache"::"_heap" [..=8];
     }
 
@@ -188,7 +189,7 @@ rows! {
         NMETHOD_VERIFIED_ENTRY_POINT = "nmethod"::"_verified_entry_point" [..=21];
         NMETHOD_VERIFIED_ENTRY_OFFSET = "nmethod"::"_verified_entry_offset" [25..];
         NMETHOD_SCOPES_PCS_OFFSET = "nmethod"::"_scopes_pcs_offset";
-        /// The offset of the dependencies, which is the end of the PcDescs.
+        /// The offset in an nmethod of its dependencies, which is the end of the PcDescs.
         NMETHOD_DEPENDENCIES_OFFSET = "nmethod"::"_dependencies_offset" [..=21];
         NMETHOD_SCOPES_DATA_OFFSET = "nmethod"::"_scopes_data_offset" [..=8] [25..];
         SCOPES_DATA_BEGIN = "CompiledMethod"::"_scopes_data_begin" [11..=21];
@@ -207,7 +208,8 @@ rows! {
         INTERPRETER_CODELET_DESCRIPTION = "InterpreterCodelet"::"_description";
     }
     Type without: "stacks are by AsyncGetCallTrace alone" {
-        /// The header of a method's bytecodes, which begin after it.
+        /// The type of the header before a method's bytecodes. Its size says where the bytecodes
+        /// begin.
         CONST_METHOD = "ConstMethod";
     }
 
@@ -258,7 +260,8 @@ rows! {
         JAVA_THREAD_VTHREAD = "JavaThread"::"_vthread" [21..];
     }
     Field without: "virtual threads that were parked have no stack" {
-        /// The innermost ContinuationEntry. In older JDKs the whole JavaThread is searched for it.
+        /// The field with the innermost ContinuationEntry. In older JDKs, which lack it, the whole
+        /// JavaThread is searched for the entry.
         JAVA_THREAD_CONT_ENTRY = "JavaThread"::"_cont_entry" [25..];
         CONTINUATION_ENTRY_PARENT = "ContinuationEntry"::"_parent" [27..];
         COLLECTED_HEAP_IS_STW_GC_ACTIVE = "CollectedHeap"::"_is_stw_gc_active" [21..] | "CollectedHeap"::"_is_gc_active" [..=17];
@@ -278,13 +281,14 @@ rows! {
         COMPRESSED_OOPS_SHIFT = "CompressedOops"::"_shift" [25..] | "CompressedOops"::"_narrow_oop._shift" [17..=21];
         COMPRESSED_KLASS_BASE = "CompressedKlassPointers"::"_base" [25..] | "CompressedKlassPointers"::"_narrow_klass._base" [17..=21];
         COMPRESSED_KLASS_SHIFT = "CompressedKlassPointers"::"_shift" [25..] | "CompressedKlassPointers"::"_narrow_klass._shift" [17..=21];
-        /// The data of the boot loader. In older JDKs it is the last of the list.
+        /// The field with the data of the boot loader. In older JDKs, which lack it, the boot
+        /// loader is the last of the list.
         NULL_CLASS_LOADER_DATA = "ClassLoaderData"::"_the_null_class_loader_data" [27..];
         CLASS_LOADER_DATA_GRAPH_HEAD = "ClassLoaderDataGraph"::"_head";
     }
     StaticField without: "under ZGC virtual threads that were parked have no stack" {
         Z_GLOBALS_INSTANCE = "ZGlobalsForVMStructs"::"_instance_p" [11..];
-        /// The globals of single-generation ZGC.
+        /// The static field that leads to the globals of single-generation ZGC.
         X_GLOBALS_INSTANCE = "XGlobalsForVMStructs"::"_instance_p" [21..=21];
     }
     Field without: "under ZGC virtual threads that were parked have no stack" {
@@ -319,7 +323,7 @@ rows! {
     Flag without: "the feature is taken to be absent" {
         CHECK_JNI_CALLS = "CheckJNICalls";
         DEBUG_NON_SAFEPOINTS = "DebugNonSafepoints";
-        /// On after a Flight Recorder recording has begun.
+        /// The flag that is on after a Flight Recorder recording has begun.
         FLIGHT_RECORDER = "FlightRecorder";
         USE_G1_GC = "UseG1GC";
         USE_Z_GC = "UseZGC" [11..];

@@ -2,7 +2,7 @@
 
 use crate::vmstructs;
 
-/// A JavaThread, by its address.
+/// A HotSpot JavaThread at an address, with a way to read its words.
 #[derive(Debug)]
 pub struct JavaThread {
     address: usize,
@@ -16,7 +16,7 @@ impl JavaThread {
         Self { address, may_be_freed: true }
     }
 
-    /// Wraps a JavaThread that stays allocated. Its words are read directly.
+    /// Wraps a JavaThread that the JVM does not free meanwhile. Its words are read directly.
     ///
     /// # Safety
     /// The JVM must not free it as long as the result is used.
@@ -29,7 +29,7 @@ impl JavaThread {
         self.address
     }
 
-    /// Reads the word at `offset`. `None` if the memory is not mapped.
+    /// Reads the JavaThread's word at `offset`. `None` if the memory is not mapped.
     pub fn word(&self, offset: usize) -> Option<usize> {
         let address = self.address.checked_add(offset)?;
         if self.may_be_freed {
@@ -40,7 +40,8 @@ impl JavaThread {
         Some(unsafe { (address as *const usize).read_volatile() })
     }
 
-    /// Reads the low 32 bits of the word at `offset`. `None` if the memory is not mapped.
+    /// Reads the low 32 bits of the JavaThread's word at `offset`. `None` if the memory is not
+    /// mapped.
     pub fn low_u32(&self, offset: usize) -> Option<u32> {
         u32::try_from(self.word(offset)? & 0xffff_ffff).ok()
     }

@@ -1,5 +1,5 @@
-//! Finds the offsets and addresses in this JVM that handlers and the agent read, once, after VM
-//! initialization.
+//! Finds the offsets and addresses in this JVM that handlers and the agent read. It does so once,
+//! after VM initialization.
 //!
 //! A layout that was not found is `None`. It is never searched for again and never guessed: the
 //! feature that needs it is off.
@@ -14,9 +14,10 @@ use crate::{HotSpot, poll_offsets, walker_layout};
 /// The layouts of this JVM.
 #[derive(Debug)]
 pub struct JvmLayouts {
-    /// Offsets of the poll word and of the handshake queue, which a witness needs.
+    /// Offsets in a JavaThread of the poll word and of the handshake queue, which the comparison
+    /// with GetStackTrace needs.
     pub polls: Option<PollOffsets>,
-    /// The layout that recovery needs.
+    /// The layout that recovery needs to repair an interrupted context.
     pub jvm: Option<JvmLayout>,
     /// Vouch's own walker, or the reason why it cannot walk this JVM.
     pub walker: Result<&'static HotspotWalker, String>,

@@ -1,6 +1,8 @@
-//! Finds the library of HotSpot and the exported symbols that the agent uses beyond JVMTI.
+//! Everything that is known of HotSpot's memory. This file finds HotSpot's library and the exported
+//! symbols that the agent uses beyond JVMTI.
 //!
-//! Only this module looks symbols up. A symbol that a JVM lacks is `None`, and is never called.
+//! Only this file looks symbols of the JVM up. A symbol that a JVM lacks is `None`, and is never
+//! called.
 
 pub mod arguments;
 pub mod fields;
@@ -42,8 +44,8 @@ pub struct HotSpot {
 }
 
 impl HotSpot {
-    /// Finds the library that implements `vm`. The error is one sentence that says why this JVM
-    /// cannot be profiled.
+    /// Finds the library that implements the JVM `vm`. The error is one sentence that says why this
+    /// JVM cannot be profiled.
     ///
     /// # Safety
     /// `vm` must be the JVM that the agent was loaded into.

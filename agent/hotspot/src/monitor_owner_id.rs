@@ -2,9 +2,10 @@
 //! its own id or that of the mounted virtual thread.
 //!
 //! JDK 24 and later need the id for monitors, and write it at each mount. VMStructs does not
-//! publish the offset, so it is found by its value. In a platform thread the word is its own id; in
-//! a carrier it is the id of the virtual thread that asks. The older word of JFR is no use: it is
-//! not written when a virtual thread unmounts. An offset that is not certain is not used.
+//! publish the offset, so it is found by its value. In a platform thread the word is that thread's
+//! own id. In a carrier it is the id of the virtual thread that runs the search. JFR's older word
+//! cannot be used: it is not written when a virtual thread unmounts. An offset that is not certain
+//! is not used.
 
 use crate::HotSpot;
 use crate::fields;
@@ -12,7 +13,7 @@ use crate::vmstructs::VmStructs;
 
 const WORD: usize = size_of::<usize>();
 
-/// A search for the offset of the id in a JavaThread.
+/// A search for the offset of `_monitor_owner_id` in a JavaThread.
 #[derive(Debug)]
 pub struct MonitorOwnerId {
     /// The offset of the JNIEnv in a JavaThread.
@@ -22,9 +23,9 @@ pub struct MonitorOwnerId {
 }
 
 impl MonitorOwnerId {
-    /// Begins the search: finds the offsets at which the calling thread's JavaThread has `id`, the
-    /// thread's own. `env` is the offset of the JNIEnv in a JavaThread. `None` if VMStructs does
-    /// not publish the size of a JavaThread.
+    /// Begins the search for the offset: finds the offsets at which the calling thread's JavaThread
+    /// has `id`, the thread's own. `env` is the offset of the JNIEnv in a JavaThread. `None` if
+    /// VMStructs does not publish the size of a JavaThread.
     ///
     /// # Safety
     /// `java_thread` must be the calling thread's JavaThread.

@@ -40,19 +40,19 @@ pub struct MonitorLayout {
     has_owner_ids: bool,
 }
 
-/// The owner of a monitor.
+/// The owner of a Java monitor, as HotSpot stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MonitorOwner {
     /// The monitor's owner word: the thread's id, its JavaThread's address, or an address in its
     /// stack.
     Word(usize),
-    /// The thread that has the object on its lock stack.
+    /// The owner is the thread that has the object on its lock stack.
     Anonymous,
 }
 
 impl MonitorLayout {
-    /// Reads the offsets from VMStructs. `env` is the offset of the JNIEnv in a JavaThread. `None`
-    /// if the JDK is too old, or does not publish an offset.
+    /// Reads the offsets of monitors from VMStructs. `env` is the offset of the JNIEnv in a
+    /// JavaThread. `None` if the JDK is too old, or does not publish an offset.
     pub fn find(hotspot: &HotSpot, jdk: u32, env: usize) -> Option<Self> {
         let vm_structs = VmStructs::find(hotspot).filter(|_| jdk >= MIN_JDK)?;
         let lock_stack = || {
@@ -70,7 +70,7 @@ impl MonitorLayout {
         })
     }
 
-    /// Returns true if the owner word of a monitor is the id of a `java.lang.Thread`.
+    /// Returns true if this JDK's owner word of a monitor is the id of a `java.lang.Thread`.
     pub fn has_owner_ids(&self) -> bool {
         self.has_owner_ids
     }
@@ -103,7 +103,7 @@ impl MonitorLayout {
         stack.is_some_and(|(base, size)| (base.wrapping_sub(size)..base).contains(&owner))
     }
 
-    /// Returns true if the thread's lock stack contains an object.
+    /// Returns true if the thread's lock stack contains the object at this address.
     pub fn is_on_lock_stack(&self, object: usize, thread: &JavaThread) -> bool {
         let lock_stack = self.lock_stack.and_then(|(top, base)| Some((thread.low_u32(top)? as usize, base)));
         lock_stack.is_some_and(|(top, base)| {
@@ -136,7 +136,7 @@ mod tests {
     };
 
     /// Makes the words of a JavaThread with a pending monitor and a stack from 800 to 900. `top` is
-    /// the word at which its lock stack ends.
+    /// the word at which the thread's lock stack ends.
     fn thread(monitor: &[usize; 2], top: usize) -> [usize; 8] {
         [0, monitor.as_ptr() as usize, 0, 900, 100, top * WORD, 71, 72]
     }

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 const WORD: usize = size_of::<usize>();
 
-/// A search for one native method.
+/// A search for the function of one native method.
 struct Search<'l> {
     /// An address of code in the library to search.
     inside: usize,
     name: &'l CStr,
     signature: &'l CStr,
-    /// The functions found so far.
+    /// The functions of the native method that were found so far.
     functions: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ pub fn find(inside: *const c_void, name: &CStr, signature: &CStr) -> Option<*mut
     others.iter().all(|other| other == first).then(|| std::ptr::with_exposed_provenance_mut(*first))
 }
 
-/// Searches one loaded library. Returns 0 to continue with the next library.
+/// Searches one loaded library for the native method. Returns 0 to continue with the next library.
 unsafe extern "C" fn search_library(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
     // SAFETY: the linker passes a valid entry, and the value that `find` passed to it.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };

@@ -28,19 +28,19 @@ pub struct CachedMemory {
     /// The calling thread's slot of the guard, which allows direct reads of memory that may be
     /// unmapped. `None` to read through the kernel, which takes a hundred times as long.
     guard_slot: Option<&'static AtomicUsize>,
-    /// Keeps this value on the thread that owns `guard_slot`.
+    /// Keeps this view of memory on the thread that owns `guard_slot`.
     is_not_send: PhantomData<*const ()>,
     cache: RefCell<Cache>,
-    /// The index of the block that was used last.
+    /// The index of the memory block that was used last.
     last: Cell<usize>,
 }
 
-/// The blocks that were read.
+/// The blocks of memory that were read.
 #[derive(Debug, Default)]
 struct Cache {
-    /// Each block with its address.
+    /// Each block that was read, with its address.
     blocks: Vec<(usize, Block)>,
-    /// The index of each block, by its address.
+    /// The index of each block that was read, by its address.
     indices: HashMap<usize, usize>,
 }
 
@@ -76,7 +76,7 @@ impl Memory for CachedMemory {
 }
 
 /// A view of memory that reads the code cache directly and all other memory through
-/// [`CachedMemory`]. Like that, it is meant for one lookup.
+/// [`CachedMemory`]. It also is meant for one lookup.
 #[derive(Debug)]
 pub struct CodeMemory<'h> {
     heaps: &'h [Range<usize>],
@@ -84,8 +84,8 @@ pub struct CodeMemory<'h> {
 }
 
 impl<'h> CodeMemory<'h> {
-    /// Makes a view with the heaps from [`code_heaps`]. It reads other memory under the guard if
-    /// walks are guarded.
+    /// Makes a view of memory with the code heaps from [`code_heaps`]. It reads other memory under
+    /// the guard if walks are guarded.
     pub fn new(heaps: &'h [Range<usize>], is_guarded: bool) -> Self {
         let guard_slot = is_guarded.then(own_walking).flatten();
         Self { heaps, other: CachedMemory { guard_slot, ..CachedMemory::default() } }
@@ -115,7 +115,7 @@ pub fn code_heaps(code_cache: &CodeCache) -> impl Iterator<Item = Range<usize>> 
         .filter_map(move |heap| Some(field(heap, low)?..field(heap, high)?))
 }
 
-/// The layout of the code cache and of an nmethod.
+/// The offsets in the code cache and in an nmethod.
 #[derive(Debug, Clone)]
 pub struct NmethodLayout {
     code_cache: CodeCache,
@@ -123,19 +123,19 @@ pub struct NmethodLayout {
     entry_bci: usize,
 }
 
-/// The compilation that made an nmethod.
+/// The properties of the compilation that made an nmethod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compilation {
     /// The compilation level: 1 to 3 for C1, 4 for C2, 0 for the wrapper of a native method.
     pub tier: u8,
-    /// True for an OSR compilation, which is entered in a loop.
+    /// True for an on-stack replacement (OSR) compilation, which is entered in a loop.
     pub is_osr: bool,
-    /// The address of the nmethod's state byte, or 0 if unknown.
+    /// The address of the byte with the nmethod's state, or 0 if unknown.
     pub state_address: usize,
 }
 
 impl NmethodLayout {
-    /// Reads the offsets from VMStructs. `None` if this JVM does not publish one.
+    /// Reads the offsets of nmethods from VMStructs. `None` if this JVM does not publish one.
     pub fn find(hotspot: &HotSpot, code: &CodeLayout) -> Option<Self> {
         let vm_structs = VmStructs::find(hotspot)?;
         Some(Self {

@@ -12,16 +12,17 @@ use crate::HotSpot;
 use crate::fields::{self, StaticField};
 use crate::vmstructs::{VmStructs, read_word};
 
-/// The counters that have the cause of a collection, which the JVM writes when it begins.
+/// The performance counters that have the cause of a garbage collection, which the JVM writes when
+/// it begins.
 #[derive(Debug)]
 pub struct GcCause {
     current: TextCounter,
     last: TextCounter,
-    /// G1 writes a cause for all pauses except Remark and Cleanup.
+    /// True for G1, which writes a cause for all pauses except Remark and Cleanup.
     is_g1: bool,
 }
 
-/// The addresses of a counter's text.
+/// The addresses of a performance counter's text.
 #[derive(Debug, Clone)]
 struct TextCounter(Range<usize>);
 
@@ -30,7 +31,8 @@ struct TextCounter(Range<usize>);
 pub struct PerfData(Range<usize>);
 
 impl PerfData {
-    /// Finds the counters. `None` if this JVM has none, as with `-XX:-UsePerfData`.
+    /// Finds the JVM's performance counters. `None` if this JVM has none, as with
+    /// `-XX:-UsePerfData`.
     pub fn find(hotspot: &HotSpot) -> Option<Self> {
         let vm_structs = VmStructs::find(hotspot)?;
         let pointer =
@@ -38,7 +40,8 @@ impl PerfData {
         Some(Self(pointer(&fields::PERF_MEMORY_START)?..pointer(&fields::PERF_MEMORY_END)?))
     }
 
-    /// Returns the addresses of the values of these counters, or `None` if one does not exist.
+    /// Returns the addresses of the values of these performance counters, or `None` if one does not
+    /// exist.
     ///
     /// The memory is copied once and searched there. A system call for each word would add
     /// milliseconds to the JVM's start.
@@ -61,19 +64,19 @@ impl PerfData {
     }
 }
 
-/// Counters of numbers that grow from the JVM's start on.
+/// Performance counters whose values are numbers that grow from the JVM's start on.
 #[derive(Debug)]
 pub struct PerfCounters<const COUNT: usize> {
     addresses: [usize; COUNT],
 }
 
 impl<const COUNT: usize> PerfCounters<COUNT> {
-    /// Finds the counters with these names. `None` if this JVM lacks one of them.
+    /// Finds the performance counters with these names. `None` if this JVM lacks one of them.
     pub fn find(data: &PerfData, names: [&str; COUNT]) -> Option<Self> {
         Some(Self { addresses: data.values(names)?.map(|value| value.start) })
     }
 
-    /// Reads the present values.
+    /// Reads the present values of the counters.
     pub fn read(&self) -> Option<[u64; COUNT]> {
         let mut values = [0; COUNT];
         for (value, address) in values.iter_mut().zip(self.addresses) {
@@ -93,7 +96,7 @@ impl<const COUNT: usize> PerfCounters<COUNT> {
 }
 
 impl GcCause {
-    /// Finds the counters. `None` if this JVM lacks one of them.
+    /// Finds the counters with the cause of a collection. `None` if this JVM lacks one of them.
     pub fn find(data: &PerfData, is_g1: bool) -> Option<Self> {
         let [current, last] = data.values(["sun.gc.cause", "sun.gc.lastCause"])?.map(TextCounter);
         Some(Self { current, last, is_g1 })
@@ -111,7 +114,7 @@ impl GcCause {
     }
 }
 
-/// The cause that the JVM writes while no collection runs.
+/// The text that the JVM writes as the cause while no collection runs.
 const NO_GC: &str = "No GC";
 
 impl TextCounter {
@@ -130,7 +133,7 @@ impl TextCounter {
     }
 }
 
-/// Copies the memory, up to the first byte that is not mapped.
+/// Copies memory, up to the first byte that is not mapped.
 fn copy_of(memory: &Range<usize>) -> Vec<u8> {
     const PAGE: usize = 512;
     const WORD: usize = size_of::<usize>();
@@ -150,7 +153,8 @@ fn copy_of(memory: &Range<usize>) -> Vec<u8> {
     bytes
 }
 
-/// Parses the counters in `bytes`. Returns the name of each, and the range of its value in `bytes`.
+/// Parses the performance counters in `bytes`. Returns the name of each, and the range of its value
+/// in `bytes`.
 fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
     const MAGIC: u32 = 0xcafe_c0c0;
     const MAX_ENTRIES: usize = 10_000;
@@ -177,7 +181,7 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], Range<usize>)> {
 mod tests {
     use super::*;
 
-    /// Makes the entry of a counter of text.
+    /// Makes the entry of a performance counter with a text as its value.
     fn counter(name: &str, text: &str) -> Vec<u8> {
         let value = 20 + name.len() + 1;
         let size = (value + 80).next_multiple_of(8);
@@ -194,7 +198,7 @@ mod tests {
         bytes
     }
 
-    /// Makes the entry of a counter of a number.
+    /// Makes the entry of a performance counter with a number as its value.
     fn number(name: &str, value: u64) -> Vec<u8> {
         let offset = (20 + name.len() + 1).next_multiple_of(8);
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Finds the poll word and the handshake queue of a JavaThread, which HotSpot writes to stop the
 //! thread.
 //!
-//! VMStructs does not publish their offsets, so they are found by the values in the calling
+//! VMStructs does not publish the two offsets, so they are found by the values in the calling
 //! thread's JavaThread. A wrong offset does no harm: a handler checks that its thread was armed and
 //! that the asker's operation is queued (see `vouch_signal::witness_rendezvous`).
 
@@ -19,10 +19,11 @@ const DISARMED: usize = !1;
 const PAGE: usize = 4096;
 const WORD: usize = size_of::<usize>();
 
-/// Finds the offsets in the JavaThread of the calling thread. `env` is the address of its JNIEnv.
+/// Finds the offsets of the poll word and of the handshake queue in the JavaThread of the calling
+/// thread. `env` is the address of its JNIEnv.
 ///
-/// `None` if the words cannot be found now, or the process has one processor. Then no other thread
-/// could ask while a handler waits.
+/// The result is `None` if the words cannot be found now, or if the process has one processor. Then
+/// no other thread could ask while a handler waits.
 ///
 /// # Safety
 /// `java_thread` must be the calling thread's JavaThread.
@@ -39,10 +40,10 @@ pub unsafe fn find(hotspot: &HotSpot, java_thread: usize, env: usize) -> Option<
     several.then_some(PollOffsets { env: offset, word, queues })
 }
 
-/// Returns the offset of the poll word, and the offsets that may be of handshake queues.
+/// Returns the offset of the poll word, and the offsets of words that may be handshake queues.
 ///
 /// The poll word comes before the address of the polling page, and must be the only such word. An
-/// empty queue comes after a pointer to the JavaThread itself.
+/// empty handshake queue comes after a pointer to the JavaThread itself.
 fn offsets_in(words: &[usize], java_thread: usize) -> Option<(usize, [usize; MAX_HANDSHAKE_QUEUES])> {
     let pairs = || words.windows(2).enumerate().map(|(index, pair)| (index * WORD, pair[0], pair[1]));
     let is_page = |word: usize| word != 0 && word.is_multiple_of(PAGE);

@@ -1,4 +1,5 @@
-//! Snapshots of VMStructs: what each JDK exports of the names in [`fields`](crate::fields).
+//! Snapshots of VMStructs: for each JDK, the exported values of the names in
+//! [`fields`](crate::fields).
 //!
 //! `snapshots/JDK.txt` has a line for each name that the JDK has on x86-64, with its offset, size
 //! or value. A static field has no value there, because its address changes. The tests check the
@@ -6,7 +7,7 @@
 
 use crate::fields::RowKind;
 
-/// The JDKs that have a snapshot, each with its snapshot.
+/// The snapshots of VMStructs, each with its JDK.
 pub const JDKS: [(u32, &str); 7] = [
     (8, include_str!("snapshots/8.txt")),
     (11, include_str!("snapshots/11.txt")),
@@ -17,8 +18,8 @@ pub const JDKS: [(u32, &str); 7] = [
     (27, include_str!("snapshots/27.txt")),
 ];
 
-/// Returns the first word of a snapshot's lines for this kind. Flags and functions are in no
-/// snapshot.
+/// Returns the first word of the lines that a snapshot has for this kind of rows. Flags and
+/// functions are in no snapshot.
 pub fn line_prefix(kind: RowKind) -> Option<&'static str> {
     match kind {
         RowKind::Field => Some("field"),

@@ -1,10 +1,10 @@
 //! Reads VMStructs: the tables of fields, types and constants that every HotSpot exports for the
 //! serviceability agent.
 //!
-//! They have the offset of each field that the agent reads, the kernel's ids of threads that
-//! started before the agent, and the JVM's flags. Fields of threads are read through the kernel,
-//! because a thread that exits meanwhile must not cause a fault. The tables and the flags never
-//! move.
+//! The tables have the offset of each field that the agent reads. With them it finds the kernel's
+//! ids of threads that started before the agent, and the JVM's flags. Fields of threads are read
+//! through the kernel, because a thread that exits meanwhile must not cause a fault. The tables and
+//! the flags never move.
 
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ pub struct ThreadLayout {
 }
 
 impl ThreadLayout {
-    /// Reads the offsets. `None` if this JVM does not publish one.
+    /// Reads the offsets of thread ids from VMStructs. `None` if this JVM does not publish one.
     pub fn find(hotspot: &HotSpot) -> Option<Self> {
         let vm_structs = VmStructs::find(hotspot)?;
         let os_thread = vm_structs.offset(&fields::THREAD_OSTHREAD)?;
@@ -40,18 +40,18 @@ impl ThreadLayout {
     }
 }
 
-/// The offsets of two handles in a JavaThread.
+/// The offsets in a JavaThread of the handles to its two thread objects.
 #[derive(Debug, Clone, Copy)]
 pub struct JavaThreadHandles {
-    /// The offset of the handle of the platform thread (`_threadObj`).
+    /// The offset in a JavaThread of the handle of the platform thread (`_threadObj`).
     pub own: usize,
-    /// The offset of the handle of the thread that runs now: the platform thread, or a mounted
-    /// virtual thread (`_vthread`).
+    /// The offset in a JavaThread of the handle of the thread that runs now: the platform thread,
+    /// or a mounted virtual thread (`_vthread`).
     pub current: usize,
 }
 
 impl JavaThreadHandles {
-    /// Reads the offsets. `None` if this JVM has no virtual threads.
+    /// Reads the offsets of the two handles. `None` if this JVM has no virtual threads.
     pub fn find(hotspot: &HotSpot) -> Option<Self> {
         let vm_structs = VmStructs::find(hotspot)?;
         Some(Self {
@@ -70,20 +70,20 @@ pub struct CodeLayout {
     pub code_cache: Option<CodeCache>,
     /// The offsets of the stack's base (its highest address) and size in a JavaThread.
     pub stack: Option<(usize, usize)>,
-    /// The offset of the state in a JavaThread.
+    /// The offset of the thread state in a JavaThread.
     pub state: usize,
     /// The offset of the last Java frame's stack pointer in a JavaThread.
     pub last_sp: usize,
-    /// The offset of the last Java frame's pc in a JavaThread. If the pc is 0, it is in the word
-    /// below the stack pointer.
+    /// The offset of the last Java frame's pc in a JavaThread. If that pc is 0, it is in the word
+    /// below the frame's stack pointer.
     pub last_pc: usize,
     /// The offset of the last Java frame's frame pointer in a JavaThread.
     pub last_fp: Option<usize>,
 }
 
 impl CodeLayout {
-    /// Reads the layout. `None` if the JVM does not publish it, or has not generated its
-    /// interpreter yet.
+    /// Reads the layout of code and stacks. `None` if the JVM does not publish it, or has not
+    /// generated its interpreter yet.
     pub fn find(hotspot: &HotSpot) -> Option<Self> {
         Self::from_vm_structs(&VmStructs::find(hotspot)?)
     }
@@ -170,13 +170,13 @@ pub(crate) fn stack_offsets(vm_structs: &VmStructs) -> Option<(usize, usize)> {
     ))
 }
 
-/// Reads a flag. `None` if this JVM does not have it.
+/// Reads a boolean flag of the JVM. `None` if this JVM does not have it.
 pub fn read_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
     FlagValue::find(hotspot, flag).map(FlagValue::is_on)
 }
 
-/// Reads a flag that the JVM was started with. `None` if it has its default value, or this JVM does
-/// not have it.
+/// Reads a boolean flag that the JVM was started with. `None` if the flag has its default value, or
+/// if this JVM does not have it.
 pub fn explicit_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
     /// The bits of `JVMFlag::_flags` that say where the value is from, which are 0 for a default.
     const VALUE_ORIGIN_MASK: u32 = 15;
@@ -192,12 +192,12 @@ pub fn explicit_flag(hotspot: &HotSpot, flag: &Flag) -> Option<bool> {
 pub struct FlagValue(usize);
 
 impl FlagValue {
-    /// Finds a flag. `None` if this JVM does not have it.
+    /// Finds the address of a flag. `None` if this JVM does not have it.
     pub fn find(hotspot: &HotSpot, flag: &Flag) -> Option<Self> {
         VmStructs::find(hotspot)?.flag_value(flag).map(Self)
     }
 
-    /// Reads the present value.
+    /// Reads whether the flag is on now.
     pub fn is_on(self) -> bool {
         // SAFETY: the address of a flag's value, which is a C++ bool and is never freed.
         unsafe { (self.0 as *const u8).read_volatile() != 0 }
@@ -228,15 +228,15 @@ pub struct VmStructs {
 }
 
 impl VmStructs {
-    /// Finds the tables. `None` if the JVM does not export them. A process has one JVM, so its
-    /// symbols are looked up once.
+    /// Finds the tables VMStructs. `None` if the JVM does not export them. A process has one JVM,
+    /// so its symbols are looked up once.
     pub(crate) fn find(hotspot: &HotSpot) -> Option<Self> {
         static TABLES: OnceLock<Option<VmStructs>> = OnceLock::new();
         *TABLES
             .get_or_init(|| Self::from_symbols(|name| hotspot.symbol(name).map(|address| address as usize)))
     }
 
-    /// Finds the tables. `symbol` returns the address of an exported symbol.
+    /// Finds the tables VMStructs. `symbol` returns the address of an exported symbol.
     pub(crate) fn from_symbols(symbol: impl Fn(&CStr) -> Option<usize>) -> Option<Self> {
         let word = |name| symbol(name).map(read_static);
         Some(Self {
@@ -263,7 +263,7 @@ impl VmStructs {
         })
     }
 
-    /// Returns the offset of a field.
+    /// Returns the offset of a field of HotSpot. `None` if this JVM does not publish it.
     pub(crate) fn offset(&self, field: &Field) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.offset_by_name(name))
     }
@@ -273,22 +273,22 @@ impl VmStructs {
         self.offset(field).is_some()
     }
 
-    /// Returns the address of a static field.
+    /// Returns the address of a static field of HotSpot.
     pub(crate) fn address(&self, field: &StaticField) -> Option<usize> {
         field.0.names.iter().find_map(|name| self.address_by_name(name))
     }
 
-    /// Returns the size of a type in bytes.
+    /// Returns the size of a HotSpot type in bytes.
     pub(crate) fn size(&self, class: &Type) -> Option<usize> {
         class.0.names.iter().find_map(|name| self.size_by_name(name))
     }
 
-    /// Returns the value of a constant.
+    /// Returns the value of a HotSpot constant.
     pub(crate) fn constant(&self, constant: &Constant) -> Option<i32> {
         constant.0.names.iter().find_map(|name| self.constant_by_name(name))
     }
 
-    /// Returns the address of a flag's entry.
+    /// Returns the address of a flag's entry in the JVM's table of flags.
     fn flag_address(&self, flag: &Flag) -> Option<usize> {
         let (flags, count) = (
             read_static(self.address(&fields::JVM_FLAG_ARRAY)?),
@@ -321,8 +321,8 @@ impl VmStructs {
         lost.iter().map(|row| format!("this JVM does not publish {row}: {}", row.lost)).collect()
     }
 
-    /// Returns true if the tables have this name. For a flag this is always true, because a JVM may
-    /// be built without the flag's feature. It is also true for a function, which is in no table.
+    /// Returns true if the tables have this name. A flag always counts as present, because a JVM
+    /// may be built without the flag's feature. A function does, too, because it is in no table.
     fn has_name(&self, kind: RowKind, name: &JdkName) -> bool {
         match kind {
             RowKind::Field => self.offset_by_name(name).is_some(),
@@ -350,26 +350,26 @@ impl VmStructs {
         read_u32(self.constants.entries_named(name.name).next()? + self.value).map(u32::cast_signed)
     }
 
-    /// Returns the address of a field's entry.
+    /// Returns the address of a field's entry in the table.
     fn field_entry(&self, name: &JdkName) -> Option<usize> {
         let mut fields = self.fields.entries_named(name.type_name?);
         fields.find(|entry| is_text_at(read_static(entry + self.field_name), name.name))
     }
 }
 
-/// One exported table. Its last entry has no name.
+/// One of the tables that HotSpot exports. Its last entry has no name.
 #[derive(Clone, Copy, Debug)]
 struct EntryArray {
-    /// The address of the first entry.
+    /// The address of the table's first entry.
     entry: usize,
-    /// The size of an entry in bytes.
+    /// The size of a table's entry in bytes.
     stride: usize,
-    /// The offset of the name in an entry. For a field, this is the name of its type.
+    /// The offset of the name in a table's entry. For a field, this is the name of its type.
     name: usize,
 }
 
 impl EntryArray {
-    /// Finds the entries with this name, or of the type with this name.
+    /// Finds the entries of the table with this name, or of the type with this name.
     fn entries_named(self, name: &str) -> impl Iterator<Item = usize> {
         // The tables have about 3,000 entries. The bound ends the search in a damaged one.
         const MAX_ENTRIES: usize = 100_000;

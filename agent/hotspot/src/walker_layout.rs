@@ -18,7 +18,7 @@ use crate::HotSpot;
 use crate::fields::{self, Constant, Field, StaticField, Type};
 use crate::vmstructs::{CodeLayout, VmStructs, c_string, read_u32, read_word};
 
-/// Makes the layout of this JVM. The error names what is missing.
+/// Makes the layout of this JVM for Vouch's own walker. The error names what is missing.
 pub fn find(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
     if !WALKS {
         return Err("the layout of frames on this processor is not known yet".to_owned());
@@ -29,12 +29,12 @@ pub fn find(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Lay
 /// The names of the interpreter's codelets that callees return to.
 const RETURN_CODELETS: [&str; 2] = ["return entry points", "invoke return entry points"];
 
-/// VMStructs for a reader that needs every name: a missing one is an error that names it.
+/// VMStructs for a reader that needs every name: a missing name is an error that contains it.
 #[derive(Debug)]
 pub struct RequiredVmStructs(pub(crate) VmStructs);
 
 impl RequiredVmStructs {
-    /// Finds the tables of this JVM.
+    /// Finds the tables VMStructs of this JVM.
     pub fn find(hotspot: &HotSpot) -> Result<Self, String> {
         let vm_structs = VmStructs::find(hotspot).ok_or("this JVM does not export its VMStructs")?;
         Ok(Self(vm_structs))
@@ -71,25 +71,25 @@ impl RequiredVmStructs {
         self.0.has(field)
     }
 
-    /// Returns the offset of a field.
+    /// Returns the offset of a field of HotSpot.
     pub fn offset(&self, field: &Field) -> Result<usize, String> {
         let offset = self.0.offset(field);
         offset.ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
     }
 
-    /// Reads the value of a static field.
+    /// Reads the value of a static field of HotSpot.
     pub fn static_value(&self, field: &StaticField) -> Result<usize, String> {
         let value = self.address(field).ok().and_then(read_word);
         value.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    /// Returns the address of a static field.
+    /// Returns the address of a static field of HotSpot.
     pub fn address(&self, field: &StaticField) -> Result<usize, String> {
         let address = self.0.address(field);
         address.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
     }
 
-    /// Returns the size of a type in bytes.
+    /// Returns the size of a HotSpot type in bytes.
     pub fn size(&self, class: &Type) -> Result<usize, String> {
         let size = self.0.size(class);
         size.ok_or_else(|| format!("this JVM does not publish how large a {} is", class.0))
@@ -157,7 +157,7 @@ impl RequiredVmStructs {
         }
     }
 
-    /// Makes the layout of JDK 25 and later.
+    /// Makes the layout of compiled methods for JDK 25 and later.
     fn with_immutable_data(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let immutable = |field| self.address_in_blob(Some(&fields::NMETHOD_IMMUTABLE_DATA), Some(field));
         let mutable = self.offset(&fields::CODE_BLOB_MUTABLE_DATA)?;
@@ -178,7 +178,7 @@ impl RequiredVmStructs {
         })
     }
 
-    /// Adds to `common` what JDK 8 to 24 have alike.
+    /// Adds to `common` the offsets of compiled methods that JDK 8 to 24 have alike.
     fn before_25(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
@@ -191,7 +191,7 @@ impl RequiredVmStructs {
         })
     }
 
-    /// Makes the layout of JDK 9 to 24.
+    /// Makes the layout of compiled methods for JDK 9 to 24.
     fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let pointer = |field| self.address_in_blob(Some(field), None);
         Ok(CompiledLayout {
@@ -204,7 +204,7 @@ impl RequiredVmStructs {
         })
     }
 
-    /// Makes the layout of JDK 8.
+    /// Makes the layout of compiled methods for JDK 8.
     fn with_offsets(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {

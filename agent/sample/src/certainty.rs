@@ -1,4 +1,4 @@
-//! How certain the top frames of a stack are.
+//! The certainty of the top frames of a stack.
 
 /// How certain it is that the thread was in the methods shown on top of its stack. Proof only says
 /// that a stack is possible. The variants are ordered from the least certain to the most certain.
@@ -10,11 +10,11 @@ pub enum Certainty {
     /// The methods are certain. The line of the innermost method may be that of a neighbouring
     /// instruction.
     MethodCertain,
-    /// Method and line are certain.
+    /// Both the methods and the line are certain.
     Exact,
 }
 
 impl Certainty {
-    /// All variants, the most certain first.
+    /// All certainties, from the most to the least certain.
     pub const ALL: [Self; 3] = [Self::Exact, Self::MethodCertain, Self::Approximate];
 }

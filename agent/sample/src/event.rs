@@ -1,10 +1,10 @@
 //! An event: something other than a sample that the agent records with its time.
 
-/// How many values an event can have.
+/// The maximal number of values of an event.
 pub const MAX_VALUES: usize = 8;
 
-/// Pads `first` with zeros to the values of an event. Values after the first [`MAX_VALUES`] are
-/// dropped.
+/// Makes the values of an event from `first`, followed by zeros. Values after the first
+/// [`MAX_VALUES`] are dropped.
 #[must_use]
 pub fn pad_values<const N: usize>(first: [u64; N]) -> [u64; MAX_VALUES] {
     let mut all = [0; MAX_VALUES];
@@ -27,6 +27,6 @@ pub struct Event {
     pub tid: u32,
     /// The agent's own number of the event's thread, or 0 for an event of the whole process.
     pub serial: u32,
-    /// The values of the event, in the order of its kind's fields, then zeros.
+    /// The values of the event, in the order of the fields that its kind has, then zeros.
     pub values: [u64; MAX_VALUES],
 }

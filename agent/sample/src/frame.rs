@@ -6,7 +6,7 @@
 //! A frame is written as two numbers, a tag and a word. The tag of a Java frame is its bci, and the
 //! word is its method. The other frames have tags that no walker of Java frames is asked for.
 
-/// Ids of methods, as opaque numbers.
+/// Declares types for ids of methods, which are opaque numbers.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -15,13 +15,13 @@ macro_rules! ids {
         pub struct $name(pub usize);
 
         impl $name {
-            /// The id of no method.
+            /// The id that means "no method".
             pub const NONE: Self = Self(0);
-            /// Replaces the id of a method for which the JVM has not created a `jmethodID` yet.
-            /// Vouch's own walker found the method, but has no id for it.
+            /// The id of a method for which the JVM has not created a `jmethodID` yet. Vouch's own
+            /// walker found the method, but has no id for it.
             pub const UNNUMBERED: Self = Self(usize::MAX - (1 << 33));
 
-            /// True for [`Self::NONE`] and [`Self::UNNUMBERED`].
+            /// True if no method is known by this id: it is [`Self::NONE`] or [`Self::UNNUMBERED`].
             #[inline]
             #[must_use]
             pub const fn is_none(self) -> bool {
@@ -62,9 +62,9 @@ pub const NATIVE: Bci = -3;
 /// The bci of a compiled method that has not reached its first bytecode.
 pub const ENTRY: Bci = -1;
 
-/// The tag of a frame of native code.
+/// The tag that a frame of native code has in its encoding as two numbers.
 const NATIVE_CODE: i32 = i32::MIN;
-/// The tag of a frame of the kernel.
+/// The tag that a frame of the kernel has in its encoding as two numbers.
 const KERNEL_CODE: i32 = i32::MIN + 1;
 
 /// A function, and the location in it that its thread has reached.
@@ -76,16 +76,16 @@ pub enum Frame<Id = MethodId> {
     JavaNative { method: Id },
     /// A frame of code in a library, at an address inside the instruction that runs or calls.
     Native { pc: usize },
-    /// A frame of the kernel's code, likewise.
+    /// A frame of the kernel's code, at an address inside the instruction that runs or calls.
     Kernel { pc: usize },
 }
 
 /// A frame with its resolved method instead of a `jmethodID`.
 pub type ResolvedFrame = Frame<ResolvedMethod>;
 
-/// What identifies the method of a Java frame.
+/// A type of ids that identify the method of a Java frame.
 pub trait FrameMethod: Copy {
-    /// The id of no method, which frames without a Java method have.
+    /// The id of no method. Frames without a Java method have it.
     const NONE: Self;
 
     /// Converts the id to a number and back.
@@ -101,14 +101,15 @@ impl<Id: FrameMethod> Frame<Id> {
         if bci == NATIVE { Self::JavaNative { method } } else { Self::Java { method, bci } }
     }
 
-    /// Makes a frame of native code. The kernel has the upper half of all addresses.
+    /// Makes a frame of code at an address: of the kernel if the address is in the upper half of
+    /// all addresses, otherwise of native code.
     #[inline]
     #[must_use]
     pub const fn from_pc(pc: usize) -> Self {
         if pc.cast_signed() < 0 { Self::Kernel { pc } } else { Self::Native { pc } }
     }
 
-    /// The method of the frame, or the id of no method if it is not of Java.
+    /// Returns the method of the frame, or the id of no method if the frame is not of Java.
     #[inline]
     #[must_use]
     pub const fn method(self) -> Id {
@@ -118,7 +119,7 @@ impl<Id: FrameMethod> Frame<Id> {
         }
     }
 
-    /// The bci of the frame, or [`NATIVE`] for any code without bytecode.
+    /// Returns the bci of the frame, or [`NATIVE`] for any code without bytecode.
     #[inline]
     #[must_use]
     pub const fn bci(self) -> Bci {
@@ -135,8 +136,9 @@ impl<Id: FrameMethod> Frame<Id> {
         matches!(self, Self::Java { .. } | Self::JavaNative { .. })
     }
 
-    /// True if proof can judge whether this frame called `callee`: only Java has bytecode, and only
-    /// its own frames are in the class files. Any other pair is neither proven nor refuted.
+    /// True if proof can judge whether this frame called `callee`. Only frames of Java have
+    /// bytecode, and only Java's own frames are in the class files. Any other pair is neither
+    /// proven nor refuted.
     #[inline]
     #[must_use]
     pub const fn is_judged_caller_of(self, callee: Self) -> bool {

@@ -1,20 +1,20 @@
-//! The part of a sample that has no stacks.
+//! The head of a sample: the part without its stacks.
 
 /// The thread, time, weight and context of a sample: everything except its stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// When the sample was taken: CLOCK_MONOTONIC, in nanoseconds.
     pub time: u64,
-    /// The thread's CPU clock, in nanoseconds.
+    /// The reading of the thread's CPU clock at the sample, in nanoseconds.
     pub cpu: u64,
-    /// The kernel's id of the thread.
+    /// The kernel's id of the sampled thread.
     pub tid: u32,
-    /// The agent's own number of the thread, never used twice. It is 0 if the agent has no record
-    /// of the thread.
+    /// The agent's own number of the sampled thread, never used twice. It is 0 if the agent has no
+    /// record of the thread.
     pub serial: u32,
     /// The number of intervals that the sample counts for.
     pub weight: u32,
-    /// The handler's CPU time, in nanoseconds.
+    /// The CPU time that the handler took for the sample, in nanoseconds.
     pub handler_ns: u32,
     /// The number of the context that the program has set for the thread, or 0.
     pub context: u32,
@@ -24,11 +24,11 @@ pub struct Head {
     /// The trace that the program has set or a tracer has published: both halves of the trace id,
     /// then the span id. All are 0 without a trace.
     pub trace: [u64; 3],
-    /// True if the handler asked for a witness of this sample.
+    /// True if the handler asked the agent to compare this sample with GetStackTrace.
     pub wants_witness: bool,
 }
 
 impl Head {
-    /// Replaces the id of a virtual thread that could not be read. No thread has this id.
+    /// The id that means that a virtual thread's id could not be read. No thread has this id.
     pub const UNKNOWN_VTHREAD: u64 = u64::MAX;
 }

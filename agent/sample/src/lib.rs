@@ -1,5 +1,4 @@
-//! Plain types that all crates of Vouch share. A walker writes them, a handler publishes them, and
-//! proof and the witness judge them.
+//! Plain types that all crates of Vouch share: frames, stacks, walks, samples and events.
 //!
 //! * [`Frame`] is a Java method with a location in its bytecode, or an address in native code. Its
 //!   method is the `jmethodID` that a walker read. In a [`ResolvedFrame`] it is the method that

@@ -1,4 +1,4 @@
-//! A stack from a walk: its frames, and where some of them are missing.
+//! A stack: its frames, and where some of them are missing.
 //!
 //! A deep stack is cut in the middle, so that both of its ends are kept: the code that the thread
 //! runs, and the method that it began with. The frames on the two sides of a cut have not called
@@ -17,10 +17,10 @@ use crate::frame::{Frame, FrameMethod, MethodId};
 /// Where frames of a stack are missing, because the stack was deeper than a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// How many frames are before the cut, leaf first. If no frames come after it, the root of the
+    /// The number of frames before the cut, leaf first. If no frames come after it, the root of the
     /// stack is unknown.
     pub at: u32,
-    /// How many frames are missing, or 0 if they were not counted.
+    /// The number of frames that are missing, or 0 if they were not counted.
     pub missing: u32,
 }
 
@@ -36,19 +36,19 @@ pub struct Stack<'f, Id = MethodId> {
 pub struct Call<Id = MethodId> {
     pub callee: Frame<Id>,
     pub caller: Frame<Id>,
-    /// The index of the caller, from the leaf.
+    /// The index of the caller's frame, counted from the leaf.
     pub caller_at: usize,
 }
 
 impl<'f, Id: FrameMethod> Stack<'f, Id> {
-    /// Makes a stack without a cut.
+    /// Makes a stack from which no frames are missing.
     #[must_use]
     pub const fn whole(frames: &'f [Frame<Id>]) -> Self {
         Self { frames, cut: None }
     }
 
-    /// Makes a stack of the `max` innermost frames. If there are more, the stack is cut at its end,
-    /// and its missing frames are not counted.
+    /// Makes a stack of the `max` innermost of these frames. If there are more, the stack is cut at
+    /// its end, and its missing frames are not counted.
     #[must_use]
     pub fn innermost(frames: &'f [Frame<Id>], max: usize) -> Self {
         match frames.get(..max) {
@@ -65,19 +65,20 @@ impl<'f, Id: FrameMethod> Stack<'f, Id> {
         self.frames.split_at_checked(at).unwrap_or((self.frames, &[]))
     }
 
-    /// The frames from the leaf to the cut.
+    /// Returns the frames from the leaf to the cut.
     #[must_use]
     pub fn inner(self) -> &'f [Frame<Id>] {
         self.split().0
     }
 
-    /// The frames from the cut to the root. It is empty if the stack is whole, or its root unknown.
+    /// Returns the frames from the cut to the root. There are none if the stack is whole, or if its
+    /// root is unknown.
     #[must_use]
     pub fn outer(self) -> &'f [Frame<Id>] {
         self.split().1
     }
 
-    /// The outermost frame, or `None` if the stack was cut before it.
+    /// Returns the outermost frame, or `None` if the stack was cut before it.
     #[must_use]
     pub fn root(self) -> Option<Frame<Id>> {
         let (inner, outer) = self.split();

@@ -1,24 +1,25 @@
 //! The result of a stack walk: frames, or the reason why the walk found no frames.
 //!
-//! A reason has a number, so that an answer fits into one word of a lane. It also has a name, under
-//! which reports count it.
+//! A reason has a number, so that a walker's answer fits into one word of a lane. It also has a
+//! name, under which reports count it.
 
 use crate::stack::Stack;
 
 /// The result of a stack walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walk<'f> {
-    /// The walk found a stack, of at least one frame.
+    /// The walk found a stack with at least one frame.
     Stack(Stack<'f>),
-    /// The walk found no frames, for this reason.
+    /// The walk found no frames, for the contained reason.
     None(Reason),
 }
 
-/// The answer of a walker: how many frames it found, at least 1, or why it found none.
+/// The answer of a walker: the number of frames that it found, at least 1, or the reason why it
+/// found none.
 pub type Answer = Result<u32, Reason>;
 
-/// Why a walk has no frames. It is an error code of AsyncGetCallTrace, or one of Vouch's own codes,
-/// which are close to `i32::MIN`.
+/// The reason why a walk has no frames. It is an error code of AsyncGetCallTrace, or one of Vouch's
+/// own codes, which are close to `i32::MIN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason(i32);
 
@@ -70,7 +71,8 @@ impl Reason {
         matches!(self, Self::UNKNOWN_JAVA | Self::NOT_WALKABLE_JAVA)
     }
 
-    /// The name of the code in the JVM's sources without its `ticks_`, or Vouch's own name.
+    /// Returns the name that the code has in the JVM's sources without its `ticks_`, or Vouch's own
+    /// name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,7 +98,7 @@ impl Reason {
         }
     }
 
-    /// The text that users see where the sample's stack would be.
+    /// Returns the text that users see instead of the sample's stack.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
