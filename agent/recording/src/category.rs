@@ -1,4 +1,4 @@
-//! The category of a function, and the names of placeholders for unknown stacks.
+//! The categories of functions, and the names of placeholders in stacks.
 
 use vouch_sample::Reason;
 
@@ -11,15 +11,16 @@ pub enum Category {
     Jdk,
     Native,
     Vm(VmPart),
-    /// The placeholder for a refuted part of a stack.
+    /// The function is a placeholder for a refuted part of a stack.
     Refuted,
-    /// The placeholder for an unknown stack. Its name has the reason.
+    /// The function is a placeholder for an unknown stack. Its name has the reason.
     NoStack,
-    /// The class of an allocated object, as the leaf of the stack that allocated it.
+    /// The function is the class of an allocated object, which is the leaf of the stack that
+    /// allocated it.
     Class,
 }
 
-/// The part of the VM that was running.
+/// The part of the VM that the thread was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VmPart {
     Other,
@@ -27,19 +28,19 @@ pub enum VmPart {
     Jit,
 }
 
-/// The placeholder for frames that are missing, since a stack was deeper than a limit.
+/// The name of the placeholder for missing frames of a stack that was deeper than a limit.
 pub const FRAMES_LEFT_OUT: &str = "[frames left out]";
 
 const NO_STACK: (&str, &str) = ("[no stack: ", "]");
 
-/// The name of the placeholder for a stack that is unknown for this reason.
+/// Returns the name of the placeholder for a stack that is unknown for the reason `why`.
 pub fn no_stack(why: &str) -> String {
     let (before, after) = NO_STACK;
     format!("{before}{why}{after}")
 }
 
-/// The reasons of Vouch itself for an unknown stack, each once. A profile of another profiler's
-/// samples may have others.
+/// Returns the reasons for an unknown stack that Vouch itself has, each once. A profile of another
+/// profiler's samples may have others.
 pub fn all_no_stack_reasons() -> Vec<&'static str> {
     let mut reasons: Vec<_> = Reason::ALL.iter().map(|reason| reason.description()).collect();
     reasons.sort_unstable();
@@ -47,12 +48,12 @@ pub fn all_no_stack_reasons() -> Vec<&'static str> {
     reasons
 }
 
-/// The name of the placeholder that is the root of all stacks with this kind of refutation.
+/// Returns the name of the placeholder that is the root of all stacks with this kind of refutation.
 pub fn refuted_root(kind: &str) -> String {
     format!("[refuted: {kind}]")
 }
 
-/// The reason in a name that [`no_stack`] made.
+/// Returns the reason in a placeholder's name that [`no_stack`] made.
 pub fn why_no_stack(name: &str) -> Option<&str> {
     let (before, after) = NO_STACK;
     name.strip_prefix(before)?.strip_suffix(after)

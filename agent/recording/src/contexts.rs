@@ -1,5 +1,5 @@
-//! Contexts: what the program says about the task that a thread works for, and the weight of each
-//! context.
+//! Contexts: what the program says about the task that a thread works for. The table also has the
+//! weight of each context's samples.
 //!
 //! A context may be nested in another one, which has an earlier row. A sample must never have a
 //! context that the program had not set. Samples without a context are counted separately.
@@ -8,19 +8,19 @@ use std::collections::HashMap;
 
 use crate::ids::{ContextId, ContextKindId, Id, StringId};
 
-/// A kind of contexts: a class of the program, with its fields.
+/// A kind of contexts: a class of the program, with the fields that its contexts have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextKind {
-    /// The name of the class.
+    /// The name of the program's class for contexts of this kind.
     pub class: StringId,
     pub label: StringId,
     pub fields: Vec<ContextField>,
 }
 
-/// A field of a kind of contexts.
+/// A field that all contexts of a kind have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextField {
-    /// The name of the field in the program.
+    /// The name that the field has in the program.
     pub key: StringId,
     pub label: StringId,
 }
@@ -28,22 +28,22 @@ pub struct ContextField {
 /// A row of the table of contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRow {
-    /// The context that this one is nested in.
+    /// The context that this one is nested in, or `None` if it is outermost.
     pub outer: Option<ContextId>,
     pub kind: ContextKindId,
-    /// The values of the kind's fields.
+    /// The values of the context, in the order of the fields of its kind.
     pub values: Vec<StringId>,
 }
 
-/// The name of a virtual thread that has no name.
+/// The name that Vouch shows for a virtual thread without a name.
 pub const UNNAMED: &str = "[unnamed]";
-/// The name of a virtual thread if it could not be read.
+/// The name that Vouch shows for a virtual thread if its name could not be read.
 pub const UNKNOWN: &str = "[unknown]";
-/// The name for all virtual threads beyond the limit for separate ones.
+/// The name that Vouch shows for all virtual threads beyond the limit for separate ones.
 pub const OTHERS: &str = "[others]";
 
 /// The number of samples, the sum of their weights, and the sum of the squares of their weights.
-/// The confidence interval of a share is computed from these.
+/// They give the confidence interval of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WeightSum {
     pub samples: u64,
@@ -59,7 +59,7 @@ impl WeightSum {
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
     }
 
-    /// Adds the samples of `other`.
+    /// Returns the sum of these samples and the samples of `other`.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -70,23 +70,23 @@ impl WeightSum {
     }
 }
 
-/// The class of the contexts that are virtual threads. The agent itself adds them, around all other
-/// contexts.
+/// The name of the class of contexts that are virtual threads. The agent itself adds such contexts,
+/// around all others.
 pub const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
-/// The class of the contexts that are traces.
+/// The name of the class of contexts that are traces.
 pub const TRACE: &str = "dev.vouch.Trace";
 
-/// All contexts, in the order in which samples had them first.
+/// The table of contexts, in the order in which samples had them first.
 #[derive(Debug, Default)]
 pub struct Contexts {
     kinds: Vec<ContextKind>,
-    /// The kind of contexts that are virtual threads.
+    /// The kind of contexts that are virtual threads, if there is one.
     virtual_thread_kind: Option<ContextKindId>,
-    /// The virtual threads without a known name, by their ids.
+    /// The virtual threads with unknown names, by their ids.
     unnamed: HashMap<StringId, ContextId>,
     rows: Vec<ContextRow>,
     weights: Vec<WeightSum>,
-    /// The samples of threads that ran Java and had no context.
+    /// The number and the weight of samples of threads that ran Java and had no context.
     without: WeightSum,
 }
 
@@ -145,17 +145,17 @@ impl Contexts {
         &self.rows[id.row()]
     }
 
-    /// The weight of the samples in this context, without those in contexts nested in it.
+    /// Returns the weight of the samples in this context, without those in contexts nested in it.
     pub fn weight_of(&self, id: ContextId) -> WeightSum {
         self.weights[id.row()]
     }
 
-    /// The weight of the samples of threads that ran Java and had no context.
+    /// Returns the weight of the samples of threads that ran Java and had no context.
     pub fn without(&self) -> WeightSum {
         self.without
     }
 
-    /// The ids of all contexts.
+    /// Returns the ids of all contexts.
     pub fn ids(&self) -> impl Iterator<Item = ContextId> + use<> {
         (0..self.rows.len()).map(ContextId::from_row)
     }
@@ -170,13 +170,13 @@ impl Contexts {
         self.is_virtual_thread_kind(self.get(id).kind)
     }
 
-    /// The virtual thread that a context is nested in, or that it is.
+    /// Returns the virtual thread that a context is nested in, or that it is.
     pub fn virtual_thread_of(&self, id: Option<ContextId>) -> Option<ContextId> {
         self.virtual_thread_kind?;
         self.outwards(id).last().filter(|id| self.is_virtual_thread(*id))
     }
 
-    /// A context and those that it is nested in, the innermost first.
+    /// Yields a context and the contexts that it is nested in, the innermost first.
     pub fn outwards(&self, id: Option<ContextId>) -> impl Iterator<Item = ContextId> {
         std::iter::successors(id, |id| self.get(*id).outer)
     }

@@ -1,4 +1,4 @@
-//! Counters: values of the process that are read from time to time.
+//! Counters: values of the process, such as its heap size, that are read from time to time.
 //!
 //! A run may last for months. So when a counter has [`MAX_READINGS`], every second reading is
 //! removed, and from then on half as many are kept. The newest reading is always kept.
@@ -6,27 +6,28 @@
 use crate::ids::{CounterId, Id};
 use crate::markers::Unit;
 
-/// How many readings of a counter are kept, at most. It has at least half as many after that.
+/// The maximal number of readings that a counter keeps. At this number every second one is removed.
 const MAX_READINGS: usize = 1 << 15;
 
-/// A value of the process, such as its heap size, with its readings.
+/// A value of the process, such as its heap size, with its readings over time.
 #[derive(Debug)]
 pub struct Counter {
     pub name: String,
     pub description: String,
-    /// The unit. Bytes are in use at the time of a reading. Nanoseconds were spent up to it.
+    /// The unit of the value. A value in bytes is in use at the time of a reading. A value in
+    /// nanoseconds was spent up to it.
     pub unit: Unit,
-    /// The times, by CLOCK_MONOTONIC in nanoseconds, and the values.
+    /// The readings: times by CLOCK_MONOTONIC in nanoseconds, each with the value.
     readings: Vec<(u64, u64)>,
-    /// One of this number of readings is kept.
+    /// The number of readings of which one is kept.
     every: u32,
-    /// How many readings came after the last one that is kept for good. The newest of them is the
+    /// The number of readings after the last one that is kept for good. The newest of them is the
     /// last in `readings`, until the next one replaces it.
     passed: u32,
 }
 
 impl Counter {
-    /// The times and values, in the order of time.
+    /// Returns the times and values of the readings, in the order of time.
     pub fn readings(&self) -> &[(u64, u64)] {
         &self.readings
     }
@@ -52,7 +53,7 @@ impl Counter {
     }
 }
 
-/// All counters.
+/// The counters of the process.
 #[derive(Debug, Default)]
 pub struct Counters(Vec<Counter>);
 

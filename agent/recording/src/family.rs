@@ -1,6 +1,6 @@
 //! Families of threads: threads with names that differ only in digits, such as those of a pool.
 
-/// The name of a thread's family: `pool-#-thread-#`.
+/// Returns the name of the family of the thread with this name, such as `pool-#-thread-#`.
 pub fn family(name: &str) -> String {
     let mut family = String::with_capacity(name.len());
     for letter in name.chars() {

@@ -1,4 +1,4 @@
-//! The fates of samples, and their counts.
+//! The fates of samples, and how many samples have each fate.
 //!
 //! Every sample has exactly one fate, and the fates must add up to the signals that were delivered.
 //! No code here may count a sample twice, or leave one out.
@@ -21,12 +21,12 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// True if the thread was running Java.
+    /// True if the thread was running Java when the sample with this fate was taken.
     pub fn is_java(self) -> bool {
         matches!(self, Self::Proven | Self::Plausible | Self::Refuted | Self::Unwalked)
     }
 
-    /// The name of the fate in the report.
+    /// Returns the name of the fate in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proven => "proven",
@@ -39,7 +39,7 @@ impl Fate {
     }
 }
 
-/// A value for each fate.
+/// A table with one value for each fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ByFate<T> {
     pub proven: T,
@@ -51,7 +51,7 @@ pub struct ByFate<T> {
 }
 
 impl<T: Copy> ByFate<T> {
-    /// The value of a fate.
+    /// Returns the value of a fate.
     pub fn get(&self, fate: Fate) -> T {
         match fate {
             Fate::Proven => self.proven,
@@ -63,7 +63,7 @@ impl<T: Copy> ByFate<T> {
         }
     }
 
-    /// The value of a fate, to change it.
+    /// Returns the value of a fate, so that it can be changed.
     pub fn get_mut(&mut self, fate: Fate) -> &mut T {
         match fate {
             Fate::Proven => &mut self.proven,
@@ -75,7 +75,7 @@ impl<T: Copy> ByFate<T> {
         }
     }
 
-    /// Applies `convert` to each value.
+    /// Applies `convert` to the value of each fate.
     pub fn map<U>(&self, convert: impl Fn(T) -> U) -> ByFate<U> {
         ByFate {
             proven: convert(self.proven),
@@ -89,12 +89,13 @@ impl<T: Copy> ByFate<T> {
 }
 
 impl ByFate<u64> {
-    /// The sum over all fates. It saturates, since counts of a damaged file may have any size.
+    /// Returns the sum over all fates. It saturates, since counts of a damaged file may have any
+    /// size.
     pub fn sum(&self) -> u64 {
         self.java().saturating_add(self.outside).saturating_add(self.dropped)
     }
 
-    /// Adds the values of each fate.
+    /// Adds two tables: the values of each fate.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
         Self {
@@ -107,7 +108,7 @@ impl ByFate<u64> {
         }
     }
 
-    /// The sum over the fates of threads that were running Java.
+    /// Returns the sum over the fates of samples of threads that were running Java.
     pub fn java(&self) -> u64 {
         let Self { proven, plausible, refuted, unwalked, .. } = self;
         [plausible, refuted, unwalked].into_iter().fold(*proven, |sum, more| sum.saturating_add(*more))
@@ -115,17 +116,17 @@ impl ByFate<u64> {
 }
 
 impl ByFate<f64> {
-    /// The sum over all fates.
+    /// Returns the sum over all fates.
     pub fn sum(&self) -> f64 {
         self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
     }
 }
 
-/// The numbers of samples and their weights, by fate.
+/// The numbers of samples and their weights, for each fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     pub samples: ByFate<u64>,
-    /// The weight of the samples, in intervals.
+    /// The weights of the samples with each fate, in intervals.
     pub weight: ByFate<u64>,
 }
 

@@ -1,11 +1,12 @@
-//! Row numbers as types: the id of one table cannot be used for another.
+//! Types for row numbers. Each table has its own type, so an id of one table cannot be used for
+//! another.
 //!
 //! Only tables make ids, so each id has a row. An id stores the row plus 1 in a `NonZeroU32`, so
 //! that a stack row with an optional parent takes 8 bytes.
 
-/// The number of a row in one of the tables.
+/// The number of a row in one of a recording's tables.
 pub trait Id: Copy {
-    /// Makes an id. Only tables may call this.
+    /// Makes the id of a row. Only tables may call this.
     #[doc(hidden)]
     fn from_row(row: usize) -> Self;
     fn row(self) -> usize;
@@ -33,28 +34,28 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A row of the string table.
+    /// The id of a row of the string table.
     StringId;
-    /// A source file.
+    /// The id of a source file.
     SourceId;
-    /// A jar, module or library that has functions.
+    /// The id of a resource: a jar, module or library that has functions.
     ResourceId;
-    /// A function: a Java method, or a placeholder.
+    /// The id of a function: a Java method, or a placeholder.
     FuncId;
-    /// A function at one of its lines.
+    /// The id of a frame: a function at one of its lines.
     FrameId;
-    /// A stack: a frame, and through its parent all of its callers.
+    /// The id of a stack: a frame, and through its parent all of its callers.
     StackId;
-    /// A thread under one of its names.
+    /// The id of a thread under one of its names.
     ThreadId;
-    /// A refutation.
+    /// The id of a refutation.
     RefutationId;
-    /// A kind of markers.
+    /// The id of a kind of markers.
     MarkerKindId;
-    /// A kind of contexts.
+    /// The id of a kind of contexts.
     ContextKindId;
-    /// A counter of the process.
+    /// The id of a counter of the process.
     CounterId;
-    /// A context, and through its outer context all that it is nested in.
+    /// The id of a context, and through its outer context of all that it is nested in.
     ContextId;
 }

@@ -16,18 +16,18 @@ pub struct Index<I> {
 }
 
 impl<I: Copy> Index<I> {
-    /// Finds the row with this key. `has` returns whether the row of an id has it.
+    /// Finds the row with this key. `has` returns whether the row with an id has the key.
     pub fn find(&self, key: &impl Hash, has: impl Fn(I) -> bool) -> Option<I> {
         self.ids.find(self.hasher.hash_one(key), |id| has(*id)).copied()
     }
 
-    /// Adds a row that is not in the index. `key_of` returns the key of the row with an id.
+    /// Adds a row that is not in the index yet. `key_of` returns the key of the row with an id.
     pub fn add<K: Hash>(&mut self, key: &K, id: I, key_of: impl Fn(I) -> K) {
         let Self { ids, hasher } = self;
         ids.insert_unique(hasher.hash_one(key), id, |id| hasher.hash_one(key_of(*id)));
     }
 
-    /// The approximate memory in bytes. Each slot has one control byte.
+    /// Returns the approximate memory of the index in bytes. Each slot has one control byte.
     pub(crate) fn bytes(&self) -> usize {
         self.ids.capacity() * 8 / 7 * (size_of::<I>() + 1)
     }

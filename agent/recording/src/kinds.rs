@@ -1,7 +1,7 @@
 //! The catalogue of the JVM events that Vouch can record.
 //!
-//! The option `events=`, the timeline, `vouch events` and docs/events.md all read these rows. No
-//! other file may repeat them.
+//! The option `events=`, the timeline, `vouch events` and docs/events.md all read the rows of this
+//! catalogue. No other file may repeat them.
 
 use crate::category::{Category, VmPart};
 use crate::markers::{MarkerField, MarkerKind, Unit};
@@ -9,30 +9,31 @@ use crate::markers::{MarkerField, MarkerKind, Unit};
 /// A kind of JVM events.
 #[derive(Debug, Clone, Copy)]
 pub struct EventKind {
-    /// The word for the kind in `events=`.
+    /// The word for this kind of events in the option `events=`.
     pub word: &'static str,
-    /// True if the kind is recorded without `events=`.
+    /// True if this kind of events is recorded without the option `events=`.
     pub by_default: bool,
-    /// The first JDK version that reports the kind.
+    /// The first JDK version that reports this kind of events.
     pub since: u32,
-    /// Shorter events, in nanoseconds, are counted but not shown.
+    /// The duration in nanoseconds below which events of this kind are counted but not shown.
     pub min_shown_ns: u64,
-    /// How many events are shown in a second, at most. The limit bounds their cost.
+    /// The maximal number of events of this kind that are shown in a second. The limit bounds their
+    /// cost.
     pub max_per_second: u64,
-    /// True if an event has the stack of its thread.
+    /// True if an event of this kind has the stack of its thread.
     pub stack: bool,
-    /// How the kind is shown in a timeline.
+    /// How this kind of events is shown in a timeline.
     pub marker: MarkerKind<'static>,
-    /// Where the agent gets the event from, for users.
+    /// A text for users that says where the agent gets the event from.
     pub source: &'static str,
-    /// What the event does not record, for users.
+    /// A text for users that says what the event does not record.
     pub lacks: &'static str,
-    /// What the event costs, for users.
+    /// A text for users that says what the event costs.
     pub cost: &'static str,
 }
 
 impl EventKind {
-    /// The description of the kind for users, as pairs of a title and a text.
+    /// Returns the description of the kind of events for users, as pairs of a title and a text.
     pub fn about(&self) -> Vec<(&'static str, String)> {
         let since = match self.since {
             8 => "8 and later".to_owned(),
@@ -58,13 +59,13 @@ impl EventKind {
     }
 }
 
-/// All kinds, in the order in which texts list them.
+/// All kinds of JVM events, in the order in which texts list them.
 pub static EVENTS: [&EventKind; 9] =
     [&COLLECTION, &MONITOR, &WAIT, &PARK, &ALLOCATION, &EXCEPTION, &CLASS, &COMPILATION, &GIVEN_UP];
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// All threads were stopped for a garbage collection.
+/// The event that all threads were stopped for a garbage collection.
 pub static COLLECTION: EventKind = EventKind {
     word: "gc",
     by_default: true,
@@ -87,8 +88,8 @@ pub static COLLECTION: EventKind = EventKind {
     cost: "Nothing that can be measured: two calls for each pause.",
 };
 
-/// A running thread was stopped for a collection. It is computed from the pause and the thread's
-/// samples when a profile is written.
+/// The marker for a running thread that was stopped for a collection. It is computed from the pause
+/// and the thread's samples when a profile is written.
 pub static HELD_UP: MarkerKind<'static> = MarkerKind {
     key: "held_up",
     label: "Held up by the collector",
@@ -117,7 +118,7 @@ pub static STILL_PARKS: MarkerKind<'static> = MarkerKind {
     fields: &[MarkerField::text("class", "Parked on")],
 };
 
-/// A thread waited for a monitor that another thread had.
+/// The event that a thread waited for a monitor that another thread had.
 pub static MONITOR: EventKind = EventKind {
     word: "monitor",
     by_default: true,
@@ -143,7 +144,7 @@ pub static MONITOR: EventKind = EventKind {
            a monitor. A stack if that took a millisecond.",
 };
 
-/// A thread waited in `Object.wait`.
+/// The event that a thread waited in `Object.wait`.
 pub static WAIT: EventKind = EventKind {
     word: "wait",
     by_default: false,
@@ -169,7 +170,7 @@ pub static WAIT: EventKind = EventKind {
     cost: "Two clock readings for each wait, and a stack for each one shown.",
 };
 
-/// A thread was parked by `LockSupport.park`.
+/// The event that a thread was parked by `LockSupport.park`.
 pub static PARK: EventKind = EventKind {
     word: "park",
     by_default: false,
@@ -200,7 +201,7 @@ pub static PARK: EventKind = EventKind {
            Programs with many idle threads park a lot.",
 };
 
-/// An object was allocated, drawn at random by bytes.
+/// The event that an object was allocated. Objects are drawn at random by bytes.
 pub static ALLOCATION: EventKind = EventKind {
     word: "alloc",
     by_default: false,
@@ -227,7 +228,7 @@ pub static ALLOCATION: EventKind = EventKind {
     cost: "A stack each 512 KiB.",
 };
 
-/// An exception was created.
+/// The event that an exception was created.
 pub static EXCEPTION: EventKind = EventKind {
     word: "exception",
     by_default: false,
@@ -253,7 +254,7 @@ pub static EXCEPTION: EventKind = EventKind {
            docs/cost.md. A JVM that runs already refuses this kind.",
 };
 
-/// A class was prepared.
+/// The event that a class was prepared.
 pub static CLASS: EventKind = EventKind {
     word: "class",
     by_default: false,
@@ -273,7 +274,7 @@ pub static CLASS: EventKind = EventKind {
     cost: "A stack for each class.",
 };
 
-/// A method was compiled.
+/// The event that a method was compiled.
 pub static COMPILATION: EventKind = EventKind {
     word: "jit",
     by_default: false,
@@ -304,7 +305,7 @@ static OF_CODE: [MarkerField<'static>; 4] = [
     MarkerField { key: "in_loop", label: "Entered in a loop", unit: Unit::Count },
 ];
 
-/// Compiled code was discarded.
+/// The event that compiled code was discarded.
 pub static GIVEN_UP: EventKind = EventKind {
     word: "deopt",
     by_default: false,

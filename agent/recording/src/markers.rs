@@ -1,4 +1,4 @@
-//! Markers: events in the timeline other than samples, at a time or over a time.
+//! Markers: events in the timeline other than samples, each at one time or over a period.
 //!
 //! Each kind of markers describes its fields once. So a reader can show kinds that it does not have
 //! a case for.
@@ -15,42 +15,42 @@ pub enum Unit {
     Count,
     Nanoseconds,
     Bytes,
-    /// The value is the bits of an `f64`.
+    /// The unit of a decimal number. A value is the bits of an `f64`.
     Decimal,
-    /// The value is the bits of an `f64`, where 1 is 100 %.
+    /// The unit of a share. A value is the bits of an `f64`, where 1 is 100 %.
     Percentage,
-    /// The value is the result of [`Marker::text_to_value`].
+    /// The unit of a text. A value is the result of [`Marker::text_to_value`].
     Text,
 }
 
-/// A field of a kind of markers.
+/// A field that the markers of a kind have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkerField<'a> {
     /// The name of the field in files: one word.
     pub key: &'a str,
-    /// The name of the field for users.
+    /// The name of the field that users see.
     pub label: &'a str,
     pub unit: Unit,
 }
 
 impl<'a> MarkerField<'a> {
-    /// Makes a field of text.
+    /// Makes a field with texts as its values.
     pub const fn text(key: &'a str, label: &'a str) -> Self {
         Self { key, label, unit: Unit::Text }
     }
 }
 
-/// A kind of markers.
+/// A kind of markers, such as garbage collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MarkerKind<'a> {
-    /// The name of the kind in files: one word, which no other kind has.
+    /// The name of this kind of markers in files: one word, which no other kind has.
     pub key: &'a str,
-    /// The name of the kind for users.
+    /// The name of this kind of markers that users see.
     pub label: &'a str,
-    /// A sentence for users that says what happened.
+    /// A sentence for users that says what happened at a marker of this kind.
     pub description: &'a str,
     pub category: Category,
-    /// The fields of each marker, in the order of its values.
+    /// The fields of each marker of this kind, in the order of its values.
     pub fields: &'a [MarkerField<'a>],
 }
 
@@ -60,21 +60,22 @@ pub struct Marker {
     pub kind: MarkerKindId,
     /// When the event began: CLOCK_MONOTONIC, in nanoseconds.
     pub began_ns: u64,
-    /// When the event ended. It is `began_ns` for an instant event.
+    /// When the event ended: CLOCK_MONOTONIC, in nanoseconds. It is `began_ns` for an instant
+    /// event.
     pub ended_ns: u64,
-    /// The values of the kind's fields, then zeros.
+    /// The values of the marker, in the order of its kind's fields, then zeros.
     pub values: [u64; MAX_VALUES],
-    /// The stack of the thread at the event, if it was taken.
+    /// The stack that the thread had at the event, if it was taken.
     pub stack: Option<StackId>,
 }
 
 impl Marker {
-    /// Encodes a text as the value of a field.
+    /// Encodes a text as the value of a marker's field.
     pub fn text_to_value(text: Option<StringId>) -> u64 {
         text.map_or(u64::MAX, |text| text.row() as u64)
     }
 
-    /// Decodes the value of a text field.
+    /// Decodes a text from the value of a marker's field.
     pub fn text_from_value(value: u64) -> Option<StringId> {
         usize::try_from(value).ok().filter(|_| value != u64::MAX).map(StringId::from_row)
     }
@@ -103,7 +104,7 @@ pub struct MarkerFieldRow {
 pub struct MarkerKinds(Vec<MarkerKindRow>);
 
 impl MarkerKinds {
-    /// Adds a kind, or finds the one that has its key.
+    /// Adds a kind of markers, or finds the kind that has the same key.
     pub(crate) fn add(&mut self, strings: &mut StringTable, kind: MarkerKind<'_>) -> MarkerKindId {
         let known = self.0.iter().position(|known| known.key == kind.key);
         MarkerKindId::from_row(known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The measures: the quantities that samples count, one row each.
+//! The table of measures. A measure is a quantity that samples count, such as CPU time.
 //!
 //! CPU time is in a thread's samples. Each other measure is in the thread's amounts. To add a
 //! measure, write its row here and call `Recording::amount` where the event is recorded.
@@ -19,27 +19,29 @@ pub struct Measure {
 /// The unit of a measure's amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureUnit {
-    /// Intervals of the recording's clock: a sample's weight.
+    /// Intervals of the recording's clock. The amount is a sample's weight.
     Intervals,
     Bytes,
 }
 
-/// CPU time, or the time of the other clock that the recording's samples were taken by.
+/// The measure "CPU time". It is the time of another clock if the recording's samples were taken by
+/// that clock.
 pub static CPU: Measure = Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals };
 
-/// Bytes that were allocated on the Java heap, by stack and class. The class is the leaf.
+/// The measure "allocated bytes": bytes on the Java heap, by stack and class. The class is the
+/// leaf.
 pub static ALLOCATED: Measure = Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes };
 
 /// All measures, in the order in which texts list them.
 pub static MEASURES: [&Measure; 2] = [&CPU, &ALLOCATED];
 
 impl Measure {
-    /// The measures that are in a thread's amounts: all but CPU time.
+    /// Returns the measures that are in a thread's amounts: all but CPU time.
     pub fn others() -> impl Iterator<Item = &'static Self> {
         MEASURES.into_iter().filter(|measure| **measure != CPU)
     }
 
-    /// The measure with this key.
+    /// Returns the measure with this key, or `None` if there is no such measure.
     pub fn from_key(key: &str) -> Option<&'static Self> {
         MEASURES.into_iter().find(|measure| measure.key == key)
     }
@@ -68,7 +70,7 @@ impl fmt::Debug for Measure {
 /// A sample of a measure other than CPU time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amount {
-    /// When the event was: CLOCK_MONOTONIC, in nanoseconds.
+    /// The time of the event: CLOCK_MONOTONIC, in nanoseconds.
     pub time_ns: u64,
     pub stack: StackId,
     /// The amount that the sample counts for, in the measure's unit.
@@ -89,17 +91,18 @@ impl Amounts {
         }
     }
 
-    /// The measures that have amounts, with these in the order in which they were recorded.
+    /// Returns the measures that have amounts. Each comes with its amounts, in the order in which
+    /// they were recorded.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Measure, &[Amount])> {
         self.0.iter().map(|(measure, amounts)| (*measure, &amounts[..]))
     }
 
-    /// The amounts of one measure, in the order in which they were recorded.
+    /// Returns the amounts of one measure, in the order in which they were recorded.
     pub fn get(&self, measure: &Measure) -> &[Amount] {
         self.iter().find(|(known, _)| *known == measure).map_or(&[], |(_, amounts)| amounts)
     }
 
-    /// The memory of the amounts, in bytes.
+    /// Returns the memory that the amounts take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(_, amounts)| amounts.capacity() * size_of::<Amount>()).sum()
     }

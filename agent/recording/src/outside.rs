@@ -1,4 +1,5 @@
-//! The work of threads that run no Java, by their names: the VM names its threads after their work.
+//! Finds the work of a thread that runs no Java, by the thread's name: the VM names its threads
+//! after their work.
 
 use crate::category::{Category, VmPart};
 

@@ -7,7 +7,7 @@ use crate::recording::Recording;
 use crate::rows::{Func, Leaf};
 
 impl Recording {
-    /// Adds a function that is no method.
+    /// Adds a placeholder: a function that is no method.
     pub fn placeholder_func(&mut self, name: &str, category: Category) -> FuncId {
         self.func(Func { name, category, source: None, line: None, resource: None, java: false })
     }

@@ -1,6 +1,6 @@
 //! The recording of one run: the shared tables, the threads and their samples.
 //!
-//! It must never lose a sample: each one counts in the tally of its fate.
+//! The recording must never lose a sample: each one counts in the tally of its fate.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -80,7 +80,8 @@ impl Recording {
         self.func_row(FuncRow { name, category, source, line, resource, java })
     }
 
-    /// Adds a function by a name that is in the table of strings already.
+    /// Adds a function by a row of the table of functions. Its name must be in the table of strings
+    /// already.
     pub fn func_row(&mut self, row: FuncRow) -> FuncId {
         self.funcs.intern(row)
     }
@@ -100,7 +101,7 @@ impl Recording {
         self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), leaf })
     }
 
-    /// Adds a refutation. Each must be added once.
+    /// Adds a refutation, which must not have been added before.
     pub fn refutation(&mut self, refutation: Refutation<'_>) -> RefutationId {
         self.refutations.add(&mut self.strings, refutation)
     }
@@ -129,15 +130,15 @@ impl Recording {
         thread
     }
 
-    /// Sets when a thread ended, or changed its name.
+    /// Sets the time when a thread ended, or changed its name.
     pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
         if self.threads[thread.row()].ended_ns != Some(ended_ns) {
             self.touch(thread).ended_ns = Some(ended_ns);
         }
     }
 
-    /// Sets a thread's name that was not known before. A thread that changed its name must be added
-    /// again instead.
+    /// Sets the name of a thread that had no known name before. A thread that changed its name must
+    /// be added again instead.
     pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
         if self.threads[thread.row()].name != name {
             name.clone_into(&mut self.touch(thread).name);
@@ -167,15 +168,15 @@ impl Recording {
         self.strings.intern(text)
     }
 
-    /// Adds a kind of contexts. Each must be added once.
+    /// Adds a kind of contexts, which must not have been added before.
     pub fn context_kind(&mut self, kind: ContextKind) -> ContextKindId {
         let is_virtual_thread = self.strings.get(kind.class) == VIRTUAL_THREAD && kind.fields.len() == 2;
         self.contexts.add_kind(kind, is_virtual_thread)
     }
 
-    /// Adds a context, which may be nested in one that was added before. Each must be added once.
-    /// If the name of a virtual thread could not be read, it is [`UNKNOWN`] until another context
-    /// has a name for the same id.
+    /// Adds a context, which may be nested in one that was added before. It must not have been
+    /// added before itself. If the name of a virtual thread could not be read, it is [`UNKNOWN`]
+    /// until another context has a name for the same id.
     pub fn context(&mut self, row: ContextRow) -> ContextId {
         if self.contexts.is_virtual_thread_kind(row.kind) {
             let unknown = self.strings.intern(UNKNOWN);
@@ -189,7 +190,7 @@ impl Recording {
         &self.contexts
     }
 
-    /// Adds a kind of markers, or finds the one that has its key.
+    /// Adds a kind of markers, or finds the kind that has the same key.
     pub fn marker_kind(&mut self, kind: MarkerKind<'_>) -> MarkerKindId {
         self.marker_kinds.add(&mut self.strings, kind)
     }
@@ -226,7 +227,7 @@ impl Recording {
         self.stack(allocated_by, frame)
     }
 
-    /// Returns a thread to change, and records that it changes.
+    /// Returns a thread to change, and records that it has changed.
     fn touch(&mut self, thread: ThreadId) -> &mut Thread {
         let row = &mut self.threads[thread.row()];
         if !std::mem::replace(&mut row.touched, true) {
@@ -235,7 +236,7 @@ impl Recording {
         row
     }
 
-    /// Returns the threads that have changed since the last call.
+    /// Returns the threads that have changed since the last call of this function.
     pub fn take_touched(&mut self) -> Vec<ThreadId> {
         for thread in &self.touched {
             self.threads[thread.row()].touched = false;
@@ -243,7 +244,7 @@ impl Recording {
         std::mem::take(&mut self.touched)
     }
 
-    /// Adds a counter of the process. Each must be added once.
+    /// Adds a counter of the process, which must not have been added before.
     pub fn counter(&mut self, name: &str, description: &str, unit: Unit) -> CounterId {
         self.counters.add(name, description, unit)
     }
@@ -261,7 +262,7 @@ impl Recording {
         &self.marker_kinds
     }
 
-    /// The markers of the whole process, in the order in which they were added.
+    /// Returns the markers of the whole process, in the order in which they were added.
     pub fn markers(&self) -> &[Marker] {
         &self.markers
     }
@@ -271,7 +272,7 @@ impl Recording {
         self.tally.add(Fate::Dropped, samples, weight);
     }
 
-    /// The fate of samples with this frame as their leaf.
+    /// Returns the fate of samples with this frame as their leaf.
     pub fn fate_of(&self, frame: FrameRow) -> Fate {
         frame.leaf.map_or_else(
             || match self.funcs.get(frame.func).category {
@@ -299,7 +300,7 @@ impl Recording {
         sums
     }
 
-    /// The fates of all samples, counted.
+    /// Returns how many samples have each fate, and their weights.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -308,12 +309,12 @@ impl Recording {
         &self.strings
     }
 
-    /// The source files, by their paths: `com/foo/Bar.java`.
+    /// Returns the source files, by their paths, such as `com/foo/Bar.java`.
     pub fn sources(&self) -> &Table<StringId, SourceId> {
         &self.sources
     }
 
-    /// The jars, modules and libraries, by name.
+    /// Returns the jars, modules and libraries, by name.
     pub fn resources(&self) -> &Table<StringId, ResourceId> {
         &self.resources
     }
@@ -331,7 +332,7 @@ impl Recording {
         self.frames.get(self.stacks.get(stack).frame)
     }
 
-    /// The stacks. The stack of a caller is always before those of its callees.
+    /// Returns the table of stacks. The stack of a caller is always before those of its callees.
     pub fn stacks(&self) -> &Table<StackRow, StackId> {
         &self.stacks
     }
@@ -340,24 +341,24 @@ impl Recording {
         &self.refutations
     }
 
-    /// The threads, in the order in which they were added.
+    /// Returns the threads, in the order in which they were added.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// The ids of all threads, in the order of [`Self::threads`].
+    /// Returns the ids of all threads, in the order of [`Self::threads`].
     pub fn thread_ids(&self) -> impl Iterator<Item = ThreadId> + use<> {
         (0..self.threads.len()).map(ThreadId::from_row)
     }
 
-    /// The number of markers of the process, then that of each thread.
+    /// Returns the number of markers of the process, and then the number of each thread's.
     pub fn marker_counts(&self) -> Vec<usize> {
         let threads = self.threads.iter().map(|thread| thread.markers().len());
         [self.markers.len()].into_iter().chain(threads).collect()
     }
 
     /// Removes the markers that were added after [`Self::marker_counts`] returned these counts.
-    /// They are markers of waits that had not ended, for one profile only.
+    /// Such markers are of waits that had not ended, for one profile only.
     pub fn truncate_markers(&mut self, counts: &[usize]) {
         let mut counts = counts.iter().copied().chain(std::iter::repeat(0));
         self.markers.truncate(counts.next().unwrap_or(0));
@@ -366,7 +367,7 @@ impl Recording {
         }
     }
 
-    /// The approximate memory of the recording, in bytes.
+    /// Returns the approximate memory of the recording, in bytes.
     pub fn bytes(&self) -> u64 {
         self.strings.bytes()
             + self.sources.bytes()

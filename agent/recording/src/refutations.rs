@@ -1,5 +1,5 @@
 //! The table of refutations. A refutation is one contradiction that proof or a witness found in
-//! stacks. All samples with it share one row.
+//! stacks. All samples with the same contradiction share one row.
 //!
 //! A refutation gets its number when it is found for the first time. The number is the same in the
 //! timeline, in the report and in `vouch explain`.
@@ -7,17 +7,17 @@
 use crate::ids::{Id, RefutationId, StringId};
 use crate::strings::StringTable;
 
-/// A refutation, with its texts.
+/// A refutation with the texts that describe it.
 #[derive(Debug, Clone, Copy)]
 pub struct Refutation<'a> {
-    /// The name of its kind in the report.
+    /// The name of the refutation's kind in the report.
     pub kind: &'a str,
-    /// The description of its kind for users.
+    /// The description of the refutation's kind for users.
     pub words: &'a str,
     /// The method with the bytecode that contradicts the stack. It is empty for a wrong root.
     pub caller: &'a str,
     pub bci: i32,
-    /// What the caller's bytecode calls at `bci`.
+    /// The text of what the caller's bytecode calls at `bci`.
     pub expected: &'a str,
     /// The method that the caller would have called, by the walk. It is empty if only the caller's
     /// bci is wrong.
@@ -27,7 +27,7 @@ pub struct Refutation<'a> {
 /// A row of the table of refutations.
 #[derive(Debug, Clone, Copy)]
 pub struct RefutationRow {
-    /// The name of its markers in the timeline.
+    /// The name that markers of this refutation have in the timeline.
     pub name: StringId,
     pub kind: StringId,
     pub caller: StringId,
@@ -36,7 +36,7 @@ pub struct RefutationRow {
     pub found: StringId,
 }
 
-/// All refutations, in the order in which they were found.
+/// The table of refutations, in the order in which they were found.
 #[derive(Debug, Default)]
 pub struct RefutationTable {
     rows: Vec<RefutationRow>,
@@ -60,7 +60,7 @@ impl RefutationTable {
         RefutationId::from_row(self.rows.len() - 1)
     }
 
-    /// The rows, in the order of their numbers.
+    /// Returns the refutations, in the order of their numbers.
     pub fn rows(&self) -> &[RefutationRow] {
         &self.rows
     }
@@ -75,7 +75,7 @@ impl RefutationTable {
 }
 
 impl RefutationId {
-    /// The number that users see. Numbers begin at 1.
+    /// Returns the number of the refutation that users see. Numbers begin at 1.
     pub fn number(self) -> usize {
         self.row() + 1
     }

@@ -1,7 +1,7 @@
-//! The rows of the shared tables: functions, frames, stacks.
+//! The rows of a recording's tables: functions, frames, stacks.
 //!
 //! A row is stored once if all of its fields are equal. So overloads at different lines have
-//! different rows, and equal names from two jars, too.
+//! different rows, and so have equal names from two jars.
 
 use std::num::NonZeroU32;
 
@@ -11,16 +11,17 @@ use crate::category::Category;
 use crate::fate::Fate;
 use crate::ids::{FrameId, FuncId, ResourceId, SourceId, StackId, StringId};
 
-/// A function, with its name as text.
+/// A function that is added to the table, with its name as text.
 #[derive(Debug, Clone, Copy)]
 pub struct Func<'a> {
     pub name: &'a str,
     pub category: Category,
     pub source: Option<SourceId>,
-    /// The line at which the function begins in its source. Lines begin at 1, and 0 is unknown.
+    /// The line at which the function begins in its source file. Lines begin at 1, and 0 is
+    /// unknown.
     pub line: Option<u32>,
     pub resource: Option<ResourceId>,
-    /// True for a Java method.
+    /// True if the function is a Java method.
     pub java: bool,
 }
 
@@ -40,11 +41,12 @@ pub struct FuncRow {
 pub struct FrameRow {
     pub func: FuncId,
     pub line: Option<NonZeroU32>,
-    /// The fate and certainty of its samples, if the frame is a leaf.
+    /// The fate and certainty of the samples with this frame as their leaf. `None` if the frame is
+    /// no leaf.
     pub leaf: Option<Leaf>,
 }
 
-/// The properties that all samples with the same leaf have.
+/// The properties that all samples with the same leaf frame share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leaf {
     pub fate: Fate,

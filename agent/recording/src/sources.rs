@@ -1,7 +1,7 @@
-//! Paths of source files.
+//! Makes the paths of source files.
 
-/// The path of a class's source file below its package: `com/foo/Bar.java`. `class` is the name in
-/// the class file, and `file` is its SourceFile attribute.
+/// Returns the path of a class's source file, with the package as folders: `com/foo/Bar.java`.
+/// `class` is the name in the class file, and `file` is its SourceFile attribute.
 pub fn source_path(class: &str, file: &str) -> String {
     match class.rsplit_once('/') {
         Some((package, _)) if !file.contains('/') => format!("{package}/{file}"),

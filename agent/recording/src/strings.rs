@@ -1,6 +1,6 @@
-//! The table of strings: names of functions, files and resources.
+//! The table of strings. It has the names of functions, files and resources.
 //!
-//! It must never store a text twice: the table and its index share it.
+//! The table must never store a text twice: the list of rows and the index share it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use foldhash::HashMap;
 
 use crate::ids::{Id, StringId};
 
-/// The texts, in the order of their ids.
+/// The texts of the table, in the order of their ids.
 #[derive(Debug, Default)]
 pub struct StringTable {
     rows: Vec<Arc<str>>,
@@ -33,7 +33,7 @@ impl StringTable {
         self.from(0)
     }
 
-    /// The texts from a row on.
+    /// Returns the texts of the table from a row on.
     pub fn from(&self, row: usize) -> impl Iterator<Item = &str> {
         self.rows[row..].iter().map(AsRef::as_ref)
     }

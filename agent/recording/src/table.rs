@@ -1,6 +1,6 @@
 //! A table that stores each row once: adding an equal row returns the id of the first.
 //!
-//! It must never move or remove a row, since samples contain row numbers.
+//! The table must never move or remove a row, since samples contain row numbers.
 
 use std::hash::Hash;
 
@@ -15,7 +15,7 @@ pub struct Table<Row, I> {
 }
 
 impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
-    /// Adds a row if it is new, and returns its id.
+    /// Adds a row if the table does not have it, and returns its id.
     pub fn intern(&mut self, row: Row) -> I {
         self.find(row).unwrap_or_else(|| {
             let Self { rows, ids } = self;
@@ -26,7 +26,7 @@ impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
         })
     }
 
-    /// The id of a row, if the table has it.
+    /// Returns the id of a row, if the table has it.
     pub fn find(&self, row: Row) -> Option<I> {
         self.ids.find(&row, |id| self.rows[id.row()] == row)
     }
@@ -39,7 +39,7 @@ impl<Row: Copy + Eq + Hash, I: Id> Table<Row, I> {
         self.rows[id.row()]
     }
 
-    /// The approximate memory of the table, in bytes.
+    /// Returns the approximate memory of the table, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.rows.capacity() * size_of::<Row>() + self.ids.bytes()) as u64
     }

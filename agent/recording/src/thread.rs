@@ -9,7 +9,7 @@ use crate::ids::{ContextId, RefutationId, StackId};
 use crate::markers::Marker;
 use crate::measures::{Amount, Amounts, CPU, Measure};
 
-/// A sample, with its fate.
+/// A sample as it is added to a thread, with its fate.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// When the sample was taken: CLOCK_MONOTONIC, in nanoseconds.
@@ -20,11 +20,12 @@ pub struct Sample {
     /// The number of intervals that the sample counts for.
     pub weight: u32,
     pub fate: Fate,
-    /// The context that the program had set for the thread.
+    /// The context that the program had set for the thread at the sample.
     pub context: Option<ContextId>,
 }
 
-/// A sample in the recording. Its fate is in the tally, and its context in [`Change`]s.
+/// A sample as it is stored in the recording. Its fate is in the tally, and its context in
+/// [`Change`]s.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredSample {
     pub time_ns: u64,
@@ -33,14 +34,15 @@ pub struct StoredSample {
     pub weight: u32,
 }
 
-/// A change of context: the samples of a thread from index `from` on have this context.
+/// A change of a thread's context: the samples of the thread from index `from` on have this
+/// context.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     from: usize,
     context: Option<ContextId>,
 }
 
-/// A refuted sample in the timeline, and its refutation.
+/// A refuted sample in the timeline of its thread, and its refutation.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuted {
     pub time_ns: u64,
@@ -56,16 +58,17 @@ pub struct Thread {
     pub(crate) tid: u64,
     pub(crate) started_ns: u64,
     pub(crate) ended_ns: Option<u64>,
-    /// The CPU time that the kernel charged the thread, in nanoseconds.
+    /// The CPU time that the kernel charged the thread while it had this name, in nanoseconds.
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) tally: Tally,
     samples: Vec<StoredSample>,
-    /// The changes of context. A list of changes takes no memory in programs without contexts.
+    /// The changes of the thread's context. A list of changes takes no memory in programs without
+    /// contexts.
     changes: Vec<Change>,
     refuted: Vec<Refuted>,
     markers: Vec<Marker>,
     amounts: Amounts,
-    /// The weight of the stored samples.
+    /// The weight of the thread's stored samples, in intervals.
     weight: u64,
     /// True if the thread has changed since the last call of [`take_touched`].
     ///
@@ -140,27 +143,28 @@ impl Thread {
         self.started_ns
     }
 
-    /// When the thread ended or changed its name, or `None` before that.
+    /// Returns when the thread ended or changed its name, or `None` before that.
     pub fn ended_ns(&self) -> Option<u64> {
         self.ended_ns
     }
 
-    /// The CPU time that the kernel charged the thread, if it was read before the thread ended.
+    /// Returns the CPU time that the kernel charged the thread, if it was read before the thread
+    /// ended.
     pub fn cpu_ns(&self) -> Option<u64> {
         self.cpu_ns
     }
 
-    /// The fates of the thread's samples, counted.
+    /// Returns how many of the thread's samples have each fate.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The thread's refuted samples.
+    /// Returns the refuted samples of the thread.
     pub fn refuted(&self) -> &[Refuted] {
         &self.refuted
     }
 
-    /// The thread's markers, in the order in which they were added.
+    /// Returns the markers of the thread, in the order in which they were added.
     pub fn markers(&self) -> &[Marker] {
         &self.markers
     }
@@ -169,12 +173,12 @@ impl Thread {
         self.markers.truncate(count);
     }
 
-    /// The thread's amounts of all measures except CPU time.
+    /// Returns the thread's amounts of all measures except CPU time.
     pub fn amounts(&self) -> &Amounts {
         &self.amounts
     }
 
-    /// The samples of any measure, in the order in which they were recorded.
+    /// Returns the thread's samples of any measure, in the order in which they were recorded.
     pub fn measured(&self, measure: &Measure) -> impl Iterator<Item = Amount> {
         let samples = if *measure == CPU { self.samples() } else { &[] };
         let samples = samples.iter().map(|sample| Amount {
@@ -186,18 +190,18 @@ impl Thread {
         samples.chain(self.amounts.get(measure).iter().copied())
     }
 
-    /// The samples, in the order in which they were added. Their times may be slightly out of
-    /// order.
+    /// Returns the samples of the thread, in the order in which they were added. Their times may be
+    /// slightly out of order.
     pub fn samples(&self) -> &[StoredSample] {
         &self.samples
     }
 
-    /// The samples, each with its context.
+    /// Returns the samples of the thread, each with its context.
     pub fn samples_in_contexts(&self) -> impl Iterator<Item = (&StoredSample, Option<ContextId>)> {
         self.samples_from(0)
     }
 
-    /// The samples from index `first` on, each with its context.
+    /// Returns the samples of the thread from index `first` on, each with its context.
     pub fn samples_from(&self, first: usize) -> impl Iterator<Item = (&StoredSample, Option<ContextId>)> {
         let (before, after) =
             self.changes.split_at(self.changes.partition_point(|change| change.from < first));
@@ -211,7 +215,7 @@ impl Thread {
         })
     }
 
-    /// The sum of the samples' weights, in intervals.
+    /// Returns the sum of the weights of the thread's samples, in intervals.
     pub fn weight(&self) -> u64 {
         self.weight
     }

@@ -1,8 +1,8 @@
-//! Virtual threads as separate threads, each with its samples from all of its carriers.
+//! Shows virtual threads as separate threads, each with its samples from all of its carriers.
 //!
-//! A recording has each sample in the carrier that was interrupted. This module is another view of
-//! it, and must never lose a sample or CPU time. The exception is the CPU time of a virtual
-//! thread's only sample beyond that sample's weight.
+//! A recording has each sample in the carrier that was interrupted. This module shows the same
+//! samples by virtual thread, and must never lose a sample or CPU time. The exception is the CPU
+//! time of a virtual thread's only sample beyond that sample's weight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,11 +12,11 @@ use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
 use crate::thread::{Refuted, Sample, StoredSample, Thread};
 
-/// The bit that marks the `tid` of a virtual thread, which has no number in the kernel. The other
-/// bits are its id in Java.
+/// The bit that is set in the `tid` of a virtual thread, which has no number in the kernel. The
+/// other bits are its id in Java.
 pub const VIRTUAL_TID_BIT: u64 = 1 << 63;
 
-/// The threads of a recording, with virtual threads separate from their carriers.
+/// The threads of a recording, with virtual threads apart from their carriers.
 #[derive(Debug, Default)]
 pub struct SplitThreads {
     /// The carriers without the samples that were moved to virtual threads, by their row in the
@@ -74,7 +74,7 @@ impl SplitThreads {
         split
     }
 
-    /// All threads: those of the recording in their order, then the virtual threads.
+    /// Returns all threads: those of the recording in their order, then the virtual threads.
     pub fn threads<'r>(&'r self, recording: &'r Recording) -> Vec<&'r Thread> {
         let threads = recording.threads().iter().enumerate();
         let threads = threads.map(|(row, thread)| self.carriers.get(&row).unwrap_or(thread));
@@ -82,7 +82,7 @@ impl SplitThreads {
     }
 }
 
-/// The samples of one thread.
+/// The samples of one virtual thread or carrier, until they are added to its thread.
 #[derive(Default)]
 struct Part {
     /// The samples. Each has its CPU time in `cpu_ns`, instead of the reading of a clock.
@@ -91,7 +91,7 @@ struct Part {
 }
 
 impl Part {
-    /// Makes a virtual thread of the samples. `number` is its id in Java.
+    /// Makes a virtual thread with these samples. `number` is its id in Java.
     fn thread(
         mut self,
         recording: &Recording,
@@ -114,8 +114,8 @@ impl Part {
         self.fill(thread, interval_ns)
     }
 
-    /// Adds the samples to a thread. The CPU time of the first sample is limited to its weight, and
-    /// the rest counts in the next sample.
+    /// Adds these samples to a thread. The CPU time of the first sample is limited to its weight,
+    /// and the rest counts in the next sample.
     fn fill(self, mut thread: Thread, interval_ns: u64) -> Thread {
         let (mut clock_ns, mut over_ns) = (0, 0);
         for (at, sample) in self.samples.into_iter().enumerate() {
@@ -134,7 +134,7 @@ impl Part {
     }
 }
 
-/// The busiest virtual threads.
+/// The busiest virtual threads of a recording, and which contexts belong to them.
 struct Busiest {
     /// The id in Java of each virtual thread, and the last name that it had.
     names: Vec<(StringId, Option<StringId>)>,

@@ -1,4 +1,4 @@
-//! Tests of virtual threads that are shown as separate threads.
+//! Tests that virtual threads are shown as separate threads.
 
 mod common;
 #[path = "common/contexts.rs"]
@@ -13,8 +13,8 @@ use vouch_recording::{
 
 const MS: u64 = 1_000_000;
 
-/// A recording with two carriers and a thread that carries no virtual thread. The virtual thread
-/// `a` runs on both carriers.
+/// Makes a recording with two carriers and a thread that carries no virtual thread. The virtual
+/// thread `a` runs on both carriers.
 fn recording() -> Recording {
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["main"]);

@@ -3,7 +3,7 @@
 
 use vouch_recording::{Category, Fate, Func, Recording, Sample, StackId, ThreadId};
 
-/// When the recording begins: CLOCK_MONOTONIC of a machine that has run for 12 days.
+/// The time when the recording begins: CLOCK_MONOTONIC of a machine that has run for 12 days.
 pub const START_NS: u64 = 12 * 86_400 * 1_000_000_000;
 
 /// Adds a stack of functions by name, the root first.
@@ -24,7 +24,8 @@ pub fn stack(recording: &mut Recording, names: &[&str]) -> StackId {
     parent.unwrap()
 }
 
-/// A plausible sample of weight 1, `into_ns` nanoseconds after the beginning of the recording.
+/// Makes a plausible sample of weight 1, `into_ns` nanoseconds after the beginning of the
+/// recording.
 pub fn sample(into_ns: u64, stack: StackId) -> Sample {
     Sample {
         time_ns: START_NS + into_ns,
@@ -36,7 +37,7 @@ pub fn sample(into_ns: u64, stack: StackId) -> Sample {
     }
 }
 
-/// Adds a thread with this number of samples of the stack, one each millisecond.
+/// Adds a thread with `samples` samples of this stack, one each millisecond.
 pub fn busy_thread(recording: &mut Recording, name: &str, stack: StackId, samples: u64) -> ThreadId {
     let thread = recording.add_thread(name, 1, START_NS);
     for n in 1..=samples {
