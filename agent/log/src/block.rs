@@ -14,35 +14,36 @@ use crc32fast::hash;
 use flate2::read::DeflateDecoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Magic number at the beginning of a file. The version follows, then four bytes that are 0 until
-/// the recording ends.
+/// Magic number at the beginning of a recording's file. The version follows, then four bytes that
+/// are 0 until the recording ends.
 const FILE_MAGIC: [u8; 8] = *b"VouchRec";
-/// Version of the format. Version 1 had no deflated blocks.
+/// Version of the recording's format. Version 1 had no deflated blocks.
 const VERSION: u32 = 2;
 const FILE_HEADER_BYTES: usize = 16;
-/// Offset of the end flag in the file, and its bytes in a recording that has ended.
+/// Offset in the file of the flag that the recording has ended, and the bytes of the flag in an
+/// ended recording.
 pub const END_FLAG: (u64, [u8; 4]) = (12, [1, 0, 0, 0]);
 
 const PLAIN_BLOCK_MAGIC: [u8; 4] = *b"VchB";
 const DEFLATED_BLOCK_MAGIC: [u8; 4] = *b"VchZ";
-/// Common prefix of `PLAIN_BLOCK_MAGIC` and `DEFLATED_BLOCK_MAGIC`. A reader searches for it after
-/// damage.
+/// Common beginning of `PLAIN_BLOCK_MAGIC` and `DEFLATED_BLOCK_MAGIC`. A reader searches for it
+/// after damage.
 const BLOCK_MAGIC_PREFIX: &[u8] = b"Vch";
 const BLOCK_HEADER_BYTES: usize = 16;
 /// Maximum length in bytes of a block's content, deflated or inflated. A writer stays far below it.
 const MAX_CONTENT_BYTES: u64 = 8 << 20;
-/// Minimum length in bytes of content worth deflating. Content that would shrink by more than
+/// Minimum length in bytes of content that is deflated. Content that would shrink by more than
 /// `MAX_DEFLATE_RATIO` times is also stored plain: a small file must not inflate to a large
 /// recording. (Typical content shrinks to a half.)
 const MIN_DEFLATED_INPUT_BYTES: usize = 256;
 const MAX_DEFLATE_RATIO: u64 = 16;
 
-/// Returns the first bytes of a new file.
+/// Returns the first bytes of a new recording's file.
 pub fn file_header() -> Vec<u8> {
     [FILE_MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 4]].concat()
 }
 
-/// Returns true if these first bytes belong to a recording.
+/// Returns true if a file with these first bytes is a recording.
 pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(&FILE_MAGIC)
 }
@@ -54,13 +55,14 @@ pub fn starts_like_recording(file: &File) -> bool {
     file.read_at(&mut first, 0).is_ok_and(|length| FILE_MAGIC.starts_with(&first[..length]))
 }
 
-/// Returns true if the recording was ended, so that no blocks follow.
+/// Returns true if the recording in this file was ended, so that no blocks follow.
 pub fn is_ended(file: &File) -> bool {
     let mut flag = [0; 4];
     file.read_exact_at(&mut flag, END_FLAG.0).is_ok() && flag == END_FLAG.1
 }
 
-/// Builds blocks. One packer serves the whole file, because its deflate state takes memory.
+/// Builds the blocks of a file. One writer serves the whole file, because its deflate state takes
+/// memory.
 #[derive(Debug)]
 pub struct BlockWriter {
     deflate: Compress,
@@ -72,7 +74,8 @@ impl BlockWriter {
         Self { deflate: Compress::new(Compression::fast(), false), packed: Vec::new() }
     }
 
-    /// Appends a block with this content to `bytes`, deflated if that is worth it.
+    /// Appends a block with this content to `bytes`. The block is deflated if that makes it
+    /// smaller.
     pub fn append(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
         match self.deflate_content(content) {
             Some(packed) => append_framed(bytes, DEFLATED_BLOCK_MAGIC, packed),
@@ -80,7 +83,7 @@ impl BlockWriter {
         }
     }
 
-    /// Deflates the content. Returns `None` if the content must be stored plain.
+    /// Deflates a block's content. Returns `None` if the content must be stored plain.
     fn deflate_content(&mut self, content: &[u8]) -> Option<&[u8]> {
         if content.len() < MIN_DEFLATED_INPUT_BYTES {
             return None;
@@ -106,8 +109,8 @@ fn append_framed(bytes: &mut Vec<u8>, magic: [u8; 4], content: &[u8]) {
     bytes.extend(content);
 }
 
-/// Inflates the content. Returns `None` if the bytes are not a valid deflate stream, or inflate
-/// beyond the limits.
+/// Inflates a block's content. Returns `None` if the bytes are not a valid deflate stream, or
+/// inflate beyond the limits.
 fn inflate(packed: &[u8]) -> Option<Vec<u8>> {
     let max_bytes = MAX_CONTENT_BYTES.min(packed.len() as u64 * MAX_DEFLATE_RATIO);
     let mut content = Vec::new();
@@ -123,18 +126,18 @@ pub struct Blocks<R> {
     /// opened: the file may grow.
     at: u64,
     length: u64,
-    /// Offset of the end of the last intact block.
+    /// Offset in the file of the end of the last intact block.
     whole: u64,
-    /// Number of bytes that belong to no intact block.
+    /// Number of bytes of the file that belong to no intact block.
     pub damaged_bytes: u64,
-    /// Remaining bytes that may be read from contents with wrong sums. Afterwards such a block is
-    /// skipped whole: a forged file could be full of heads.
+    /// Number of bytes that may still be read again after a block with a wrong sum. Afterwards such
+    /// a block is skipped as a whole: a forged file could be full of block heads.
     reread_budget: u64,
 }
 
 impl<R: Read + Seek> Blocks<R> {
-    /// Opens a file. Returns `None` if it is not a recording, and the version in `Err` if this
-    /// reader does not support it.
+    /// Opens a file to read its blocks. Returns `None` if it is not a recording, and the version in
+    /// `Err` if this reader does not support it.
     pub fn open(mut file: R) -> io::Result<Option<Result<Self, u32>>> {
         let length = file.seek(SeekFrom::End(0))?;
         file.rewind()?;
@@ -161,7 +164,7 @@ impl<R: Read + Seek> Blocks<R> {
         self.whole < self.length
     }
 
-    /// Returns the content of the next intact block, or `None` at the end.
+    /// Returns the content of the file's next intact block, or `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         match self.find() {
             // Another process truncated the file.
@@ -210,8 +213,8 @@ impl<R: Read + Seek> Blocks<R> {
         Ok(None)
     }
 
-    /// Moves to the next offset where a block may begin, after the current one. `read` is the
-    /// number of bytes already consumed from the current offset.
+    /// Moves to the next offset in the file where a block may begin. `read` is the number of bytes
+    /// already consumed from the current offset.
     fn skip_to_next_magic(&mut self, read: u64) -> io::Result<()> {
         let mut offset = self.at + 1;
         self.file.seek_relative(1 - i64::try_from(read).map_err(io::Error::other)?)?;

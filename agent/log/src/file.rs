@@ -1,4 +1,5 @@
-//! Creates the file for its user alone, appends to it, and removes it when it is no longer needed.
+//! Creates the file of a recording for its user alone, appends to it, and removes it when it is no
+//! longer needed.
 //!
 //! A write goes to the page cache, so the kernel stores it even if the process is killed. Data that
 //! cannot be written is kept, and the next append retries it. A failed write must never cost the
@@ -17,53 +18,54 @@ use crate::block::{self, BlockWriter};
 use crate::state::State;
 use crate::written_rows::{WrittenRows, median_time_ns};
 
-/// File name ending of a recording.
+/// File name ending of a recording on disk.
 pub const ENDING: &str = ".vouch";
 
-/// Maximum number of recordings with one stem in a folder. Killed processes leave them.
+/// Maximum number of recordings of one name in a folder. Killed processes leave them behind.
 const MAX_RECORDINGS_OF_ONE_STEM: u32 = 9;
-/// Delay in nanoseconds after the first failed attempt to start the file over. Each further failure
-/// doubles the delay, up to `MAX_RETRY_DELAY_NS`.
+/// Delay in nanoseconds after the first failed attempt to start the file over without its oldest
+/// samples. Each further failure doubles the delay, up to `MAX_RETRY_DELAY_NS`.
 const FIRST_RETRY_DELAY_NS: u64 = 1_000_000_000;
 const MAX_RETRY_DELAY_NS: u64 = 300 * FIRST_RETRY_DELAY_NS;
 
-/// Writes one recording.
+/// Writes one recording to its file.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
     path: PathBuf,
-    /// Length of the file in bytes. `state_bytes` is the part that states of the run take.
+    /// Length of the recording's file in bytes. `state_bytes` is the part that states of the run
+    /// take.
     length: u64,
     state_bytes: u64,
-    /// Bytes written in total, including the files that were started over.
+    /// Number of bytes written in total, including the files that were started over.
     written: u64,
-    /// Limit on disk in bytes. It covers the second file that exists while the recording starts
-    /// over.
+    /// Limit in bytes on the disk space of the recording. It covers the second file that exists
+    /// while the recording starts over.
     max_bytes: u64,
-    /// Start time of the file's samples, in nanoseconds; 0 is the beginning of the run.
+    /// Time in nanoseconds from which on the file has samples; 0 is the beginning of the run.
     since_ns: u64,
-    /// Earliest time in nanoseconds of the next attempt to start over. `retry_delay_ns` is the
-    /// delay after the next failure.
+    /// Earliest time in nanoseconds of the next attempt to start the file over. `retry_delay_ns` is
+    /// the delay after the next failure.
     retry_ns: u64,
     retry_delay_ns: u64,
-    /// Bytes still to be written. A failed write keeps them for the next append.
+    /// Bytes that are not written yet. A failed write keeps them for the next append.
     unwritten: Vec<u8>,
     block_writer: BlockWriter,
     written_rows: WrittenRows,
 }
 
-/// Lists the other recordings that a new recording found.
+/// Lists the other recordings that were found when a new recording was created.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct OtherRecordings {
-    /// Orphaned recordings: their process has exited without ending them.
+    /// Orphaned recordings: those with a process that has exited without ending them.
     pub orphaned: Vec<PathBuf>,
     /// The oldest orphaned recording, if the new one replaced it.
     pub replaced: Option<PathBuf>,
 }
 
 impl Writer {
-    /// Creates `stem.vouch`, or `stem.2.vouch` and so on if that exists. It does not overwrite an
-    /// orphaned recording while a name is free.
+    /// Creates the file `stem.vouch` of a recording, or `stem.2.vouch` and so on if that exists. It
+    /// does not overwrite an orphaned recording while a name is free.
     pub fn create(stem: &Path, max_bytes: u64) -> io::Result<(Self, OtherRecordings)> {
         let mut others = OtherRecordings::default();
         let mut created = None;
@@ -116,18 +118,18 @@ impl Writer {
         &self.path
     }
 
-    /// Returns the length of the file in bytes.
+    /// Returns the length of the recording's file in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Returns the bytes written in total, including the files that this one replaced.
+    /// Returns the number of bytes written in total, including the files that this one replaced.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Appends the new data, and then the state if there is one. The first append needs a state.
-    /// After an error the next append retries.
+    /// Appends new data to the recording, and then the state if there is one. The first append
+    /// needs a state. After an error the next append retries.
     pub fn append(
         &mut self,
         recording: &mut Recording,
@@ -173,11 +175,11 @@ impl Writer {
         self.length > self.max_bytes
     }
 
-    /// Starts the file over without the older half of its samples, or more. Markers and amounts of
-    /// that time are removed too, but no tables. If old states fill over a quarter of the file, it
-    /// first tries to remove only these. Returns the new start time of the samples; 0 is the
-    /// beginning of the run. Returns `None` if the other data leaves too little space for samples.
-    /// After `None` or an error, the file is unchanged.
+    /// Starts the recording's file over without the older half of its samples, or more. Markers and
+    /// amounts of that time are removed too, but no tables. If old states fill over a quarter of
+    /// the file, it first tries to remove only these. Returns the new start time of the samples; 0
+    /// is the beginning of the run. Returns `None` if the other data leaves too little space for
+    /// samples. After `None` or an error, the file is unchanged.
     pub fn start_over(
         &mut self,
         recording: &mut Recording,
@@ -257,19 +259,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns true if the path still leads to this file.
+    /// Returns true if the path still leads to the file of this recording.
     pub fn is_there(&self) -> bool {
         is_file_at(&self.file, &self.path)
     }
 
-    /// Removes the file. Another file at the path is kept.
+    /// Removes the file of the recording. Another file at the path is kept.
     pub fn remove(self) -> io::Result<()> {
         if self.is_there() { fs::remove_file(&self.path) } else { Ok(()) }
     }
 }
 
 impl OtherRecordings {
-    /// Creates a new file that replaces the oldest orphaned recording.
+    /// Creates a new recording's file, which replaces the oldest orphaned recording.
     fn replace_oldest(&mut self) -> io::Result<(File, PathBuf)> {
         let age = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
         let oldest = (0..self.orphaned.len()).min_by_key(|at| age(&self.orphaned[*at]));

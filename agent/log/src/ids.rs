@@ -6,7 +6,8 @@
 
 use vouch_recording::Id;
 
-/// Maps the rows of one table. Consecutive rows form a run; a missing block ends a run.
+/// Maps the row numbers in the file to the ids of one table. Consecutive rows form a run; a missing
+/// block ends a run.
 #[derive(Debug)]
 pub struct Ids<I> {
     runs: Vec<Run<I>>,
@@ -25,8 +26,8 @@ impl<I> Default for Ids<I> {
 }
 
 impl<I: Id> Ids<I> {
-    /// Starts to insert rows at `first`. Rows that were inserted before are skipped until the first
-    /// new row.
+    /// Starts to insert rows into the map at row number `first`. Rows that were inserted before are
+    /// skipped until the first new row.
     pub fn start_at(&mut self, first: u32) -> RowCursor {
         let next = self.runs.last().map_or(0, Run::next);
         if u64::from(first) > next || self.runs.is_empty() {
@@ -35,13 +36,14 @@ impl<I: Id> Ids<I> {
         RowCursor { known: next.saturating_sub(first.into()) }
     }
 
-    /// Inserts the next row, and calls `make` if the row is new. A row is stored as `None` if
-    /// `make` cannot find what it refers to.
+    /// Inserts the next row of the file into the map, and calls `make` if the row is new. A row is
+    /// stored as `None` if `make` cannot find another row that it refers to.
     pub fn push(&mut self, cursor: &mut RowCursor, make: impl FnOnce() -> Option<I>) {
         self.push_with(cursor, |_| make());
     }
 
-    /// Inserts the next row as `push` does. `make` can look up earlier rows of the same table.
+    /// Inserts the next row of the file as `push` does. `make` can look up earlier rows of the same
+    /// table.
     pub fn push_with(&mut self, cursor: &mut RowCursor, make: impl FnOnce(&Self) -> Option<I>) {
         if cursor.known > 0 {
             cursor.known -= 1;
@@ -63,7 +65,8 @@ impl<I: Id> Ids<I> {
         *run.ids.get((row - run.first) as usize)?
     }
 
-    /// Looks up a row plus one. Returns `Ok(None)` for 0, and `Missing` if the row is missing.
+    /// Looks up a row by its number plus one. Returns `Ok(None)` for 0, and `Missing` if the row is
+    /// missing.
     pub fn get_optional(&self, row: u32) -> Result<Option<I>, Missing> {
         row.checked_sub(1).map(|row| self.get(row).ok_or(Missing)).transpose()
     }
@@ -75,13 +78,13 @@ impl<I> Run<I> {
     }
 }
 
-/// Records the position of the next row to insert.
+/// The position in the map of the next row to insert.
 #[derive(Debug)]
 pub struct RowCursor {
-    /// Number of next rows that exist already.
+    /// Number of rows from here on that exist already.
     known: u64,
 }
 
-/// Reports that a referenced row is missing.
+/// The error that a row of the file that other data refers to is missing.
 #[derive(Debug)]
 pub struct Missing;

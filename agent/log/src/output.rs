@@ -27,7 +27,7 @@ const MAX_FILES_OF_ONE_NAME: u32 = 64;
 /// file.
 const STICKY: u32 = 0o1000;
 
-/// Checks early whether `path` can be written later. Returns an error sentence if not.
+/// Checks early whether the file `path` can be written later. Returns an error sentence if not.
 pub fn check_writable(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     if !folder.is_dir() {
@@ -68,8 +68,8 @@ fn replacement_error(path: &Path, ours: &File) -> Option<&'static str> {
     )
 }
 
-/// Checks the kernel's list of mounts for `path`. The list writes spaces, tabs, newlines and
-/// backslashes as three octal digits.
+/// Returns true if `path` is in the kernel's list of mounts. The list writes spaces, tabs, newlines
+/// and backslashes as three octal digits.
 fn is_mounted(mounts: &[u8], path: &Path) -> bool {
     let mut escaped = Vec::new();
     for &byte in path.as_os_str().as_bytes() {
@@ -83,13 +83,13 @@ fn is_mounted(mounts: &[u8], path: &Path) -> bool {
         .any(|line| line.split(|byte| *byte == b' ').nth(4).is_some_and(|mount_point| mount_point == escaped))
 }
 
-/// Returns the canonical path, equal for all spellings of it. Returns `None` if the folder does not
-/// exist.
+/// Returns the canonical path of a file, which is equal for all spellings of the path. Returns
+/// `None` if the folder does not exist.
 pub fn identity(path: &Path) -> Option<PathBuf> {
     Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// Returns true if both names lead to one file, through any spelling or link.
+/// Returns true if two paths lead to one file, through any spelling or link.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let same = |one: Option<PathBuf>, other: Option<PathBuf>| one.is_some() && one == other;
     same(identity(one), identity(other)) || same(one.canonicalize().ok(), other.canonicalize().ok())
@@ -126,15 +126,15 @@ fn write_content(
     file.flush()
 }
 
-/// Holds the temporary file that is written until the content is complete.
+/// A temporary file that receives the content until it is complete.
 struct TemporaryFile {
     file: File,
     path: PathBuf,
 }
 
 impl TemporaryFile {
-    /// Creates `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on if that exists. Two
-    /// containers may share a folder and have equal pids.
+    /// Creates the temporary file `dir/.name.PID.part`, or `dir/.name.PID.2.part` and so on if that
+    /// exists. Two containers may share a folder and have equal pids.
     fn create(path: &Path) -> io::Result<Self> {
         for number in 1..=MAX_FILES_OF_ONE_NAME {
             let path = temporary_path(path, number);

@@ -1,6 +1,6 @@
 //! Reads a recording, and rebuilds the profile and report that its process would have written.
 //!
-//! It must never fail on damage while any block is intact. It must never report a damaged or
+//! A reader must never fail on damage while any block is intact. It must never report a damaged or
 //! unfinished run as whole.
 
 use std::collections::BTreeMap;
@@ -17,22 +17,22 @@ use crate::replay::{Lost, Replay};
 use crate::state::State;
 use crate::wire::Block;
 
-/// Holds what was recovered from a file.
+/// What was recovered from the file of a recording.
 #[derive(Debug)]
 pub struct Recovered {
     pub recording: Recording,
-    /// Metadata of the run, which includes the trust report.
+    /// Metadata of the recorded run, which includes the trust report.
     pub meta: Meta,
     pub found: Found,
 }
 
-/// Counts the intact and the damaged parts of a file.
+/// Counts of the intact and the damaged parts of a recording's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found {
     pub blocks: u64,
     /// Number of blocks that are missing from the file.
     pub blocks_missing: u64,
-    /// Number of bytes that belong to no intact block.
+    /// Number of bytes of the file that belong to no intact block.
     pub bytes_damaged: u64,
     /// Counts of the data lost with the missing blocks.
     pub lost: Lost,
@@ -42,7 +42,7 @@ pub struct Found {
     pub is_torn: bool,
 }
 
-/// Reads a recording. An error is a sentence for the user.
+/// Reads a recording from its file. An error is a sentence for the user.
 pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     let unread = |error: std::io::Error| format!("cannot be read: {error}");
     let mut blocks = match Blocks::open(file).map_err(unread)? {
@@ -119,7 +119,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     Ok(Recovered { recording, meta, found })
 }
 
-/// Counts the samples without a stack, by reason.
+/// Counts the samples without a stack, by the reason why they have none.
 fn unwalked(recording: &Recording) -> BTreeMap<String, u64> {
     let frames = recording.stacks().rows().iter().map(|stack| recording.frames().get(stack.frame));
     let why: Vec<Option<Reason>> = frames
@@ -155,7 +155,7 @@ fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
 }
 
 impl Found {
-    /// Describes the missing data, or returns `None` if nothing is missing.
+    /// Describes the data that is missing from the file, or returns `None` if nothing is missing.
     pub fn damage(&self) -> Option<String> {
         let Self { blocks_missing, bytes_damaged, lost, .. } = *self;
         if blocks_missing == 0 && lost.unresolved_events == 0 && lost.samples_without_stack == 0 {

@@ -1,7 +1,7 @@
-//! Rebuilds a recording from its blocks.
+//! Rebuilds a recording from the blocks of its file.
 //!
-//! It must never confuse two rows, and never fail on missing rows. Data that refers to missing rows
-//! is skipped and counted.
+//! This module must never confuse two rows, and never fail on missing rows. Data that refers to
+//! missing rows is skipped and counted.
 
 use std::collections::HashMap;
 use std::iter;
@@ -26,7 +26,7 @@ const MAX_MISSING_REFUTATIONS: usize = 100_000;
 const MAX_DROPPED_SAMPLES: u64 = 1 << 48;
 const MAX_CONTEXT_DEPTH: usize = 1_024;
 
-/// Holds the recording that was rebuilt so far.
+/// The recording as it was rebuilt from the blocks so far.
 #[derive(Debug, Default)]
 pub struct Replay {
     pub recording: Recording,
@@ -46,29 +46,29 @@ pub struct Replay {
     pub lost: Lost,
 }
 
-/// Counts the data lost with missing blocks, as far as the other blocks show.
+/// Counts of the data lost with missing blocks, as far as the other blocks show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lost {
     /// Number of samples in missing blocks, from the sample numbers of later blocks.
     pub samples: u64,
-    /// Number of samples that refer to a missing stack. They count as dropped.
+    /// Number of samples that refer to a stack in a missing block. They count as dropped.
     pub samples_without_stack: u64,
     /// Number of markers, readings and other events that refer to missing rows or to unknown
     /// measures.
     pub unresolved_events: u64,
 }
 
-/// Holds the state of one thread that was read so far.
+/// The state of one thread that the blocks contained so far.
 #[derive(Debug)]
 struct ReplayedThread {
     id: ThreadId,
-    /// Number of the thread's samples that the blocks covered so far.
+    /// Number of the thread's samples that the blocks contained so far.
     covered_samples: u64,
-    /// Latest CPU clock in a sample, in nanoseconds. Samples arrive slightly out of order, so this
-    /// is the maximum.
+    /// Latest reading of the thread's CPU clock in a sample, in nanoseconds. Samples arrive
+    /// slightly out of order, so this is the maximum.
     clock: Option<u64>,
-    /// CPU time that the kernel charged, and the value of `clock` at that time. Both are in
-    /// nanoseconds.
+    /// CPU time that the kernel charged to the thread, and the value of `clock` at that time. Both
+    /// are in nanoseconds.
     charged: Option<(u64, u64)>,
 }
 
@@ -344,8 +344,8 @@ impl Replay {
         part.amounts.iter().for_each(|amounts| self.amounts(thread, amounts));
     }
 
-    /// Adds samples of one measure. It skips and counts samples of a measure that this version does
-    /// not support.
+    /// Adds a thread's samples of one measure. It skips and counts samples of a measure that this
+    /// version does not support.
     fn amounts(&mut self, thread: ThreadId, amounts: &wire::Amounts) {
         let wire::Amounts { measure, time_ns, stack, amount, events } = amounts;
         let measure = Measure::from_key(measure).filter(|measure| **measure != CPU);
@@ -362,8 +362,8 @@ impl Replay {
         }
     }
 
-    /// Adds CPU samples, and returns the latest CPU clock among them in nanoseconds. The first
-    /// `known` samples were added before, and are skipped.
+    /// Adds a thread's CPU samples, and returns the latest CPU clock among them in nanoseconds. The
+    /// first `known` samples were added before, and are skipped.
     fn samples(&mut self, thread: ThreadId, samples: &wire::Samples, known: usize) -> Option<u64> {
         let (mut time_ns, mut cpu_ns, mut clock) = (0_u64, 0_u64, None);
         let columns = samples.time_ns.iter().zip(&samples.cpu_ns).zip(&samples.stack).zip(&samples.weight);

@@ -9,7 +9,8 @@ use vouch_report::{Delivered, Run};
 pub struct State {
     pub meta: Meta,
     pub run: Run,
-    /// Delivered signals. The field is separate because the JSON of the report has it elsewhere.
+    /// Counts of the signals that were delivered. The field is separate because the JSON of the
+    /// report has it elsewhere.
     pub delivered: Delivered,
     pub contexts_left_out: u64,
     /// True if the recording ended normally, and no block follows this state.
@@ -21,7 +22,8 @@ impl State {
         Self { delivered: run.delivered, contexts_left_out: run.contexts_left_out, meta, run, is_last }
     }
 
-    /// Parses a state that `text` wrote. Returns `None` if the JSON is not a state.
+    /// Parses a state from the JSON text that `text` wrote. Returns `None` if the JSON is not a
+    /// state.
     pub(crate) fn from_json(text: &str) -> Option<Self> {
         let mut state: Self = serde_json::from_str(text).ok()?;
         state.run.delivered = state.delivered;

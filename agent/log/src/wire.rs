@@ -1,4 +1,5 @@
-//! Defines the messages of docs/recording.proto by hand. The two files must agree.
+//! Defines by hand the messages of docs/recording.proto, in which a recording is stored. The two
+//! files must agree.
 //!
 //! The number of a field must never change its meaning, since old files keep it. Ids are row
 //! numbers. An id that may be absent is the row plus one, and 0 means absent. `first` is the row of
@@ -8,7 +9,8 @@ use prost::Message;
 use vouch_recording::{Category as RecordingCategory, Fate as RecordingFate, Unit as RecordingUnit, VmPart};
 use vouch_sample::Certainty;
 
-/// Holds the content of one block. Every field except `number` and `time_ns` may be missing.
+/// The content of one block of a recording's file. Every field except `number` and `time_ns` may be
+/// missing.
 #[derive(Clone, PartialEq, Message)]
 pub struct Block {
     /// Number of the block within its file. The block at the beginning of a file has number 0.
@@ -28,12 +30,13 @@ pub struct Block {
     pub process: Option<Process>,
 }
 
-/// Holds new table rows. They refer to rows of this block and of earlier blocks.
+/// New rows of the recording's tables. They refer to rows of this block and of earlier blocks.
 #[derive(Clone, PartialEq, Message)]
 pub struct Tables {
     #[prost(message, optional, tag = "1")]
     pub strings: Option<Strings>,
-    /// Rows of source paths. Each value is the row of a string; `resources` has the same format.
+    /// Rows of source paths, in which each value is the row of a string. `resources` has the same
+    /// format.
     #[prost(message, optional, tag = "2")]
     pub sources: Option<Column>,
     #[prost(message, optional, tag = "3")]
@@ -80,13 +83,13 @@ pub struct Funcs {
     pub name: Vec<u32>,
     #[prost(enumeration = "Category", repeated, tag = "3")]
     pub category: Vec<i32>,
-    /// Row of the source file plus one; 0 means that the function has no source file.
+    /// Row of the function's source file plus one; 0 means that the function has no source file.
     #[prost(uint32, repeated, tag = "4")]
     pub source: Vec<u32>,
-    /// Line of the function. Lines count from 1; 0 means that the line is unknown.
+    /// Line at which the function begins. Lines count from 1; 0 means that the line is unknown.
     #[prost(uint32, repeated, tag = "5")]
     pub line: Vec<u32>,
-    /// Row of the resource plus one; 0 means that the function has no resource.
+    /// Row of the function's resource plus one; 0 means that the function has no resource.
     #[prost(uint32, repeated, tag = "6")]
     pub resource: Vec<u32>,
     #[prost(bool, repeated, tag = "7")]
@@ -103,8 +106,8 @@ pub struct Frames {
     pub line: Vec<u32>,
     #[prost(enumeration = "Fate", repeated, tag = "4")]
     pub fate: Vec<i32>,
-    /// Certainty of the top frame in a leaf's samples. The column is empty in recordings of older
-    /// versions.
+    /// Certainty of the top frame in the samples with this leaf. The column is empty in recordings
+    /// of older versions.
     #[prost(enumeration = "TopFrame", repeated, tag = "5")]
     pub top_frame: Vec<i32>,
 }
@@ -113,14 +116,14 @@ pub struct Frames {
 pub struct Stacks {
     #[prost(uint32, tag = "1")]
     pub first: u32,
-    /// Distance in rows, back to the stack of the callers; 0 marks a root stack.
+    /// Distance in rows from a stack back to the stack of its callers; 0 marks a root stack.
     #[prost(uint32, repeated, tag = "2")]
     pub parent: Vec<u32>,
     #[prost(uint32, repeated, tag = "3")]
     pub frame: Vec<u32>,
 }
 
-/// Holds refutations. Every column contains rows of strings, except `bci`, the bytecode index.
+/// New refutations. Every column contains rows of strings, except `bci`, the bytecode index.
 #[derive(Clone, PartialEq, Message)]
 pub struct Refutations {
     #[prost(uint32, tag = "1")]
@@ -197,7 +200,7 @@ pub struct MarkKind {
     pub description: String,
     #[prost(enumeration = "Category", tag = "4")]
     pub category: i32,
-    /// Describes the values of the kind's marks, in their order.
+    /// Describes the fields of the kind's markers, in the order of their values.
     #[prost(message, repeated, tag = "5")]
     pub figure: Vec<Figure>,
 }
@@ -224,13 +227,13 @@ pub struct Counters {
     pub unit: Vec<i32>,
 }
 
-/// Holds what one thread recorded under one name since the previous block.
+/// The data that one thread recorded under one name since the previous block.
 #[derive(Clone, PartialEq, Message)]
 pub struct Thread {
     /// Number of the thread in the recording.
     #[prost(uint32, tag = "1")]
     pub row: u32,
-    /// Describes the thread if the description changed. A reader takes the last description.
+    /// Description of the thread, if it has changed. A reader takes the last description.
     #[prost(message, optional, tag = "2")]
     pub description: Option<Description>,
     #[prost(message, optional, tag = "3")]
@@ -239,23 +242,24 @@ pub struct Thread {
     pub refuted: Vec<Refuted>,
     #[prost(message, repeated, tag = "5")]
     pub marks: Vec<Mark>,
-    /// Allocations in recordings written before 2026-12. A reader accepts them; new recordings use
-    /// `amounts`.
+    /// The thread's allocations in recordings written before 2026-12. A reader accepts them; new
+    /// recordings use `amounts`.
     #[prost(message, repeated, tag = "6")]
     pub allocations: Vec<Allocation>,
-    /// Samples of measures other than CPU time: one message for each measure.
+    /// The thread's samples of measures other than CPU time: one message for each measure.
     #[prost(message, repeated, tag = "7")]
     pub amounts: Vec<Amounts>,
 }
 
-/// Holds samples of one measure. All columns have equal length.
+/// A thread's samples of one measure. All columns have equal length.
 #[derive(Clone, PartialEq, Message)]
 pub struct Amounts {
     /// Key of the measure, such as `alloc` for allocated bytes. In `alloc` the leaf of each stack
     /// is the class of the objects.
     #[prost(string, tag = "1")]
     pub measure: String,
-    /// Nanoseconds since the previous sample in this message. The first value counts from 0.
+    /// Time of each sample, in nanoseconds since the previous sample in this message. The first
+    /// value counts from 0.
     #[prost(sint64, repeated, tag = "2")]
     pub time_ns: Vec<i64>,
     #[prost(uint32, repeated, tag = "3")]
@@ -281,18 +285,19 @@ pub struct Description {
     pub cpu_ns: Option<u64>,
 }
 
-/// Holds CPU samples. All columns have equal length, except `context`: it is empty if no sample has
-/// a context.
+/// A thread's CPU samples. All columns have equal length, except `context`: it is empty if no
+/// sample has a context.
 #[derive(Clone, PartialEq, Message)]
 pub struct Samples {
     /// Number of the first sample in this message. The samples of a thread count from 0.
     #[prost(uint64, tag = "1")]
     pub first: u64,
-    /// Nanoseconds since the previous sample in this message. The first value counts from 0.
+    /// Time of each sample, in nanoseconds since the previous sample in this message. The first
+    /// value counts from 0.
     #[prost(sint64, repeated, tag = "2")]
     pub time_ns: Vec<i64>,
-    /// CPU clock of the thread, in nanoseconds since the previous sample. The first value counts
-    /// from 0.
+    /// Reading of the thread's CPU clock at each sample, in nanoseconds since that of the previous
+    /// sample. The first value counts from 0.
     #[prost(sint64, repeated, tag = "3")]
     pub cpu_ns: Vec<i64>,
     #[prost(uint32, repeated, tag = "4")]
@@ -300,7 +305,7 @@ pub struct Samples {
     /// Weight of the sample, in sampling intervals.
     #[prost(uint32, repeated, tag = "5")]
     pub weight: Vec<u32>,
-    /// Row of the context plus one; 0 means that the sample has no context.
+    /// Row of the sample's context plus one; 0 means that the sample has no context.
     #[prost(uint32, repeated, tag = "6")]
     pub context: Vec<u32>,
 }
@@ -313,7 +318,7 @@ pub struct Refuted {
     pub stack: u32,
     #[prost(uint32, tag = "3")]
     pub weight: u32,
-    /// Row of the refutation.
+    /// Row of the refutation that refutes the sample.
     #[prost(uint32, tag = "4")]
     pub how: u32,
 }
@@ -326,11 +331,11 @@ pub struct Mark {
     pub began_ns: u64,
     #[prost(uint64, tag = "3")]
     pub ended_ns: u64,
-    /// Values of the marker, in the order of its kind. A text value is the row of a string; all
-    /// bits are set if the text is absent.
+    /// Values of the marker, in the order of its kind's fields. A text value is the row of a
+    /// string; all bits are set if the text is absent.
     #[prost(uint64, repeated, tag = "4")]
     pub value: Vec<u64>,
-    /// Row of the stack plus one; 0 means that no stack was recorded.
+    /// Row of the marker's stack plus one; 0 means that no stack was recorded.
     #[prost(uint32, tag = "5")]
     pub stack: u32,
 }
@@ -339,7 +344,7 @@ pub struct Mark {
 pub struct Allocation {
     #[prost(uint64, tag = "1")]
     pub time_ns: u64,
-    /// Row of the stack plus one; 0 means that no stack was recorded.
+    /// Row of the stack plus one; 0 means that no stack was recorded for the allocation.
     #[prost(uint32, tag = "2")]
     pub stack: u32,
     #[prost(uint32, tag = "3")]
@@ -350,22 +355,22 @@ pub struct Allocation {
     pub stands_for: u64,
 }
 
-/// Holds what the whole process recorded since the previous block.
+/// The data that the whole process recorded since the previous block.
 #[derive(Clone, PartialEq, Message)]
 pub struct Process {
     #[prost(message, repeated, tag = "1")]
     pub marks: Vec<Mark>,
     #[prost(message, repeated, tag = "2")]
     pub readings: Vec<Reading>,
-    /// Samples dropped since the recording began; `dropped_weight` is their weight in intervals. A
-    /// reader takes the last value.
+    /// Number of samples dropped since the recording began; `dropped_weight` is their weight in
+    /// intervals. A reader takes the last value.
     #[prost(uint64, tag = "3")]
     pub dropped: u64,
     #[prost(uint64, tag = "4")]
     pub dropped_weight: u64,
 }
 
-/// Holds the value of one counter at one time.
+/// The value of one counter at one time.
 #[derive(Clone, PartialEq, Message)]
 pub struct Reading {
     #[prost(uint32, tag = "1")]
@@ -395,7 +400,7 @@ pub enum Category {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Fate {
-    /// The frame is not a leaf.
+    /// The frame is not the leaf of a sample's stack.
     None = 0,
     Proven = 1,
     Plausible = 2,
@@ -405,7 +410,7 @@ pub enum Fate {
     Dropped = 6,
 }
 
-/// Says how certain the top frame of samples is.
+/// The certainty of the top frame of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum TopFrame {
@@ -502,8 +507,8 @@ fn to_number<M: Copy + PartialEq, N: Copy + Into<i32>>(table: &[(M, N)], meaning
     table.iter().find(|(known, _)| *known == meaning).map_or(0, |(_, number)| (*number).into())
 }
 
-/// Looks up the meaning of an enum number. Returns `None` for a number that only a newer version
-/// uses.
+/// Looks up the meaning of an enum's number in `table`. Returns `None` for a number that only a
+/// newer version uses.
 fn from_number<M: Copy, N: Copy + Into<i32>>(table: &[(M, N)], number: i32) -> Option<M> {
     table.iter().find(|(_, known)| (*known).into() == number).map(|(meaning, _)| *meaning)
 }

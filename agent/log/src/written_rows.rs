@@ -1,8 +1,8 @@
-//! Collects the data of a recording that is not written yet, as a block.
+//! Collects the data of a recording that is not written to its file yet, as a block.
 //!
-//! It must never write a row twice, or before the rows that the row refers to. It must never scan
-//! data that is written already: a recording has millions of rows, and this runs up to ten times a
-//! second.
+//! This module must never write a row twice, or before the rows that the row refers to. It must
+//! never scan data that is written already: a recording has millions of rows, and a block is
+//! written up to ten times a second.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ const MAX_BLOCK_ROWS: usize = 1 << 16;
 const TEXT_BYTES_PER_ROW: usize = 32;
 const ROWS_PER_MARKER: usize = 4;
 
-/// Counts the rows of each table that are written already.
+/// The number of rows of each table that are written to the file already.
 #[derive(Debug, Default)]
 pub struct WrittenRows {
     blocks: u64,
@@ -35,12 +35,12 @@ pub struct WrittenRows {
     context_kinds: usize,
     contexts: usize,
     mark_kinds: usize,
-    /// Time of each counter's last written reading, in nanoseconds.
+    /// Time of the last reading of each counter that was written, in nanoseconds.
     counters: Vec<u64>,
     marks: usize,
     dropped: (u64, u64),
     threads: Vec<WrittenThreadRows>,
-    /// Threads that have unwritten data.
+    /// Threads with data that is not written yet.
     changed_threads: Vec<ThreadId>,
     /// Number of samples left out of this file, and their weight in intervals.
     left_out: (u64, u64),
@@ -50,14 +50,15 @@ pub struct WrittenRows {
 #[derive(Debug, Default)]
 struct WrittenThreadRows {
     description: Option<wire::Description>,
-    /// Index of the first sample that this file contains.
+    /// Index of the thread's first sample that this file contains.
     first: usize,
-    /// CPU time of the thread before that sample, in nanoseconds. The file leaves it out.
+    /// CPU time of the thread before its first sample in this file, in nanoseconds. The file leaves
+    /// it out.
     cpu_before_ns: u64,
     samples: usize,
     refuted: usize,
     marks: usize,
-    /// Number of amounts written, for each measure.
+    /// Number of the thread's amounts that were written, for each measure.
     amounts: HashMap<&'static str, usize>,
 }
 
@@ -94,7 +95,8 @@ fn first_marker_from(marks: &[Marker], time_ns: u64) -> usize {
 }
 
 impl WrittenRows {
-    /// Starts with no rows written, and leaves out samples and markers from before `time_ns`.
+    /// Starts with no rows written to the file, and leaves out samples and markers from before
+    /// `time_ns`.
     pub fn from(recording: &Recording, time_ns: u64) -> Self {
         let marks = first_marker_from(recording.markers(), time_ns);
         let changed_threads = recording.thread_ids().collect();
@@ -130,7 +132,7 @@ impl WrittenRows {
         self.changed_threads = recording.thread_ids().collect();
     }
 
-    /// Returns the data that is new since the previous block, at most one block's worth.
+    /// Returns the data that is new since the previous block, as much as fits into one block.
     pub fn new_rows(&mut self, recording: &mut Recording, time_ns: u64) -> wire::Block {
         let touched = recording.take_touched();
         self.changed_threads.extend(touched);
@@ -142,7 +144,7 @@ impl WrittenRows {
         wire::Block { number: 0, time_ns, state: String::new(), tables, threads, process }
     }
 
-    /// Returns true if the last block could not contain all new data.
+    /// Returns true if the last block had no space for all new data.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
@@ -340,7 +342,7 @@ impl WrittenThreadRows {
         }
     }
 
-    /// Returns true if the thread has unwritten data.
+    /// Returns true if the thread has data that is not written yet.
     fn has_unwritten(&self, thread: &Thread) -> bool {
         self.samples < thread.samples().len()
             || self.refuted < thread.refuted().len()
@@ -435,7 +437,7 @@ fn marks(marks: &[Marker], written: &mut usize, row_budget: &mut usize) -> Vec<w
     new.iter().map(mark).collect()
 }
 
-/// Returns the unwritten amounts, one message for each measure.
+/// Returns the thread's amounts that are not written yet, one message for each measure.
 fn amounts(
     amounts: &Amounts,
     written: &mut HashMap<&'static str, usize>,
@@ -461,8 +463,8 @@ fn amounts(
     messages
 }
 
-/// Returns the unwritten rows that fit into the block, and the row number of the first. It counts
-/// them as written.
+/// Returns the unwritten rows of a table that fit into the block, and the row number of the first.
+/// It counts them as written.
 fn take_unwritten<'r, T>(
     rows: &'r [T],
     written: &mut usize,

@@ -38,7 +38,7 @@ pub fn other_folders<'f>(path: &Path, folders: &'f [PathBuf]) -> impl Iterator<I
     others.filter(move |other| Some(other) != own.as_ref())
 }
 
-/// Writes a file under the first of these names that does not exist yet.
+/// Writes a file under the first of these numbered names that does not exist yet.
 fn write_new(
     numbered: impl Fn(u32) -> PathBuf,
     gzip: bool,

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Open flag that prevents waiting for a pipe at the path. The value is the same on every Linux
-/// platform that runs Java.
+/// Open flag that keeps the process from waiting for a pipe at the path. The value is the same on
+/// every Linux platform that runs Java.
 const O_NONBLOCK: i32 = 0o4000;
 
 /// Creates a file for its user alone, and locks it so that others see it in use. Without file
@@ -31,9 +31,9 @@ pub fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns the same file with a descriptor other than a standard stream's. In a process started
-/// without standard streams, a new file could become one. Anything that the process prints would
-/// then end up in the file.
+/// Returns the same file with a descriptor that is not a standard stream's. In a process that was
+/// started without standard streams, a new file could get one. Anything that the process prints
+/// would then end up in the file.
 pub fn beyond_standard_streams(file: File) -> io::Result<File> {
     const STANDARD_STREAMS: i32 = 3;
     // A clone never gets a standard stream's descriptor.
@@ -66,8 +66,8 @@ pub fn is_in_use(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Removes the file of a process that has exited. Errors are ignored: a user without permission
-/// loses nothing.
+/// Removes a file if the process that wrote it has exited. Errors are ignored: a user without
+/// permission loses nothing.
 pub fn remove_orphaned(path: &Path) {
     // Network file systems grant an exclusive lock only on a writable file.
     if let Ok(file) = open_regular_file(path, OpenOptions::new().read(true).write(true))

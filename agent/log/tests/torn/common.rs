@@ -57,7 +57,7 @@ pub fn state(recording: &Recording, ended_ns: u64, is_last: bool) -> State {
     state
 }
 
-/// Adds one round to a run: every kind of data, with another thread and stack each time.
+/// Adds one round of data to a run: every kind of data, with another thread and stack each time.
 fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     let at = number * 10 * MS;
     let name = format!("shop.Cart.add{}", number % 7);

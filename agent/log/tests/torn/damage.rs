@@ -1,4 +1,4 @@
-//! Cuts a recording at any byte, damages it anywhere, or forges it. A reader must recover intact
+//! Tests that a recording that was cut at any byte, damaged anywhere, or forged yields its intact
 //! data, and nothing else.
 
 use std::fs;
@@ -102,14 +102,14 @@ fn length(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize
 }
 
-/// Returns the offsets where blocks begin.
+/// Returns the offsets in the file at which blocks begin.
 fn heads(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let next = |at: usize| Some(at).filter(|at| *at < bytes.len());
     std::iter::successors(next(16), move |at| next(at + 16 + length(bytes, *at)))
 }
 
-/// Forges a file: `spoil` changes each block's content, and the sums are then corrected. The
-/// content is either as stored or, if `inflated`, as it was before deflation.
+/// Forges a recording's file: `spoil` changes each block's content, and the sums are then
+/// corrected. The content is either as stored or, if `inflated`, as it was before deflation.
 fn resummed(bytes: &[u8], inflated: bool, spoil: impl Fn(usize, &mut Vec<u8>)) -> Vec<u8> {
     let mut file = bytes[..16].to_vec();
     for at in heads(bytes) {

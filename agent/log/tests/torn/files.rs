@@ -113,7 +113,7 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
 
-/// A file full of outdated states loses only these states when it starts over.
+/// Tests that a file full of outdated states loses only these states when it starts over.
 #[test]
 fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
     let folder = folder("states");

@@ -56,7 +56,8 @@ fn more_readings_than_fit_in_a_block_are_written_in_several() {
     assert!(all.into_iter().all(|(again, before)| again.readings() == before.readings()));
 }
 
-/// Covers a JVM that ran for long before the attach. It was killed before the next kernel reading.
+/// Tests the CPU time of a thread in a JVM that ran for long before the attach. The process was
+/// killed before the next kernel reading.
 #[test]
 fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
     let folder = folder("before");
