@@ -1,40 +1,40 @@
-//! The options that the stages depend on.
+//! The options of the user that the stages from lane to recording depend on.
 
 use std::time::Duration;
 
-/// How often a sample is witnessed by GetStackTrace.
+/// How often a sample is compared with GetStackTrace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Witnessing {
-    /// As often as the cost stays negligible.
+    /// Samples are compared as often as the cost stays negligible.
     #[default]
     Auto,
     Off,
     Every(Duration),
 }
 
-/// How refuted stacks are shown.
+/// How a profile shows refuted stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refuted {
-    /// They are shown apart from the others.
+    /// Refuted stacks are shown apart from the others.
     #[default]
     Isolate,
-    /// They are shown among the others.
+    /// Refuted stacks are shown among the others.
     Keep,
-    /// Their frames are hidden. Their time is still counted.
+    /// The frames of refuted stacks are hidden. Their time is still counted.
     Drop,
 }
 
 /// How a profile names methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FunctionNames {
-    /// `com.foo.Bar.baz`
+    /// A method is named with its package: `com.foo.Bar.baz`.
     #[default]
     Full,
-    /// `Bar.baz`. The file name carries the package.
+    /// A method is named without its package: `Bar.baz`. The file name carries the package.
     Short,
 }
 
-/// How the recorded data is shown.
+/// The user's choices of how the recorded data is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Showing {
     pub refuted: Refuted,

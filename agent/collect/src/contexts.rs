@@ -1,4 +1,5 @@
-//! The table of the program's contexts, by the numbers that samples have.
+//! The table of the program's contexts, by the numbers that samples have. A context says what a
+//! thread works for.
 //!
 //! Contexts last as long as the process, because the program keeps their numbers. So their number
 //! is limited. A number is never reused for another context.
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The maximum number of contexts. The same context within another one counts separately.
+/// The maximum number of contexts. The same context within two others counts twice.
 const MAX_CONTEXTS: usize = 1 << 16;
 /// The maximum depth of nested contexts. A lookup of a sample's context visits all contexts around
 /// it.
@@ -19,13 +20,13 @@ const MAX_NESTING_DEPTH: u8 = 64;
 /// The maximum number of classes of contexts.
 const MAX_KINDS: usize = 1 << 10;
 
-/// A class of contexts.
+/// A kind of contexts: a class of the program, and its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProgramContextKind {
-    /// The name of the class.
+    /// The name of the program's class.
     pub class: String,
     pub label: String,
-    /// The name and the label of each field.
+    /// The name and the label of each field of the class.
     pub fields: Vec<(String, String)>,
 }
 
@@ -36,20 +37,20 @@ pub struct Context {
     pub outer: u32,
     /// The number of the context's kind, from 1.
     pub kind: u32,
-    /// The value of each field of the kind.
+    /// The values of the context, one for each field of its kind.
     pub values: Vec<String>,
 }
 
 /// The reason why a context gets no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There are too many contexts, so no other context will get a number.
+    /// The table is full, so no other context will get a number either.
     Full,
-    /// The context is nested too deep, or its outer context or its kind does not exist.
+    /// This context is nested too deep, or its outer context or its kind does not exist.
     Invalid,
 }
 
-/// All contexts of the process.
+/// The table of all contexts of the process.
 #[derive(Debug, Default)]
 pub struct Contexts(Mutex<ContextTables>);
 
@@ -57,14 +58,14 @@ pub struct Contexts(Mutex<ContextTables>);
 struct ContextTables {
     kinds: Vec<Arc<ProgramContextKind>>,
     known: Vec<Arc<Context>>,
-    /// The nesting depth of each context.
+    /// The nesting depth of each context in the table.
     depths: Vec<u8>,
     numbers: HashMap<Arc<Context>, u32>,
     /// The number of contexts that were dropped because of a limit.
     lost: u64,
 }
 
-/// Converts an index of a list to a number from 1. [`get_numbered`] converts it back. The number 0
+/// Converts an index of a list to a number that begins at 1. [`at`] converts it back. The number 0
 /// has no index.
 fn index_to_number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(0)
@@ -75,7 +76,7 @@ fn get_numbered<T>(list: &[T], number: u32) -> Option<&T> {
 }
 
 impl Contexts {
-    /// Returns the number of a kind, or 0 if there are too many.
+    /// Returns the number of a kind of contexts, or 0 if there are too many kinds.
     pub fn kind(&self, kind: ProgramContextKind) -> u32 {
         let mut inner = self.0.lock();
         let known = inner.kinds.iter().position(|known| **known == kind);
@@ -89,7 +90,7 @@ impl Contexts {
         index_to_number(index)
     }
 
-    /// Returns the number of a context, or the reason why it has none.
+    /// Returns the number of a context in the table, or the reason why it has none.
     pub fn number(&self, context: Context) -> Result<u32, Refusal> {
         let mut inner = self.0.lock();
         if let Some(number) = inner.numbers.get(&context) {
@@ -128,12 +129,12 @@ impl Contexts {
         std::iter::successors(outer(&context), outer).any(|around| around == other && around != 0)
     }
 
-    /// Counts a dropped context.
+    /// Counts a context that was dropped because of a limit.
     pub fn count_lost(&self) {
         self.0.lock().lost += 1;
     }
 
-    /// Returns the number of dropped contexts.
+    /// Returns the number of contexts that were dropped because of a limit.
     pub fn lost(&self) -> u64 {
         self.0.lock().lost
     }

@@ -1,4 +1,5 @@
-//! The event types of a recording, as the stages need them.
+//! The types of events that a recording can contain, as the stages from lane to recording need
+//! them.
 
 use std::sync::atomic::AtomicU64;
 
@@ -22,34 +23,34 @@ pub enum Payload {
     Constructors,
 }
 
-/// An event type.
+/// A type of events, such as monitor waits.
 #[derive(Debug, Clone, Copy)]
 pub struct EventType {
-    /// The number in the events' heads.
+    /// The number of this type in the heads of events.
     pub number: u64,
     /// The marker that shows an event in a timeline.
     pub marker: &'static MarkerKind<'static>,
     pub payload: Payload,
-    /// Counts the events that were added to the recording.
+    /// Counts the events of this type that were added to the recording.
     pub shown: &'static AtomicU64,
 }
 
-/// The event types of a recording.
+/// All event types of a recording: those of the agent and those of the program.
 #[derive(Debug, Clone)]
 pub struct EventTypes {
-    /// The types of the agent.
+    /// The event types that the agent itself has.
     pub of_agent: Vec<EventType>,
-    /// Finds a type of the program by its number. The program may declare one at any time.
+    /// Finds an event type of the program by its number. The program may declare one at any time.
     pub of_program: fn(u64) -> Option<EventType>,
 }
 
 impl EventTypes {
-    /// Returns the agent's type with this number.
+    /// Returns the agent's event type with this number.
     pub fn of_agent(&self, number: u64) -> Option<EventType> {
         self.of_agent.iter().copied().find(|known| known.number == number)
     }
 
-    /// Returns the type with this number, of the agent or of the program.
+    /// Returns the event type with this number, of the agent or of the program.
     pub fn find(&self, number: u64) -> Option<EventType> {
         self.of_agent(number).or_else(|| (self.of_program)(number))
     }

@@ -14,20 +14,20 @@ use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::method::Method;
 
-/// What the stages of a sample ask the JVM.
+/// The questions about a sample that the stages ask the JVM.
 pub trait Jvm {
     /// Resolves the method that an id had at a time. The JVM may use an id again for another
     /// method; a resolved method never becomes another one.
     fn resolve(&mut self, id: MethodId, time: u64) -> ResolvedMethod;
 
-    /// Resolves frames by their time, and appends them to `resolved`.
+    /// Resolves the methods of frames as of a time, and appends the resolved frames to `resolved`.
     fn resolve_frames(&mut self, frames: &[Frame], time: u64, resolved: &mut Vec<ResolvedFrame>);
 
-    /// Returns the names of a resolved method. `None` for no id, or if the class was unloaded
-    /// before the names were read.
+    /// Returns the names of a resolved method. `None` if it stands for no id, or if the class was
+    /// unloaded before the names were read.
     fn method(&mut self, resolved: ResolvedMethod) -> Option<Method>;
 
-    /// Returns true if an id was of a method of an old version of a redefined class.
+    /// Returns true if some method id belonged to an old version of a redefined class.
     fn has_seen_obsolete(&self) -> bool;
 
     /// Returns true if the method is static, and its body.
@@ -50,11 +50,12 @@ pub trait Jvm {
     /// Returns true if the JVM starts its own threads with this routine.
     fn is_thread_entry(&self, routine: usize) -> bool;
 
-    /// Returns true if the JDK's launcher created the JVM, and no program that embeds it.
+    /// Returns true if the JDK's launcher created the JVM, and false if a program that embeds the
+    /// JVM did.
     fn is_launched(&self) -> bool;
 
-    /// Calls GetStackTrace for a thread. `None` if the thread has no stack any more. It calls
-    /// `asking` just before GetStackTrace, when all that may fail earlier has succeeded.
+    /// Calls GetStackTrace for a thread. `None` if the thread has no stack any more. Just before
+    /// GetStackTrace it calls `asking`, when all calls that may fail earlier have succeeded.
     fn stack(&mut self, tid: u32, serial: u32, asking: &mut dyn FnMut()) -> Option<Witnessed>;
 
     /// Returns the id and the name of the virtual thread that is mounted on a thread now. The
@@ -66,10 +67,11 @@ pub trait Jvm {
     fn make_ids(&mut self);
 
     /// Returns for each thread, by its tid and serial, the object that it wants to lock or waits
-    /// on. `None` for a thread that does not wait. The first `owners` also get the object's owner.
+    /// on. `None` for a thread that does not wait. The first `owners` threads also get the object's
+    /// owner.
     ///
     /// The first `locks` threads are about to lock a monitor. Newer JVMs do not report the object
-    /// of the others, so for them a default value is returned while they wait.
+    /// of the other threads, so for them a default value is returned while they wait.
     fn wait_targets(
         &mut self,
         threads: &[(u32, u32)],
@@ -80,16 +82,17 @@ pub trait Jvm {
     /// Finds the kind of code at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;
 
-    /// Returns the top frame of a stack that has a caller on top. `pc` is within the call
-    /// instruction.
+    /// Returns the top frame of a stack that begins with a caller. `pc` is within the call
+    /// instruction of that caller.
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
-    /// Finds the inlined frames at an address in compiled code. `walked` are the frames that a walk
-    /// has from there on. `None` if nothing can be decided.
+    /// Finds the inlined frames at an address in compiled code. `walked` has the frames of a walk
+    /// from that address on. `None` if nothing can be decided.
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
-    /// Counts the decided sites with other methods in the next run of instructions (tried), and
-    /// those at which it would be noticed if a walker took the next run's methods (noticed).
+    /// Counts the sites in compiled code that are decided and have other methods in the next run of
+    /// instructions. The count of noticed ones has those at which it would be noticed if a walker
+    /// took the next run's methods.
     fn neighbouring_runs(&self) -> Power;
 
     /// Finds the top frame of a thread that waits in its signal handler.
@@ -118,13 +121,14 @@ impl Site {
 /// The inlined frames at an address in compiled code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InlinedFrames {
-    /// The number of the walk's frames that are inlined there, with the compiled method's.
+    /// The number of the walk's frames that share the compiled frame at this address: the compiled
+    /// method's and the inlined ones.
     pub found: usize,
-    /// The frames by the machine code, if they differ from the walk's.
+    /// The frames according to the machine code, if they differ from the walk's.
     pub right: Option<Box<[Frame]>>,
-    /// How certain the frames are.
+    /// How certain the inlined frames are.
     pub certainty: Certainty,
-    /// The instructions of the code that have debug information.
+    /// The instructions of the compiled code that have debug information.
     pub described: DebugInfoAt,
 }
 
@@ -132,23 +136,26 @@ pub struct InlinedFrames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugInfoAt {
     AllInstructions,
-    /// Only safepoints, because the code was compiled before the agent was loaded.
+    /// Only safepoints have debug information, because the code was compiled before the agent was
+    /// loaded.
     SafepointsUntilAttach,
-    /// Only safepoints, because the JVM was started with `-XX:-DebugNonSafepoints`.
+    /// Only safepoints have debug information, because the JVM was started with
+    /// `-XX:-DebugNonSafepoints`.
     SafepointsByFlag,
 }
 
 /// The kind of code at an address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CodeAt {
-    /// Code of the interpreter.
+    /// The address is in code of the interpreter.
     Interpreter,
-    /// Code of a compiled method.
+    /// The address is in code of this compiled method.
     Method(MethodId),
-    /// Code of an unknown compiled method. It was compiled before the agent was loaded, the JVM has
-    /// not reported it yet, or it is a part that JVMTI does not report, such as exception handlers.
+    /// The address is in code of an unknown compiled method. The code was compiled before the agent
+    /// was loaded, or the JVM has not reported it yet. It may also be a part that JVMTI does not
+    /// report, such as an exception handler.
     Unknown,
-    /// Other code of the JVM, which belongs to no method.
+    /// The address is in other code of the JVM, which belongs to no method.
     #[default]
     Other,
 }
@@ -156,24 +163,24 @@ pub enum CodeAt {
 /// The frames of a thread that may have returned when it comes to its next safepoint poll.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Top {
-    /// The innermost frame with all that is inlined in it; `None` if it is not known.
+    /// The innermost frame with all methods that are inlined in it; `None` if it is not known.
     pub frame: Option<TopFrame>,
     /// True if the thread has left Java, so that it polls before it runs Java code again.
     pub away: bool,
 }
 
-/// A compiled frame with all that is inlined in it, or the frames that the interpreter may leave
-/// without a poll.
+/// A compiled frame with all methods that are inlined in it, or the frames that the interpreter may
+/// leave without a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopFrame {
-    /// The number of Java frames.
+    /// The number of Java frames that the top frame consists of.
     pub frames: usize,
-    /// The method of the outermost frame, if that is compiled.
+    /// The method of the outermost of these frames, if it is compiled.
     pub outermost: Option<MethodId>,
 }
 
 impl Top {
-    /// Replaces the id of the outermost method by `id` of it.
+    /// Replaces the id of the outermost method by the result of `id` for it.
     pub fn map_method(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
         let frame =
             self.frame.map(|frame| TopFrame { outermost: frame.outermost.map(id), frames: frame.frames });
@@ -196,18 +203,18 @@ impl Top {
     }
 }
 
-/// The reason why it is unknown which frames may have returned.
+/// The reason why it is unknown which frames have returned since the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownTop {
     /// The handler did not see that its thread would be stopped.
     Late,
-    /// The code at the top is not known.
+    /// The code of the innermost frames is not known.
     Unplaced,
-    /// The walk and the compiled code disagree about the method on top.
+    /// The walk and the compiled code disagree about the method of the top frame.
     Elsewhere,
-    /// The stack has no frame below the top frame.
+    /// The stack has no frame outside of the top frame.
     TopAlone,
-    /// A virtual thread was mounted.
+    /// A virtual thread was mounted on the thread.
     Carrier,
 }
 
@@ -227,9 +234,9 @@ impl UnknownTop {
 /// The object that a thread waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaitTarget {
-    /// The name of the object's class, as in source; empty if the JVM does not report it.
+    /// The name of the object's class, as in source code; empty if the JVM does not report it.
     pub class: String,
-    /// The name of the thread that owns the object.
+    /// The name of the thread that owns the object, if it has an owner.
     pub owner: Option<String>,
 }
 

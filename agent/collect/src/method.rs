@@ -11,13 +11,14 @@ use crate::readable;
 /// A class of the program or of the JDK.
 #[derive(Debug)]
 pub struct Class {
-    /// The name as in source: `com.foo.Bar$Inner`.
+    /// The name of the class as in source code: `com.foo.Bar$Inner`.
     pub name: String,
-    /// The name as in the class file, `com/foo/Bar$Inner`, without the suffix of a hidden class.
+    /// The name of the class as in the class file, `com/foo/Bar$Inner`, without the suffix of a
+    /// hidden class.
     pub binary: Box<str>,
     /// True for a hidden class, or an anonymous class of the VM before JDK 15.
     pub hidden: bool,
-    /// The source file: `com/foo/Bar.java`.
+    /// The path of the source file with its package: `com/foo/Bar.java`.
     pub source: Option<String>,
     pub origin: Origin,
     /// The reference by which the class is found again.
@@ -29,9 +30,9 @@ pub struct Class {
 pub enum Handle {
     /// The class is never unloaded, and is found by any of its methods.
     Permanent,
-    /// The class may be unloaded. The number is of a weak reference that the resolver keeps.
+    /// The class may be unloaded. The resolver keeps a weak reference to it, which has this number.
     Weak(usize),
-    /// The class cannot be found again.
+    /// The class cannot be found again by any reference.
     None,
 }
 
@@ -39,7 +40,7 @@ pub enum Handle {
 #[derive(Debug, Clone)]
 pub struct Origin {
     pub category: Category,
-    /// The name of the jar, folder or module.
+    /// The name of the jar, folder or module of the class.
     pub resource: Option<String>,
 }
 
@@ -52,7 +53,8 @@ impl Default for Origin {
 /// A method with its names and lines. It is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Method {
-    /// The JVM's id. It may be passed to the JVM only while a reference keeps the class loaded.
+    /// The JVM's id of the method. It may be passed to the JVM only while a reference keeps the
+    /// class loaded.
     pub id: MethodId,
     pub class: Arc<Class>,
     pub name: Arc<str>,
@@ -70,18 +72,18 @@ impl Class {
 }
 
 impl Method {
-    /// Returns the name with class and package: `com.foo.Bar.baz`.
+    /// Returns the name of the method with its class and package: `com.foo.Bar.baz`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.class.name, self.name)
     }
 
-    /// Returns the name with the class: `Bar.baz`.
+    /// Returns the name of the method with its class: `Bar.baz`.
     pub fn short_name(&self) -> String {
         let class = self.class.name.rsplit('.').next().unwrap_or_default();
         format!("{class}.{}", self.name)
     }
 
-    /// Returns the line of the code at `bci`, or `None` for a native method.
+    /// Returns the source line of the code at `bci`, or `None` for a native method.
     pub fn line(&self, bci: i32) -> Option<u32> {
         // -1 is the method's entry. HotSpot also uses the line of the first instruction for it.
         let bci = u16::try_from(if bci == -1 { 0 } else { bci }).ok()?;
@@ -103,13 +105,13 @@ pub struct MethodName {
 }
 
 impl MethodName {
-    /// Returns the name for a method that the JVM does not name.
+    /// Returns a placeholder name, for a method that the JVM does not name.
     pub fn unknown() -> Self {
         Self { name: "?".to_owned(), descriptor: "?".to_owned() }
     }
 }
 
-/// An entry of a line number table: the code from the bytecode index `start` on is of `line`.
+/// An entry of a line number table: the code from the bytecode index `start` on belongs to `line`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineEntry {
     pub start: u16,

@@ -1,8 +1,8 @@
-//! The table of named methods, by resolved method.
+//! The table of methods with known names. Its key is a resolved method.
 //!
 //! Before JDK 26, the JVM may use an id again once its class is unloaded. So each method gets a
-//! `ResolvedMethod`, which is never used again: the JVM's id for the id's first method, and a made
-//! number for later ones. Results that are kept by a `ResolvedMethod` stay valid.
+//! `ResolvedMethod`, which is never used again. It is the JVM's id for the id's first method, and a
+//! generated number for later ones. Results that are kept by a `ResolvedMethod` stay valid.
 
 use std::sync::Arc;
 
@@ -11,27 +11,29 @@ use vouch_sample::{MethodId, ResolvedMethod};
 
 use crate::method::{Class, Handle, LineEntry, Method, MethodName};
 
-/// The lower bound of numbers that are made here. Ids of the JVM are never above it: they are user
-/// space addresses or small numbers.
+/// The lower bound of generated numbers. Ids of the JVM are never above it: they are user space
+/// addresses or small numbers.
 const MIN_MADE: usize = usize::MAX - (1 << 32);
-/// The result for an id that no JVM makes. It has no method.
+/// The resolved method for an id that no JVM makes. It has no method.
 const UNKNOWN: ResolvedMethod = ResolvedMethod(usize::MAX);
 
-/// The named methods.
+/// The table of methods with known names.
 #[derive(Debug, Default)]
 pub struct MethodTable {
     methods: HashMap<ResolvedMethod, Method>,
     /// The later methods of each id of the JVM, each with the time since when it has the id. They
     /// are in the order in which they were added.
     later: HashMap<MethodId, Vec<(u64, ResolvedMethod)>>,
-    /// Names and descriptors. Many methods have the same (`<init>`, `()V`), so each is kept once.
+    /// Names and descriptors. Many methods have the same ones (`<init>`, `()V`), so each text is
+    /// stored once.
     names: HashMap<Box<str>, Arc<str>>,
-    /// The number of resolved methods that were made here.
+    /// The number of resolved methods that got a generated number.
     made: usize,
 }
 
 impl MethodTable {
-    /// Adds the methods of a class, each with its id, name and lines, as of the time `since`.
+    /// Adds the methods of a class to the table, each with its id, name and lines, as of the time
+    /// `since`.
     pub fn add(
         &mut self,
         class: &Arc<Class>,
@@ -67,12 +69,12 @@ impl MethodTable {
         self.find(later.map_or(first(id), |(_, resolved)| *resolved))
     }
 
-    /// Returns a resolved method's names.
+    /// Returns the method with its names for a resolved method.
     pub fn find(&self, resolved: ResolvedMethod) -> Option<Method> {
         self.methods.get(&resolved).cloned()
     }
 
-    /// Makes the resolved method for the method that has an id from a time on.
+    /// Generates the resolved method for a method that has an id of the JVM from a time on.
     fn add_later(&mut self, id: MethodId, since: u64) -> ResolvedMethod {
         self.made += 1;
         let resolved = ResolvedMethod(UNKNOWN.0 - self.made);
@@ -90,12 +92,13 @@ impl MethodTable {
     }
 }
 
-/// Returns the resolved method for the first method of an id.
+/// Returns the resolved method for the first method that had an id of the JVM.
 fn first(id: MethodId) -> ResolvedMethod {
     if id.0 > MIN_MADE { UNKNOWN } else { ResolvedMethod(id.0) }
 }
 
-/// Returns the JVM's id if this is the id's first method. `None` for no id, and for a later method.
+/// Returns the JVM's id of a method that is the first one with that id. `None` for no id, and for a
+/// later method.
 pub fn jvm_id(resolved: ResolvedMethod) -> Option<MethodId> {
     (!resolved.is_none() && resolved.0 <= MIN_MADE).then_some(MethodId(resolved.0))
 }

@@ -18,25 +18,25 @@ use vouch_walk::kernel::own_cpu;
 use crate::jvm::Jvm;
 use methods::Methods;
 
-/// The verdicts of all distinct edges and leaves.
+/// The verdicts of all distinct edges and leaves of stacks.
 #[derive(Debug, Default)]
 pub struct Prover {
     methods: Methods,
     edges: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
-    /// The verdicts of edges that are in no recorded stack so far.
+    /// The verdicts of edges that are in no recorded stack yet.
     guesses: HashMap<(ResolvedFrame, ResolvedMethod), Verdict>,
     leaves: HashMap<ResolvedFrame, Verdict>,
     counts: EdgeCounts,
-    /// The number of verdicts that were computed.
+    /// The number of verdicts that were computed so far.
     judged: u64,
     took_ns: u64,
 }
 
-/// One of this many verdicts is timed, and its time is multiplied by this number. Reading the clock
-/// costs as much CPU time as a verdict.
+/// The number of verdicts of which one is timed. Its time is multiplied by this number. Reading the
+/// clock costs as much CPU time as a verdict.
 const TIMING_STRIDE: u64 = 8;
 
-/// The number of distinct edges with each verdict.
+/// The number of distinct edges with each verdict, such as proven.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeCounts {
     pub proven: u64,
@@ -83,12 +83,12 @@ impl Prover {
         verdict
     }
 
-    /// Returns a method with its code, or `None` if its name is unknown.
+    /// Returns a method with its code, or `None` if the method's name is unknown.
     pub fn method(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.get(id, jvm)
     }
 
-    /// Returns a method if it was read already.
+    /// Returns a method if its code was read already.
     pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.methods.known(id)
     }
@@ -97,7 +97,7 @@ impl Prover {
         &self.counts
     }
 
-    /// Returns an estimate of the CPU time that all verdicts took, in ns.
+    /// Returns an estimate of the CPU time that all verdicts took, in nanoseconds.
     pub fn took_ns(&self) -> u64 {
         self.took_ns
     }
@@ -128,7 +128,7 @@ impl Prover {
         }
     }
 
-    /// Judges an edge by the code of the caller's method.
+    /// Judges whether `caller` can have called the callee, by the bytecode of the caller's method.
     fn judge_by_code(
         &mut self,
         caller: ResolvedFrame,
@@ -157,7 +157,7 @@ impl Prover {
         jvm.relation(caller, self.methods.by_class_name(without_hidden_part(named)), callee)
     }
 
-    /// Reads a method again, from the present version of its class.
+    /// Reads a method's code again, from the present version of its class.
     fn read_again(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         self.methods.forget(id);
         let present = self.method(id, jvm);
@@ -177,8 +177,9 @@ impl Prover {
     }
 }
 
-/// Returns the verdict on a stack with a redefined class, from the verdict by the present version.
-/// If the present version refutes the stack, too, it may be of a version in between.
+/// Returns the verdict on a stack with a redefined class, given the verdict by the class's present
+/// version. If the present version refutes the stack, too, the stack may be of a version in
+/// between.
 fn by_present_version(verdict: Verdict) -> Verdict {
     if verdict.is_refuted() { redefined() } else { verdict }
 }
@@ -187,8 +188,8 @@ fn redefined() -> Verdict {
     Verdict::Explained(Explanation::Redefined)
 }
 
-/// Returns the verdict on a frame of a method without a name. If classes were redefined, it may be
-/// an obsolete method that was freed before its name was read.
+/// Returns the verdict on a frame of a method without a name. If classes were redefined, the method
+/// may be an obsolete one that was freed before its name was read.
 fn unnamed(id: ResolvedMethod, jvm: &dyn Jvm) -> Verdict {
     match id {
         ResolvedMethod::NONE => Verdict::Refuted(Refutation::NullMethod),

@@ -9,7 +9,7 @@ pub fn class_name(signature: &str) -> String {
     without_hidden_part(binary_name(signature)).replace('/', ".")
 }
 
-/// Returns a type's name as in source: `[[I` becomes `int[][]`.
+/// Returns a type's name as in source code: `[[I` becomes `int[][]`.
 pub fn type_name(signature: &str) -> String {
     let element = signature.trim_start_matches('[');
     let name = match element {
@@ -31,12 +31,12 @@ pub fn is_hidden(signature: &str) -> bool {
     hidden_part(binary_name(signature)).is_some()
 }
 
-/// Returns the source file with the path of its package: `com/foo/Bar.java`.
+/// Returns the path of a class's source file with its package: `com/foo/Bar.java`.
 pub fn source_path(signature: &str, file: &str) -> String {
     vouch_recording::source_path(without_hidden_part(binary_name(signature)), file)
 }
 
-/// Returns the name as in a class file: `com/foo/Bar$Inner`.
+/// Returns a class's name as in a class file: `com/foo/Bar$Inner`.
 pub fn binary_name(signature: &str) -> &str {
     signature.strip_prefix('L').and_then(|rest| rest.strip_suffix(';')).unwrap_or(signature)
 }

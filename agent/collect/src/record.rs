@@ -77,17 +77,19 @@ pub use still::Still;
 /// in the code.
 const NEIGHBOURING_RUN: &str = "neighbouring_run";
 
-/// Counts of the deliberate corruptions that the checks notice, by name of the corruption.
+/// Counts of the deliberate corruptions that the checks of stacks notice, by name of the
+/// corruption.
 #[derive(Debug, Default, Clone)]
 pub struct Powers {
-    /// What proof notices, in all stacks.
+    /// The corruptions that proof notices, in all stacks.
     pub proof: BTreeMap<String, Power>,
-    /// What proof, the witness or either notices, in witnessed stacks.
+    /// The corruptions that proof, the witness or either notices, in stacks that were compared with
+    /// GetStackTrace.
     pub witness: BTreeMap<String, WitnessPower>,
 }
 
-/// Returns a query for the thread's root frame, by GetStackTrace. `None` if the stack is too deep
-/// for the query.
+/// Returns a function that calls GetStackTrace for the thread's root frame. `None` if the stack is
+/// too deep for that.
 fn asking_root<'a>(
     witness: &'a mut Witness,
     head: &'a Head,
@@ -107,16 +109,16 @@ pub struct Recorder {
     names: Names,
     contexts: Met,
     events: EventTypes,
-    /// Counts events of unknown kinds.
+    /// The number of events of unknown kinds.
     events_lost: u64,
-    /// Counts the stacks of events that bytecode refutes.
+    /// The number of events' stacks that bytecode refutes.
     events_refuted: u64,
     shown: Shown,
-    /// Counts the samples without a stack, by reason.
+    /// The numbers of samples without a stack, by reason.
     unwalked: BTreeMap<String, u64>,
-    /// Counts why samples are plausible.
+    /// The reasons why samples are plausible and not proven, with their counts.
     plausible: ReasonCounts,
-    /// Weight of the intervals in which a thread ran unobserved, by reason.
+    /// The weight of the intervals in which a thread ran unobserved, by reason.
     unseen: BTreeMap<Reason, u64>,
     /// True if AsyncGetCallTrace is the only walker.
     pub is_asgct_alone: bool,
@@ -125,7 +127,8 @@ pub struct Recorder {
     handler_ns: Histogram<u64>,
     handler_total_ns: u64,
     dropped: (u64, u64),
-    /// Serials of the carriers that were queried for their virtual thread in this drain.
+    /// The serials of the carriers that were asked for their virtual thread in this round of the
+    /// drain.
     names_asked: HashSet<u32>,
     /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
     frames: Vec<Frame>,
@@ -171,7 +174,7 @@ impl Recorder {
         }
     }
 
-    /// Records all entries that the lanes contain. Returns their size in words.
+    /// Records all entries that the lanes contain. Returns the size of these entries in words.
     pub fn drain(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) -> u64 {
         let mut words = 0;
         self.names_asked.clear();
@@ -200,8 +203,8 @@ impl Recorder {
         self.tracks.complete(&mut self.recording);
     }
 
-    /// Removes threads that ended before `time`, in nanoseconds. All entries up to then must have
-    /// been drained. Their tracks stay in the recording.
+    /// Removes threads that ended before `time`, in nanoseconds. All entries up to that time must
+    /// have been drained. The threads' tracks stay in the recording.
     pub fn forget_ended(&mut self, time: u64) {
         let ended = self.tracks.forget(time, &mut self.recording);
         if !ended.is_empty() {
@@ -214,7 +217,7 @@ impl Recorder {
         self.tracks.shared()
     }
 
-    /// Returns the number of samples without a stack, by reason.
+    /// Returns the numbers of samples without a stack, by reason.
     pub fn unwalked(&self) -> &BTreeMap<String, u64> {
         &self.unwalked
     }
@@ -341,9 +344,9 @@ impl Recorder {
         self.frames = frames;
     }
 
-    /// Queries which virtual thread a carrier runs, if the sampled one has no name yet. Each
-    /// carrier is queried once a drain. The carrier may run another one by now, which then gets its
-    /// name.
+    /// Asks the JVM which virtual thread a carrier runs, if the sampled one has no name yet. Each
+    /// carrier is asked once a drain. The carrier may run another virtual thread by now, which then
+    /// gets its name.
     fn ask_name(&mut self, head: &Head, jvm: &mut dyn Jvm) {
         if !self.contexts.lacks_name(head.mounted_vthread, &self.recording)
             || !self.names_asked.insert(head.serial)
@@ -366,7 +369,7 @@ impl Recorder {
         self.recording.sample(track, sample);
     }
 
-    /// Records the intervals in which no signal was taken. They have no stack.
+    /// Records intervals for which the thread got no signal. They have no stack.
     pub fn take_unsignalled(&mut self, due: &[Unsignalled]) {
         for Unsignalled { tid, serial, weight, time, cpu, is_java } in due.iter().copied() {
             let why = if is_java { Reason::NOT_SIGNALLED } else { Reason::NO_JAVA_THREAD };
@@ -375,7 +378,7 @@ impl Recorder {
         }
     }
 
-    /// Records a sample with its walk.
+    /// Records a sample with the result of its walk.
     pub fn take_walk(&mut self, head: &Head, walk: Walk<'_>, jvm: &mut dyn Jvm) {
         match walk {
             Walk::Stack(Stack { frames, cut }) => {
@@ -385,8 +388,8 @@ impl Recorder {
         }
     }
 
-    /// Records a sample with a stack. `site` is the instruction that its innermost frames were
-    /// found at, if that is in compiled code.
+    /// Records a sample with a stack. `site` is the instruction at which the innermost frames were
+    /// found, if it is in compiled code.
     fn take_frames(
         &mut self,
         head: &Head,
@@ -436,8 +439,8 @@ impl Recorder {
         self.add(head, track, stack, fate);
     }
 
-    /// Returns true if proof refutes the current walk. `against` selects the verdicts that refute
-    /// it.
+    /// Returns true if proof refutes the current walk. `against` selects the verdicts that count as
+    /// a refutation.
     fn refutes(
         &mut self,
         head: &Head,

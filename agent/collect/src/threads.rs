@@ -1,4 +1,4 @@
-//! The threads that samples and events are of, as the session knows them.
+//! The threads to which samples and events belong, as the session reports them to the stages.
 
 #[cfg(test)]
 pub mod fake;
@@ -10,11 +10,11 @@ use vouch_sample::Head;
 /// One thread of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
-    /// The number of the thread. It is never used again.
+    /// The agent's number of the thread. It is never used again.
     pub serial: u32,
     /// The kernel's id of the thread.
     pub tid: u32,
-    /// The thread's start or the recording's, by CLOCK_MONOTONIC in nanoseconds.
+    /// The time of the thread's start or of the recording's, by CLOCK_MONOTONIC in nanoseconds.
     pub started: u64,
     pub is_java: bool,
     /// True for the agent's own threads, which no profile shows.
@@ -32,39 +32,40 @@ pub struct NamedThread {
     pub name: String,
 }
 
-/// A thread's names, and its CPU time under each.
+/// The names that a thread has had, and its CPU time under each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadTimes {
     pub thread: Thread,
-    /// The thread's end, by CLOCK_MONOTONIC in nanoseconds.
+    /// The time of the thread's end, by CLOCK_MONOTONIC in nanoseconds. `None` while it runs.
     pub ended: Option<u64>,
-    /// The names with their CPU time in nanoseconds. There is at least one, even if it is unknown.
+    /// The thread's names with the CPU time under each, in nanoseconds. There is at least one, even
+    /// if it is unknown.
     pub names: Vec<(String, u64)>,
 }
 
 /// How a thread began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadStart {
-    /// The address of the start routine, if the agent saw the thread's creation.
+    /// The address of the thread's start routine, if the agent saw the thread's creation.
     pub routine: Option<usize>,
     pub first_name: String,
 }
 
-/// A thread's intervals for which no signal was taken.
+/// The intervals of a thread for which it got no signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsignalled {
     pub tid: u32,
     pub serial: u32,
-    /// The number of intervals.
+    /// The number of these intervals.
     pub weight: u32,
-    /// The time up to which they were due, by CLOCK_MONOTONIC in nanoseconds.
+    /// The time up to which the intervals were due, by CLOCK_MONOTONIC in nanoseconds.
     pub time: u64,
-    /// The thread's CPU clock up to which they were due, in nanoseconds.
+    /// The reading of the thread's CPU clock up to which the intervals were due, in nanoseconds.
     pub cpu: u64,
     pub is_java: bool,
 }
 
-/// What the stages ask the session about threads. A thread is found by its serial.
+/// The questions about threads that the stages ask the session. A thread is found by its serial.
 pub trait Threads: Debug + Sync {
     /// Returns the thread of a sample under the name that it had then. It also records the sample's
     /// reading of the thread's CPU clock.

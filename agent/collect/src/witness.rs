@@ -1,7 +1,7 @@
 //! The witness compares some samples with GetStackTrace during ordinary profiling.
 //!
-//! The agent decides when. The handler of the next successful walk marks its sample, wakes the
-//! agent's thread, and waits until GetStackTrace was requested
+//! The agent decides when to compare. The handler of the next successful walk marks its sample,
+//! wakes the agent's thread, and waits until GetStackTrace was requested
 //! (`vouch_signal::witness_rendezvous`). So the sampled thread runs to its next safepoint poll at
 //! most. All frames must agree, except those of the topmost compiled frame if they are known. If
 //! the thread provably did not run, every frame must agree. Otherwise only the roots can be
@@ -36,34 +36,35 @@ use crate::choices::Witnessing;
 use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};
 use crate::record::recovered::Began;
 
-/// The default interval between two witnesses is this many times the cost of the last one. That
-/// limits the cost to a thousandth of the run, with some reserve.
+/// The factor from the cost of a witness to the default interval before the next one. It limits the
+/// cost to a thousandth of the run, with some reserve.
 const SPARING: u32 = 1_250;
-/// The shortest interval between two witnesses.
+/// The shortest interval between two comparisons with GetStackTrace.
 const LEAST: Duration = Duration::from_millis(100);
-/// The interval between two requests for ids alone is this many times their cost.
+/// The factor from the cost of a request for method ids alone to the interval before the next one.
 const IDS_SPARING: u32 = 500;
 /// The interval to the next check while the handler is to mark a sample.
 const PENDING: Duration = Duration::from_secs(1);
 
-/// Schedules witnesses, and keeps their results.
+/// Schedules the comparisons with GetStackTrace, and keeps their results.
 #[derive(Debug)]
 pub struct Witness {
     wish: Witnessing,
-    /// The time of the next witness. It is `None` while the handler is to mark a sample.
+    /// The time of the next comparison. It is `None` while the handler is to mark a sample.
     next: Option<Instant>,
     counts: WitnessReport,
     /// The answer of GetStackTrace about the thread that waited in its handler.
     answered: Option<Answer>,
-    /// The cost of the present witness so far.
+    /// The CPU time that the present comparison has cost so far.
     spent: Duration,
     carriers: Carriers,
-    /// The earliest time of the next request for ids alone. The next field is its usual cost.
+    /// The earliest time of the next request for method ids alone. `smoothed_cost` is the usual
+    /// cost of such a request.
     next_ids: Instant,
     smoothed_cost: SmoothedCost,
 }
 
-/// The JVM's stack for the same moment as a walk.
+/// The stack that the JVM reported for the same moment as a walk.
 #[derive(Debug)]
 pub struct Account {
     pub frames: Vec<Frame>,
@@ -75,8 +76,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Returns true if this stack refutes the walk. The walk's frames are compared by the methods
-    /// to which their ids were resolved.
+    /// Returns true if the JVM's stack refutes the walk. The walk's frames are compared by the
+    /// methods to which their ids were resolved.
     pub fn refutes(&self, walk: &[Frame]) -> bool {
         let walk: Vec<Frame> = walk.iter().copied().map(rules::normalise_walk_frame).collect();
         match self.top {
@@ -90,7 +91,7 @@ impl Account {
 /// The answer of GetStackTrace about a thread that waited in its handler.
 #[derive(Debug)]
 struct Answer {
-    /// The time of the sample.
+    /// The time of the sample that the answer belongs to.
     time: u64,
     serial: u32,
     witnessed: Option<Witnessed>,
@@ -111,7 +112,7 @@ impl Carriers {
         "java.lang.VirtualThread.runContinuation",
     ];
 
-    /// Returns true if a walk is of a carrier.
+    /// Returns true if a walk has a method that occurs only on a carrier's stack.
     fn any_in(&mut self, walk: &[Frame], time: u64, jvm: &mut dyn Jvm) -> bool {
         let mut is_one = |method: MethodId| {
             *self.0.entry(method).or_insert_with(|| {
@@ -157,8 +158,8 @@ fn count_root(counts: &mut WitnessReport, walk: &[Frame], witness: &[Frame], why
     }
 }
 
-/// Returns the cost since the calling thread's CPU clock read `begun`. The cost counts twice,
-/// because the sampled thread walks its own stack, too.
+/// Returns what a comparison has cost since the calling thread's CPU clock read `begun`. The cost
+/// counts twice, because the sampled thread walks its own stack, too.
 fn cost(begun: u64) -> Duration {
     2 * Duration::from_nanos(own_cpu().saturating_sub(begun))
 }
@@ -181,7 +182,7 @@ impl Witness {
         }
     }
 
-    /// Returns true once, when a sample is to be marked.
+    /// Returns true if a sample is to be marked for comparison now, and only once for each.
     pub fn is_due(&mut self) -> bool {
         let due = self.wish != Witnessing::Off && self.next.is_some_and(|next| next <= Instant::now());
         if due {
@@ -190,7 +191,7 @@ impl Witness {
         due
     }
 
-    /// Returns the time until the next witness is due.
+    /// Returns the time until the next comparison is due.
     pub fn next(&self) -> Duration {
         match self.next {
             Some(next) if self.wish != Witnessing::Off => next.saturating_duration_since(Instant::now()),
@@ -198,13 +199,13 @@ impl Witness {
         }
     }
 
-    /// Returns the results so far.
+    /// Returns the results of all comparisons so far.
     pub fn counts(&self) -> &WitnessReport {
         &self.counts
     }
 
-    /// Requests the stack of the thread that waits in its handler, if there is one. It must run
-    /// before all other work, because that thread must not wait long.
+    /// Requests the stack of the thread that waits in its handler, if there is one. This must
+    /// happen before all other work, because that thread must not wait long.
     pub fn answer(&mut self, rendezvous: &WitnessRendezvous, jvm: &mut dyn Jvm) {
         if let Some(post) = rendezvous.posted() {
             let begun = own_cpu();
@@ -224,8 +225,8 @@ impl Witness {
         self.counts.longest_stay_ms = self.counts.longest_stay_ms.max(millis(stayed));
     }
 
-    /// Stores the answer of GetStackTrace about a thread that waited. `top` has its top frames, if
-    /// it stops at its next poll.
+    /// Stores the stack that GetStackTrace returned for a thread that waited. `top` has its top
+    /// frames, if it stops at its next poll.
     pub fn answered(&mut self, post: &PostedThread, witnessed: Option<Witnessed>, top: Option<Top>) {
         let top = top.filter(|_| witnessed.is_some());
         self.answered = Some(Answer { time: post.time, serial: post.serial, witnessed, top });
@@ -242,13 +243,13 @@ impl Witness {
         account
     }
 
-    /// Drops the witness of a marked sample that has no walk to compare.
+    /// Drops the JVM's stack for a marked sample that has no walk to compare.
     pub fn forgo(&mut self) {
         self.answered = None;
         self.pay(own_cpu());
     }
 
-    /// Delays the next witness by the cost of the present one.
+    /// Delays the next comparison in proportion to the cost of the present one.
     fn pay(&mut self, begun: u64) {
         let took = take(&mut self.spent) + cost(begun);
         self.counts.took_ms += millis(took);

@@ -74,8 +74,8 @@ impl BlockWriter {
         Self { deflate: Compress::new(Compression::fast(), false), packed: Vec::new() }
     }
 
-    /// Appends a block with this content to `bytes`. The block is deflated if that makes it
-    /// smaller.
+    /// Appends a block with this content to `bytes`. The content is deflated unless it must be
+    /// stored plain.
     pub fn append(&mut self, bytes: &mut Vec<u8>, content: &[u8]) {
         match self.deflate_content(content) {
             Some(packed) => append_framed(bytes, DEFLATED_BLOCK_MAGIC, packed),

@@ -1,4 +1,4 @@
-//! Tests of the numbers of contexts.
+//! Tests of the numbers that contexts get.
 
 use super::*;
 

@@ -13,30 +13,30 @@ use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed};
 use crate::method::{Class, Handle, LineEntry, Method, Origin};
 
-/// A fake JVM with a program.
+/// A fake JVM with a small program, for tests.
 #[derive(Debug, Default)]
 pub struct FakeJvm {
     methods: HashMap<ResolvedMethod, FakeMethod>,
-    /// The ids that were used again, each with the time since when, and the newer method.
+    /// The method ids that were used again, each with the time since when, and the newer method.
     later: HashMap<MethodId, (u64, ResolvedMethod)>,
     /// The stack that GetStackTrace returns for every thread.
     pub stack: Option<Witnessed>,
-    /// The object that every thread waits for.
+    /// The object that the fake JVM reports every thread to wait for.
     pub wait_target: Option<WaitTarget>,
-    /// The virtual thread that is mounted on every thread.
+    /// The virtual thread that the fake JVM reports as mounted on every thread.
     pub mounted: Option<(u64, String)>,
-    /// The top frame of every thread that waits in its handler.
+    /// The top frame that the fake JVM reports for every thread that waits in its handler.
     pub top: Top,
-    /// The kind of code at an address.
+    /// The kind of code at each address of the fake JVM.
     pub code: HashMap<usize, CodeAt>,
-    /// The inlined frames at sites in compiled code.
+    /// The inlined frames at sites in the fake JVM's compiled code.
     pub inlined: HashMap<Site, InlinedFrames>,
     pub neighbouring_runs: Power,
-    /// The number of calls of GetStackTrace.
+    /// The number of calls of GetStackTrace so far.
     pub asked: u32,
-    /// True if all classes have been redefined.
+    /// True if all classes of the fake JVM have been redefined.
     pub redefined: bool,
-    /// True if a native program created the JVM, and not the JDK's launcher.
+    /// True if a native program created the fake JVM, and not the JDK's launcher.
     pub hosted: bool,
 }
 
@@ -47,12 +47,13 @@ struct FakeMethod {
     pool: Option<(Vec<u8>, u16)>,
 }
 
-/// The number of bytes from one call to the next: an `invokestatic` and a `nop`.
+/// The number of bytes of bytecode from one call to the next: an `invokestatic` and a `nop`.
 pub const STEP: i32 = 4;
 
 impl FakeJvm {
-    /// Adds a static method, which has the id from `since` on. It calls these methods of the same
-    /// class one after the other. The first call is on line 10, and each other one on the next.
+    /// Adds a static method to the program. It has the id from the time `since` on. It calls the
+    /// methods `calls` of the same class one after the other. The first call is on line 10, and
+    /// each other one on the next.
     pub fn add_method(&mut self, id: usize, since: u64, class: &str, name: &str, calls: &[&str]) {
         let mut builder = PoolBuilder::default();
         let (mut code, mut lines) = (Vec::new(), Vec::new());
@@ -66,12 +67,12 @@ impl FakeJvm {
         self.add(id, since, (class, name), Body::Code(Code::new(code)), Some(builder.parts()), lines);
     }
 
-    /// Adds a native method.
+    /// Adds a native method to the program.
     pub fn add_native(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Native, None, Vec::new());
     }
 
-    /// Adds a method of an unloaded class.
+    /// Adds a method of an unloaded class to the program.
     pub fn add_unloaded(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Gone(Gone::Unloaded), None, Vec::new());
     }
@@ -196,5 +197,5 @@ impl Jvm for FakeJvm {
     }
 }
 
-/// The routine with which the JVM starts its threads.
+/// The address of the routine with which the fake JVM starts its threads.
 pub const THREAD_ENTRY: usize = 0x1000;

@@ -13,13 +13,13 @@ use vouch_verify::proof::{Body, Class, Method};
 use crate::jvm::Jvm;
 use crate::method;
 
-/// The methods and classes that were read.
+/// The methods and classes that were read from the JVM.
 #[derive(Debug, Default)]
 pub struct Methods {
     known: HashMap<ResolvedMethod, LoadedMethod>,
     /// The classes, by the address of the resolver's class.
     classes: HashMap<usize, Arc<Class>>,
-    /// One method of each class with a name.
+    /// One method of each class that was read, by the name of the class.
     by_class: HashMap<Box<str>, Vec<method::Method>>,
 }
 
@@ -32,7 +32,7 @@ struct LoadedMethod {
 }
 
 impl Methods {
-    /// Returns the resolver's method for a method that was read.
+    /// Returns the resolver's method for a method that was read from the JVM.
     pub fn resolved(&self, id: ResolvedMethod) -> Option<&method::Method> {
         self.known.get(&id).map(|known| &known.resolved)
     }
@@ -42,12 +42,13 @@ impl Methods {
         self.by_class.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns a method if it was read already.
+    /// Returns a method if its code was read already.
     pub fn known(&self, id: ResolvedMethod) -> Option<&Method> {
         self.known.get(&id).map(|known| &*known.method)
     }
 
-    /// Returns a method, which is read at the first call. `None` if its name is unknown.
+    /// Returns a method with its code, which is read at the first call. `None` if the method's name
+    /// is unknown.
     pub fn get(&mut self, id: ResolvedMethod, jvm: &mut dyn Jvm) -> Option<Arc<Method>> {
         if let Some(known) = self.known.get(&id) {
             return Some(Arc::clone(&known.method));
@@ -81,7 +82,7 @@ impl Methods {
         self.resolved(id).is_some_and(|method| jvm.was_redefined(method))
     }
 
-    /// Removes a method and the constant pool of its class.
+    /// Removes a method and the constant pool of its class, so that both are read again.
     pub fn forget(&mut self, id: ResolvedMethod) {
         if let Some(known) = self.known.remove(&id) {
             self.classes.remove(&class_address(&known.resolved));
@@ -93,7 +94,8 @@ impl Methods {
     }
 }
 
-/// Returns the address of a method's class, which identifies it as long as a method of it is kept.
+/// Returns the address of a method's class. It identifies the class as long as a method of it is
+/// kept.
 fn class_address(method: &method::Method) -> usize {
     Arc::as_ptr(&method.class) as usize
 }

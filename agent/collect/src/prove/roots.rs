@@ -1,8 +1,8 @@
 //! Judges whether the root of a stack is a method with which its thread began.
 //!
-//! The routine with which a thread was created says how it began. If the root is not in the closed
-//! list of entries, GetStackTrace returns the right root. That is rare, since a thread has few
-//! roots.
+//! The routine with which a thread was created says how the thread began. If the root is not in the
+//! closed list of entries, GetStackTrace returns the right root. That is rare, since a thread has
+//! few roots.
 
 use std::collections::HashSet;
 
@@ -14,29 +14,29 @@ use crate::jvm::Jvm;
 use crate::prove::Prover;
 use crate::threads::{ThreadStart, Threads};
 
-/// The number of times that GetStackTrace is called for the roots of one thread.
+/// The maximum number of times that GetStackTrace is called for the roots of one thread.
 const MAX_WITNESSES: u32 = 16;
 /// The JVM's threads that run commands of `jcmd`, attached agents and listeners of collections.
 /// They call any Java method, so their roots are not in the closed list.
 const SERVICE_THREADS: [&str; 2] = ["Attach Listener", "Notification Thread"];
 
-/// The roots of all threads.
+/// The roots that the stacks of each thread may have.
 #[derive(Debug)]
 pub struct Roots {
     known: &'static dyn Threads,
-    /// The threads by serial.
+    /// The roots of each thread, by the thread's serial.
     threads: HashMap<u32, ThreadRoots>,
     verdicts: HashMap<(u32, ResolvedMethod), Verdict>,
 }
 
-/// The roots of one thread.
+/// The roots that the stacks of one thread may have.
 #[derive(Debug, Clone)]
 struct ThreadRoots {
-    /// How the thread began; `None` if it is unknown.
+    /// The way in which the thread began; `None` if it is unknown.
     thread: Option<Thread>,
-    /// The roots that GetStackTrace returned.
+    /// The root methods that GetStackTrace returned for the thread.
     witnessed: Vec<ResolvedMethod>,
-    /// The number of calls of GetStackTrace.
+    /// The number of calls of GetStackTrace for the thread's roots.
     witnesses: u32,
 }
 
@@ -45,15 +45,15 @@ impl Roots {
         Self { known, threads: HashMap::new(), verdicts: HashMap::new() }
     }
 
-    /// Removes threads that have ended.
+    /// Removes the roots of threads that have ended.
     pub fn forget(&mut self, ended: &HashSet<u32>) {
         self.threads.retain(|serial, _| !ended.contains(serial));
         self.verdicts.retain(|(serial, _), _| !ended.contains(serial));
     }
 
     /// Judges whether the method `id` may be the root of a stack of this thread. `witness` returns
-    /// the present root by GetStackTrace. If it is `None`, GetStackTrace cannot be called now, and
-    /// an uncertain verdict is not kept.
+    /// the present root by GetStackTrace. If `witness` is `None`, GetStackTrace cannot be called
+    /// now, and an uncertain verdict is not kept.
     pub fn verdict(
         &mut self,
         serial: u32,
@@ -73,8 +73,8 @@ impl Roots {
         verdict
     }
 
-    /// Returns the verdict, and whether it is final. It is not if GetStackTrace was needed and
-    /// returned nothing.
+    /// Returns the verdict on a root, and whether it is final. It is not final if GetStackTrace was
+    /// needed and returned nothing.
     fn judge(
         &mut self,
         serial: u32,
@@ -121,7 +121,7 @@ impl Roots {
     }
 }
 
-/// Returns how the thread began; `None` if its creation was not seen.
+/// Returns how a thread began; `None` if its creation was not seen.
 fn thread(threads: &dyn Threads, serial: u32, jvm: &dyn Jvm) -> Option<Thread> {
     let ThreadStart { routine, first_name } = threads.start(serial)?;
     let main = first_name == "main";

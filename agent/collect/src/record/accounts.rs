@@ -1,6 +1,6 @@
 //! Chooses which of a sample's candidate stacks to record: from two walkers, or from recovery.
 //!
-//! It must never choose a stack that proof refutes if proof does not refute another one.
+//! This module must never choose a stack that proof refutes if proof does not refute another one.
 
 use std::mem::{swap, take};
 
@@ -19,9 +19,9 @@ use super::top_frames;
 use crate::jvm::{CodeAt, Jvm, Site};
 
 impl Recorder {
-    /// Chooses the walkers' candidate stack, and fills `frames` with its frames. If two differ it
-    /// is the first, unless proof refutes only that one. Without a stack, returns the reason and
-    /// the interrupted instruction.
+    /// Chooses one of the walkers' candidate stacks, and fills `frames` with its frames. If two
+    /// differ it is the first, unless proof refutes only that one. Without a stack, returns the
+    /// reason and the interrupted instruction.
     pub(super) fn of_walkers(
         &mut self,
         head: &Head,
@@ -83,8 +83,9 @@ impl Recorder {
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
-    /// Records a recovered stack if the walker's stack is refuted. Returns true if one holds. It
-    /// must begin with all methods in `found`: without the top frames it would be no better.
+    /// Records a recovered stack if the walker's stack is refuted. Returns true if one was
+    /// recorded. It must begin with all methods in `found`: without the top frames it would be no
+    /// better.
     pub(super) fn recovered_instead(
         &mut self,
         head: &Head,
@@ -100,10 +101,10 @@ impl Recorder {
     }
 
     /// Records a recovered stack if compiled code called code without debug information, such as a
-    /// VM routine. Returns true if one holds. AsyncGetCallTrace uses the instruction after the
-    /// call, which may belong to another method, or leaves out the innermost frames. Both stacks
-    /// must agree on the frames outside that compiled code. Otherwise the recovered stack must
-    /// contain all of AsyncGetCallTrace's frames, by a strategy that does not guess.
+    /// VM routine. Returns true if one was recorded. AsyncGetCallTrace uses the instruction after
+    /// the call, which may belong to another method, or leaves out the innermost frames. Both
+    /// stacks must agree on the frames outside that compiled code. Otherwise the recovered stack
+    /// must contain all of AsyncGetCallTrace's frames, by a strategy that does not guess.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,

@@ -1,25 +1,25 @@
 //! Counts how the stacks of Vouch's walker and AsyncGetCallTrace differ for one sample. It counts
 //! which of them proof refutes, and which one is recorded.
 //!
-//! It must never choose between them: the recorder does that.
+//! This module must never choose between the two stacks: the recorder does that.
 
 use std::collections::BTreeMap;
 
 use vouch_report::AgreementReport;
 use vouch_sample::{Frame, Stack};
 
-/// Describes how the two stacks of a sample differ.
+/// How the two walkers' stacks of a sample differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
     Same,
-    /// The methods are equal, but a bci differs.
+    /// The methods of the two stacks are equal, but a bci differs.
     Line,
-    /// One stack begins or ends with the other, and has more frames.
+    /// AsyncGetCallTrace's stack begins or ends with the other one, and has more frames.
     AsgctLonger,
     OwnLonger,
-    /// The methods differ.
+    /// The methods of the two stacks differ.
     Method,
-    /// Only one walker has a stack.
+    /// Only AsyncGetCallTrace has a stack.
     AsgctAlone,
     OwnAlone,
     /// Neither walker has a stack.
@@ -63,11 +63,12 @@ impl Difference {
     }
 }
 
-/// Counts the differences, and the samples recorded by each walker.
+/// Counts of the differences between the two walkers' stacks, and of the samples recorded by each
+/// walker.
 #[derive(Debug, Default)]
 pub struct Agreement {
     differences: BTreeMap<Difference, AgreementReport>,
-    /// Samples by number of the walker.
+    /// The number of samples that were recorded with each walker's stack, by the walker's number.
     taken: [u64; 2],
 }
 

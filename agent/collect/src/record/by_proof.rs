@@ -1,5 +1,5 @@
-//! Decides the verdict on a sample's stack: by proof, by its top frame, and by its witness. The
-//! witness overrides the others.
+//! Decides the verdict on a sample's stack: by proof, by the certainty of its top frame, and by its
+//! witness. The witness overrides the others.
 
 use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
 use vouch_sample::{Cut, Head, Stack};
@@ -21,9 +21,9 @@ pub(super) struct ByProof {
     placed: Placed,
     standing: Standing,
     leaf: Leaf,
-    /// The certainty of the top frame.
+    /// How certain the top frame of the walk is.
     known: TopKnown,
-    /// The cut in the walk, if frames are missing.
+    /// The cut in the walk, or `None` if no frames are missing.
     cut: Option<Cut>,
 }
 
@@ -32,7 +32,8 @@ impl ByProof {
         self.limited(fate(self.standing))
     }
 
-    /// Limits a fate by the top frame: an uncertain top frame makes a proven stack plausible.
+    /// Limits the fate of a stack by its top frame: an uncertain top frame makes a proven stack
+    /// plausible.
     fn limited(self, fate: Fate) -> Fate {
         if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
     }
@@ -41,7 +42,7 @@ impl ByProof {
         Reasons::top(self.leaf, self.known)
     }
 
-    /// Returns the certainty of the top frame, even if the walk did not begin with it.
+    /// Returns the certainty of a stack's top frame, even if the walk did not begin with it.
     fn top_certainty(self) -> Certainty {
         match self.leaf {
             Leaf::Walked => self.known.certainty,

@@ -1,7 +1,7 @@
-//! Adds a context for each sampled virtual thread, with its name and id.
+//! Adds a context to the recording for each sampled virtual thread, with its name and id.
 //!
-//! A program may create millions of virtual threads, so their number is limited. The context of a
-//! sample must never be guessed.
+//! A program may create millions of virtual threads, so the number of their contexts is limited.
+//! The context of a sample must never be guessed.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,16 +12,17 @@ use vouch_signal::unread_names::UNREAD_NAMES;
 
 use super::own_kind::OwnKind;
 
-/// Limits the contexts of virtual threads. A renamed virtual thread has one for each name.
+/// The maximum number of contexts of virtual threads. A renamed virtual thread has one for each
+/// name.
 const MOST: usize = 1 << 16;
 
 /// The contexts of the virtual threads that samples were taken on.
 #[derive(Debug)]
 pub struct Carried {
     kind: OwnKind,
-    /// Contexts by id of the virtual thread, each under its latest name.
+    /// The contexts by the id of their virtual thread, each under its latest name.
     known: HashMap<u64, ContextId>,
-    /// Contexts by id and name, as one string.
+    /// The contexts by the id and the name of their virtual thread, as one string.
     rows: HashMap<Box<str>, ContextId>,
     unknown: Option<ContextId>,
     others: Option<ContextId>,
@@ -95,8 +96,8 @@ impl Carried {
         name.is_some_and(|name| recording.strings().get(name) == UNKNOWN)
     }
 
-    /// Returns the context of a sample by the id of the mounted virtual thread. Zero means that
-    /// none was mounted.
+    /// Returns the context of a sample by the id of the virtual thread that was mounted. Zero means
+    /// that none was mounted.
     pub fn of(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
         match id {
             0 => None,

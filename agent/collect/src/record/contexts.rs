@@ -14,19 +14,20 @@ use super::carried::Carried;
 use super::traces::Traces;
 use crate::contexts::{Contexts, ProgramContextKind};
 
-/// Limits the contexts within virtual threads and traces. Further ones are added within the context
-/// that all other virtual threads or traces share.
+/// The maximum number of contexts within virtual threads and traces. Further ones are added within
+/// the context that all other virtual threads or traces share.
 const MOST_WITHIN: usize = 1 << 18;
 
-/// The contexts that samples were taken in.
+/// The contexts of the recording in which samples were taken.
 #[derive(Debug)]
 pub struct Met {
     contexts: &'static Contexts,
-    /// Contexts by their number and by the enclosing virtual thread or trace.
+    /// The recording's contexts, by the program's number and by the enclosing virtual thread or
+    /// trace.
     known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
     carried: Carried,
     traces: Traces,
-    /// Kinds of contexts, by their numbers.
+    /// The recording's kinds of contexts, by the program's numbers.
     kinds: HashMap<u32, ContextKindId>,
 }
 
@@ -52,7 +53,7 @@ impl Met {
         self.carried.lacks_name(id, recording)
     }
 
-    /// Returns the context that a sample was taken in. `None` if there was none or its number is
+    /// Returns the context in which a sample was taken. `None` if there was none or its number is
     /// unknown.
     pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
         let carried = self.carried.of(head.mounted_vthread, recording);

@@ -1,6 +1,6 @@
 //! Records events other than samples. Each event becomes a marker of its thread or an allocation.
 //!
-//! An event's stack is checked against the bytecode and shown like a sample's. An event is no
+//! An event's stack is checked against the bytecode and shown like a sample's stack. An event is no
 //! sample, and must never count as one.
 
 use std::collections::HashMap;
@@ -23,12 +23,12 @@ use super::walks::fate;
 use crate::events::{EventType, Payload};
 use crate::jvm::{Jvm, WaitTarget};
 
-/// Limits the unfinished waits of a kind that are reported. `OWNERS` limits the locks with a
-/// reported owner. The JVM stops at a safepoint for each.
+/// The maximum number of unfinished waits of a kind that are reported. `OWNERS` is that of locks
+/// with a reported owner. The JVM stops at a safepoint for each.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
 
-/// Prefix of the names of the Java library's methods.
+/// The beginning of the names of methods in Vouch's Java library.
 const LIBRARY: &str = "dev.vouch.";
 
 impl Recorder {
@@ -39,8 +39,8 @@ impl Recorder {
         }
     }
 
-    /// Queries the JVM for what threads still wait for. Of each kind it keeps the longest waits, up
-    /// to `STILL`.
+    /// Asks the JVM for what threads still wait for. Of each kind it keeps the longest waits, up to
+    /// `STILL`.
     pub fn still_waiting(&self, mut waiting: Vec<Waiting>, jvm: &mut dyn Jvm) -> Vec<Still> {
         let event_type = |waiting: &Waiting| self.events.of_agent(waiting.wait.kind);
         let is_lock =
@@ -65,8 +65,8 @@ impl Recorder {
         .collect()
     }
 
-    /// Records unfinished waits as markers. Returns those for a lock as lines of the report. `now`
-    /// is in nanoseconds.
+    /// Records waits that have not ended as markers. Returns those for a lock as lines of the
+    /// report. `now` is in nanoseconds.
     pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
         let mut told = Vec::new();
         for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
@@ -156,12 +156,13 @@ impl Recorder {
         self.events_lost
     }
 
-    /// Returns the number of events' stacks that bytecode refutes, though the JVM reported them.
+    /// Returns the number of stacks of events that bytecode refutes, though the JVM reported them.
     pub fn events_refuted(&self) -> u64 {
         self.events_refuted
     }
 
-    /// Returns the stack of an event as it is shown. The JVM itself has reported its top frame.
+    /// Returns the stack of an event as it is shown. Its top frame is certain, because the JVM
+    /// itself has reported it.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
         self.meant.clear();
         jvm.resolve_frames(frames, event.ended, &mut self.meant);
@@ -186,7 +187,7 @@ fn name_of(frame: Frame, time: u64, jvm: &mut dyn Jvm) -> String {
     jvm.method(meaning).map_or_else(|| "[unknown method]".to_owned(), |method| method.full_name())
 }
 
-/// Skips the Java library's frames on top of a stack.
+/// Skips the frames of Vouch's Java library on top of a stack.
 fn below_library<'f>(frames: &'f [Frame], time: u64, jvm: &mut dyn Jvm) -> &'f [Frame] {
     let own = frames.iter().take_while(|frame| name_of(**frame, time, jvm).starts_with(LIBRARY)).count();
     &frames[own..]
@@ -208,7 +209,8 @@ fn below_constructors<'f>(frames: &'f [Frame], class: &str, time: u64, jvm: &mut
     &frames[outside..]
 }
 
-/// Returns the values of an event, with string ids for its texts.
+/// Returns the values of an event, in which each text is replaced by its id in the table of
+/// strings.
 fn filled(row: EventType, event: &Event, text: &str, recording: &mut Recording) -> [u64; MAX_VALUES] {
     let mut values = event.values;
     let mut left = text;
@@ -226,8 +228,8 @@ fn filled(row: EventType, event: &Event, text: &str, recording: &mut Recording) 
     values
 }
 
-/// Takes the first `bytes` bytes of the texts. Returns an empty text if that does not end at a
-/// character boundary.
+/// Takes the first `bytes` bytes off the texts of an event. Returns an empty text if they do not
+/// end at a character boundary.
 fn taken<'t>(texts: &mut &'t str, bytes: u64) -> &'t str {
     let parts = usize::try_from(bytes).ok().and_then(|bytes| texts.split_at_checked(bytes));
     let (text, left) = parts.unwrap_or_default();

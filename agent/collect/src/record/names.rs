@@ -8,11 +8,11 @@ use crate::choices::FunctionNames;
 use crate::jvm::Jvm;
 use crate::method::Method;
 
-/// The recording's functions, by method.
+/// Finds the recording's function for each method.
 #[derive(Debug)]
 pub struct Names {
     wish: FunctionNames,
-    /// Functions by method, and by whether the frame is native.
+    /// The functions by their method, and by whether the frame is native.
     known: HashMap<(ResolvedMethod, bool), (Method, FuncId)>,
     nameless: HashSet<ResolvedMethod>,
 }
@@ -22,7 +22,7 @@ impl Names {
         Self { wish, known: HashMap::default(), nameless: HashSet::default() }
     }
 
-    /// Returns the function and line of a frame.
+    /// Returns the recording's function and the line for a frame of a walk.
     pub fn func(
         &mut self,
         recording: &mut Recording,
@@ -44,8 +44,8 @@ impl Names {
         (func, line)
     }
 
-    /// Returns the frame of a refuted stack. It has a separate function, so that no view merges it
-    /// with the real one.
+    /// Returns the recording's frame for a frame of a refuted stack. Its function is a separate
+    /// one, so that no view merges it with the real one.
     pub fn refuted_frame(
         &self,
         recording: &mut Recording,
@@ -60,7 +60,7 @@ impl Names {
         recording.frame(func, method.line(frame.bci()))
     }
 
-    /// Returns a frame as the leaf of samples, with their fate and certainty.
+    /// Returns the recording's frame for the leaf of samples, with their fate and certainty.
     pub fn leaf(
         &mut self,
         recording: &mut Recording,
@@ -86,7 +86,7 @@ impl Names {
         recording.func(Func { name: &name, category, source, line, resource, java: true })
     }
 
-    /// Returns the number of methods without a known name.
+    /// Returns the number of methods for which no name is known.
     pub fn lost(&self) -> u64 {
         self.nameless.len() as u64
     }

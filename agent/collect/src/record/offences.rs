@@ -15,15 +15,15 @@ use crate::jvm::Jvm;
 use crate::prove::Prover;
 use crate::witness;
 
-/// Limits how many distinct refutations have their own entry. Further ones share one entry for each
-/// kind. Refutations by witnesses have a limit of their own, equally high.
+/// The maximum number of distinct refutations with their own entry. Further ones share one entry
+/// for each kind. Refutations by witnesses have a separate limit, equally high.
 const MOST: usize = 500;
-/// Limits the frames that a report lists, around the refuted one.
+/// The maximum number of frames that a report lists, around the refuted one.
 const FRAMES: usize = 60;
-/// Counts the bytecode instructions that a report lists on either side of the refuted bci.
+/// The number of bytecode instructions that a report lists on either side of the refuted bci.
 const AROUND: usize = 5;
 
-/// Identifies the refuted part of a stack.
+/// The part of a stack that is refuted.
 #[derive(Debug, Clone, Copy)]
 pub enum Against {
     Edge {
@@ -39,7 +39,7 @@ pub enum Against {
     Others,
 }
 
-/// A distinct refutation, and how many samples it has refuted.
+/// A distinct refutation, and the number of samples that it has refuted.
 #[derive(Debug)]
 struct Offence {
     kind: Kind,
@@ -51,20 +51,20 @@ struct Offence {
 /// The line that marks a refutation within a displayed stack.
 #[derive(Debug)]
 pub struct Edge {
-    /// Index, from the leaf, of the frame that cannot be there. If the whole stack is refuted it is
-    /// the root's index.
+    /// The index, from the leaf, of the frame that cannot be there. If the whole stack is refuted
+    /// it is the root's index.
     pub below: usize,
     pub text: String,
 }
 
-/// A refuted walk, and the witness's stack if that contradicts it.
+/// A refuted walk, and the stack from GetStackTrace if that contradicts it.
 #[derive(Debug, Clone, Copy)]
 pub struct Disputed<'a> {
     pub walk: Stack<'a, ResolvedMethod>,
     pub witness: Option<&'a Contradiction>,
 }
 
-/// The witness's stack that contradicts a walk, with resolved methods.
+/// The stack from GetStackTrace that contradicts a walk, with resolved methods.
 #[derive(Debug)]
 pub struct Contradiction {
     exact: bool,
@@ -102,7 +102,7 @@ pub struct Offences {
 }
 
 impl Offences {
-    /// Returns the entry for a kind and a part of a stack, and adds it if it is new.
+    /// Returns the entry for a kind of refutation and a part of a stack, and adds it if it is new.
     pub fn id(&mut self, kind: Kind, against: Against) -> OffenceId {
         let Self { all, known } = self;
         if let Some(known) = known.get(&(kind, against)) {
@@ -131,8 +131,8 @@ impl Offences {
         self.all[id.0 as usize].kind
     }
 
-    /// Finds where in a stack a refutation is, and describes it. `parts` is the index, from the
-    /// leaf, of the outermost frame that the witness lacks.
+    /// Finds the position of a refutation in a stack, and describes it. `parts` is the index, from
+    /// the leaf, of the outermost frame that the witness lacks.
     pub fn edge(&self, id: OffenceId, stack: Stack<'_, ResolvedMethod>, parts: Option<usize>) -> Edge {
         let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
         let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
@@ -196,7 +196,7 @@ impl Offences {
             .collect()
     }
 
-    /// Counts the refuted samples by name of the kind.
+    /// Returns the number of refuted samples for each kind of refutation, by its name.
     pub fn kinds(&self) -> BTreeMap<String, u64> {
         let mut kinds = BTreeMap::new();
         for offence in self.all.iter().filter(|offence| offence.count > 0) {
@@ -302,7 +302,7 @@ fn around(
     (lines, shown_at)
 }
 
-/// `com.foo.Bar.baz(Bar.java:12) @ 7`
+/// Writes a frame as a line of a report: `com.foo.Bar.baz(Bar.java:12) @ 7`.
 fn line(frame: ResolvedFrame, jvm: &mut dyn Jvm) -> String {
     let Some(method) = jvm.method(frame.method()) else {
         return format!("[unknown method] @ {}", frame.bci());

@@ -8,7 +8,7 @@ pub struct OwnKind {
     class: &'static str,
     label: &'static str,
     fields: [&'static str; 2],
-    /// The kind's id. It is `None` until the first context, so that a recording without such
+    /// The id of the kind. It is `None` until the first context, so that a recording without such
     /// contexts lacks the kind.
     told: Option<ContextKindId>,
 }

@@ -1,4 +1,4 @@
-//! Keeps a random sample of walks that agreed with their witnesses. They measure what a witness
+//! Keeps a random sample of walks that agreed with their witnesses, to measure later what a witness
 //! notices. Memory must stay bounded by `KEPT` and `FRAMES`.
 
 use fastrand::Rng;
@@ -9,11 +9,12 @@ use super::tree::NodeId;
 use crate::jvm::Jvm;
 use crate::witness::Account;
 
-/// Limits the pairs that are kept. `FRAMES` limits the frames of each.
+/// The maximum number of pairs of a walk and its witness that are kept. `FRAMES` is the maximum
+/// number of frames of each.
 const KEPT: usize = 200;
 const FRAMES: usize = 2_048;
 
-/// A reservoir sample of walks and their witnesses' stacks.
+/// A random sample (reservoir) of walks and their witnesses' stacks.
 #[derive(Debug)]
 pub struct Pairs {
     met: usize,
@@ -50,19 +51,19 @@ impl Pairs {
         }
     }
 
-    /// Returns the leaf nodes of the walks.
+    /// Returns the nodes in the tree of the walks' leaves.
     pub fn leaves(&self) -> Vec<NodeId> {
         self.kept.iter().map(|(leaf, _)| *leaf).collect()
     }
 
-    /// Returns true if this pair's witness refutes a walk.
+    /// Returns true if the witness of this pair refutes another walk.
     pub fn refutes(&self, pair: usize, walk: &[KnownFrame<'_>]) -> bool {
         let walk: Vec<Frame> = walk.iter().map(|known| plain(known.frame)).collect();
         self.kept[pair].1.refutes(&walk)
     }
 }
 
-/// Replaces method ids by resolved methods, as in walks.
+/// Replaces the method ids in a witness's stack by resolved methods, as in walks.
 fn by_meaning(account: &Account, jvm: &mut dyn Jvm) -> Account {
     let mut meant = Vec::with_capacity(account.frames.len());
     jvm.resolve_frames(&account.frames, u64::MAX, &mut meant);

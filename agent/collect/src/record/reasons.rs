@@ -1,4 +1,4 @@
-//! Records why stacks are plausible and not proven, by name.
+//! Counts the reasons why stacks are plausible and not proven.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,12 @@ use super::recovered::Leaf;
 use super::top_frames::TopKnown;
 use crate::jvm::DebugInfoAt;
 
-/// A set of reasons: a bit for each [`Explanation`] in its order, then one for each of the others.
+/// A set of reasons why a stack is not proven: a bit for each [`Explanation`] in its order, then
+/// one for each of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reasons(u32);
 
-/// Names of the reasons that are not explanations of an edge, in the order of their bits.
+/// The names of the reasons that are not explanations of an edge, in the order of their bits.
 const OTHERS: [&str; 6] = [
     FRAMES_LEFT_OUT,
     APPROXIMATE_TOP_FRAME,
@@ -28,7 +29,7 @@ const OTHERS: [&str; 6] = [
 ];
 
 impl Reasons {
-    /// Frames are missing in the stack.
+    /// The reason that frames are missing in the stack.
     pub const CUT: Self = Self::other(0);
     const APPROXIMATE: Self = Self::other(1);
     const UNKNOWN_TOP: Self = Self::other(2);
@@ -78,7 +79,7 @@ impl Reasons {
     }
 }
 
-/// The samples with each set of reasons, and their weight in intervals.
+/// The number of samples with each set of reasons, and their weight in intervals.
 #[derive(Debug, Default)]
 pub struct ReasonCounts(BTreeMap<Reasons, (u64, u64)>);
 
@@ -89,8 +90,8 @@ impl ReasonCounts {
         *sum += u64::from(weight);
     }
 
-    /// Returns the counts by name of the reason. A sample with several reasons counts for each of
-    /// them, but not in `alone_ms`.
+    /// Returns the counts of samples by the name of the reason. A sample with several reasons
+    /// counts for each of them, but not in `alone_ms`.
     pub fn report(&self, interval_ms: f64) -> BTreeMap<String, PlausibleReport> {
         let mut report = BTreeMap::<String, PlausibleReport>::new();
         for (reasons, (samples, weight)) in &self.0 {

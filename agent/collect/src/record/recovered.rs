@@ -18,17 +18,17 @@ use vouch_walk::recover::ALL;
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
 use crate::prove::Prover;
 
-/// Counts the outcomes of each strategy, and the weight in intervals of the samples that it gave a
-/// stack.
+/// Counts of the outcomes of each recovery strategy, with the weight in intervals of the samples
+/// that it gave a stack.
 #[derive(Debug, Default)]
 pub struct Recovered([(RecoveryReport, u64); ALL.len()]);
 
-/// Describes how the top frame of a stack was found.
+/// How the top frame of a stack was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaf {
-    /// The walk found the top frame.
+    /// The walk itself found the top frame.
     Walked,
-    /// The walk began with the caller, and the interrupted method was put back.
+    /// The walk began with the caller, and the interrupted method was put on top of its frames.
     PutBack,
     /// The walk began with the caller, and the interrupted method is unknown.
     Lost,
@@ -37,7 +37,8 @@ pub enum Leaf {
 }
 
 impl Recovered {
-    /// Counts the outcome of a walk by a strategy. The weight is in intervals.
+    /// Counts the outcome of a walk from a context that a strategy repaired. The weight is in
+    /// intervals.
     pub fn count(&mut self, strategy: u16, fate: Fate, weight: u32) {
         let Some((count, brought)) = self.0.get_mut(usize::from(strategy)) else { return };
         count.walked += 1;
@@ -49,8 +50,8 @@ impl Recovered {
         *brought += if fate == Fate::Refuted { 0 } else { weight.into() };
     }
 
-    /// Returns the outcomes by name of the strategy. `tried` counts a strategy's candidates,
-    /// `interval_ms` is the sampling interval in milliseconds.
+    /// Returns the outcomes of recovery by the name of the strategy. `tried` counts a strategy's
+    /// candidates, `interval_ms` is the sampling interval in milliseconds.
     pub fn report(&self, tried: impl Fn(usize) -> u64, interval_ms: f64) -> BTreeMap<String, RecoveryReport> {
         let rows = ALL.iter().zip(&self.0).enumerate().map(|(at, (strategy, (count, brought)))| {
             let row = RecoveryReport { tried: tried(at), weight_ms: float(*brought) * interval_ms, ..*count };
@@ -77,7 +78,7 @@ impl Began {
         Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
     }
 
-    /// Returns how the top frame was found.
+    /// Returns how the top frame of the walk was found.
     pub fn leaf(self) -> Leaf {
         match self {
             Self::Here => Leaf::Walked,
@@ -85,9 +86,9 @@ impl Began {
         }
     }
 
-    /// Returns the frames that the thread may leave before its next safepoint poll. `here` is the
-    /// answer for a walk from the interrupted instruction. A returning method has passed its last
-    /// poll, so its caller's frame may be left as well.
+    /// Returns the frames that the thread may leave before its next safepoint poll. `here` has
+    /// these frames for a walk from the interrupted instruction. A returning method has passed its
+    /// last poll, so its caller's frame may be left as well.
     pub fn top(self, here: Top) -> Top {
         match self {
             Self::Here => here,
@@ -96,18 +97,19 @@ impl Began {
     }
 }
 
-/// Describes how a context was repaired.
+/// How the context was repaired from which a walk began.
 #[derive(Debug, Clone, Copy)]
 pub struct Repair {
     pub strategy: u16,
-    /// The interrupted instruction, and the instruction that the walk began at.
+    /// The address of the interrupted instruction, and that of the instruction at which the walk
+    /// began.
     pub interrupted: usize,
     pub caller: usize,
 }
 
 impl Repair {
-    /// Puts the interrupted method back on top of the frames and of their resolved methods, if it
-    /// is known.
+    /// Puts the interrupted method on top of a recovered walk's frames and of their resolved
+    /// methods, if it is known.
     pub fn put_back(
         self,
         head: &Head,

@@ -12,18 +12,18 @@
 //! Reloaded classes add new nodes under the same names. Refuted stacks that are shown separately
 //! add rows to the recording. A stack must never be cut without being counted.
 
-/// Limits the nodes up to which stacks may be kept whole. If the recording has more stack rows than
-/// the tree has nodes, the rows count. A node and its row take 50 to 100 bytes, so this is at most
-/// 200 MiB.
+/// The number of nodes in the tree of stacks up to which stacks may be kept whole. If the recording
+/// has more stack rows than the tree has nodes, the rows count. A node and its row take 50 to 100
+/// bytes, so this is at most 200 MiB.
 const WHOLE: usize = 2 << 20;
-/// Frames of a new stack that are kept below `WHOLE` nodes in any case, up to the configured depth.
-/// At `WHOLE` nodes half of this is kept.
+/// The number of frames of a new stack that are kept in any case below `WHOLE` nodes, up to the
+/// configured depth. At `WHOLE` nodes half of this is kept.
 const DEEPEST: usize = 2_048;
-/// Divides the nodes left below `WHOLE`: one stack may take this fraction of them. It may always
-/// take `DEEPEST`.
+/// The divisor of the nodes that are left below `WHOLE`: one stack may take this fraction of them.
+/// It may always take `DEEPEST`.
 const PART: usize = 16;
-/// Nodes beyond `WHOLE` after which the kept depth halves once more. Once that depth is one frame,
-/// only distinct leaves add nodes.
+/// The number of nodes beyond `WHOLE` after which the kept depth halves once more. Once that depth
+/// is one frame, only distinct leaves add nodes.
 const HALVED: usize = WHOLE / 16;
 
 /// `SUPPLY` is the capacity of the token bucket, in new nodes. `EARNED` is its refill in nodes a
@@ -40,7 +40,7 @@ pub struct Room {
     left: i64,
     nodes: usize,
     time: u64,
-    /// Counts the samples with a stack that was cut because the budget was exhausted.
+    /// The number of samples with a stack that was cut because the budget was exhausted.
     cut: u64,
 }
 
@@ -49,13 +49,14 @@ impl Room {
         Self { depth, left: SUPPLY, nodes: 0, time: 0, cut: 0 }
     }
 
-    /// Returns the configured depth: the frames kept of a stack while the budget lasts.
+    /// Returns the configured depth: the number of frames kept of a stack while the budget lasts.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// Decides how many of a new stack's `frames` are kept. `nodes` is the tree's current size,
-    /// `time` is in nanoseconds. The stack is counted as cut if that is less than configured.
+    /// `time` is in nanoseconds. The stack is counted as cut if fewer frames are kept than
+    /// configured.
     pub fn kept(&mut self, frames: usize, nodes: usize, time: u64) -> usize {
         self.count(nodes, time);
         let kept = match nodes.checked_sub(WHOLE) {
@@ -84,12 +85,12 @@ impl Room {
         self.nodes = nodes;
     }
 
-    /// Returns the percentage of the budget that is left at this number of nodes.
+    /// Returns the percentage of the stack budget that is left at this number of nodes.
     pub fn left(nodes: usize) -> usize {
         100 - nodes.min(WHOLE) * 100 / WHOLE
     }
 
-    /// Returns the number of samples with a cut stack.
+    /// Returns the number of samples with a stack that was cut because of the budget.
     pub fn cut(&self) -> u64 {
         self.cut
     }

@@ -8,37 +8,37 @@ use std::collections::HashMap;
 
 use vouch_recording::{Recording, ThreadId, family};
 
-/// Limits the separate tracks of threads. With their thread data they use about 16 MiB.
+/// The maximum number of separate tracks of threads. With their thread data they use about 16 MiB.
 pub const OWN: usize = 1 << 14;
-/// Limits the tracks of families.
+/// The maximum number of tracks that families of threads share.
 const FAMILIES: usize = 1_000;
 const OTHERS: &str = "other threads";
 
-/// The kernel thread id of a shared track: no thread has it.
+/// The kernel's thread id that a shared track has. No thread has it.
 const TID: u64 = 0;
 
 #[derive(Debug, Default)]
 pub struct Shared {
     families: HashMap<String, ThreadId>,
     charged: HashMap<ThreadId, Charged>,
-    /// Counts how often a thread was assigned to a shared track.
+    /// The number of times that a thread was assigned to a shared track.
     puts: u64,
 }
 
-/// CPU time of all threads of a track, in nanoseconds.
+/// The CPU time of all threads of a shared track, in nanoseconds.
 #[derive(Debug, Default)]
 struct Charged {
-    /// CPU time of the ended threads.
+    /// The CPU time of the track's ended threads.
     ended: u64,
-    /// CPU time of the ended and the running threads, as of the last update.
+    /// The CPU time of the track's ended and running threads, as of the last update.
     all: u64,
-    /// CPU time by the samples' weights so far. It is the track's clock.
+    /// The CPU time of the track by its samples' weights so far. It is the track's clock.
     clock: u64,
 }
 
 impl Shared {
-    /// Returns the shared track for a thread's name. `time`, in nanoseconds, is when a new track
-    /// begins.
+    /// Returns the shared track for a thread with this name. `time`, in nanoseconds, is when a new
+    /// track begins.
     pub fn track(&mut self, name: &str, time: u64, recording: &mut Recording) -> ThreadId {
         self.puts += 1;
         let mut family = family(name);
@@ -70,21 +70,21 @@ impl Shared {
         Some(charged.clock)
     }
 
-    /// Adds an ended thread's CPU time to a track.
+    /// Adds the CPU time of an ended thread to its shared track.
     pub fn ended(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.ended += cpu;
         }
     }
 
-    /// Begins an update: resets each track to its ended threads' CPU time.
+    /// Begins an update of CPU times: resets each shared track to its ended threads' CPU time.
     pub fn reckon(&mut self) {
         for charged in self.charged.values_mut() {
             charged.all = charged.ended;
         }
     }
 
-    /// Adds a running thread's CPU time to a track, within an update.
+    /// Adds the CPU time of a running thread to its shared track, within an update.
     pub fn lives(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.all += cpu;

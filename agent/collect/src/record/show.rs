@@ -1,4 +1,4 @@
-//! Chooses how a walk is shown. Refuted stacks are shown apart from the others.
+//! Chooses how a profile shows a walk. Refuted stacks are shown apart from the others.
 //!
 //! A refuted stack's frames are separate functions in a separate category. No view may merge them
 //! with real ones, from either end of the stack. The time of a refuted sample is never left out.
@@ -13,7 +13,7 @@ use super::walks::Walks;
 use crate::choices::Refuted;
 use crate::jvm::Jvm;
 
-/// Names the placeholder for a top frame that the walk lacks.
+/// The name of the placeholder for a top frame that the walk lacks.
 const LOST_LEAF: &str = "[a method that is being entered or left]";
 
 /// The displayed stacks, by leaf node and by how they are shown.
@@ -23,17 +23,17 @@ pub struct Shown {
     known: HashMap<(NodeId, As), StackId>,
 }
 
-/// The verdict on a walk.
+/// A walk with the verdict on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
     pub leaf: NodeId,
     /// True if the walk lacks the top frame and its method is unknown.
     pub lost: bool,
-    /// The fate, and the certainty of the top frame.
+    /// The fate of the walk, and the certainty of its top frame.
     pub shown: Leaf,
     /// The refutation, if the walk is refuted.
     pub refuted: Option<OffenceId>,
-    /// Index, from the leaf, of the outermost frame that the witness lacks.
+    /// The index, from the leaf, of the outermost frame that the witness lacks.
     pub parts: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Shown {
         Self { wish, known: HashMap::new() }
     }
 
-    /// Returns the stack that shows a walk.
+    /// Returns the stack of the recording that shows a walk.
     pub fn stack(
         &mut self,
         Judged { leaf, lost, shown, refuted, parts }: Judged,

@@ -1,20 +1,22 @@
-//! Describes the stack that a sample keeps, of those that its walkers found.
+//! The stack that a sample keeps, of those that its walkers found.
 
 use vouch_sample::Cut;
 
 use super::recovered::Began;
 use crate::jvm::Site;
 
-/// Describes the stack that a sample keeps.
+/// The stack that a sample keeps, and how it was found.
 pub(super) struct Taken {
     pub walker: u8,
     pub began: Began,
     pub cut: Option<Cut>,
-    /// True if it differs from the other walker's stack, and proof refutes it.
+    /// True if the stack differs from the other walker's stack, and proof refutes it.
     pub refuted: bool,
-    /// The instruction that its innermost frames were found at, if that may be in compiled code.
+    /// The instruction at which the stack's innermost frames were found, if it may be in compiled
+    /// code.
     pub site: Option<Site>,
-    /// True if AsyncGetCallTrace found it, and Vouch's own walker found none or did not run. At a
-    /// leaf call without debug information AsyncGetCallTrace uses the instruction after the call.
+    /// True if AsyncGetCallTrace found the stack, and Vouch's own walker found none or did not run.
+    /// At a leaf call without debug information AsyncGetCallTrace uses the instruction after the
+    /// call.
     pub is_asgct_alone: bool,
 }

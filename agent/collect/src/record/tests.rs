@@ -22,9 +22,9 @@ use crate::jvm::fake::{STEP, THREAD_ENTRY};
 use crate::threads::Unsignalled;
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
 
-/// A correct stack: `main` called `store`, which called `write`.
+/// A correct stack of the test program: `main` called `store`, which called `write`.
 const WHOLE: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, 0)];
-/// A wrong stack: `main` called `store` where its bytecode calls `lost`.
+/// A wrong stack of the test program: `main` called `store` where its bytecode calls `lost`.
 const WRONG: [(usize, i32); 3] = [(WRITE, 0), (STORE, 0), (MAIN, STEP)];
 
 #[test]
@@ -334,7 +334,8 @@ fn what_the_handler_had_no_room_for_is_counted_once() {
     assert_eq!((bench.tally().samples.dropped, bench.tally().weight.dropped), (4, 10));
 }
 
-/// Publishes arbitrary words as an entry. Returns true if it is long enough for a sample.
+/// Publishes arbitrary words as an entry of a lane. Returns true if the entry is long enough for a
+/// sample.
 fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
     const SHORTEST: usize = 10;
     let claim = lane.claim(words.len() + 1).unwrap();
@@ -345,7 +346,7 @@ fn publish_words(lane: &Lane<'_>, words: &[u64]) -> bool {
     words.len() + 1 >= SHORTEST
 }
 
-/// Generates words that are likely to be valid for some field.
+/// Generates words that are likely to be valid for some field of an entry.
 fn word() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),

@@ -12,11 +12,11 @@ pub struct Corrected {
     pub known: TopKnown,
 }
 
-/// The certainty of a walk's innermost frames.
+/// How certain a walk's innermost frames are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopKnown {
     pub certainty: Certainty,
-    /// The instructions of the code that have debug information.
+    /// The instructions of the compiled code that have debug information.
     pub described: DebugInfoAt,
 }
 
@@ -26,7 +26,7 @@ impl From<Certainty> for TopKnown {
     }
 }
 
-/// Corrects the inlined frames of a site in compiled code, which follow the `first` innermost
+/// Corrects the inlined frames at a site in compiled code. They follow the `first` innermost
 /// frames. Returns how certain they are. The witness compared the uncorrected walk, so its count of
 /// top frames is adjusted.
 pub fn correct(
@@ -76,8 +76,8 @@ mod tests {
         Frame::new(MethodId(method), 0)
     }
 
-    /// Four frames, of which the second and the third are one compiled frame, and what becomes of
-    /// them where three others belong there.
+    /// Corrects a walk of four frames. The second and the third frame are one compiled frame, to
+    /// which three other frames belong according to the machine code.
     fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
         let mut jvm = FakeJvm::default();
         let right = [7, 8, 9].map(frame);

@@ -11,16 +11,17 @@ use vouch_signal::thread_context::Trace;
 
 use super::own_kind::OwnKind;
 
-/// Limits the contexts of traces. A trace has one for each virtual thread that it was sampled on.
+/// The maximum number of contexts of traces. A trace has one for each virtual thread that it was
+/// sampled on.
 const MOST: usize = 1 << 16;
 
 /// The contexts of the traces that samples were taken in.
 #[derive(Debug)]
 pub struct Traces {
     kind: OwnKind,
-    /// Contexts by enclosing context and trace.
+    /// The contexts by their enclosing context and their trace.
     known: HashMap<(Option<ContextId>, Trace), ContextId>,
-    /// Contexts that all traces beyond the limit share, by enclosing context.
+    /// The contexts that all traces beyond the limit share, by enclosing context.
     others: HashMap<Option<ContextId>, ContextId>,
 }
 

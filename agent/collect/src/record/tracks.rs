@@ -1,5 +1,5 @@
-//! Assigns samples to tracks. A thread has a track for each of its names, up to a limit on all
-//! tracks.
+//! Assigns samples to tracks, the rows of a profile. A thread has a track for each of its names, up
+//! to a limit on all tracks.
 //!
 //! A sample belongs to the name that its thread had at the sample's time, even if it was renamed
 //! since. An ended thread is removed once no entry can refer to it any more. It must never be
@@ -19,7 +19,7 @@ pub struct Tracks {
     threads: &'static dyn Threads,
     interval_ns: u64,
     known: Known,
-    /// Tracks of threads that are not listed, by kernel thread id.
+    /// The tracks of threads that the session does not list, by the kernel's thread id.
     strays: HashMap<u32, ThreadId>,
 }
 
@@ -30,10 +30,10 @@ struct Known {
     adding: Adding,
 }
 
-/// Adds tracks: separate ones up to the limit, then shared ones.
+/// Adds new tracks: separate ones up to the limit, then shared ones.
 #[derive(Debug)]
 struct Adding {
-    /// How many more threads may have a separate track.
+    /// The number of threads that may still get a separate track.
     room: usize,
     shared: Shared,
 }
@@ -101,7 +101,7 @@ impl Tracks {
         Self::with_room(threads, interval_ns, OWN)
     }
 
-    /// Sets the limit on separate tracks. Tests pass a low one.
+    /// Makes tracks with a limit on the number of separate ones. Tests pass a low limit.
     fn with_room(threads: &'static dyn Threads, interval_ns: u64, room: usize) -> Self {
         let adding = Adding { room, shared: Shared::default() };
         let known = Known { tracks: HashMap::new(), adding };
@@ -186,10 +186,11 @@ mod tests {
     use super::*;
     use crate::threads::fake::FakeThreads;
 
-    /// Beyond what the kernel gives to threads.
+    /// A thread id beyond all that the kernel gives to threads.
     const GONE: u32 = 5_000_000;
 
-    /// A thread that begins, has two samples, and ends: where its track's clock was at each.
+    /// Runs a thread that begins, has two samples, and ends. Returns the reading of its track's
+    /// clock at each sample.
     fn run(threads: &FakeThreads, tracks: &mut Tracks, recording: &mut Recording, tid: u32) -> Vec<u64> {
         let serial = threads.begin(tid, 0, &format!("pool-1-thread-{tid}"));
         let clocks = [3_000_000, 5_000_000].map(|cpu| {

@@ -10,23 +10,24 @@ use vouch_sample::ResolvedFrame;
 use super::reasons::Reasons;
 
 ids! {
-    /// Identifies a node.
+    /// The id of a node of the tree of walks.
     NodeId;
-    /// Identifies a distinct frame.
+    /// The id of a distinct frame.
     MeantId;
 }
 
-/// Identifies a refutation by its index in the list of refutations.
+/// The id of a refutation: its index in the list of refutations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OffenceId(pub u32);
 
-/// The verdict on the frames from the root to a node. It excludes the leaf's own bci and the root.
+/// The verdict on the frames from the root to a node. It covers neither the leaf's own bci nor the
+/// root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Proven,
     /// Some edges are only plausible by an explanation, or frames are missing.
     Explained(Reasons),
-    /// An edge is refuted. The refutation is the outermost one's.
+    /// An edge is refuted. If several are, this is the refutation of the outermost one.
     Refuted(OffenceId),
 }
 
@@ -34,17 +35,17 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy)]
 pub struct Node {
     pub parent: Option<NodeId>,
-    /// The frame. `None` if the node is a placeholder for missing frames.
+    /// The frame of the node. `None` if the node is a placeholder for missing frames.
     pub frame: Option<ResolvedFrame>,
     pub stack: StackId,
     pub standing: Standing,
-    /// Counts the edges between the node and the root.
+    /// The number of edges between the node and the root.
     pub depth: u32,
     /// True if frames are missing above the node, or the node is a placeholder.
     pub cut: bool,
 }
 
-/// A node as the tree stores it, with an id for its frame.
+/// A node as the tree stores it, with an id instead of its frame.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     parent: Option<NodeId>,
@@ -55,11 +56,11 @@ struct Kept {
     cut: bool,
 }
 
-/// All nodes, with an index from parent and frame to child.
+/// The tree of all walks, with an index from parent and frame to child.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: Vec<Kept>,
-    /// Children by parent node and frame.
+    /// The children of nodes, by parent node and frame.
     children: Index<NodeId>,
     frames: Table<ResolvedFrame, MeantId>,
 }
@@ -88,7 +89,7 @@ impl Tree {
         Node { parent, frame, stack, standing, depth, cut }
     }
 
-    /// Returns the number of nodes.
+    /// Returns the number of nodes in the tree.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -105,7 +106,7 @@ impl Tree {
 }
 
 impl Kept {
-    /// Returns the node's key in the index. A placeholder has none.
+    /// Returns the key of a node in the index. A placeholder has none.
     fn key(&self) -> Option<(Option<NodeId>, MeantId)> {
         Some((self.parent, self.frame?))
     }

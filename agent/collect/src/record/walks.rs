@@ -21,23 +21,24 @@ use crate::prove::Prover;
 use crate::prove::roots::Roots;
 use crate::threads::Threads;
 
-/// Limits the edges of the stacks that measure the power of proof. Deeper stacks are used only if
-/// there are no others.
+/// The maximum number of edges of the stacks that measure the power of proof. Deeper stacks are
+/// used only if there are no others.
 const SHALLOW: u32 = 1_000;
-/// Frames that a cached step through the tree covers. Most stacks have fewer, and need no steps.
+/// The number of frames that a cached step through the tree covers. Most stacks have fewer, and
+/// need no steps.
 const STEP: usize = 256;
-/// Counts the corruptions of each kind that measure the power of proof.
+/// The number of corruptions of each kind that measure the power of proof.
 const TRIALS: u32 = 2_000;
-/// Limits the frames cached while the power is measured. Most stacks are drawn repeatedly, so
-/// reading them from the tree each time is slow.
+/// The maximum number of frames that are cached while the power of proof is measured. Most stacks
+/// are drawn repeatedly, so reading them from the tree each time is slow.
 const AT_HAND: usize = 100_000;
 
 /// A walk's node in the tree, and the verdict on it that holds for any thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed {
-    /// The innermost node. `None` if the walk has no frames.
+    /// The node of the walk's innermost frame. `None` if the walk has no frames.
     pub leaf: Option<NodeId>,
-    /// The root frame. `None` if it was cut off or the walk has no frames.
+    /// The root frame of the walk. `None` if it was cut off or the walk has no frames.
     root: Option<ResolvedFrame>,
     /// The verdict on the walk. It covers the leaf's own bci, but not the root, which depends on
     /// the thread.
@@ -59,7 +60,7 @@ pub struct Walks {
     pub roots: Roots,
     pub offences: Offences,
     pub pairs: Pairs,
-    /// Counts the edges in the stacks of all samples, repeated ones included.
+    /// The number of edges in the stacks of all samples, repeated ones included.
     checked: u64,
     words: Vec<u8>,
 }
@@ -108,18 +109,18 @@ impl Walks {
         })
     }
 
-    /// Counts what the stacks use of their budget: tree nodes or recording rows, whichever are
+    /// Returns how much of their budget the stacks use: tree nodes or recording rows, whichever are
     /// more.
     pub fn nodes(&self, recording: &Recording) -> usize {
         self.tree.nodes().max(recording.stacks().rows().len())
     }
 
-    /// Counts a sample's edges as checked.
+    /// Counts the edges of a sample's stack as checked.
     pub fn count_edges(&mut self, placed: Placed) {
         self.checked += placed.leaf.map_or(0, |leaf| u64::from(self.tree.get(leaf).depth));
     }
 
-    /// Looks a walk up. If it is new, returns the hash to store it under.
+    /// Looks a walk up among the known ones. If it is new, returns the hash to store it under.
     fn recall(&mut self, walk: Stack<'_, ResolvedMethod>) -> Result<Placed, u128> {
         self.words.clear();
         if let Some(cut) = walk.cut {
@@ -157,8 +158,8 @@ impl Walks {
         placed
     }
 
-    /// Follows frames down the tree from the outermost one, and adds the missing nodes. Frames that
-    /// deep stacks share are passed in cached steps.
+    /// Follows the frames of a walk down the tree from the outermost one, and adds the missing
+    /// nodes. Frames that deep stacks share are passed in cached steps.
     fn down(
         &mut self,
         mut node: Option<NodeId>,
@@ -242,8 +243,9 @@ impl Walks {
         }
     }
 
-    /// Returns true if proof refutes a walk. `against` selects the verdicts that refute it. The
-    /// walk is only a candidate, so it must leave no trace in the tree or the recording.
+    /// Returns true if proof refutes a walk. `against` selects the verdicts that count as a
+    /// refutation. The walk is only a candidate, so it must leave no trace in the tree or the
+    /// recording.
     pub fn refutes(
         &mut self,
         walk: Stack<'_, ResolvedMethod>,
@@ -377,7 +379,7 @@ fn shorten(walk: Stack<'_, ResolvedMethod>, kept: usize, frames: &mut Vec<Resolv
     Cut { at: short(at), missing: if has_root { lacking } else { 0 } }
 }
 
-/// Returns the fate of a sample by its stack's verdict.
+/// Returns the fate of a sample from the verdict on its stack.
 pub fn fate(standing: Standing) -> Fate {
     match standing {
         Standing::Proven => Fate::Proven,

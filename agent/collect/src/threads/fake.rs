@@ -21,7 +21,8 @@ struct FakeThread {
     thread: Thread,
     routine: usize,
     ended: Option<u64>,
-    /// Each name, the time since when the thread has it, and its CPU time under it.
+    /// The names of the thread, each with the time since when the thread has it, and the CPU time
+    /// under it.
     names: Vec<(String, u64, u64)>,
     cpu: u64,
 }
@@ -46,7 +47,7 @@ impl FakeThread {
 }
 
 impl FakeThreads {
-    /// Makes a list that lasts as long as the process.
+    /// Makes an empty list of threads that lasts as long as the process.
     pub fn leaked() -> &'static Self {
         Box::leak(Box::default())
     }
@@ -66,7 +67,7 @@ impl FakeThreads {
         serial
     }
 
-    /// Renames a thread at a time.
+    /// Gives a thread another name from a time on.
     pub fn rename(&self, serial: u32, name: &str, time: u64) {
         self.with(serial, |thread| thread.names.push((name.to_owned(), time, 0)));
     }

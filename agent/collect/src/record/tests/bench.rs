@@ -22,7 +22,7 @@ use crate::record::Recorder;
 use crate::threads::fake::FakeThreads;
 use crate::witness::Witness;
 
-/// Exceeds the kernel's largest thread id.
+/// The thread id of the test's thread, which exceeds the kernel's largest one.
 pub const TID: u32 = 5_000_000;
 pub const DEPTH: usize = 8;
 
@@ -43,8 +43,8 @@ pub struct Bench {
     pub serial: u32,
 }
 
-/// Creates the program. `main` calls `store`, then `lost`; `store` calls `write` and `read`. `read`
-/// is native, and `again` calls itself.
+/// Creates the program of a test. `main` calls `store`, then `lost`; `store` calls `write` and
+/// `read`. `read` is native, and `again` calls itself.
 fn program() -> FakeJvm {
     let mut jvm = FakeJvm::default();
     jvm.add_method(MAIN, 0, "shop/Main", "main", &["store", "lost"]);
@@ -80,7 +80,7 @@ impl Bench {
         bench
     }
 
-    /// Starts a Java thread with this entry routine, and returns its serial.
+    /// Starts a Java thread with this entry routine, and returns the thread's serial.
     pub fn thread(&self, tid: u32, routine: usize, name: &str) -> u32 {
         self.threads.begin(tid, routine, name)
     }
@@ -89,7 +89,7 @@ impl Bench {
         Head { time, cpu: time, tid: TID, serial: self.serial, weight: 1, handler_ns: 700, ..Head::default() }
     }
 
-    /// Publishes a sample as a handler does.
+    /// Publishes a sample in a lane as a handler does.
     pub fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
         let walkers = (0..).map(|walker| Origin { walker, compared: true, ..Origin::FIRST });
         self.publish_all(head, walkers.zip(accounts).map(|(origin, account)| (*account, origin, 0)));
@@ -151,7 +151,8 @@ impl Bench {
         sample.publish(head);
     }
 
-    /// Simulates that the sample's thread waited for its witness, and saw the pending safepoint.
+    /// Simulates that the sample's thread waited in its handler for GetStackTrace, and saw the
+    /// pending safepoint.
     pub fn stay(&mut self, head: &Head) {
         let Head { tid, serial, time, .. } = *head;
         let post = PostedThread { tid, serial, time, at: Registers::default() };
@@ -164,7 +165,7 @@ impl Bench {
         self.recorder.drain(std::slice::from_ref(&self.lane), &mut self.jvm);
     }
 
-    /// Records one sample of `main` with this walk.
+    /// Records one sample of the thread `main` with this walk.
     pub fn sample(&mut self, time: u64, walk: &[(usize, i32)]) {
         self.publish(&self.head(time), &[Ok(walk)]);
         self.drain();
@@ -182,8 +183,8 @@ impl Bench {
         self.recorder.recording.tally()
     }
 
-    /// Returns what a reader sees: the weight of each track and stack. A stack begins with its
-    /// root, and each frame has its line.
+    /// Returns what a reader of the profile sees: the weight of each track and stack. A stack
+    /// begins with its root, and each frame has its line.
     pub fn shown(&mut self) -> Vec<String> {
         self.recorder.complete_tracks();
         let recording = &self.recorder.recording;

@@ -32,7 +32,7 @@ const NAP: EventType = EventType {
     payload: Payload::Stack,
     shown: &SHOWN,
 };
-/// A type that the program declares.
+/// An event type that the test's program declares.
 const UPLOAD: EventType = EventType {
     number: (1 << 40) + 1,
     marker: &MarkerKind {
@@ -59,12 +59,12 @@ const fn of_jvm(number: u64, marker: &'static MarkerKind<'static>, payload: Payl
     EventType { number, marker, payload, shown: &SHOWN }
 }
 
-/// Finds a type that the program declares.
+/// Finds an event type that the test's program declares.
 pub fn of_program(number: u64) -> Option<EventType> {
     (number == UPLOAD.number).then_some(UPLOAD)
 }
 
-/// A method of the Java library.
+/// The id of a method of Vouch's Java library.
 const LIBRARY: usize = 90;
 
 fn bench(types: &[EventType]) -> Bench {
