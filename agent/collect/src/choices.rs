@@ -12,7 +12,7 @@ pub enum Witnessing {
     Every(Duration),
 }
 
-/// How a profile shows refuted stacks.
+/// The ways in which a profile can show refuted stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refuted {
     /// Refuted stacks are shown apart from the others.
@@ -24,7 +24,7 @@ pub enum Refuted {
     Drop,
 }
 
-/// How a profile names methods.
+/// The ways in which a profile can name methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FunctionNames {
     /// A method is named with its package: `com.foo.Bar.baz`.

@@ -17,7 +17,7 @@ const MAX_CONTEXTS: usize = 1 << 16;
 /// The maximum depth of nested contexts. A lookup of a sample's context visits all contexts around
 /// it.
 const MAX_NESTING_DEPTH: u8 = 64;
-/// The maximum number of classes of contexts.
+/// The maximum number of classes of the program that are declared as contexts.
 const MAX_KINDS: usize = 1 << 10;
 
 /// A kind of contexts: a class of the program, and its fields.
@@ -65,8 +65,8 @@ struct ContextTables {
     lost: u64,
 }
 
-/// Converts an index of a list to a number that begins at 1. [`at`] converts it back. The number 0
-/// has no index.
+/// Converts an index of a list to a number that begins at 1. [`get_numbered`] converts it
+/// back. The number 0 has no index.
 fn index_to_number(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(0)
 }

@@ -175,7 +175,7 @@ pub struct Top {
 pub struct TopFrame {
     /// The number of Java frames that the top frame consists of.
     pub frames: usize,
-    /// The method of the outermost of these frames, if it is compiled.
+    /// The method of the outermost frame, if that frame is compiled.
     pub outermost: Option<MethodId>,
 }
 
@@ -214,12 +214,12 @@ pub enum UnknownTop {
     Elsewhere,
     /// The stack has no frame outside of the top frame.
     TopAlone,
-    /// A virtual thread was mounted on the thread.
+    /// A virtual thread was mounted on the thread of the sample.
     Carrier,
 }
 
 impl UnknownTop {
-    /// Returns the reason's name in the report.
+    /// Returns the name of the reason in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Late => "late",

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use vouch_sample::Head;
 
-/// One thread of the process.
+/// One thread of the process, as the session has registered it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// The agent's number of the thread. It is never used again.
@@ -43,7 +43,7 @@ pub struct ThreadTimes {
     pub names: Vec<(String, u64)>,
 }
 
-/// How a thread began.
+/// The way in which a thread began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadStart {
     /// The address of the thread's start routine, if the agent saw the thread's creation.
@@ -56,7 +56,7 @@ pub struct ThreadStart {
 pub struct Unsignalled {
     pub tid: u32,
     pub serial: u32,
-    /// The number of these intervals.
+    /// The number of intervals for which the thread got no signal.
     pub weight: u32,
     /// The time up to which the intervals were due, by CLOCK_MONOTONIC in nanoseconds.
     pub time: u64,
@@ -74,7 +74,7 @@ pub trait Threads: Debug + Sync {
     /// Returns a thread under the name that it had at a time.
     fn at(&self, serial: u32, time: u64) -> Option<NamedThread>;
 
-    /// Returns how a thread began.
+    /// Returns the way in which a thread began.
     fn start(&self, serial: u32) -> Option<ThreadStart>;
 
     /// Visits all threads of the recording, in the order in which they began.

@@ -43,7 +43,7 @@ const SPARING: u32 = 1_250;
 const LEAST: Duration = Duration::from_millis(100);
 /// The factor from the cost of a request for method ids alone to the interval before the next one.
 const IDS_SPARING: u32 = 500;
-/// The interval to the next check while the handler is to mark a sample.
+/// The interval to the next check, after a request that a handler mark a sample.
 const PENDING: Duration = Duration::from_secs(1);
 
 /// Schedules the comparisons with GetStackTrace, and keeps their results.

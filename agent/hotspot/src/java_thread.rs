@@ -24,7 +24,7 @@ impl JavaThread {
         Self { address, may_be_freed: false }
     }
 
-    /// Returns the JavaThread's address.
+    /// Returns the address of the JavaThread.
     pub fn address(&self) -> usize {
         self.address
     }

@@ -11,7 +11,7 @@ use vouch_walk::jvm_layout::JvmLayout;
 use crate::vmstructs::CodeLayout;
 use crate::{HotSpot, poll_offsets, walker_layout};
 
-/// The layouts of this JVM.
+/// The layouts of this JVM's memory that handlers and the agent read.
 #[derive(Debug)]
 pub struct JvmLayouts {
     /// Offsets in a JavaThread of the poll word and of the handshake queue, which the comparison

@@ -86,7 +86,8 @@ impl HotSpot {
     }
 }
 
-/// Returns true if `address` is in a library that exports `symbol` and does not contain `own`.
+/// Returns true if `address` is in a library that exports `symbol`, and the address `own` is in
+/// another library.
 pub fn is_in_other_library(address: usize, own: usize, symbol: &CStr) -> bool {
     let containing = |address: usize| Library::containing(address as *const c_void);
     let (other, own) = (containing(address), containing(own));

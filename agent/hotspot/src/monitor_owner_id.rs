@@ -18,7 +18,7 @@ const WORD: usize = size_of::<usize>();
 pub struct MonitorOwnerId {
     /// The offset of the JNIEnv in a JavaThread.
     env: usize,
-    /// The offsets in a JavaThread at which the id may be.
+    /// The offsets in a JavaThread at which `_monitor_owner_id` may still be.
     candidates: Vec<usize>,
 }
 

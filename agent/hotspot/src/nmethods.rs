@@ -35,7 +35,7 @@ pub struct CachedMemory {
     last: Cell<usize>,
 }
 
-/// The blocks of memory that were read.
+/// The blocks of memory that a [`CachedMemory`] has read.
 #[derive(Debug, Default)]
 struct Cache {
     /// Each block that was read, with its address.
@@ -76,7 +76,7 @@ impl Memory for CachedMemory {
 }
 
 /// A view of memory that reads the code cache directly and all other memory through
-/// [`CachedMemory`]. It also is meant for one lookup.
+/// [`CachedMemory`]. Like a [`CachedMemory`], it is meant for one lookup.
 #[derive(Debug)]
 pub struct CodeMemory<'h> {
     heaps: &'h [Range<usize>],

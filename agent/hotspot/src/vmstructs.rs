@@ -213,17 +213,17 @@ pub fn losses(hotspot: &HotSpot, jdk: u32) -> Vec<String> {
 #[derive(Debug, Clone, Copy)]
 pub struct VmStructs {
     fields: EntryArray,
-    /// The offset of the field's name in an entry of `fields`.
+    /// The offset of a field's name in an entry of HotSpot's table of fields.
     field_name: usize,
-    /// The offset of the field's offset in an entry of `fields`.
+    /// The offset of a field's offset in an entry of HotSpot's table of fields.
     offset: usize,
-    /// The offset of a static field's address in an entry of `fields`.
+    /// The offset of a static field's address in an entry of HotSpot's table of fields.
     address: usize,
     types: EntryArray,
-    /// The offset of the type's size in an entry of `types`.
+    /// The offset of a type's size in an entry of HotSpot's table of types.
     size: usize,
     constants: EntryArray,
-    /// The offset of the constant's value in an entry of `constants`.
+    /// The offset of a constant's value in an entry of HotSpot's table of constants.
     value: usize,
 }
 

@@ -59,7 +59,7 @@ impl WeightSum {
         self.squares = self.squares.saturating_add(weight.saturating_mul(weight));
     }
 
-    /// Returns the sum of these samples and the samples of `other`.
+    /// Returns the sum of two such sums, as if all samples had been added to one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

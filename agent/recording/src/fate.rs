@@ -51,7 +51,7 @@ pub struct ByFate<T> {
 }
 
 impl<T: Copy> ByFate<T> {
-    /// Returns the value of a fate.
+    /// Returns the value for a fate.
     pub fn get(&self, fate: Fate) -> T {
         match fate {
             Fate::Proven => self.proven,
@@ -116,7 +116,7 @@ impl ByFate<u64> {
 }
 
 impl ByFate<f64> {
-    /// Returns the sum over all fates.
+    /// Returns the sum of the values for all fates.
     pub fn sum(&self) -> f64 {
         self.proven + self.plausible + self.refuted + self.unwalked + self.outside + self.dropped
     }

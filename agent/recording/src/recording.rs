@@ -72,7 +72,7 @@ impl Recording {
         self.resources.intern(name)
     }
 
-    /// Adds a function.
+    /// Adds a function, such as a Java method, to its table.
     pub fn func(&mut self, func: Func<'_>) -> FuncId {
         let Func { name, category, source, line, resource, java } = func;
         let name = self.strings.intern(name);
@@ -249,7 +249,7 @@ impl Recording {
         self.counters.add(name, description, unit)
     }
 
-    /// Adds a reading of a counter.
+    /// Adds a reading of a counter, such as the heap size at one time.
     pub fn count(&mut self, counter: CounterId, time_ns: u64, value: u64) {
         self.counters.count(counter, time_ns, value);
     }

@@ -95,7 +95,7 @@ impl Thread {
         }
     }
 
-    /// Copies the thread without its samples.
+    /// Makes a copy of the thread that has no samples.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             ended_ns: self.ended_ns,

@@ -43,7 +43,7 @@ pub struct EventLanes {
     pub lost: AtomicU64,
 }
 
-/// The optional parts of an event.
+/// The optional parts of an event: a stack and a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventDetails<'m> {
     /// The stack of the event's thread, leaf first. It is empty if no stack was taken.

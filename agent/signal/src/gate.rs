@@ -9,7 +9,7 @@
 //! second. If the handler's is second, it sees that the gate is closed. Otherwise the agent sees
 //! the handler inside. Plain loads could miss each other. Loom checks it.
 //!
-//! The handler's side must never wait.
+//! A handler must never wait at the gate.
 
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -28,7 +28,7 @@ pub struct Entered<'g, T> {
 }
 
 impl<T> Gate<T> {
-    /// Makes a closed gate.
+    /// Makes a gate that is closed, so that nothing can enter.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -42,7 +42,7 @@ impl<T> Gate<T> {
         Self { published: AtomicPtr::new(core::ptr::null_mut()), inside: AtomicUsize::new(0) }
     }
 
-    /// Enters the gate, if it is open.
+    /// Enters the gate, if it is open. The handler is inside until it drops the result.
     #[inline]
     pub fn enter(&self) -> Option<Entered<'_, T>> {
         self.inside.fetch_add(1, Ordering::AcqRel);
@@ -87,7 +87,7 @@ impl<T> Default for Gate<T> {
 }
 
 impl<T> Entered<'_, T> {
-    /// Returns the pointer that the agent published.
+    /// Returns the pointer that the agent has published through the gate.
     #[inline]
     pub fn value(&self) -> *mut T {
         self.value

@@ -10,7 +10,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-/// The number of signals in a group, which all have the same period.
+/// The number of signals in a group. All signals of a group have the same period.
 const GROUP: u32 = 16;
 /// The least sum of all differences at the end of a group, in tenths of a regular period.
 /// `MOST_SUM` is the greatest one. The sign of that sum changes from group to group.

@@ -27,8 +27,8 @@ const SLACK: i64 = 4;
 /// called.
 #[derive(Debug, Default)]
 pub struct PendingIntervals {
-    /// The reading of the thread's CPU clock one stride before the first due time. [`crate::phase`]
-    /// draws it.
+    /// A reading of the thread's CPU clock: one stride before the first due time. [`crate::phase`]
+    /// draws it at random.
     base: AtomicU64,
     /// The weight of all samples since `base` was read, in intervals.
     counted: AtomicU64,

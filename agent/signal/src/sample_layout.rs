@@ -140,7 +140,7 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.next
     }
 
-    /// Publishes the sample with this head.
+    /// Publishes the sample in its lane, with this head.
     #[inline]
     pub fn publish(self, head: &Head) {
         let Self { claim, next, name_flags, .. } = self;
@@ -222,7 +222,7 @@ pub fn name<'e>(entry: &'e Entry<'_>) -> Option<impl Iterator<Item = u16> + 'e> 
     (!name_flags.unread).then_some(letters)
 }
 
-/// A candidate stack of a sample.
+/// A candidate stack of a sample: one walker's result, or a recovered one.
 #[derive(Debug)]
 pub struct CandidateStack<'e> {
     pub answer: Answer,

@@ -71,7 +71,7 @@ impl Sampler {
     }
 }
 
-/// The handler's counters.
+/// The counters of the SIGPROF handler.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// The number of samples so far: one for each signal of the engine, and those that were due

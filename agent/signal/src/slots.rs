@@ -310,8 +310,8 @@ pub fn own_walking() -> Option<&'static AtomicUsize> {
     slots?.find(own_tid()).map(Slot::walking)
 }
 
-/// The table of all slots. `insert` and `remove` must not run at the same time as another `insert`
-/// or `remove`.
+/// The table of all threads that handlers can sample, with a slot for each. `insert` and `remove`
+/// must not run at the same time as another `insert` or `remove`.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots<'m> {
     slots: &'m [Slot],
@@ -362,7 +362,7 @@ impl<'m> Slots<'m> {
         Some(slot)
     }
 
-    /// Removes the slot of thread `tid`.
+    /// Removes the slot of thread `tid` from the table.
     pub fn remove(&self, tid: u32) {
         let Some(found) = self
             .indices(tid)

@@ -15,7 +15,7 @@ use crate::slots::Slot;
 /// The request that sets a perf event's period: `_IOW('$', 4, u64)`.
 const PERF_EVENT_IOC_PERIOD: libc::Ioctl = 0x4008_2404;
 
-/// The weight of a sample, in intervals.
+/// The weight of a sample in intervals, and how much of it the sample's stack covers.
 pub struct Weight {
     pub intervals: u32,
     /// The reason why the current stack is not the stack of the sample's intervals, or `None` if it

@@ -123,7 +123,7 @@ impl HotspotWalker {
         self.continuations.store(core::ptr::from_ref(continuations).cast_mut(), Ordering::Release);
     }
 
-    /// True if the walker is stopped.
+    /// True if Vouch's own walker is stopped, so that it walks nothing.
     pub fn is_stopped(&self) -> bool {
         self.wrong.load(Ordering::Relaxed) || self.unguarded.load(Ordering::Relaxed)
     }

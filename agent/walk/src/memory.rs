@@ -50,7 +50,7 @@ impl<F: Fn(usize) -> Option<usize>> Memory for F {
     }
 }
 
-/// This process's memory, read directly. A read of unmapped memory faults.
+/// A view of this process's memory that reads it directly. A read of unmapped memory faults.
 #[derive(Debug)]
 pub struct LiveMemory(());
 
@@ -81,8 +81,8 @@ impl Memory for LiveMemory {
     }
 }
 
-/// This process's memory, read through the kernel. Any address is allowed, and each word costs a
-/// system call.
+/// A view of this process's memory that reads it through the kernel. Any address is allowed, and
+/// each word costs a system call.
 #[derive(Debug)]
 pub struct PeekedMemory(());
 

@@ -40,7 +40,7 @@ pub unsafe trait Walker: Debug + Sync {
 /// The thread to walk, and where its walk begins.
 #[derive(Debug)]
 pub struct Subject<'t> {
-    /// The thread's JNIEnv.
+    /// The JNIEnv of the thread to walk.
     pub env: *mut c_void,
     /// The ucontext of the instruction at which the walk begins.
     pub context: *mut c_void,
@@ -54,7 +54,7 @@ pub struct Subject<'t> {
 }
 
 impl<'t> Subject<'t> {
-    /// Creates the subject of a walk: a thread that was interrupted at the context.
+    /// Makes the subject of a walk that begins where a thread was interrupted.
     pub fn interrupted(
         env: *mut c_void,
         context: *mut c_void,

@@ -67,12 +67,12 @@ impl FakeJvm {
         self.add(id, since, (class, name), Body::Code(Code::new(code)), Some(builder.parts()), lines);
     }
 
-    /// Adds a native method to the program.
+    /// Adds a native method to the fake JVM's program.
     pub fn add_native(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Native, None, Vec::new());
     }
 
-    /// Adds a method of an unloaded class to the program.
+    /// Adds a method of an unloaded class to the fake JVM's program.
     pub fn add_unloaded(&mut self, id: usize, class: &str, name: &str) {
         self.add(id, 0, (class, name), Body::Gone(Gone::Unloaded), None, Vec::new());
     }

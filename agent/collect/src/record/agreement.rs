@@ -73,7 +73,8 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Counts a sample with two stacks, and which of them proof refutes.
+    /// Counts a sample for which two walkers found stacks, how these differ, and which of them
+    /// proof refutes.
     pub fn count(&mut self, difference: Difference, own_refuted: bool, asgct_refuted: bool) {
         let row = self.differences.entry(difference).or_default();
         row.samples += 1;

@@ -27,7 +27,8 @@ pub struct Met {
     known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
     carried: Carried,
     traces: Traces,
-    /// The recording's kinds of contexts, by the program's numbers.
+    /// The recording's id of each kind of contexts, by the number that the program uses for the
+    /// kind.
     kinds: HashMap<u32, ContextKindId>,
 }
 

@@ -23,8 +23,8 @@ use super::walks::fate;
 use crate::events::{EventType, Payload};
 use crate::jvm::{Jvm, WaitTarget};
 
-/// The maximum number of unfinished waits of a kind that are reported. `OWNERS` is that of locks
-/// with a reported owner. The JVM stops at a safepoint for each.
+/// The maximum number of unfinished waits of a kind that are reported. `OWNERS` is the maximum
+/// number of locks with a reported owner. For each lock the JVM stops at a safepoint.
 const STILL: usize = 200;
 const OWNERS: usize = 20;
 
@@ -32,7 +32,7 @@ const OWNERS: usize = 20;
 const LIBRARY: &str = "dev.vouch.";
 
 impl Recorder {
-    /// Records all events that the lanes contain.
+    /// Records all events that the lanes contain. Each becomes a marker or an allocation.
     pub fn drain_events(&mut self, lanes: &[Lane<'_>], jvm: &mut dyn Jvm) {
         for lane in lanes {
             lane.drain(|entry| self.take_event(entry, jvm));

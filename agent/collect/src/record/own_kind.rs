@@ -8,8 +8,8 @@ pub struct OwnKind {
     class: &'static str,
     label: &'static str,
     fields: [&'static str; 2],
-    /// The id of the kind. It is `None` until the first context, so that a recording without such
-    /// contexts lacks the kind.
+    /// The id of the kind of contexts. It is `None` until the first context, so that a recording
+    /// without such contexts lacks the kind.
     told: Option<ContextKindId>,
 }
 

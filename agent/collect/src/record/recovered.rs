@@ -32,7 +32,7 @@ pub enum Leaf {
     PutBack,
     /// The walk began with the caller, and the interrupted method is unknown.
     Lost,
-    /// The walk may lack a top frame.
+    /// It is uncertain whether the walk lacks a top frame.
     Unsure,
 }
 
@@ -61,7 +61,7 @@ impl Recovered {
     }
 }
 
-/// The frame that a walk began with.
+/// The frame with which a walk began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
     /// The walk began where the thread was interrupted, or where it left Java.

@@ -16,7 +16,8 @@ use crate::jvm::Jvm;
 /// The name of the placeholder for a top frame that the walk lacks.
 const LOST_LEAF: &str = "[a method that is being entered or left]";
 
-/// The displayed stacks, by leaf node and by how they are shown.
+/// The stacks by which the recording shows walks. The key is the walk's leaf node and how it is
+/// shown.
 #[derive(Debug)]
 pub struct Shown {
     wish: Refuted,
@@ -31,7 +32,7 @@ pub struct Judged {
     pub lost: bool,
     /// The fate of the walk, and the certainty of its top frame.
     pub shown: Leaf,
-    /// The refutation, if the walk is refuted.
+    /// The refutation of the walk, or `None` if the walk is not refuted.
     pub refuted: Option<OffenceId>,
     /// The index, from the leaf, of the outermost frame that the witness lacks.
     pub parts: Option<usize>,

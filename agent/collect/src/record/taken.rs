@@ -16,7 +16,7 @@ pub(super) struct Taken {
     /// code.
     pub site: Option<Site>,
     /// True if AsyncGetCallTrace found the stack, and Vouch's own walker found none or did not run.
-    /// At a leaf call without debug information AsyncGetCallTrace uses the instruction after the
-    /// call.
+    /// If the thread was in code that compiled code called, AsyncGetCallTrace uses the instruction
+    /// after that call.
     pub is_asgct_alone: bool,
 }

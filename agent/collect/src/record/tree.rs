@@ -12,7 +12,7 @@ use super::reasons::Reasons;
 ids! {
     /// The id of a node of the tree of walks.
     NodeId;
-    /// The id of a distinct frame.
+    /// The id of a distinct frame in the table of frames.
     MeantId;
 }
 

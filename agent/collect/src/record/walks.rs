@@ -270,8 +270,8 @@ impl Walks {
             .is_some_and(|root| roots.verdict(serial, root.method(), prover, jvm, witness).is_refuted())
     }
 
-    /// Returns the verdict on a walk as a stack of this thread. It adds the check of the root,
-    /// which depends on the thread.
+    /// Returns the verdict on a walk as a stack of this thread. In contrast to the stored verdict,
+    /// it covers the root, which depends on the thread.
     pub fn judge(
         &mut self,
         placed: Placed,

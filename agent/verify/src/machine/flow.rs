@@ -33,7 +33,7 @@ impl Loop {
     }
 }
 
-/// The control flow of a method.
+/// The control flow of a compiled method: its basic blocks and its loops.
 #[derive(Debug)]
 pub struct ControlFlow {
     pub blocks: Vec<Block>,
@@ -268,7 +268,7 @@ fn loops(blocks: &[Block]) -> Vec<Loop> {
 mod tests {
     use super::*;
 
-    /// Makes the control flow of code with one instruction of one byte for each of these flows.
+    /// Makes the control flow of a method of one-byte instructions, which have these flows.
     fn flow(flows: &[Flow]) -> ControlFlow {
         let instruction = |(start, flow): (usize, &Flow)| Instruction {
             start,

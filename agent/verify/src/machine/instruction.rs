@@ -8,13 +8,13 @@ use iced_x86::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Next,
-    /// It continues at this address or at the next instruction.
+    /// The processor continues at this address or at the next instruction.
     Branch(usize),
-    /// It continues at this address, or anywhere if the target is unknown.
+    /// The processor continues at this address, or anywhere if the target is unknown.
     Jump(Option<usize>),
-    /// It calls this address, if that is known, and continues at the next instruction.
+    /// The processor calls this address, if it is known, and continues at the next instruction.
     Call(Option<usize>),
-    /// It continues nowhere in this method.
+    /// The processor continues nowhere in this method, such as after a return.
     Stop,
 }
 

@@ -97,7 +97,7 @@ impl<'n, N: Nmethod> Described<'n, N> {
         self.left_over.kept.get(index).copied()
     }
 
-    /// Returns the whole method.
+    /// Returns the compiled method with all of its states.
     pub fn nmethod(&self) -> &N {
         self.nmethod
     }
@@ -175,8 +175,8 @@ mod tests {
     /// The instruction mov r9d, [r11 + 12], which reads the length of an array.
     const LENGTH: &[u8] = &[0x45, 0x8b, 0x4b, 0x0c];
 
-    /// Adds several runs of `WORK`, each followed by an instruction with this state. Returns the
-    /// end of the second such instruction.
+    /// Adds three runs of the state `WORK` to a method. An instruction with another state follows
+    /// each run. Returns the end of the second such instruction.
     fn interleave(method: &mut Method, instruction: &[u8], state: &[(usize, i32)]) -> usize {
         let mut ends = Vec::new();
         for _ in 0..REPEATED {

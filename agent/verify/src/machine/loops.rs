@@ -18,7 +18,8 @@ use crate::machine::owner::{Owner, joined};
 /// The maximal size of a method's code that is analysed, in bytes.
 const MAX_CODE: usize = 1 << 18;
 
-/// The loops of a compiled method, and their owners where these are known.
+/// The loops in a compiled method's machine code. A loop's owner is the loop of the bytecode from
+/// which it was compiled, if that is known.
 #[derive(Debug)]
 pub struct Loops {
     flow: ControlFlow,
@@ -52,7 +53,7 @@ struct Owned {
 /// A safepoint: a poll, or a call, during which the thread can be stopped.
 struct Safepoint<'p> {
     block: usize,
-    /// The index of the safepoint's PcDesc.
+    /// The index of the PcDesc that describes the safepoint.
     index: usize,
     chain: &'p [Inlined],
     is_call: bool,
@@ -103,9 +104,9 @@ impl Loops {
         self.flow.block_at(one).is_some_and(|block| self.flow.block_at(other) == Some(block))
     }
 
-    /// Returns if the methods of an instruction in a loop can be known: a poll names the loop's
-    /// method, or all PcDescs in it name the same methods. The result is `None` if the instruction
-    /// is in no loop.
+    /// Returns whether the methods of an instruction in a loop are known: a poll names the loop's
+    /// method, or all PcDescs in the loop name the same methods. The result is `None` if the
+    /// instruction is in no loop.
     pub(crate) fn is_known(&self, charged_end: usize) -> Option<bool> {
         let block = charged_end.checked_sub(1).and_then(|at| self.flow.block_at(at))?;
         let innermost = self.flow.innermost(block)?;
@@ -125,7 +126,8 @@ impl Loops {
         Some(Fitting { neighbours: [before, fitting.get(after).copied()], by_poll: *by_poll })
     }
 
-    /// Returns the innermost loop with an owner that contains a block.
+    /// Returns the innermost loop around a block for which it is known from which loop of the
+    /// bytecode it was compiled.
     fn owner_around(&self, block: usize) -> Option<(usize, &Owned)> {
         let mut around = self.flow.loops.iter().enumerate().filter(|(_, body)| body.contains(block));
         around.find_map(|(number, _)| Some((number, self.owned[number].as_ref()?)))

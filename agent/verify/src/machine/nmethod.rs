@@ -29,7 +29,7 @@ pub struct DebugPoint {
 }
 
 impl DebugPoint {
-    /// True if both states name the same methods. Their bcis may differ.
+    /// True if two states name the same methods. Their bcis may differ.
     #[must_use]
     pub fn has_methods_of(&self, other: &Self) -> bool {
         let same = |(one, other): (&Inlined, &Inlined)| one.method == other.method;
@@ -46,7 +46,7 @@ pub trait Nmethod {
     /// can be read.
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()>;
 
-    /// Returns the number of PcDescs.
+    /// Returns the number of PcDescs of the compiled method.
     fn count(&self) -> usize;
 
     /// Returns the index of the PcDesc of the first run that ends at this address or later.
@@ -64,8 +64,8 @@ pub trait Nmethod {
         self.end(index) == Some(address) && self.point(index).is_some_and(|point| point.at_safepoint)
     }
 
-    /// Returns the number of separate runs with the state that a PcDesc describes. Repetitions that
-    /// do not make the state doubtful are not counted.
+    /// Returns the number of separate runs of instructions that have the state of a PcDesc.
+    /// Repetitions that do not make the state doubtful are not counted.
     fn repetitions(&self, index: usize) -> usize;
 
     /// True if each state that C2 wrote is that of the instruction's own node, or left over from

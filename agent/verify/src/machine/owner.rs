@@ -60,7 +60,8 @@ impl Owner {
     }
 }
 
-/// Returns the owner that all of these safepoints name, and the first of their PcDescs.
+/// Returns the loop of the bytecode in which all of these safepoints are, and the first of their
+/// PcDescs.
 pub(crate) fn joined<'o>(mut safepoints: impl Iterator<Item = (usize, &'o Owner)>) -> Option<(usize, Owner)> {
     let (index, first) = safepoints.next()?;
     let owner = safepoints.try_fold(first.clone(), |owner, (_, other)| owner.with(other))?;

@@ -20,9 +20,9 @@ pub const RET: &[u8] = &[0xc3];
 pub struct Method {
     code: Vec<u8>,
     points: Vec<(usize, Option<DebugPoint>)>,
-    /// The loops of each method's bytecode.
+    /// The loops in the bytecode of each method, by the method's number.
     pub loops: HashMap<usize, Vec<RangeInclusive<i32>>>,
-    /// The methods with unknown bytecode.
+    /// The numbers of the methods with unknown bytecode.
     pub unknown: Vec<usize>,
     /// The addresses of calls that do not return.
     pub traps: Vec<usize>,

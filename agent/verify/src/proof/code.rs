@@ -8,7 +8,7 @@ use crate::proof::opcode::{self, Operands, is_invoke};
 #[derive(Debug, Clone, Default)]
 pub struct Code(Box<[u8]>);
 
-/// An instruction and its bci.
+/// An instruction of bytecode, and its index in the method (bci).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction<'c> {
     pub bci: usize,
@@ -20,7 +20,7 @@ pub struct Instruction<'c> {
 /// The part of a method's code that a bci points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At<'c> {
-    /// An instruction begins at the bci.
+    /// An instruction of the method begins at the bci.
     Instruction(Instruction<'c>),
     /// The bci is after the first byte of an instruction and before the next instruction.
     Inside,
@@ -76,7 +76,7 @@ impl Code {
         matches!(at, Ok(At::Instruction(it)) if is_invoke(it.opcode))
     }
 
-    /// Returns the size of the code in bytes.
+    /// Returns the size of the method's bytecode in bytes.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }

@@ -126,7 +126,7 @@ pub fn describe_call(caller: &Method, bci: Bci) -> String {
 
 /// The location of a frame in its method, or why the frame has none.
 enum CallSite<'m> {
-    /// The frame is at this instruction.
+    /// The frame is at this instruction of its method.
     At(Instruction<'m>),
     /// The frame is in a native method.
     Native,

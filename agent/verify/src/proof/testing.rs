@@ -156,7 +156,7 @@ pub fn naming(opcode: u8, add: impl FnOnce(&mut PoolBuilder) -> u16) -> Method {
     one(builder.build(), opcode, number)
 }
 
-/// Makes a calling method with a `nop` and an instruction without a constant.
+/// Makes a calling method with two instructions: a `nop`, and one without a constant.
 pub fn plain(opcode: u8) -> Method {
     caller(Pool::none(), &[0, opcode])
 }

@@ -85,23 +85,24 @@ named! {
 }
 
 named! {
-    /// Why a stack is impossible.
+    /// The reason why a stack is impossible.
     Refutation {
         /// The caller's instruction is no invoke, and no explanation allows the callee there.
         NotAnInvoke = "not_an_invoke",
-        /// The caller's instruction invokes another method.
+        /// The caller's instruction invokes another method than the callee in the stack.
         OtherCallee = "other_callee",
         /// The frame's bci is past the end of the method's code.
         BciPastEnd = "bci_past_end",
-        /// The frame's bci is inside an instruction.
+        /// The frame's bci is in the middle of an instruction.
         BciInsideInstruction = "bci_inside_instruction",
         /// A native method has a bci, or a method with bytecode has none.
         Nativeness = "nativeness",
-        /// The frame has no method id.
+        /// The frame has no method id, so it names no method.
         NullMethod = "null_method",
         /// The frame's method id belongs to no method that the JVM has had.
         UnknownMethod = "unknown_method",
-        /// No thread of this kind begins in the outermost method.
+        /// A thread that was started like this one does not begin in the outermost method of the
+        /// stack.
         WrongRoot = "wrong_root",
         /// GetStackTrace found another stack at the same moment. This refutation does not come from
         /// bytecode.

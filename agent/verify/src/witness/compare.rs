@@ -9,7 +9,7 @@ use vouch_sample::{Frame, MethodId, Stack};
 use crate::witness::difference::Difference;
 use crate::witness::rules;
 
-/// The result of a comparison.
+/// The result of comparing a walk with its witness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     /// The differences, each kind at most once. It is empty if the two stacks agree.
@@ -25,11 +25,11 @@ pub enum Row {
     Same { walk: usize, witness: usize },
     /// The two stacks' frames in this row differ in method, bci or kind.
     Differs { walk: usize, witness: usize },
-    /// Only the witness has this frame.
+    /// Only the witness has the frame of this row.
     Missing { witness: usize },
-    /// Only the walk has this frame.
+    /// Only the walk has the frame of this row.
     Extra { walk: usize },
-    /// Only the witness has this frame, since the walk is cut there.
+    /// Only the witness has the frame of this row, since the walk is cut there.
     LeftOut { witness: usize },
 }
 

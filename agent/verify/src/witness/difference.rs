@@ -14,7 +14,7 @@ pub enum Difference {
     Gap { missing: usize },
     /// The walk has frames that the witness does not have.
     Extra { frames: usize },
-    /// Frames of the walk have another method.
+    /// Frames of the walk have another method than the witness's frames.
     WrongMethod { frames: usize },
     /// Frames of the walk have the right method and another bci.
     WrongBci { frames: usize },

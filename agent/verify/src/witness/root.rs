@@ -5,10 +5,10 @@
 
 use vouch_sample::Frame;
 
-/// The result of comparing two roots.
+/// The result of comparing the roots of a walk and of its witness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootSide {
-    /// Both stacks have the same outermost method.
+    /// The walk and its witness have the same outermost method.
     Agrees,
     /// The walk's outermost frames are in the middle of the witness: the walk misses the frames
     /// that are further out.

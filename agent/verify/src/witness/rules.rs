@@ -25,8 +25,8 @@ pub fn normalise_walk_frame(frame: Frame) -> Frame {
     }
 }
 
-/// Makes a frame of GetStackTrace's method and location, by the rule
-/// [`NATIVE`](vouch_sample::NATIVE). Every other location is a bci.
+/// Makes a frame of a method and a location from GetStackTrace. The location of a native method
+/// becomes [`NATIVE`](vouch_sample::NATIVE), and every other location is a bci.
 pub fn frame_from_witness(method: MethodId, location: i64) -> Frame {
     if location == NATIVE_LOCATION {
         return Frame::JavaNative { method };

@@ -16,7 +16,7 @@ pub const CALL_PUSHES: bool = false;
 /// processor, so it is 0.
 pub const DTV_OFFSET: usize = 0;
 
-/// Calls the function `call` without a guard.
+/// Calls the function `call` without a guard, because the guard does not support this processor.
 ///
 /// # Safety
 /// `call` must accept the argument.

@@ -109,7 +109,7 @@ pub enum PcDescMatch {
 /// An nmethod with a frame on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Compiled {
-    /// Address of the nmethod.
+    /// Address of the nmethod of the compiled method.
     pub blob: usize,
     /// Address of the nmethod's first instruction.
     pub code: usize,

@@ -89,7 +89,7 @@ pub enum ChunkEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup<T> {
     Found(T),
-    /// The stack ends here, so nothing is older.
+    /// The stack of the virtual thread ends here, so no older chunk or frame exists.
     End,
 }
 
@@ -124,7 +124,7 @@ impl Chunk {
         (begin <= self.end).then_some(Self { begin, ..self })
     }
 
-    /// True if the chunk has no frames.
+    /// True if the chunk of the stack has no frames.
     pub fn is_empty(self) -> bool {
         self.begin >= self.end
     }

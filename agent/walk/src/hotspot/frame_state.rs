@@ -1,9 +1,9 @@
 //! The state of a frame: how much of it exists, and how the walk found it.
 
-/// How much of a frame exists.
+/// How much of a frame exists while its code builds or removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// The frame is complete.
+    /// The frame is complete: it was built, and is not being removed yet.
     Whole,
     /// The frame has its full size, but the caller's frame pointer is not saved in it yet. Where
     /// calls push nothing, the link register is not saved either.
@@ -14,7 +14,7 @@ pub enum Shape {
     Pushed,
 }
 
-/// How the walk found a frame.
+/// How a walk found a frame, which decides how its pc is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameState {
     /// The thread was interrupted in this frame.

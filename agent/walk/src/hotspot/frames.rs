@@ -105,13 +105,13 @@ impl Frames<'_> {
         self.slot(index).map(|slot| unsafe { self.room.frames.add(slot as usize).read() })
     }
 
-    /// Returns the frame that was added last.
+    /// Returns the frame that the walk has added last.
     pub fn last(&self) -> Option<RawFrame> {
         self.get(self.count.checked_sub(1)?)
     }
 
-    /// Adds `count` earlier frames again, beginning with `first`. The result is `None` if one of
-    /// them was overwritten.
+    /// Adds `count` earlier frames of the walk again, beginning with the frame `first`. The result
+    /// is `None` if one of them was overwritten.
     pub fn repeat(&mut self, first: u32, count: u32) -> Option<()> {
         let end = first.wrapping_add(count);
         // Each added frame may overwrite the oldest one in the ring.

@@ -12,7 +12,7 @@ use crate::memory::Memory;
 const KLASS: usize = 8;
 /// The bits of the mark word that are both set in a forwarded object.
 const FORWARDED: usize = 3;
-/// With compact object headers, the narrow klass begins at this bit of the mark word.
+/// The lowest bit of the narrow klass in the mark word, with compact object headers.
 const COMPACT_KLASS_SHIFT: u32 = 42;
 /// The colour bits of generational ZGC are in the lowest two bytes of a pointer.
 const COLOUR_LIMIT: usize = 1 << 16;
@@ -42,9 +42,9 @@ impl Narrow {
 /// How a field of an object refers to another object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OopEncoding {
-    /// The field has the object's address.
+    /// A reference field of an object has the other object's address.
     Full,
-    /// The field has a compressed oop.
+    /// A reference field of an object has a compressed oop.
     Narrow(Narrow),
     /// Generational ZGC is in use: a field has the address shifted left, with colour bits below it.
     GenerationalZ {

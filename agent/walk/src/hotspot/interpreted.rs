@@ -19,8 +19,9 @@ use crate::context::{CALL_PUSHES, InterpreterRegisters, Registers};
 use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
-/// The maximal distance of a caller's last stack pointer from its callee's frame, in bytes. The
-/// arguments are between the two, and a method handle may remove some.
+/// The maximal distance in bytes between a caller's last stack pointer and the frame of the
+/// interpreted method that it called. The arguments are between the two, and a method handle may
+/// remove some.
 const MAX_DISTANCE: usize = 1 << 12;
 
 /// The result of unwinding an interpreted frame.

@@ -39,7 +39,8 @@ pub struct JfrVthread {
     /// The number of observations of carriers that ran as themselves.
     itself: AtomicU32,
     last_id: AtomicU64,
-    /// True after two different ids were observed.
+    /// True after two different thread ids were observed. With a single id, words may be equal to
+    /// it by chance.
     differed: AtomicBool,
     /// The offset of `_vthread_id` in a HotSpot `Thread`; 0 until it is certain.
     id: AtomicUsize,

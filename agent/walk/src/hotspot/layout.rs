@@ -43,7 +43,7 @@ impl BlobField {
 }
 
 impl BlobAddress {
-    /// Computes this address for a code blob.
+    /// Computes the address that this description gives for a code blob.
     pub fn read(self, memory: &impl Memory, blob: usize) -> Option<usize> {
         let base = match self.pointer {
             Some(pointer) => memory.word(blob.wrapping_add(pointer))?,

@@ -31,7 +31,7 @@ impl Method {
         (const_method != 0).then_some(Self { method, const_method })
     }
 
-    /// True if the method is native.
+    /// True if this `Method` is a native method.
     pub fn is_native(self, memory: &impl Memory, layout: &MethodLayout) -> Option<bool> {
         Some(memory.short(self.method.wrapping_add(layout.access_flags))? & ACC_NATIVE != 0)
     }

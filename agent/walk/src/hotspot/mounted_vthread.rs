@@ -191,8 +191,7 @@ mod tests {
         relocation: Relocation::AtPauses { count: PAUSES, is_active: PAUSE },
     };
 
-    /// Returns the memory of a carrier with a mounted virtual thread. The virtual thread's name has
-    /// these bytes.
+    /// Returns the memory of a carrier that has mounted a virtual thread with this name, for tests.
     fn carrier(name: &[u8], wide: bool) -> HashMap<usize, usize> {
         let mut words: HashMap<usize, usize> = [
             (THREAD + 8, OWN),

@@ -39,7 +39,7 @@ impl<'m, M: Memory> Stack<'m, M> {
         Some(self.derelativize(self.word(at)?, at))
     }
 
-    /// Returns the chunk that is walked now.
+    /// Returns the virtual thread's chunk that is walked now, or `None` on the thread's stack.
     pub(super) fn chunk(&self) -> Option<Chunk> {
         self.chunk.get()
     }

@@ -43,8 +43,8 @@ impl<'w, M: Memory> VframeArray<'w, M> {
         (array != 0).then_some(Self { memory, layout, stack, offsets, array })
     }
 
-    /// Finds the frame of the blob that unpacks the array. The JVM has cleared only the stack
-    /// pointer of the anchor, so the pc and the frame pointer of that frame are still there.
+    /// Finds the frame of the blob that unpacks the vframeArray. The JVM has cleared only the stack
+    /// pointer of the thread's anchor. So the anchor still has that frame's pc and frame pointer.
     pub fn unpacker_frame(&self, pc: usize, fp: usize) -> Option<Position> {
         let Self { memory, layout, stack, .. } = self;
         let (blob, BlobKind::Other) = layout.jvm.code_cache.find(pc, *memory)? else { return None };

@@ -15,7 +15,7 @@ use crate::walker::Subject;
 /// The number of words of the stack among which a saved return address is searched.
 const MAX_SAVED_WORDS: usize = 64;
 
-/// A thread that was interrupted.
+/// A thread that was interrupted, with the parts of it that recovery may read.
 #[derive(Debug)]
 pub struct InterruptedThread<'g> {
     pub at: Registers,

@@ -18,13 +18,14 @@ const CAST: [&[u8]; 6] = [
     &[0x4d, 0x8b, 0x41, 0x38],
     &[0x4d, 0x3b, 0xc3],
 ];
-/// The instructions mov rbp, r10; mov [rbp + 16], r8; mov r8d, [r10 + 12], which are no check.
+/// Instructions that are no part of a check: mov rbp, r10; mov [rbp + 16], r8; mov r8d, [r10 + 12].
 const MOVE: &[u8] = &[0x49, 0x8b, 0xea];
 const STORE: &[u8] = &[0x4c, 0x89, 0x45, 0x10];
 const FIELD: &[u8] = &[0x45, 0x8b, 0x42, 0x0c];
 
-/// Returns for each instruction, in front of a branch, if it is found to belong to the uncommon
-/// trap that the branch leads to. The second value is the certainty.
+/// Makes a method with these instructions and a branch after them. Returns for each instruction
+/// whether it is found to belong to the uncommon trap at the branch's target, and how certain that
+/// is.
 fn checked(instructions: &[&[u8]], is_trap: bool) -> Vec<(bool, Certainty)> {
     let mut method = Method::default();
     method.add(&[INC]);

@@ -36,7 +36,7 @@ struct Pattern {
     value: usize,
 }
 
-/// Returns the pattern of a single instruction.
+/// Returns the pattern that matches a single instruction.
 const fn exactly(value: usize) -> Pattern {
     Pattern { mask: 0xffff_ffff, value }
 }
