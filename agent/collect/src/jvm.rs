@@ -86,8 +86,9 @@ pub trait Jvm {
     /// instruction of that caller.
     fn top_at(&mut self, pc: usize) -> Option<TopFrame>;
 
-    /// Finds the inlined frames at an address in compiled code. `walked` has the frames of a walk
-    /// from that address on. `None` if nothing can be decided.
+    /// Finds the inlined frames at an address in compiled code, by the machine code. `walked` has
+    /// the frames that a walk found from that address on. The result is `None` if the machine code
+    /// does not decide.
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames>;
 
     /// Counts the sites in compiled code that are decided and have other methods in the next run of

@@ -268,7 +268,7 @@ impl VmStructs {
         field.0.names.iter().find_map(|name| self.offset_by_name(name))
     }
 
-    /// Returns true if this JVM has the field.
+    /// Returns true if this JVM publishes the field.
     pub(crate) fn has(&self, field: &Field) -> bool {
         self.offset(field).is_some()
     }

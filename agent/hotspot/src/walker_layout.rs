@@ -66,7 +66,7 @@ impl RequiredVmStructs {
         })
     }
 
-    /// Returns true if this JVM has the field.
+    /// Returns true if this JVM publishes the field.
     pub fn has(&self, field: &Field) -> bool {
         self.0.has(field)
     }

@@ -13,7 +13,7 @@ const SI_TIMER: i32 = -2;
 /// The index of the value in a siginfo of SI_QUEUE, counted in words.
 pub const SIGINFO_VALUE_WORD: usize = 3;
 /// The index of the sender's uid in a siginfo of SI_QUEUE, counted in `u32`. The agent's own
-/// signals have their weight there.
+/// signals have their weight instead of a uid there.
 pub const SIGINFO_WEIGHT_U32: usize = 5;
 
 /// Returns the value that marks the agent's own signals. It is an address of this library, so no

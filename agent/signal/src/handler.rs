@@ -33,8 +33,8 @@ use crate::walk_request;
 use crate::weight::{Weight, skip_signal, weighs_by_signals, weight};
 use crate::witness_rendezvous::{MAX_WITNESSED_DEPTH, PostedThread};
 
-/// The number of words up to which a sample costs its thread no rest for the drain's time. Most
-/// samples are no longer.
+/// The number of words of a sample up to which the drain's time to read it is not counted as a
+/// cost. Most samples are no longer than this.
 const FREE_WORDS: usize = 2_048;
 
 /// The number of faults in the JVM's code after which a recording walks there no more. Each fault

@@ -12,8 +12,9 @@ use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 /// The number of signals in a group. All signals of a group have the same period.
 const GROUP: u32 = 16;
-/// The least sum of all differences at the end of a group, in tenths of a regular period.
-/// `MOST_SUM` is the greatest one. The sign of that sum changes from group to group.
+/// The least sum of the differences from the regular period at the end of a group of signals, in
+/// tenths of a regular period. `MOST_SUM` is the greatest one. The sign of the sum changes from
+/// group to group.
 const LEAST_SUM: u64 = 4;
 const MOST_SUM: u64 = 6;
 /// The largest difference from the regular period is one part in this number.

@@ -93,8 +93,9 @@ impl<'m> Lane<'m> {
         claim
     }
 
-    /// Returns how many words at the ring's end to skip for an entry of up to `longest` words at
-    /// `head`. The result is `None` if there is no space.
+    /// Returns how many words to skip before an entry of up to `longest` words that begins at
+    /// `head`. Words are skipped if the entry might not fit before the ring's end. The result is
+    /// `None` if there is no space.
     #[inline]
     fn skip(&self, head: usize, longest: usize) -> Option<usize> {
         let size = self.words.len();

@@ -196,8 +196,8 @@ unsafe fn ends_walk(info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     true
 }
 
-/// Keeps the signals of faults unblocked until it is dropped. The kernel ends a process that faults
-/// while the signal is blocked.
+/// Unblocks SIGSEGV and SIGBUS, and restores the signal mask when it is dropped. The kernel ends a
+/// process that faults while the signal of the fault is blocked.
 struct Unblocked {
     /// The signal mask to restore, or `None` if the mask was not changed.
     before: Option<u64>,

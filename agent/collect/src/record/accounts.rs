@@ -101,10 +101,11 @@ impl Recorder {
     }
 
     /// Records a recovered stack if compiled code called code without debug information, such as a
-    /// VM routine. Returns true if one was recorded. AsyncGetCallTrace uses the instruction after
-    /// the call, which may belong to another method, or leaves out the innermost frames. Both
-    /// stacks must agree on the frames outside that compiled code. Otherwise the recovered stack
-    /// must contain all of AsyncGetCallTrace's frames, by a strategy that does not guess.
+    /// VM routine. Returns true if one was recorded. In that case AsyncGetCallTrace uses the
+    /// instruction after the call, which may belong to another method, or it leaves out the
+    /// innermost frames. Both stacks must agree on the frames outside that compiled code. Otherwise
+    /// the recovered stack must contain all of AsyncGetCallTrace's frames, by a strategy that does
+    /// not guess.
     pub(super) fn recovered_at_leaf_call(
         &mut self,
         head: &Head,

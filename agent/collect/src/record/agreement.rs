@@ -27,8 +27,8 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Compares the two walkers' stacks. If one is cut, only the innermost frames that both have
-    /// are compared. This requires that both reach the cut.
+    /// Compares the stacks that the two walkers found for a sample. If one is cut, only the
+    /// innermost frames that both have are compared. Both stacks must reach the cut for that.
     pub fn of(own: Stack<'_>, asgct: Stack<'_>) -> Self {
         let cut = [own, asgct].iter().filter_map(|stack| stack.cut).map(|cut| cut.at as usize).min();
         let both = cut.filter(|at| own.frames.len().min(asgct.frames.len()) >= *at).unwrap_or(usize::MAX);

@@ -19,7 +19,7 @@ const MOST: usize = 1 << 16;
 #[derive(Debug)]
 pub struct Traces {
     kind: OwnKind,
-    /// The contexts by their enclosing context and their trace.
+    /// The contexts of traces, by the context around them and the trace's ids.
     known: HashMap<(Option<ContextId>, Trace), ContextId>,
     /// The contexts that all traces beyond the limit share, by enclosing context.
     others: HashMap<Option<ContextId>, ContextId>,

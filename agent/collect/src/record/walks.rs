@@ -158,8 +158,9 @@ impl Walks {
         placed
     }
 
-    /// Follows the frames of a walk down the tree from the outermost one, and adds the missing
-    /// nodes. Frames that deep stacks share are passed in cached steps.
+    /// Follows the frames of a walk down the tree from the outermost one, adds the missing nodes,
+    /// and returns the leaf's node. Long runs of frames that deep stacks share are skipped by a
+    /// cache.
     fn down(
         &mut self,
         mut node: Option<NodeId>,

@@ -268,7 +268,8 @@ fn loops(blocks: &[Block]) -> Vec<Loop> {
 mod tests {
     use super::*;
 
-    /// Makes the control flow of a method of one-byte instructions, which have these flows.
+    /// Makes the control flow of a method for tests: each instruction has one byte and one of these
+    /// flows.
     fn flow(flows: &[Flow]) -> ControlFlow {
         let instruction = |(start, flow): (usize, &Flow)| Instruction {
             start,

@@ -4,7 +4,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// The instruction with which the processor continues after an instruction.
+/// Where the control flow goes after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     Next,

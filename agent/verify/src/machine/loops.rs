@@ -238,8 +238,8 @@ mod tests {
         method: Method,
         own: usize,
         other: usize,
-        /// The ends of an instruction with the loop's own state and of one with another method's
-        /// state.
+        /// The addresses at which two instructions of the loop end: one has the loop's own state,
+        /// and one has another method's.
         ends: [usize; 2],
     }
 

@@ -63,7 +63,7 @@ const MAX_FRAMES: usize = 500_000;
 /// The fixed seed, which makes measurements repeatable.
 const SEED: u64 = 0x0076_6f75_6368;
 
-/// A corrupted stack.
+/// A stack that was corrupted on purpose.
 struct Corrupted<'m> {
     stack: Vec<KnownFrame<'m>>,
     /// The indexes of the first and the last frame that have a changed edge.

@@ -43,8 +43,8 @@ impl Frames<'_> {
         self.count
     }
 
-    /// Records the return address at which the first complete frame continues. A frame that was
-    /// added before is incomplete.
+    /// Records where the walk found its first complete frame. `pc` is the return address in that
+    /// frame. A frame that was added before is incomplete.
     pub fn set_resume_point(&mut self, pc: usize) {
         self.resume_point = ResumePoint { pc: pc.wrapping_sub(1), has_partial_leaf: self.count > 0 };
     }

@@ -96,7 +96,8 @@ fn frame_pointer(thread: &InterruptedThread<'_>, number: usize) -> Step {
     Step::End
 }
 
-/// True if the interrupted frame ends after its return address on the stack.
+/// True if a frame's return address is at the frame's end, so that its position gives the caller's
+/// stack pointer.
 fn ends_frames(thread: &InterruptedThread<'_>) -> bool {
     CALL_PUSHES || thread.is_in_code()
 }

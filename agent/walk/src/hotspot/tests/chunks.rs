@@ -35,7 +35,7 @@ const WORDS: usize = 0x40;
 const YOUNGEST: usize = 10;
 /// The offset in a chunk of its youngest frame.
 const BEGIN: usize = WORDS + YOUNGEST * WORD;
-/// The address of the number of the collector's pauses.
+/// The address of the word that counts the collector's pauses.
 const PAUSES: usize = 0xa0_0000;
 /// The address of the flag that the collector pauses the threads now.
 const PAUSE: usize = 0xa0_0008;
