@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// A field, type, constant, flag or function of HotSpot, with its name in each JDK.
 #[derive(Debug)]
 pub struct Row {
-    /// The names of the item, in the order in which they are tried.
+    /// The names in HotSpot of a field, type or other item, in the order in which they are tried.
     pub names: &'static [JdkName],
     /// Describes the feature that does not work if a JVM has none of the names.
     pub lost: &'static str,

@@ -85,6 +85,6 @@ pub struct RowCursor {
     known: u64,
 }
 
-/// The error that a row of the file that other data refers to is missing.
+/// The error that data of the file refers to a row which is missing.
 #[derive(Debug)]
 pub struct Missing;

@@ -37,8 +37,8 @@ use crate::witness_rendezvous::{MAX_WITNESSED_DEPTH, PostedThread};
 /// cost. Most samples are no longer than this.
 const FREE_WORDS: usize = 2_048;
 
-/// The number of faults in the JVM's code after which a recording walks there no more. Each fault
-/// abandoned that code halfway.
+/// The number of faults in the JVM's code after which a recording stops to call that code for
+/// walks. Each fault abandoned that code halfway.
 pub const MAX_CRASHES: u64 = 1_000;
 
 /// Handles SIGPROF. It must be installed by `sigaction` with SA_SIGINFO.

@@ -183,7 +183,7 @@ struct NameFlags {
     bytes: u8,
     /// True if a character of the name has two bytes (UTF-16), false if it has one (Latin-1).
     wide: bool,
-    /// True if a name may exist and could not be read.
+    /// True if the virtual thread may have a name that could not be read.
     unread: bool,
 }
 

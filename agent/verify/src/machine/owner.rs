@@ -42,8 +42,8 @@ impl Owner {
         None
     }
 
-    /// Returns the owner of a loop that contains the safepoints of both owners. The result is
-    /// `None` if they are not of one method.
+    /// Combines two loops of the bytecode that safepoints of one machine loop name. The result is
+    /// `None` if they are not in one method.
     fn with(self, other: &Self) -> Option<Self> {
         let is_same = self.method == other.method && self.callers == other.callers;
         let start = *self.bcis.start().min(other.bcis.start());
