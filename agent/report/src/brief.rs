@@ -11,11 +11,13 @@ use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
 
-/// The summary has the sampled part of the CPU time only if it is outside of this range.
+/// The summary reports how much of the CPU time was sampled only if that share is outside of this
+/// range.
 const CONSERVED: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 
 impl TrustReport {
-    /// Returns at most four lines. `notes` is how many further notes the verbose summary has.
+    /// Returns at most four lines of the default summary. `notes` is how many further notes the
+    /// verbose summary prints.
     pub(crate) fn brief(&self, files: Files<'_>, notes: usize) -> Vec<String> {
         let shares = self.hottest.shares().map(|shares| format!("hottest methods by self time: {shares}"));
         let lines: [Option<String>; 4] =
@@ -23,7 +25,8 @@ impl TrustReport {
         lines.into_iter().flatten().collect()
     }
 
-    /// Returns a line with the sampled time, and the share of each fate.
+    /// Returns a line with the sampled time and with the share of each fate. A fate is the verdict
+    /// on a sample's stack.
     fn trusted(&self) -> String {
         let weights = self.weights();
         if self.samples.fates.sum() == 0 {
@@ -49,7 +52,7 @@ impl TrustReport {
         format!("sampled {sampled} in {wall}: {}", shares.join(", "))
     }
 
-    /// What plausible stacks are, by their main reason.
+    /// Returns the label for the share of plausible stacks. It names their main reason.
     fn plausible(&self) -> &'static str {
         let is_main = |reason| {
             let row = self.run.plausible_because.get(reason);
@@ -64,7 +67,7 @@ impl TrustReport {
         }
     }
 
-    /// Returns a line with the precision of shares, and the commands that show more.
+    /// Returns a line with the precision of the shares, and with the commands that show more.
     fn precision(&self, files: Files<'_>, notes: usize) -> Option<String> {
         let all = self.hottest.all;
         let mut parts = Vec::new();

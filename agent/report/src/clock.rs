@@ -1,13 +1,13 @@
-//! The clock of another profiler's samples.
+//! The clock by which another profiler took its samples.
 
 use serde::{Deserialize, Serialize};
 
-/// The clock by which another profiler took its samples.
+/// The clock of another profiler's samples: CPU time or wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// A thread has samples only while it runs.
+    /// The profiler samples a thread only while the thread runs.
     Cpu,
-    /// A thread has samples while it waits, too.
+    /// The profiler samples a thread also while the thread waits.
     Wall,
 }

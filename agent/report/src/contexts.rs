@@ -17,14 +17,14 @@ use crate::interval::share;
 use crate::text::{grouped, percent, plain, shortened};
 use crate::time::intervals_ms;
 
-/// How many values of a field the report lists, by descending CPU time.
+/// The report lists at most this many values of a context's field, by descending CPU time.
 const MAX_VALUES: usize = 10;
-/// How many values of a field the summary lists.
+/// The summary lists at most this many values of a context's field.
 const MAX_VALUES_IN_LINE: usize = 3;
-/// How many characters of a value the summary prints.
+/// The summary prints at most this many characters of a value.
 const MAX_VALUE_CHARS: usize = 40;
 
-/// The CPU time of samples in the program's contexts.
+/// The CPU time that the program spent inside of its contexts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextsReport {
@@ -32,16 +32,16 @@ pub struct ContextsReport {
     pub with_ms: f64,
     /// CPU time of samples of Java threads without a context. Null if samples count no time.
     pub without_ms: Option<f64>,
-    /// How many contexts have samples.
+    /// The number of contexts with at least one sample.
     #[serde(rename = "met")]
     pub sampled: u64,
-    /// How many contexts were not recorded because the table was full.
+    /// The number of contexts that were not recorded because the table was full.
     pub left_out: u64,
-    /// All kinds, by descending CPU time.
+    /// The kinds of contexts, by descending CPU time.
     pub kinds: Vec<KindReport>,
 }
 
-/// The samples of one kind of contexts, which is a class of the program.
+/// The samples in contexts of one kind. A kind is a class of the program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindReport {
     pub class: String,
@@ -51,20 +51,20 @@ pub struct KindReport {
     pub fields: Vec<FieldReport>,
 }
 
-/// The samples by the values of one field of a kind.
+/// The CPU time of one kind of contexts, divided by the values of one field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldReport {
     pub key: String,
     pub label: String,
-    /// How many values have samples.
+    /// The number of distinct values with samples.
     pub distinct: u64,
-    /// The values with the most CPU time.
+    /// The values with the most CPU time, at most ten.
     pub values: Vec<ValueReport>,
-    /// The CPU time of all other values.
+    /// The CPU time of all values that `values` does not list.
     pub others_ms: f64,
 }
 
-/// The samples of one value, with the 95 % confidence interval of its CPU time.
+/// The samples with one value of a field, with the 95 % confidence interval of their CPU time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ValueReport {
     pub value: String,
@@ -82,7 +82,8 @@ impl ContextsReport {
         let (mut with, mut without, mut sampled) = (WeightSum::default(), contexts.without(), 0);
         for id in contexts.ids() {
             let weighed = contexts.weight_of(id);
-            // The agent made this context, not the program.
+            // The agent made a context for each virtual thread, so such a context is not the
+            // program's.
             if contexts.is_virtual_thread(id) {
                 without = without.plus(weighed);
             } else {
@@ -126,8 +127,8 @@ impl ContextsReport {
         }
     }
 
-    /// Returns a line for the summary, with shares of all sampled time. `None` if the program has
-    /// no contexts and no virtual threads.
+    /// Returns the summary's line about contexts, with shares of all sampled time.
+    /// It is `None` if the program has no contexts and no virtual threads.
     pub(crate) fn line(&self, all: f64) -> Option<String> {
         let left_out = match self.left_out {
             0 => None,
@@ -142,8 +143,8 @@ impl ContextsReport {
             let rest = if field.distinct > MAX_VALUES_IN_LINE as u64 { ", and others" } else { "" };
             format!("{}{rest}", values.join(", "))
         };
-        // Traces surround all other contexts, and a single trace seldom matters. So the line has
-        // them only if the program has no other kind.
+        // Traces surround all other contexts, and a single trace seldom matters. So the line names
+        // a trace only if the program has no other kind of context.
         let own = self.kinds.iter().filter(|kind| !kind.is_virtual_thread() && kind.class != TRACE);
         let traces = self.kinds.iter().filter(|kind| kind.class == TRACE);
         let largest = own.chain(traces).find_map(|kind| {
@@ -185,11 +186,12 @@ impl KindReport {
     }
 }
 
-/// Builds the parts of a report from one recording.
+/// Builds the report on contexts from one recording.
 struct ReportBuilder<'r> {
     recording: &'r Recording,
     interval_ns: u64,
-    /// All samples of threads that ran Java. Intervals are of shares of these.
+    /// The weight of all samples of threads that ran Java. Confidence intervals are for shares of
+    /// this weight.
     all: WeightSum,
 }
 
@@ -225,8 +227,8 @@ impl ReportBuilder<'_> {
     ) -> FieldReport {
         values.retain(|(_, weighed)| weighed.samples > 0);
         values.sort_by_key(|(value, weighed)| (Reverse(weighed.weight), *value));
-        // Two values do not name one virtual thread: one sums up many threads, one is for unknown
-        // threads.
+        // Two of the values stand for no single virtual thread: one sums up many, the other is for
+        // unknown threads. So they are not counted.
         let is_one_thread =
             |value| !is_virtual_thread || ![UNKNOWN, OTHERS].contains(&self.recording.strings().get(value));
         let distinct = values.iter().filter(|(value, _)| is_one_thread(*value)).count() as u64;

@@ -7,10 +7,10 @@ use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, Wait
 use crate::report::Run;
 use crate::text::{duration, grouped, percent, times};
 
-/// The summary has a delay only if it takes more than this part of the run.
+/// The summary mentions a delay only if it takes more than this share of the run.
 const MIN_SHARE: f64 = 0.01;
 
-/// Describes all delays of a run in one sentence. `None` if none was recorded.
+/// Describes all delays of a run in one sentence. Returns `None` if no delay was recorded.
 pub fn words(run: &Run) -> Option<String> {
     let lasted_ms = run.lasted_ms();
     let recorded = |word: &str| run.events.get(word).filter(|events| events.count > 0);
@@ -39,7 +39,8 @@ pub fn words(run: &Run) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Describes the time that threads spent on new classes. `None` if it is a small part of the run.
+/// Describes the time that threads spent on loading and linking classes. Returns `None` if it is a
+/// small part of the run.
 fn classes(run: &Run) -> Option<String> {
     let ClassReport { loaded, loading_ms, linking_ms, initializing_ms, .. } = run.classes?;
     let all = loading_ms + linking_ms + initializing_ms;
@@ -53,7 +54,7 @@ fn classes(run: &Run) -> Option<String> {
     })
 }
 
-/// Describes the time of the JIT compilers. `None` if it is a small part of the run.
+/// Describes the time that the JIT compilers took. Returns `None` if it is a small part of the run.
 fn compilers(run: &Run) -> Option<String> {
     let CompilerReport { compiled, took_ms, .. } = run.compilers?;
     (took_ms > MIN_SHARE * run.lasted_ms()).then(|| {
@@ -62,7 +63,7 @@ fn compilers(run: &Run) -> Option<String> {
     })
 }
 
-/// Describes the thread that has waited for a lock longest, and still waits.
+/// Describes the thread that has waited longest for a lock when the recording ends.
 fn longest_wait(waiting: &[WaitingReport]) -> Option<String> {
     let first = waiting.iter().max_by(|one, other| one.waited_ms.total_cmp(&other.waited_ms))?;
     let WaitingReport { thread, class, owner, waited_ms } = first;
@@ -77,7 +78,8 @@ fn longest_wait(waiting: &[WaitingReport]) -> Option<String> {
     Some(format!("{waits}{owner}{others}"))
 }
 
-/// True if the delays are long enough for the summary. The front-end's panel always has them.
+/// True if the delays are long enough for the summary. The front-end's panel shows delays of any
+/// length.
 pub fn are_long(run: &Run) -> bool {
     let long = |took_ms: f64| took_ms > MIN_SHARE * run.lasted_ms();
     let mut kinds = ["gc", "monitor"].iter();

@@ -10,23 +10,25 @@ use vouch_recording::{Certainty, Recording, Thread, WeightSum};
 use crate::text::percent;
 use crate::time::float;
 
-/// How many methods the summary names.
+/// The summary names at most this many methods.
 const MAX_METHODS: usize = 3;
 
-/// The Java methods with the most self time.
+/// The Java methods with the most self time. Self time is the time of samples with the method on
+/// top of the stack.
 #[derive(Debug, Clone, Default)]
 pub struct Hottest {
-    /// Names and weights, by descending weight.
+    /// The names of the methods and their self times, by descending weight.
     methods: Vec<(String, SelfTime)>,
-    /// All samples that the profile shows. As in `vouch top`, shares are shares of their weight.
+    /// The weight of all samples that the profile shows. Shares of methods are shares of it, as in
+    /// `vouch top`.
     pub all: WeightSum,
 }
 
-/// The weight of the samples with a method on top.
+/// The weight of all samples that have one method on top of their stacks.
 #[derive(Debug, Clone, Copy, Default)]
 struct SelfTime {
     weight: u64,
-    /// The part of it in which the method on top is a guess.
+    /// The part of `weight` in which the method on top of the stack is a guess.
     guessed: u64,
 }
 
@@ -48,7 +50,8 @@ impl Hottest {
             let more = SelfTime { weight, guessed: if is_guess { weight } else { 0 } };
             by_func.entry(frame.func).or_default().add(more);
         }
-        // Overloads, and the frames of refuted stacks, have separate functions with the same name.
+        // Overloads, and frames of refuted stacks, are separate functions with the same name. Their
+        // weights are added up by name.
         let mut by_name = HashMap::<_, SelfTime>::new();
         for (func, time) in by_func {
             let row = recording.funcs().get(func);
@@ -64,8 +67,8 @@ impl Hottest {
         Self { methods, all }
     }
 
-    /// Returns text such as `A.a 24.6 %, B.b 14.6 % (mostly a guess)`. `None` if no sample is in a
-    /// Java method.
+    /// Returns a text such as `A.a 24.6 %, B.b 14.6 % (mostly a guess)`. Returns `None` if no
+    /// sample is in a Java method.
     pub(crate) fn shares(&self) -> Option<String> {
         let share = |weight: u64| percent(100.0 * float(weight) / float(self.all.weight));
         let methods = self.methods.iter().map(|(name, SelfTime { weight, guessed })| {

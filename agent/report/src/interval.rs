@@ -5,7 +5,7 @@ use vouch_recording::WeightSum;
 use crate::time::float;
 
 /// Returns Wilson's 95 % confidence interval for a share of `count` samples. Unlike the normal
-/// approximation it has a width even if the share is 0.
+/// approximation, this interval has a width even if the share is 0.
 pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
     if count <= 0.0 {
@@ -17,21 +17,21 @@ pub fn wilson(share: f64, count: f64) -> (f64, f64) {
     (((middle - width) / scale).max(0.0), ((middle + width) / scale).min(1.0))
 }
 
-/// Returns the number of equally weighted samples that would give a share as precisely. (Kish's
-/// effective sample size.)
+/// Returns the number of equally weighted samples that would give a share with the same precision.
+/// Statisticians call this Kish's effective sample size.
 pub fn effective(all: WeightSum) -> f64 {
     let weight = float(all.weight);
     weight * weight / float(all.squares).max(1.0)
 }
 
-/// Returns how many percentage points a share of this many samples may be off, at 95 % confidence.
-/// The result is for a share of one half, which has the widest interval.
+/// Returns half the width of the 95 % confidence interval of a share of `count` samples, in
+/// percentage points. It is for a share of one half, which has the widest interval.
 pub fn points_off(count: f64) -> f64 {
     let (least, most) = wilson(0.5, count);
     50.0 * (most - least)
 }
 
-/// Returns the share of `part` in `all`, and its 95 % confidence interval.
+/// Returns the share that `part` has in `all`, with the share's 95 % confidence interval.
 pub fn share(part: WeightSum, all: WeightSum) -> (f64, (f64, f64)) {
     let share = float(part.weight) / float(all.weight).max(1.0);
     (share, wilson(share, effective(all)))

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Events of one kind.
+/// The number and the length of all JVM events of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventReport {
     pub count: u64,
-    /// How many of them the timeline shows. It omits events without a length, and the excess of
-    /// frequent kinds.
+    /// The number of events that the timeline shows. The timeline omits events without a length,
+    /// and the excess of frequent kinds.
     pub shown: u64,
-    /// How many events the timeline omits because there were too many, or their stacks took too
-    /// long.
+    /// The number of events that the timeline omits because there were too many, or because their
+    /// stacks took too long to record.
     #[serde(default)]
     pub left_out: u64,
     pub took_ms: f64,
@@ -21,43 +21,44 @@ pub struct EventReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitingReport {
     pub thread: String,
-    /// The lock's class; empty if the JVM does not report it.
+    /// The name of the lock's class. It is empty if the JVM does not report the class.
     pub class: String,
-    /// The thread that has the lock; null if unknown.
+    /// The name of the thread that holds the lock. It is null if unknown.
     pub owner: Option<String>,
     pub waited_ms: f64,
 }
 
-/// All safepoints of a run.
+/// The number and the length of all safepoints of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SafepointReport {
     pub count: u64,
-    /// How long all threads were stopped.
+    /// The time for which all threads were stopped.
     pub stopped_ms: f64,
-    /// The time from the requests until the last thread had stopped.
+    /// The time between a safepoint's request and the stop of the last thread, summed over all
+    /// safepoints.
     pub reaching_ms: f64,
 }
 
-/// The time that class loads of the run took, summed over all threads.
+/// The number of classes that the run loaded, and the time of loading, summed over all threads.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct ClassReport {
     pub loaded: u64,
     pub initialized: u64,
-    /// Time of loads that the JVM began. Of loads by the program's class loaders it has only the
-    /// definition of the class.
+    /// The time of class loads that the JVM began. For loads by the program's class loaders it
+    /// includes only the definition of the class.
     pub loading_ms: f64,
-    /// Time of linking, which includes verification.
+    /// The time of linking classes, which includes verification.
     pub linking_ms: f64,
     pub initializing_ms: f64,
 }
 
-/// The work of all JIT compilers.
+/// The number of compilations by the JIT compilers, and their time.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct CompilerReport {
-    /// Successful compilations, of whole methods and of loops (OSR).
+    /// The number of successful compilations, of whole methods and of loops (OSR).
     pub compiled: u64,
-    /// Compilations that failed.
+    /// The number of compilations that failed.
     pub failed: u64,
-    /// Time of the successful compilations.
+    /// The time that the successful compilations took.
     pub took_ms: f64,
 }

@@ -7,15 +7,15 @@ use vouch_recording::{Measure, MeasureUnit, Recording};
 
 use crate::text::{bytes, grouped};
 
-/// The totals of one measure.
+/// The samples of one measure, such as allocated bytes, and what they stand for in total.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasureReport {
     /// The unit of `amount`.
     pub unit: String,
-    /// How much all samples stand for.
+    /// The amount that all samples of the measure stand for.
     pub amount: u64,
     pub samples: u64,
-    /// How many events, such as allocated objects, the samples stand for.
+    /// The number of events that the samples stand for, such as allocated objects.
     pub events: u64,
 }
 
@@ -53,7 +53,8 @@ pub fn describe(measures: &BTreeMap<String, MeasureReport>) -> Option<String> {
     (!totals.is_empty()).then(|| totals.join("; "))
 }
 
-/// The totals of each measure that has samples, by its key. CPU time is in the fates.
+/// Returns the totals of each measure that has samples, by the measure's key. CPU time is not
+/// included, because the fates have its totals.
 pub fn measures(recording: &Recording) -> BTreeMap<String, MeasureReport> {
     let others = Measure::others();
     let reports = others.map(|measure| (measure.key.to_owned(), MeasureReport::new(recording, measure)));

@@ -1,7 +1,7 @@
 //! The table of all options. The agent's help and the command's are made from it.
 //!
 //! This module checks only how a value is written, so that the command finds a mistake before it
-//! starts a JVM. Whether the agent can use a value, the agent checks.
+//! starts a JVM. The agent checks later whether it can use the value.
 
 pub mod launcher;
 pub mod pattern;
@@ -10,69 +10,71 @@ pub mod value;
 
 use value::Form;
 
-/// The agent's commands that an option can be combined with.
+/// The commands of the agent that an option can be combined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedWith {
-    /// Commands that start a recording.
+    /// The commands that start a recording.
     Start,
-    /// Commands that start a recording, and those that write one: `stop` and `dump`.
+    /// The commands that start a recording, and those that write a profile: `stop` and `dump`.
     Writing,
-    /// Only the truth lab.
+    /// Only the truth lab, which tests the profiler, uses the option.
     Lab,
-    /// Every command. The command `vouch` passes such an option, users do not.
+    /// Every command of the agent. Only the command `vouch` passes such an option; users do not.
     Any,
 }
 
-/// The name of an option, and what its help says.
+/// An option of the agent, with the lines of its help.
 #[derive(Debug)]
 pub struct Key {
     pub name: &'static str,
-    /// The kind of value, as the help shows it.
+    /// The placeholder for the option's value in the help, such as `FILE`.
     pub value: &'static str,
-    /// The default value. `None` if it is not a fixed text.
+    /// The option's default value, or `None` if the default is not a fixed text.
     pub default: Option<&'static str>,
     pub allowed_with: AllowedWith,
-    /// How a value is written.
+    /// The way in which the option's value is written.
     pub form: Form,
-    /// True if only the longer help has the option.
+    /// True if only the long help lists the option.
     pub is_rare: bool,
-    /// True if the option can be repeated.
+    /// True if the option may be passed several times.
     pub is_repeatable: bool,
-    /// The lines of the help beside the name. `{endings}` is replaced by those of all formats.
+    /// The lines that explain the option in the help. `{endings}` is replaced by the endings of all
+    /// file formats.
     help: &'static [&'static str],
 }
 
 impl Key {
-    /// The same option with a form.
+    /// Returns a copy of the option with another form for its value.
     const fn form(self, form: Form) -> Self {
         Self { form, ..self }
     }
 
-    /// The same option, left out of the short help.
+    /// Returns a copy of the option that the short help does not list.
     const fn rare(self) -> Self {
         Self { is_rare: true, ..self }
     }
 
-    /// The lines of the help. `endings` are those of the names of files, one for each format.
+    /// Returns the lines that explain the option in the help. `endings` lists the file name endings
+    /// of all formats.
     pub fn help(&self, endings: &str) -> impl Iterator<Item = String> {
         self.help.iter().map(move |line| line.replace("{endings}", endings))
     }
 
-    /// True if two recordings with different values cannot be compared, and no other value of their
-    /// reports shows the difference.
+    /// True if recordings with different values of the option cannot be compared, and no other
+    /// value of the report shows the difference.
     pub fn alters(&self) -> bool {
         let in_report = ["recording", "recording-limit", "interval", "engine", "on-error"];
         matches!(self.allowed_with, AllowedWith::Start | AllowedWith::Lab) && !in_report.contains(&self.name)
     }
 }
 
-/// The name of the profile if the user sets none.
+/// The file name of the profile if the user sets none.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
 
 /// The kernel's name for the agent's thread while it records nothing.
 pub const IDLE_THREAD_NAME: &str = "Vouch";
-/// The kernel's name for the agent's thread during a recording. By it other processes see that
-/// there is one.
+/// The kernel's name for the agent's thread during a recording. Other processes recognise by it
+/// that a recording is running.
 pub const RECORDING_THREAD_NAME: &str = "Vouch records";
 
 const fn key(name: &'static str, value: &'static str, help: &'static [&'static str]) -> Key {
@@ -98,7 +100,7 @@ const fn lab(name: &'static str) -> Key {
     Key { allowed_with: AllowedWith::Lab, ..key(name, "KIND", &[]) }
 }
 
-/// All options, in the order of the help.
+/// The table of all options, in the order in which the help lists them.
 pub static KEYS: [Key; 25] = [
     Key {
         is_repeatable: true,
@@ -245,16 +247,18 @@ pub static KEYS: [Key; 25] = [
     Key { allowed_with: AllowedWith::Any, ..key(terminal::KEY, "FOLDER", &[]) },
 ];
 
-/// All words for users without a value: commands of the agent, and switches.
+/// The words without a value that users can pass to the agent: its commands, and switches such as
+/// `quiet`.
 pub const WORDS: [&str; 10] =
     ["start", "stop", "dump", "status", "groups", "check", "quiet", "verbose", "help", "version"];
 
-/// Returns the options for users: all but those for tests and for the command itself.
+/// Returns the options that the help explains: all except those for tests and those that only the
+/// command `vouch` passes.
 pub fn explained() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| matches!(key.allowed_with, AllowedWith::Start | AllowedWith::Writing))
 }
 
-/// Returns the option with this name.
+/// Returns the option with this name, or `None` if it does not exist.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }

@@ -1,4 +1,4 @@
-//! The reasons for which stacks are plausible and not proven.
+//! The reasons for which a stack is plausible but not proven.
 
 use serde::{Deserialize, Serialize};
 use vouch_verify::proof::Explanation;
@@ -17,20 +17,20 @@ pub const COMPILED_BEFORE_ATTACH: &str = "compiled_before_attach";
 pub const WITHOUT_DEBUG_INFO: &str = "without_debug_info";
 /// The code on top is unknown.
 pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
-/// The walk had lost the top frame, and it was added again.
+/// The walk had lost the top frame, which the agent added again.
 pub const TOP_FRAME_PUT_BACK: &str = "top_frame_put_back";
 
-/// The samples that are plausible for one reason. A sample may have several reasons.
+/// The samples that are plausible for one reason. A sample may also have further reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlausibleReport {
     pub samples: u64,
-    /// The time of these samples.
+    /// The time of all samples with this reason.
     pub weight_ms: f64,
-    /// The time of those samples that have no other reason.
+    /// The time of the samples that have only this reason.
     pub alone_ms: f64,
 }
 
-/// Returns the text for a reason.
+/// Returns the text that explains a reason to people.
 pub fn reason(name: &str) -> String {
     let words = match Explanation::from_name(name) {
         Some(Explanation::NativeCaller) => "a call by native code or reflection",

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::report::TrustReport;
 use crate::text::percent;
 
-/// The lines omit a part that is less than this percentage.
+/// The lines for people omit a part of the time that is below this percentage.
 const MIN_PERCENT: f64 = 0.05;
 
 /// The CPU time of a process, in milliseconds.
@@ -21,7 +21,8 @@ pub struct ProcessTime {
     pub sampled_ms: f64,
     /// The time of Vouch's own threads, which are not sampled.
     pub vouch_ms: f64,
-    /// The rest. It is negative if the samples count more than the kernel charged.
+    /// The CPU time that was neither sampled nor Vouch's own. It is negative if the samples count
+    /// more time than the kernel charged.
     pub not_sampled_ms: f64,
     /// The part of `sampled_ms` that Vouch's signal handler took. `None` if it was not measured.
     pub handler_ms: Option<f64>,
@@ -39,8 +40,8 @@ impl TrustReport {
 }
 
 impl ProcessTime {
-    /// Returns a line that divides the process's time, and one with the signal handler's part of
-    /// the samples.
+    /// Returns one line that divides the process's time, and one about the signal handler's share
+    /// of the sampled time.
     pub fn lines(&self) -> Vec<String> {
         let Self { cpu_ms, sampled_ms, vouch_ms, not_sampled_ms, handler_ms } = *self;
         let amount = |ms| amount(ms, cpu_ms);
@@ -63,7 +64,8 @@ impl ProcessTime {
     }
 }
 
-/// Formats a time in the unit that fits `all_ms`, so that a reader can add up the parts of a line.
+/// Formats a time in the unit that suits `all_ms`. All parts of a line then have the same unit, so
+/// a reader can add them up.
 fn amount(ms: f64, all_ms: f64) -> String {
     match all_ms {
         _ if all_ms < 100.0 => format!("{ms:.1} ms"),

@@ -1,4 +1,5 @@
-//! The report's parts about proof: edges, refutations, power, and conservation of time.
+//! The report's parts about proof: checks of stacks against the bytecode, their power, and the
+//! conservation of time.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +10,27 @@ use vouch_verify::proof::Refutation;
 use crate::text::readable;
 use crate::time::float;
 
-/// The edges of all stacks. The verdicts count distinct edges, and add up to `distinct`.
+/// The edges of all stacks. An edge is a caller at a bci, with its callee. The counts of verdicts
+/// are for distinct edges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgeReport {
     /// The number of edges in all samples' stacks, repeated ones included.
     pub checked: u64,
     pub distinct: u64,
     pub proven: u64,
-    /// Explained edges, by explanation.
+    /// The number of explained edges, by explanation.
     pub explained: BTreeMap<String, u64>,
     pub refuted: u64,
-    /// The agent's CPU time for proof. Null for an audit.
+    /// The CPU time that the agent took for proof. Null for an audit of another profiler's
+    /// recording.
     pub took_ms: Option<f64>,
 }
 
-/// The instructions that name a method.
+/// The call instructions that name a method.
 const CALLS: [&str; 4] = ["invokevirtual", "invokespecial", "invokestatic", "invokeinterface"];
 
 /// Returns the text of the frame that marks the wrong call in a refuted stack. `expected` is the
-/// instruction in the bytecode.
+/// instruction in the caller's bytecode.
 pub fn sign(kind: Refutation, expected: &str) -> String {
     let words = kind.description();
     match expected.split_once(' ').filter(|(code, _)| CALLS.contains(code)) {
@@ -41,37 +44,40 @@ pub fn sign(kind: Refutation, expected: &str) -> String {
 /// The report lists at most this many refutations.
 pub const MAX_LISTED: usize = 50;
 
-/// A refutation with its samples.
+/// A contradiction between stacks and the bytecode, with the samples that have it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefutationReport {
-    /// The number by which the profile's markers cite it.
+    /// The number by which the markers in the profile cite this refutation.
     pub number: usize,
     pub count: u64,
     #[serde(with = "by_name")]
     pub kind: Refutation,
-    /// The method with the contradicting bytecode. Empty if the end of the stack is wrong.
+    /// The method with the bytecode that contradicts the stack. It is empty if the end of the stack
+    /// is wrong.
     pub caller: String,
     pub bci: i32,
-    /// The line, if the recording has lines and no bcis. 0 if it has neither.
+    /// The caller's line, if the recording has line numbers instead of bcis. It is 0 if the
+    /// recording has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u16>,
-    /// The instruction at that bci.
+    /// The instruction in the caller's bytecode at the stack's bci.
     pub expected: String,
-    /// The callee in the stack. Empty if the caller's bci alone is wrong.
+    /// The callee that the stack claims. It is empty if the caller's bci alone is wrong.
     pub found: String,
-    /// The first stack with this refutation, leaf first: `com.foo.Bar.baz(Bar.java:12) @ 7`.
+    /// The first stack with this refutation, leaf first. A frame is a text like
+    /// `com.foo.Bar.baz(Bar.java:12) @ 7`.
     pub stack: Vec<String>,
     /// The index of the caller in `stack`.
     pub at: Option<usize>,
-    /// The caller's instructions around the bci.
+    /// The caller's instructions around the bci, as text.
     pub code: Vec<String>,
-    /// The contradicting stack of GetStackTrace, if there is one.
+    /// The stack of GetStackTrace that contradicts the sample, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<WitnessStack>,
 }
 
 impl RefutationReport {
-    /// Returns the caller's position, as text that follows the caller's name.
+    /// Returns the caller's line or bci as text, to be printed after the caller's name.
     pub fn position(&self) -> String {
         match self.line {
             None => format!(" at bci {}", self.bci),
@@ -80,8 +86,8 @@ impl RefutationReport {
         }
     }
 
-    /// Adds the refutation to a recording, with methods as in Java source. The recording gives it
-    /// its number.
+    /// Adds the refutation to a recording, with methods written as in Java source. The recording
+    /// chooses its number there.
     pub fn add_to(&self, recording: &mut Recording) -> RefutationId {
         let [caller, expected, found] =
             [&self.caller, &self.expected, &self.found].map(|text| readable(text));
@@ -99,21 +105,21 @@ impl RefutationReport {
 /// A stack that GetStackTrace returned for the thread of a sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WitnessStack {
-    /// The grade of the witness: how much of this stack must equal the walk.
+    /// The grade of the witness, which says how much of this stack must equal the sample's.
     pub grade: String,
-    /// The frames as text, leaf first.
+    /// The frames of the stack as text, leaf first.
     pub stack: Vec<String>,
 }
 
-/// The number of corruptions of one kind, and how many of them proof noticed.
+/// The number of deliberate corruptions of one kind, and how many of them proof noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Power {
     pub tried: u64,
     pub noticed: u64,
 }
 
-/// The number of corruptions of witnessed stacks, and how many proof, the witness, or one of the
-/// two noticed.
+/// The number of deliberate corruptions of witnessed stacks. The counts say how many were noticed
+/// by proof, by the witness, or by either.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WitnessPower {
     pub tried: u64,
@@ -123,18 +129,19 @@ pub struct WitnessPower {
 }
 
 impl Power {
-    /// Returns the percentage that was noticed. `None` if there was no corruption to try.
+    /// Returns the percentage of corruptions that were noticed, or `None` if there were none to
+    /// notice.
     pub fn percent(self) -> Option<f64> {
         (self.tried > 0).then(|| 100.0 * float(self.noticed) / float(self.tried))
     }
 }
 
-/// The time of the samples, and the time that the kernel charged to the same threads.
+/// Compares the time of the samples with the time that the kernel charged to the same threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conservation {
     pub cpu_ms: f64,
     pub sampled_ms: f64,
-    /// Sampled time divided by charged time. Null if nothing was charged.
+    /// The sampled time divided by the charged time. Null if nothing was charged.
     pub ratio: Option<f64>,
 }
 
@@ -144,8 +151,8 @@ impl Conservation {
     }
 }
 
-/// Serialises a kind of refutation by its name. An unknown name, from another version of Vouch, is
-/// an error.
+/// Serialises a kind of refutation by its name. Reading fails for an unknown name, which another
+/// version of Vouch may have written.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use vouch_verify::proof::Refutation;

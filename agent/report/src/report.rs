@@ -1,4 +1,4 @@
-//! The trust report's types, and how a recording becomes one.
+//! The types of the trust report, and its construction from a recording.
 //!
 //! Tools read the report's keys. So no key may be renamed, or omitted because its value is 0. A
 //! value that was not measured must be null or missing, never a number.
@@ -22,30 +22,31 @@ use crate::time::{float, intervals_ms, millis};
 use crate::top_frame::TopFrameReport;
 use crate::witness::WitnessReport;
 
-/// The trust report on one recording.
+/// The trust report, which says how far one recording can be trusted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TrustReport {
     #[serde(flatten)]
     pub run: Run,
-    /// The clock of another profiler's samples. `None` if it is unknown, and for Vouch's own
-    /// samples, which count CPU time.
+    /// The clock by which another profiler took the samples. `None` if that clock is unknown, and
+    /// for Vouch's own samples, which count CPU time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// The event that another profiler's samples count, by that profiler's name for it. `None` if
-    /// they count time. With an event there is no clock.
+    /// The event that another profiler's samples count, by that profiler's name for the event.
+    /// `None` if the samples count time. A report with an event has no clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     pub samples: Signals<u64>,
-    /// The time of the samples. Null if they count no time.
+    /// The time of the samples of each fate. Null if samples count no time.
     pub weight_ms: Option<Signals<f64>>,
     /// The certainty of the top frames of proven and plausible stacks.
     #[serde(default)]
     pub top_frame: TopFrameReport,
-    /// The totals of measures other than CPU time, by the name that `measure=` has for the measure.
+    /// The totals of measures other than CPU time. The keys are the names of measures in the option
+    /// `measure=`.
     #[serde(default)]
     pub measures: BTreeMap<String, MeasureReport>,
     pub conservation: Conservation,
-    /// The CPU time of the program's contexts.
+    /// The CPU time that the program spent inside of its contexts.
     #[serde(default)]
     pub contexts: ContextsReport,
     pub threads: Vec<ThreadReport>,
@@ -55,138 +56,142 @@ pub struct TrustReport {
     pub hottest: Hottest,
 }
 
-/// The values of a report that a recording does not contain. The caller sets each of them.
+/// The values of a report that come from outside of the recording. The caller must set each of
+/// them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// The version of Vouch.
+    /// The version of Vouch that wrote the report.
     pub vouch: String,
-    /// The profiler that took the samples, if Vouch has only audited them. `None` for Vouch's own
-    /// samples.
+    /// The profiler that took the samples, if Vouch only audited its recording. `None` for Vouch's
+    /// own samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorder: Option<String>,
     pub jdk: String,
     pub vm_flags: Vec<String>,
     pub command: String,
-    /// The agent's options that make this run differ from others, as `key=value`. `None` if they
-    /// are unknown.
+    /// The agent's options that make this run differ from others, as `key=value`. `None` if the
+    /// options are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<String>>,
     pub engine: String,
-    /// Reasons why a better engine was not taken, and other remarks on the run.
+    /// The reasons for which a better engine was not used, and other remarks on the run.
     pub engine_notes: Vec<String>,
-    /// The notes that the summary begins with: requests that were refused, and what can harm the
-    /// program or the profile. `engine_notes` contains them, too.
+    /// The warnings that the summary prints first: refused requests, and harm to the program or the
+    /// profile. `engine_notes` contains them, too.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// True if the engine was stopped before the end of the recording. Later work of the program is
     /// not sampled, and not in `threads`.
     pub engine_stopped: bool,
-    /// The interval, which is the unit of a sample's weight.
+    /// The sampling interval in nanoseconds. A sample's weight is a number of such intervals.
     #[serde(rename = "interval_us", serialize_with = "in_micros", deserialize_with = "from_micros")]
     pub interval_ns: u64,
-    /// The CPU time between two signals at the end of the run. It is longer than the interval if
-    /// this machine cannot afford the interval. Null for audited recordings.
+    /// The CPU time between two signals at the end of the run. It exceeds the interval if sampling
+    /// at the interval is too slow on this machine. Null for audited recordings.
     pub sampled_interval_us: Option<f64>,
     pub rate: Option<Rate>,
     pub wall_ms: f64,
-    /// The wall-clock times of all runs, added up, if the report is on several runs.
+    /// The sum of the wall-clock times of all runs, if the report is on several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs_ms: Option<f64>,
-    /// The CPU time that the kernel charged to the process.
+    /// The CPU time that the kernel charged to the process during the run.
     pub cpu_ms: Option<f64>,
     /// The part of `cpu_ms` that the agent's own threads took.
     pub agent_cpu_ms: Option<f64>,
     #[serde(skip)]
     pub delivered: Delivered,
-    /// Samples without a stack, by reason. The reasons have the names of AsyncGetCallTrace's codes.
+    /// The number of samples without a stack, by reason. The reasons have the names of
+    /// AsyncGetCallTrace's codes.
     pub unwalked: BTreeMap<String, u64>,
-    /// Plausible samples, by the reason for which they are not proven. A sample may have several.
+    /// The plausible samples, by the reason for which their stacks are not proven. A sample may
+    /// have several reasons.
     #[serde(default)]
     pub plausible_because: BTreeMap<String, PlausibleReport>,
-    /// Samples with a refuted stack, by the kind of refutation.
+    /// The number of samples with a refuted stack, by the kind of refutation.
     pub refuted: BTreeMap<String, u64>,
-    /// Results of recovery, by strategy.
+    /// The results of recovery, by strategy. Recovery tries to find stacks for samples without one.
     #[serde(default)]
     pub recovery: BTreeMap<String, RecoveryReport>,
-    /// Samples by the walker that found their stack. `recovery` has those that recovery found.
+    /// The number of samples by the walker that found their stack. `recovery` counts the stacks
+    /// that recovery found.
     #[serde(default)]
     pub walked_by: BTreeMap<String, u64>,
-    /// Samples that both walkers walked, by how the two stacks differed.
+    /// The samples that both walkers walked, by how their two stacks differed.
     #[serde(default)]
     pub agreement: BTreeMap<String, AgreementReport>,
     pub edges: EdgeReport,
-    /// The most frequent refutations.
+    /// The most frequent contradictions between stacks and the bytecode.
     pub refutations: Vec<RefutationReport>,
-    /// The power of proof, by corruption.
+    /// The power of proof: for each kind of deliberate corruption, how many proof noticed.
     pub power: BTreeMap<String, Power>,
     pub witness: WitnessReport,
-    /// JVM events, by the name that `events=` has for the kind. A kind that was not recorded has no
-    /// entry.
+    /// The JVM events of the run. The keys are the names of kinds in the option `events=`. A kind
+    /// that was not recorded has no entry.
     #[serde(default)]
     pub events: BTreeMap<String, EventReport>,
-    /// Markers of the program, by their class.
+    /// The markers that the program wrote, by their class.
     #[serde(default)]
     pub markers: BTreeMap<String, EventReport>,
-    /// Markers that are not shown because there were too many classes of markers.
+    /// The number of markers that are not shown because their classes were too many.
     #[serde(default)]
     pub markers_left_out: u64,
-    /// The program's groups of tasks, by name.
+    /// The times of the program's groups of tasks, by the group's name.
     #[serde(default)]
     pub groups: BTreeMap<String, GroupReport>,
-    /// All safepoints. Null if the JVM does not report them.
+    /// The safepoints of the run. Null if the JVM does not report them.
     #[serde(default)]
     pub safepoints: Option<SafepointReport>,
-    /// Loads of classes. Null if the JVM does not report them.
+    /// The classes that the run loaded. Null if the JVM does not report them.
     #[serde(default)]
     pub classes: Option<ClassReport>,
-    /// Compilations. Null if the JVM does not report them.
+    /// The compilations of the run. Null if the JVM does not report them.
     #[serde(default)]
     pub compilers: Option<CompilerReport>,
-    /// Threads that were waiting for a lock when the report was written.
+    /// The threads that were waiting for a lock when the report was written.
     #[serde(default)]
     pub waiting: Vec<WaitingReport>,
-    /// The cost of the recording on disk. Null if it was turned off.
+    /// The cost of writing the recording to disk. Null if that was turned off.
     #[serde(default)]
     pub recording_file: Option<RecordingFile>,
     pub handler_ns: Option<HandlerTime>,
-    /// Methods that were unloaded before their names were read.
+    /// The number of methods that were unloaded before the agent read their names.
     pub names_lost: u64,
-    /// Samples with a stack that was cut below the requested depth, because the memory for stacks
-    /// was full.
+    /// The number of samples with a stack that was cut below the requested depth, because the
+    /// memory for stacks was full.
     pub stacks_cut: u64,
-    /// Contexts of the program that were not recorded because the table was full.
+    /// The number of the program's contexts that were not recorded because the table was full.
     #[serde(skip)]
     pub contexts_left_out: u64,
 }
 
-/// The beginning of the option that limits sampling to some threads.
+/// The prefix of the option that limits sampling to some threads.
 pub(crate) const THREADS_OPTION: &str = "threads=";
 
 impl Run {
-    /// Adds a note that the summary prints first.
+    /// Adds a warning, which the summary prints before all other lines.
     pub fn warn(&mut self, warning: String) {
         self.engine_notes.push(warning.clone());
         self.warnings.push(warning);
     }
 
-    /// Returns the wall-clock time of the run, or of all runs added up.
+    /// Returns the wall-clock time of the run, or the sum of these times for several runs.
     pub fn lasted_ms(&self) -> f64 {
         self.runs_ms.unwrap_or(self.wall_ms)
     }
 
-    /// Returns the option `threads=…`, if only some threads were sampled.
+    /// Returns the option `threads=…` if only some threads were sampled, otherwise `None`.
     pub fn threads_option(&self) -> Option<&str> {
         self.options.iter().flatten().find(|option| option.starts_with(THREADS_OPTION)).map(String::as_str)
     }
 
-    /// True if signals came less often than requested. A simple `>` would be wrong, because the
-    /// time was rounded.
+    /// True if signals came less often than requested. The comparison tolerates the rounding of the
+    /// time to microseconds.
     pub fn is_rarer(&self) -> bool {
         self.sampled_interval_us.is_some_and(|sampled| sampled > float(self.interval_ns) / 1000.0 * 1.000_1)
     }
 
-    /// Returns the CPU time between two signals at the end of the run, or the interval if that time
-    /// is unknown.
+    /// Returns the CPU time between two signals at the end of the run. If it is unknown, returns
+    /// the interval.
     pub fn sampled_ns(&self) -> u64 {
         let sampled = self.sampled_interval_us.and_then(|us| Duration::try_from_secs_f64(us / 1e6).ok());
         let sampled = sampled.unwrap_or_default();
@@ -199,30 +204,32 @@ fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Erro
     serializer.serialize_f64(float(*nanos) / 1000.0)
 }
 
-/// Reads an interval, which is a whole number of nanoseconds, from microseconds.
+/// Deserialises an interval from microseconds. The interval is a whole number of nanoseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
 fn from_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok((f64::deserialize(deserializer)? * 1000.0).round() as u64)
 }
 
-/// The cost of the recording on disk.
+/// The cost of writing the recording to disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordingFile {
-    /// All bytes that were written to it.
+    /// The number of bytes that were written to the recording's file.
     pub bytes: u64,
-    /// The CPU time of the agent's thread for it, without the last block.
+    /// The CPU time that the agent's thread took for writing the recording. It lacks the last
+    /// block's time.
     pub cpu_ms: f64,
 }
 
-/// The signals that the handlers counted, independently of the recording.
+/// The number of signals that the signal handlers counted. They count independently of the
+/// recording.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Delivered {
     pub signals: u64,
-    /// The weight of all signals, in intervals.
+    /// The total weight of all signals, in sampling intervals.
     pub weight: u64,
 }
 
-/// All delivered signals, and the fates of their samples.
+/// A value for all delivered signals, and one for the samples of each fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "FlatSignals<T>", from = "FlatSignals<T>")]
 #[serde(bound(serialize = "T: Clone + Serialize", deserialize = "T: Deserialize<'de>"))]
@@ -231,7 +238,7 @@ pub struct Signals<T> {
     pub fates: ByFate<T>,
 }
 
-/// [`Signals`] as one flat JSON object.
+/// The form of [`Signals`] in JSON: one flat object.
 #[derive(Serialize, Deserialize)]
 struct FlatSignals<T> {
     signals: T,
@@ -265,7 +272,7 @@ pub struct Rate {
     pub reached_hz: f64,
 }
 
-/// [`Rate`] as the report's JSON has it.
+/// The form of [`Rate`] in the report's JSON, which includes the unit.
 #[derive(Serialize, Deserialize)]
 struct RateWithUnit {
     asked_hz: f64,
@@ -285,33 +292,35 @@ impl From<RateWithUnit> for Rate {
     }
 }
 
-/// The results of one strategy of recovery. It runs for samples without a stack, or with a refuted
-/// stack.
+/// The results of one recovery strategy. It looks for a stack if a sample has none, or only a
+/// refuted one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryReport {
-    /// How many contexts the strategy proposed.
+    /// The number of repaired thread contexts that the strategy proposed for a second walk.
     pub tried: u64,
-    /// How many of these contexts gave a stack, which was then checked against the bytecode.
+    /// The number of proposed contexts from which a stack was walked. Each such stack was checked
+    /// against the bytecode.
     pub walked: u64,
     pub proven: u64,
     pub plausible: u64,
-    /// Stacks that proof refuted. No sample gets such a stack.
+    /// The number of found stacks that proof refuted. No sample gets such a stack.
     pub refuted: u64,
-    /// The time of the samples that got their stack from this strategy.
+    /// The time of the samples that got their stack by this strategy.
     pub weight_ms: f64,
 }
 
-/// Samples for which the stacks of two walkers differed in one way.
+/// The samples for which the stacks of the two walkers differed in one way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgreementReport {
     pub samples: u64,
-    /// Samples with a refuted stack by AsyncGetCallTrace.
+    /// The number of these samples for which AsyncGetCallTrace's stack was refuted.
     pub asgct_refuted: u64,
-    /// Samples with a refuted stack by Vouch's own walker.
+    /// The number of these samples for which the stack of Vouch's own walker was refuted.
     pub own_refuted: u64,
 }
 
-/// The CPU time of the signal handler: percentiles and maximum of one sample, and the total.
+/// The CPU time that the signal handler took: percentiles and maximum for one sample, and the
+/// total.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct HandlerTime {
     pub p50: u64,
@@ -321,7 +330,8 @@ pub struct HandlerTime {
     pub total_ms: f64,
 }
 
-/// The samples of one thread under one name. Threads that share a track have separate rows.
+/// The samples of one thread under one name. Threads that share a track in the profile have
+/// separate rows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ThreadReport {
     pub name: String,
@@ -329,9 +339,9 @@ pub struct ThreadReport {
     /// The CPU time that the kernel charged to the thread. Null if the thread ended before the
     /// agent read it.
     pub cpu_ms: Option<f64>,
-    /// The time of its samples of all fates. Null if samples count no time.
+    /// The time of the thread's samples of all fates. Null if samples count no time.
     pub sampled_ms: Option<f64>,
-    /// Sampled time divided by charged time. Null if nothing was charged.
+    /// The thread's sampled time divided by its charged time. Null if nothing was charged.
     pub conserved: Option<f64>,
     pub samples: u64,
     pub refuted: u64,
@@ -357,7 +367,7 @@ impl ThreadReport {
 }
 
 impl TrustReport {
-    /// Returns the report on a recording of this run.
+    /// Builds the trust report on a recording of this run.
     pub fn from_recording(recording: &Recording, run: Run) -> Self {
         let interval_ns = run.interval_ns;
         let tally = recording.tally();
@@ -385,8 +395,8 @@ impl TrustReport {
         }
     }
 
-    /// Returns the base of all shares: the time of the samples, or their number if they count no
-    /// time.
+    /// Returns the values that all shares are shares of: the time of the samples, or their number
+    /// if samples count no time.
     pub fn weights(&self) -> ByFate<f64> {
         self.weight_ms.map_or_else(|| self.samples.fates.map(float), |weight| weight.fates)
     }

@@ -24,17 +24,18 @@ use crate::report::{
 use crate::top_frame::{Counted, TopFrameReport};
 use crate::witness::{GradeReport, WitnessReport};
 
-/// Adds reports into one, and renumbers their refutations.
+/// Adds the reports on several runs into one, and renumbers their refutations.
 #[derive(Debug, Default)]
 pub struct ReportSum {
     report: Option<TrustReport>,
-    /// The new number of each distinct refutation.
+    /// The number in the joint report of each distinct refutation.
     refutations: HashMap<RefutationKey, usize>,
-    /// The highest new number.
+    /// The highest number in use in the joint report.
     last_number: usize,
 }
 
-/// The fields that are equal in two runs if they have the same refutation.
+/// The fields that identify a refutation. If they are equal in two runs, the refutation is the
+/// same.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct RefutationKey {
     kind: Refutation,
@@ -82,7 +83,8 @@ impl ReportSum {
         *numbers.new_by_old.entry(number).or_insert_with(|| next(last_number))
     }
 
-    /// Returns the report on all runs. `wall_ms` is the time from the first start to the last end.
+    /// Returns the joint report on all runs. `wall_ms` is the time from the first start to the last
+    /// end.
     pub fn finish(self, wall_ms: f64) -> TrustReport {
         let mut report = self.report.unwrap_or_default();
         report.run.wall_ms = wall_ms;
@@ -100,13 +102,13 @@ fn next(last_number: &mut usize) -> usize {
     *last_number
 }
 
-/// Adds a value of another run.
+/// Adds the value of another run to a value of the joint report.
 trait Add {
     fn add(&mut self, more: Self);
 }
 
 impl Add for u64 {
-    /// Saturates instead of overflowing.
+    /// Adds another run's value. The sum saturates instead of overflowing.
     fn add(&mut self, more: Self) {
         *self = self.saturating_add(more);
     }
@@ -139,7 +141,7 @@ impl<T: Add> Add for Option<T> {
     }
 }
 
-/// Adds two values. The sum is `None` if one of them is unknown.
+/// Adds another run's value to a sum. The sum becomes `None` if either of the values is unknown.
 fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     *all = all.take().zip(more).map(|(mut all, more)| {
         all.add(more);
@@ -147,7 +149,7 @@ fn add_if_known<T: Add>(all: &mut Option<T>, more: Option<T>) {
     });
 }
 
-/// Implements `Add` field by field. A missing field does not compile.
+/// Implements `Add` field by field. The macro names all fields, so a missing one does not compile.
 macro_rules! add {
     ($($name:ident { $($field:ident),+ })+) => {
         $(impl Add for $name {
@@ -209,7 +211,7 @@ impl Add for EventReport {
 }
 
 impl Add for MeasureReport {
-    /// The unit is the same in all runs.
+    /// Adds the amounts and counts. The unit is the same in all runs.
     fn add(&mut self, Self { unit: _, amount, samples, events }: Self) {
         self.amount.add(amount);
         self.samples.add(samples);
@@ -218,7 +220,8 @@ impl Add for MeasureReport {
 }
 
 impl Add for HandlerTime {
-    /// Takes the highest percentile of all runs, because those of all samples are unknown.
+    /// Takes the highest percentile of all runs. The true percentile of all runs together is
+    /// unknown.
     fn add(&mut self, Self { p50, p90, p99, max, total_ms }: Self) {
         self.p50 = self.p50.max(p50);
         self.p90 = self.p90.max(p90);
@@ -235,7 +238,8 @@ impl Add for Conservation {
 }
 
 impl Add for ContextsReport {
-    /// Removes the values: each run lists only its largest ones, so their sums are unknown.
+    /// Adds the totals, and removes the lists of values. Each run lists only its largest values, so
+    /// the sums of single values are unknown.
     fn add(&mut self, Self { with_ms, without_ms, sampled, left_out, kinds: _ }: Self) {
         self.with_ms.add(with_ms);
         self.without_ms.add(without_ms);
@@ -288,7 +292,8 @@ impl Add for Run {
         let more_threads = more.threads_option().map(str::to_owned);
         let Self {
             vouch,
-            // Runs that other profilers recorded are never added.
+            // Runs that other profilers recorded are never added, so both runs have the same
+            // recorder.
             recorder: _,
             jdk,
             vm_flags,
@@ -334,7 +339,8 @@ impl Add for Run {
         append_new(&mut self.jdk, &jdk, ", ");
         union(&mut self.vm_flags, vm_flags);
         append_new(&mut self.command, &command, "; ");
-        // An option or a state of some runs only must not be reported of all.
+        // The joint report must not claim of all runs an option or a state that only some of them
+        // had.
         let threads = [self.threads_option().map(str::to_owned), more_threads];
         if let Some(options) = options {
             union(self.options.get_or_insert_default(), options);
@@ -395,7 +401,8 @@ impl Add for Run {
 
 impl Add for TrustReport {
     fn add(&mut self, more: Self) {
-        // Only recordings of other profilers have a clock or an event, and these are never added.
+        // A clock or an event is set only for recordings of other profilers, and these are never
+        // added.
         let Self {
             run,
             clock: _,
@@ -408,7 +415,8 @@ impl Add for TrustReport {
             contexts,
             threads,
             bytes_recorded,
-            // The hottest methods of both together cannot be found from each run's hottest.
+            // The hottest methods of all runs cannot be derived from the hottest methods of each
+            // run.
             hottest: _,
         } = more;
         self.run.add(run);
@@ -424,7 +432,7 @@ impl Add for TrustReport {
 }
 
 impl Rate {
-    /// Returns the mean of two runs, weighted by their CPU time.
+    /// Returns the mean of two runs' values, weighted by the runs' CPU time.
     fn with(self, cpu_ms: f64, more: Self, more_cpu_ms: f64) -> Self {
         let all = cpu_ms + more_cpu_ms;
         let mean = |one: f64, other: f64| {
@@ -437,12 +445,12 @@ impl Rate {
     }
 }
 
-/// Adds the groups of tasks of another run.
+/// Adds the groups of tasks of another run to those of the joint report.
 pub fn add_groups(known: &mut BTreeMap<String, GroupReport>, more: BTreeMap<String, GroupReport>) {
     known.add(more);
 }
 
-/// Appends `more` to a list in text form, unless the list contains it.
+/// Appends `more` to a list in a text, unless the list contains it already.
 fn append_new(known: &mut String, more: &str, between: &str) {
     if known.is_empty() {
         more.clone_into(known);
@@ -460,7 +468,8 @@ fn union(known: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// Adds the refutations of another run. The counts of equal ones are added up.
+/// Merges the refutations of another run into a list. Equal refutations become one, with the sum of
+/// their counts.
 fn list(known: &mut Vec<RefutationReport>, more: Vec<RefutationReport>) {
     for refutation in more {
         match known.iter_mut().find(|known| known.number == refutation.number) {

@@ -19,26 +19,26 @@ use crate::time::float;
 use crate::top_frame::{Counted, TopFrameReport};
 use crate::witness::{GradeReport, WitnessReport};
 
-/// The length of a summary.
+/// The level of detail of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// Only the warnings.
+    /// The summary has only warnings.
     Quiet,
-    /// The warnings, and at most four lines.
+    /// The summary has warnings, and at most four further lines.
     #[default]
     Brief,
-    /// All lines.
+    /// The summary has all lines.
     Verbose,
 }
 
-/// The beginning of the note about samples that `recording-limit=` has removed.
+/// The first words of the note about samples that `recording-limit=` has removed.
 pub const LIMIT_REACHED: &str = "the recording reached its limit (recording-limit=)";
 
-/// All fates, the most trusted first.
+/// All fates of samples, the most trusted first. A fate is the verdict on a sample's stack.
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
-/// Returns the label of a fate in the panel.
+/// Returns the label of a fate in the front-end's panel.
 fn title(fate: Fate) -> &'static str {
     match fate {
         Fate::Proven => "Proven",
@@ -50,15 +50,15 @@ fn title(fate: Fate) -> &'static str {
     }
 }
 
-/// The files that were written.
+/// The files that the recording wrote.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
     pub all: &'a [&'a str],
-    /// The profile that the next command can open, if one was written.
+    /// The profile that the next command can open, or `None` if no profile was written.
     pub opens: Option<&'a str>,
-    /// A file of an earlier run had one of these names.
+    /// True if a file of an earlier run had one of these names and was replaced.
     pub has_replaced: bool,
-    /// How the user can call the command `vouch`.
+    /// The text by which the user can call the command `vouch`, such as its path.
     pub command: &'a str,
 }
 
@@ -128,8 +128,8 @@ impl TrustReport {
         all.filter_map(|(label, value)| Some((label, value?)))
     }
 
-    /// Returns the number and share of samples with this fate, as `6,761 (30.6 %)`. `None` if no
-    /// sample has it.
+    /// Returns the number and the share of samples with this fate, such as `6,761 (30.6 %)`.
+    /// Returns `None` if no sample has this fate.
     fn fate(&self, fate: Fate) -> Option<String> {
         let samples = self.samples.fates.get(fate);
         let weights = self.weights();
@@ -141,7 +141,7 @@ impl TrustReport {
         self.contexts.line(self.weights().sum())
     }
 
-    /// Returns a sentence about what delayed the program.
+    /// Returns a sentence about what delayed the program, such as pauses and waits for locks.
     fn meanwhile(&self) -> Option<String> {
         events::words(&self.run)
     }
@@ -171,7 +171,7 @@ impl TrustReport {
         )
     }
 
-    /// Returns the number and share of samples of each fate.
+    /// Returns a text with the number and the share of samples of each fate.
     pub fn fates(&self) -> String {
         let parts: Vec<String> =
             FATES.iter().filter_map(|&fate| Some(format!("{} {}", fate.name(), self.fate(fate)?))).collect();
@@ -192,8 +192,8 @@ impl TrustReport {
         })
     }
 
-    /// Returns a line with the certainty of top frames, the reasons for plausible and missing
-    /// stacks, and the share of recovered ones.
+    /// Returns a line about certainty: of top frames, of plausible and missing stacks, and of
+    /// recovered ones.
     fn certainty(&self) -> Option<String> {
         let top_frame = self.top_frame_shares().map(|shares| format!("top frame {shares}"));
         let because =
@@ -204,7 +204,8 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Returns the shares of proven and plausible stacks by the certainty of their top frames.
+    /// Returns the shares of stacks by the certainty of their top frames. Only proven and plausible
+    /// stacks count.
     fn top_frame_shares(&self) -> Option<String> {
         let TopFrameReport { exact, method_certain, approximate, not_judged } = self.top_frame;
         let amount = |counted: Counted| counted.weight_ms.unwrap_or_else(|| float(counted.samples));
@@ -222,13 +223,14 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join(" + "))
     }
 
-    /// Returns the shares of all time that are plausible for exactly one reason, and for several.
+    /// Returns the share of time that is plausible for each single reason, and for several reasons
+    /// at once.
     fn plausible_because(&self) -> Option<String> {
         const SHOWN: usize = 3;
         if self.run.plausible_because.is_empty() {
             return None;
         }
-        // Some reasons have the same text.
+        // Reasons with the same text are added up.
         let mut by_words = BTreeMap::<String, f64>::new();
         for (name, row) in &self.run.plausible_because {
             *by_words.entry(reason(name)).or_default() += row.alone_ms;
@@ -245,14 +247,14 @@ impl TrustReport {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the share of time with a stack that recovery found.
+    /// Returns the share of time with a stack that recovery found, as text.
     fn recovered(&self) -> Option<String> {
         let weight: f64 = self.run.recovery.values().map(|strategy| strategy.weight_ms).sum();
         let share = 100.0 * weight / self.weights().sum();
         (weight > 0.0).then(|| format!("{} has its stack by recovery", percent(share)))
     }
 
-    /// Returns the most frequent reasons for samples without a stack.
+    /// Returns the most frequent reasons for which samples have no stack.
     fn reasons(&self) -> Option<String> {
         let mut codes: Vec<_> = self.run.unwalked.iter().filter(|&(_, &count)| count > 0).collect();
         codes.sort_by_key(|&(_, &count)| Reverse(count));
@@ -271,25 +273,26 @@ impl TrustReport {
         most_frequent(all, "the walk claimed")
     }
 
-    /// Returns a line on the quality of the checks: power, witness, conservation.
+    /// Returns a line about the checks of the profile itself: power, witness and conservation of
+    /// time.
     fn checks(&self) -> Option<String> {
         let parts: Vec<String> =
             [self.noticed(), self.witnessed(), self.conserved()].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Describes the power of proof.
+    /// Describes the power of proof: how many deliberate corruptions of stacks it noticed.
     fn noticed(&self) -> Option<String> {
         Some(format!("proof notices {}", noticed(&self.run.power)?))
     }
 
-    /// Returns the sampled part of the CPU time that the kernel charged.
+    /// Returns how much of the CPU time that the kernel charged was sampled, as text.
     fn conserved(&self) -> Option<String> {
         let ratio = self.conservation.ratio?;
         Some(format!("sampled {} of the CPU time that the kernel charged", percent(100.0 * ratio)))
     }
 
-    /// Describes how samples compared with GetStackTrace.
+    /// Describes how often samples agreed with GetStackTrace.
     fn witnessed(&self) -> Option<String> {
         let WitnessReport { exact, all_but_top, root_only, contradicted, confirmed, .. } = &self.run.witness;
         // If proof refutes a stack that the witness confirms, the error is in a frame that was not
@@ -316,7 +319,7 @@ impl TrustReport {
         ))
     }
 
-    /// Returns a line about dropped samples, lost names and cut stacks.
+    /// Returns a line about dropped samples, lost method names and cut stacks.
     fn losses(&self) -> Option<String> {
         let dropped = self.samples.fates.dropped;
         let dropped = (dropped > 0).then(|| match self.limit_reached() {
@@ -343,13 +346,13 @@ impl TrustReport {
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
-    /// Returns the note that the recording reached its limit. Dropped samples then were removed
-    /// from the file, and no buffer was full.
+    /// Returns the note that the recording reached its size limit, if it did. In that case dropped
+    /// samples were removed from the file, and no buffer was full.
     fn limit_reached(&self) -> Option<&String> {
         self.run.engine_notes.iter().find(|note| note.starts_with(LIMIT_REACHED))
     }
 
-    /// Returns the notes that no other line of the summary has.
+    /// Returns the notes that the summary prints in no other line.
     fn other_notes(&self) -> Vec<String> {
         let in_losses = self.limit_reached().filter(|_| self.samples.fates.dropped > 0);
         let is_printed = |note: &String| Some(note) == in_losses || self.run.warnings.contains(note);
@@ -357,7 +360,7 @@ impl TrustReport {
     }
 }
 
-/// Describes the first of some refutations, which is the most frequent one. `claimed` is the text
+/// Describes the first refutation of a list, which is the most frequent one. `claimed` is the text
 /// before the wrong callee, such as "the walk claimed".
 pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> {
     let first = all.first()?;
@@ -379,7 +382,8 @@ pub fn most_frequent(all: &[RefutationReport], claimed: &str) -> Option<String> 
     ))
 }
 
-/// Returns the power for the most important corruptions. The report has all of them.
+/// Describes the power of proof for the most important kinds of corruption. The report lists all
+/// kinds.
 pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
     const SHOWN: [(&str, &str); 4] = [
         ("dropped_frames", "dropped frames"),
@@ -396,7 +400,7 @@ pub fn noticed(power: &BTreeMap<String, Power>) -> Option<String> {
 }
 
 impl Files<'_> {
-    /// Returns a line with the written files and the next command.
+    /// Returns the summary's line with the written files and the next command.
     pub fn line(self) -> Option<String> {
         let replaced = match self.all {
             _ if !self.has_replaced => "",

@@ -1,6 +1,6 @@
 //! Formats numbers, names and other text for people.
 //!
-//! Files for machines must have plain numbers instead.
+//! Files that programs read must have plain numbers instead.
 
 use crate::time::float;
 
@@ -27,7 +27,7 @@ pub fn duration(ms: f64) -> String {
     }
 }
 
-/// Formats a percentage with one decimal place. A share below 100 % is never shown as 100 %.
+/// Formats a percentage with one decimal. A share below 100 % is never shown as 100 %.
 pub fn percent(share: f64) -> String {
     if share < 100.0 && share > 99.9 {
         format!("{:.2} %", (share * 100.0).floor() / 100.0)
@@ -44,12 +44,12 @@ pub(crate) fn times(count: u64) -> String {
 /// The prefixes of the JDK's packages.
 const JDK_PACKAGES: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
-/// True if a class or method with this name is probably the JDK's.
+/// True if a class or method with this name is probably a part of the JDK.
 pub fn is_of_jdk(name: &str) -> bool {
     JDK_PACKAGES.iter().any(|package| name.starts_with(package))
 }
 
-/// Replaces the braces in a text for one of the front-end's templates, where they mark fields.
+/// Replaces the braces in a text for the front-end's templates, because braces mark fields there.
 pub fn in_template(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
@@ -72,7 +72,8 @@ fn method(word: &str) -> Option<String> {
     Some(format!("{}({})", name.replace('/', "."), parameters.join(", ")))
 }
 
-/// Returns the first type of a descriptor, without its package, and its length in the descriptor.
+/// Returns the first type of a descriptor in Java's notation, and the number of characters that it
+/// takes in the descriptor.
 fn parameter(types: &str) -> Option<(String, usize)> {
     let simple = |name: &str| (name.to_owned(), 1);
     Some(match types.chars().next()? {
@@ -97,12 +98,13 @@ fn parameter(types: &str) -> Option<(String, usize)> {
 }
 
 /// Replaces all control characters by U+FFFD. Names and values may contain any character, and a
-/// terminal would execute these.
+/// terminal would execute control characters.
 pub fn plain(text: &str) -> String {
     text.chars().map(|letter| if is_control(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
-/// Escapes all control characters, for error messages: such a character may be the mistake.
+/// Escapes all control characters in a text for an error message. The error may be about such a
+/// character, so it stays visible.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -133,7 +135,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A number of bytes in the largest unit that keeps it above one.
+/// Formats a number of bytes in the largest unit that gives at least one.
 pub fn bytes(number: u64) -> String {
     const UNITS: [(&str, u64); 4] = [("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)];
     let unit = UNITS.into_iter().find(|(_, unit)| number >= *unit);

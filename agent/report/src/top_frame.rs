@@ -1,20 +1,21 @@
-//! How certain the top frames of stacks are.
+//! The certainty of the top frames of stacks.
 
 use serde::{Deserialize, Serialize};
 use vouch_recording::{Certainty, Recording};
 
 use crate::time::intervals_ms;
 
-/// The samples of proven and plausible stacks, by the certainty of their top frames.
+/// The samples with a proven or plausible stack, by the certainty of their top frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopFrameReport {
-    /// The methods and the line are certain.
+    /// Samples for which the methods on top and the line are certain.
     pub exact: Counted,
-    /// The methods are certain, the line is not.
+    /// Samples for which the methods on top are certain, but the line is not.
     pub method_certain: Counted,
-    /// The methods on top are the best guess.
+    /// Samples for which the methods on top are only the best guess.
     pub approximate: Counted,
-    /// Nothing is known about the code, as in another profiler's recording or in an old one.
+    /// Samples without information about the code on top, as in recordings of other profilers and
+    /// in old ones.
     pub not_judged: Counted,
 }
 
@@ -22,7 +23,7 @@ pub struct TopFrameReport {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     pub samples: u64,
-    /// Null if samples count no time.
+    /// The time of the samples. Null if samples count no time.
     pub weight_ms: Option<f64>,
 }
 
@@ -41,7 +42,7 @@ impl TopFrameReport {
         }
     }
 
-    /// Removes the times, for samples that count none.
+    /// Returns the counts without their times, for samples that count no time.
     #[must_use]
     pub fn without_time(self) -> Self {
         let counted = |Counted { samples, .. }| Counted { samples, weight_ms: None };

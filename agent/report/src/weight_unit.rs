@@ -1,4 +1,4 @@
-//! The unit of samples' weights: a time, or occurrences of an event.
+//! The unit of samples' weights: a time, or a number of events.
 //!
 //! A time of an unknown clock must never be called CPU time. Counts of an event must never be shown
 //! as a time.
@@ -10,12 +10,12 @@ use crate::report::TrustReport;
 use crate::text::plain;
 use crate::time::float;
 
-/// What the weights of Vouch's own samples count.
+/// The name of what the weights of Vouch's own samples count.
 pub const CPU_TIME: &str = "CPU time";
 
 impl TrustReport {
-    /// Sets the clock or the event by which another profiler took the samples. With an event all
-    /// times become null, because the samples count none.
+    /// Sets the clock or the event by which another profiler took the samples. If an event is set,
+    /// all times become null, because the samples count no time.
     #[must_use]
     pub fn taken_by(mut self, clock: Option<Clock>, event: Option<String>) -> Self {
         if event.is_some() {
@@ -27,8 +27,8 @@ impl TrustReport {
         Self { clock, event, ..self }
     }
 
-    /// Returns what the samples' weights count, as text. For another profiler with an unknown clock
-    /// it is just "time".
+    /// Returns the name of what the samples' weights count. For another profiler with an unknown
+    /// clock the name is just "time".
     pub fn time(&self) -> Cow<'static, str> {
         match (&self.event, self.clock, &self.run.recorder) {
             (Some(event), _, _) => format!("samples of {}", plain(event)).into(),
@@ -38,7 +38,8 @@ impl TrustReport {
         }
     }
 
-    /// Returns the milliseconds of one unit of weight. `None` if the weights count no time.
+    /// Returns the milliseconds that one unit of weight stands for. Returns `None` if weights count
+    /// no time.
     pub fn interval_ms(&self) -> Option<f64> {
         self.event.is_none().then(|| float(self.run.interval_ns) / 1e6)
     }
@@ -53,7 +54,7 @@ mod tests {
         let time = |clock, recorder: Option<&str>| {
             let mut report = TrustReport { clock, ..TrustReport::default() };
             report.run.recorder = recorder.map(str::to_owned);
-            // Readers of a profile deserialise the report.
+            // The report is serialised and read back, because readers of a profile deserialise it.
             let text = serde_json::to_string(&report).unwrap();
             serde_json::from_str::<TrustReport>(&text).unwrap().time()
         };

@@ -1,4 +1,5 @@
-//! The report's part about witnesses: samples that were compared with GetStackTrace.
+//! The report's part about witnesses. A witness is a stack from GetStackTrace that is compared with
+//! a sample's.
 
 use std::collections::BTreeMap;
 
@@ -6,43 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::proof::{RefutationReport, WitnessPower};
 
-/// The results of comparing samples with GetStackTrace.
+/// The results of comparing samples with stacks from GetStackTrace.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WitnessReport {
     pub asked: u64,
-    /// Witnesses that compare every frame. The thread did not run between walk and witness.
+    /// Witnesses for which every frame is compared. The thread did not run between the sample and
+    /// the witness.
     pub exact: GradeReport,
-    /// Witnesses that compare every frame except for the topmost compiled one. The thread ran to
-    /// its next safepoint poll.
+    /// Witnesses for which every frame except the topmost compiled one is compared. The thread ran
+    /// on to its next safepoint poll.
     pub all_but_top: GradeReport,
-    /// Witnesses that compare only the roots. The thread may have run anywhere.
+    /// Witnesses for which only the roots of the stacks are compared. The thread may have run any
+    /// code in between.
     pub root_only: GradeReport,
-    /// Reasons for comparing only the roots: `late` (the handler did not see that the thread would
-    /// stop), `unplaced` (the code on top is unknown), `elsewhere` (the walk has another method
-    /// there), `top_alone` (the stack has no other frame), `carrier` (a virtual thread was
-    /// mounted).
+    /// The number of witnesses for which only the roots were compared, by reason. The reasons are
+    /// `late` (the handler did not see that the thread would stop), `unplaced` (the code on top is
+    /// unknown), `elsewhere` (the walk has another method there), `top_alone` (the stack has no
+    /// other frame) and `carrier` (a virtual thread was mounted).
     pub root_only_because: BTreeMap<String, u64>,
-    /// Threads that had ended before GetStackTrace.
+    /// The number of threads that had ended before GetStackTrace was called.
     pub gone: u64,
-    /// Samples that agree with a witness of the grades `exact` and `all_but_top`, by the fate that
-    /// proof alone gave them.
+    /// The number of samples that agree with a witness of the grades `exact` and `all_but_top`. The
+    /// keys are the fates that proof alone gave these samples.
     pub confirmed: BTreeMap<String, u64>,
-    /// Samples that differ from a witness of these grades, by the same fates.
+    /// The number of samples that differ from a witness of the grades `exact` and `all_but_top`.
+    /// The keys are the fates that proof alone gave these samples.
     pub contradicted: BTreeMap<String, u64>,
-    /// The most frequent contradictions, with both stacks.
+    /// The most frequent contradictions between samples and witnesses, with both stacks.
     pub contradictions: Vec<RefutationReport>,
-    /// Differences by their kind. Kinds that begin with `root_` are about roots.
+    /// The number of differences by kind. Kinds that begin with `root_` concern roots.
     pub differences: BTreeMap<String, u64>,
-    /// The power of proof and of witnesses, by corruption.
+    /// For each kind of deliberate corruption: how often proof, or the witness, noticed it.
     pub power: BTreeMap<String, WitnessPower>,
-    /// The cost of all witnesses. It is the agent's CPU time, as much again for the threads that
-    /// GetStackTrace stopped, and the wall-clock time for which handlers slept.
+    /// The time that all witnesses cost. It is twice the agent's CPU time, for the threads that
+    /// GetStackTrace stopped, plus the time for which handlers slept.
     pub took_ms: f64,
-    /// The highest cost of one witness.
+    /// The highest cost of a single witness.
     pub longest_ms: f64,
     /// The wall-clock time for which handlers slept.
     pub stayed_ms: f64,
-    /// The longest sleep of one handler.
+    /// The longest time for which one handler slept.
     pub longest_stay_ms: f64,
 }
 
@@ -50,16 +54,16 @@ pub struct WitnessReport {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GradeReport {
     pub asked: u64,
-    /// Witnesses without a difference.
+    /// The number of witnesses without a difference.
     pub agreed: u64,
-    /// Frames that were compared.
+    /// The number of frames that were compared.
     pub frames: u64,
-    /// Frames that were not compared.
+    /// The number of frames that were not compared.
     pub frames_left_out: u64,
 }
 
 impl GradeReport {
-    /// Counts a witness of a walk with `frames` frames. The first `left_out` of them were not
+    /// Counts a witness of a walk with `frames` frames. The first `left_out` frames were not
     /// compared.
     pub fn count(&mut self, differences: usize, frames: usize, left_out: usize) {
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -71,7 +75,7 @@ impl GradeReport {
 }
 
 impl WitnessReport {
-    /// Counts a difference.
+    /// Counts a difference of this kind between a sample and a witness.
     pub fn difference(&mut self, kind: &str) {
         *self.differences.entry(kind.to_owned()).or_default() += 1;
     }

@@ -1,6 +1,6 @@
 //! Splits the command line of the `java` launcher into the JVM's options and the program.
 
-/// The launcher's options that take the next argument as their value.
+/// The options of the `java` launcher that take the next argument as their value.
 const OPTIONS_WITH_VALUE: [&str; 14] = [
     "-cp",
     "-classpath",
@@ -18,7 +18,7 @@ const OPTIONS_WITH_VALUE: [&str; 14] = [
     "--describe-module",
 ];
 
-/// True for `-jar` and the like, with which the program begins.
+/// True for a word such as `-jar`, which ends the JVM's options and begins the program.
 pub fn is_program(word: &str) -> bool {
     matches!(word, "-jar" | "-m" | "--module") || word.starts_with("--module=")
 }

@@ -2,16 +2,17 @@
 //!
 //! The caller passes the values, so this module does not depend on a process.
 
-/// The values of the patterns in one process.
+/// The values that replace the patterns in one process.
 #[expect(missing_debug_implementations, reason = "it borrows a function")]
 pub struct PatternValues<'a> {
-    /// The value of `%p`.
+    /// The process id, which replaces `%p`.
     pub pid: u32,
-    /// The value of `%t`: when the agent was loaded. `None` outside of the recorded JVM.
+    /// The time at which the agent was loaded, which replaces `%t`. `None` outside of the recorded
+    /// JVM.
     pub time: Option<String>,
-    /// Returns the value of an environment variable.
+    /// Returns the value of an environment variable, which replaces `%{NAME}`.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// True if the options came through the environment, where all JVMs of a command find them.
+    /// True if the options came from an environment variable, which all JVMs of a command inherit.
     pub inherited: bool,
 }
 
@@ -23,12 +24,12 @@ impl PatternValues<'_> {
         Ok(if self.inherited && !has_pid { before_ending(&path, &format!("-{}", self.pid)) } else { path })
     }
 
-    /// Replaces the patterns in a text.
+    /// Replaces the patterns in a text, without adding a process id.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         self.replace(text).map(|(path, _)| path)
     }
 
-    /// Replaces the patterns. The second part is true if the text contains the process id.
+    /// Returns the text with its patterns replaced, and true if the text contains the process id.
     fn replace(&self, text: &str) -> Result<(String, bool), String> {
         if text.is_empty() {
             return Err("a file name is missing".to_owned());
@@ -66,13 +67,13 @@ impl PatternValues<'_> {
     }
 }
 
-/// Escapes a name, so that replacing patterns does not change it.
+/// Escapes each `%` in a name, so that replacing patterns leaves the name unchanged.
 pub fn escaped(name: &str) -> String {
     name.replace('%', "%%")
 }
 
-/// Adds `%p` to a file name without it, so that each JVM writes another file: `a.json.gz` becomes
-/// `a-%p.json.gz`.
+/// Adds `%p` to a file name that lacks it, so that each JVM writes another file: `a.json.gz`
+/// becomes `a-%p.json.gz`.
 pub fn of_each_process(name: &str) -> String {
     if name.replace("%%", "").contains("%p") { name.to_owned() } else { before_ending(name, "-%p") }
 }

@@ -6,30 +6,30 @@
 
 use std::str::FromStr;
 
-/// The option with the folder's path.
+/// The name of the option that passes the folder's path to the agent.
 pub const KEY: &str = "terminal";
 
-/// The file with the lines that would otherwise go to stderr.
+/// The name of the file for the agent's messages, which would otherwise go to stderr.
 pub const MESSAGES: &str = "said";
-/// The file with one line about the recording. The agent overwrites the line, at last with an
-/// [`End`].
+/// The name of the file with one line about the recording's state. The agent overwrites the line
+/// while it records, and finally writes an [`End`].
 pub const STATE: &str = "state";
-/// The length of the state's line in bytes, with its padding and line feed.
+/// The length of the line in the state file in bytes, with its padding and line feed.
 pub const STATE_LENGTH: usize = 200;
-/// The file with the names of recordings on disk, which remain if the JVM is killed. Each line is
-/// [`BEGUN`] or [`ENDED`] and a path.
+/// The name of the file that lists recordings on disk, which remain if the JVM is killed. Each line
+/// is [`BEGUN`] or [`ENDED`] and a path.
 pub const RECORDINGS: &str = "recordings";
 pub const BEGUN: &str = "begun ";
 pub const ENDED: &str = "ended ";
-/// If a file with this name exists, the folder must not be removed.
+/// The name of a marker file. While it exists, the command must not remove the folder.
 pub const KEPT: &str = "kept";
 
 /// The way in which a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All files were written.
+    /// All files of the recording were written.
     Written,
-    /// Some file was not written.
+    /// At least one file could not be written.
     Lost,
     /// The recording never began.
     Nothing,

@@ -1,12 +1,11 @@
-//! How a value is read: a length of time with its unit, a rate, a count within limits, one of a few
-//! words.
+//! Parses the values of options: durations, sizes, rates, numbers within limits, and words.
 
 use std::time::Duration;
 
-/// How the value of an option is written. Limits are written as values are.
+/// The form in which an option's value is written. The limits are written in the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Any text: the agent alone can say what is wrong with it.
+    /// Any text. Only the agent can check it.
     Text,
     Length {
         least: &'static str,
@@ -20,11 +19,11 @@ pub enum Form {
         least: usize,
         most: usize,
     },
-    /// A rate, or one of these words.
+    /// A rate such as `10/s`, or one of these words.
     Rate {
         words: &'static [&'static str],
     },
-    /// One of these words. Those for tests are never offered.
+    /// One of a few words. The help and the errors never list the words for tests.
     OneOf {
         words: &'static [&'static str],
         for_tests: &'static [&'static str],
@@ -32,7 +31,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Checks a value; what is wrong with it.
+    /// Checks that a value has this form. The error says what is wrong with it.
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Text => Ok(()),
@@ -46,26 +45,26 @@ impl Form {
         }
     }
 
-    /// Reads a length of time.
+    /// Parses a duration, and checks it against the limits of this form.
     pub fn length(self, text: &str) -> Result<Duration, String> {
         let Self::Length { least, most } = self else { return Err("takes no length of time".to_owned()) };
         length(text, least, most)
     }
 
-    /// Reads a number of bytes.
+    /// Parses a number of bytes, and checks it against the limits of this form.
     pub fn size(self, text: &str) -> Result<u64, String> {
         let Self::Size { least, most } = self else { return Err("takes no size".to_owned()) };
         size(text, least, most)
     }
 
-    /// Reads a number.
+    /// Parses a number, and checks it against the limits of this form.
     pub fn count(self, text: &str) -> Result<usize, String> {
         let Self::Count { least, most } = self else { return Err("takes no number".to_owned()) };
         count(text, least, most)
     }
 }
 
-/// The units that a length of time may have; the longer endings first.
+/// The units of durations, in nanoseconds.
 const UNITS: [(&str, u64); 6] = [
     ("us", 1_000),
     ("ms", 1_000_000),
@@ -75,7 +74,7 @@ const UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000_000),
 ];
 
-/// A whole number with a unit, between two limits that are written the same way.
+/// Parses a whole number with a unit as a duration. Both limits are written in the same way.
 fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
     let outside = || format!("must lie between {least} and {most}");
     let nanos = nanos(text)?.ok_or_else(outside)?;
@@ -86,7 +85,7 @@ fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// `None`: too large for any limit.
+/// Parses a duration into nanoseconds. Returns `None` if it is too large for any limit.
 fn nanos(text: &str) -> Result<Option<u64>, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -100,10 +99,10 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// The units that a size may have.
+/// The units of sizes, in bytes.
 const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
 
-/// Parses a size, as `64MB`, into bytes. Both limits are written in the same way.
+/// Parses a size such as `64MB` into bytes. Both limits are written in the same way.
 fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
     let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
     let limit = |text| self::bytes(text).unwrap_or(0);
@@ -114,18 +113,18 @@ fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
     }
 }
 
-/// `None`: it is no size.
+/// Parses a size into bytes. Returns `None` if the text is not a size.
 fn bytes(text: &str) -> Option<u64> {
     let (number, factor) =
         SIZES.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
     let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-    // Too large for any limit is too large for this one.
+    // A number that overflows is larger than any limit, so it saturates.
     is_number.then(|| {
         number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor)).unwrap_or(u64::MAX)
     })
 }
 
-/// A rate, as in `10/s`, as the time between two.
+/// Parses a rate such as `10/s`, and returns the time between two events of that rate.
 pub fn rate(text: &str) -> Result<Duration, String> {
     let number = text.strip_suffix("/s").and_then(|number| number.parse::<u32>().ok());
     match number {
@@ -134,7 +133,7 @@ pub fn rate(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A whole number between two limits.
+/// Parses a whole number, and checks that it is between two limits.
 pub fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
@@ -142,7 +141,7 @@ pub fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
     }
 }
 
-/// One of a few words.
+/// Returns the value of the word in `known` that equals the text.
 pub fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();

@@ -1,4 +1,4 @@
-//! A recording with samples of each fate, and reports on it.
+//! Makes a recording with samples of each fate, and reports on it.
 
 #[path = "../../../recording/tests/common/contexts.rs"]
 pub mod contexts;
@@ -17,8 +17,8 @@ pub use recordings::{START_NS, busy_thread, sample, stack};
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
 
-/// A recording of two threads. Each fate has one sample more than the fate before. Each sample has
-/// the weight 2.
+/// Makes a recording of two threads. Each fate has one sample more than the fate before it. Each
+/// sample has the weight 2.
 pub fn recording() -> Recording {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
@@ -40,12 +40,12 @@ pub fn report() -> TrustReport {
     TrustReport::from_recording(&recording(), run(28, 56))
 }
 
-/// A run with signals and no other values.
+/// Makes the values of a run with this many signals. All other values are defaults.
 pub fn run(signals: u64, weight: u64) -> Run {
     Run { delivered: Delivered { signals, weight }, interval_ns: 1_000_000, ..Run::default() }
 }
 
-/// The report on [`recording`], with a refutation and the results of proof.
+/// Makes a report on [`recording`] that includes a refutation and the results of proof.
 pub fn proven_report() -> TrustReport {
     let refutation = RefutationReport {
         number: 4,

@@ -24,7 +24,7 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
     let step = kind(&mut recording, "Step", &["name"]);
     let moe = context(&mut recording, None, request, &["moe", "a"]);
     let moe_reads = context(&mut recording, Some(moe), step, &["read"]);
-    // A request inside of another request's step.
+    // This request is nested in a step of another request.
     let larry = context(&mut recording, Some(moe_reads), request, &["larry", "a"]);
     let curly = context(&mut recording, None, request, &["curly", "b"]);
     let samples = [(Some(moe), 1), (Some(moe_reads), 2), (Some(larry), 4), (Some(curly), 8), (None, 5)];
@@ -32,7 +32,7 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
         let at = u64::try_from(at).unwrap();
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
-    // The VM's own threads count neither as with nor as without a context.
+    // Samples of the VM's own threads count neither as inside nor as outside of a context.
     recording.sample(thread, Sample { weight: 100, fate: Fate::Outside, ..sample(9, any) });
     let contexts = report(&recording, 0).contexts;
     assert_eq!(
@@ -104,7 +104,7 @@ fn virtual_threads_do_not_count_as_contexts_of_the_program() {
     {
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
-    // Shares are of all time, including threads that ran no Java.
+    // Shares are shares of all time, so threads that ran no Java must count.
     let collector = recording.add_thread("GC Thread#0", 2, START_NS);
     recording.sample(collector, Sample { weight: 10, fate: Fate::Outside, ..sample(1, any) });
     let report = report(&recording, 0);

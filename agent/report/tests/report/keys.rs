@@ -60,7 +60,7 @@ fn the_keys_are_those_that_tools_read() {
     assert_eq!(report["rate"]["unit"], "samples per CPU-second");
 }
 
-/// The objects of the report with keys that depend on the run.
+/// The objects in the report with keys that depend on the run, such as names of events.
 const BY_WORD: [&str; 16] = [
     "agreement",
     "confirmed",
@@ -80,13 +80,13 @@ const BY_WORD: [&str; 16] = [
     "walked_by",
 ];
 
-/// Collects all keys of a value, at any depth.
+/// Collects all keys of a JSON value, at any depth.
 fn keys_within<'v>(name: &str, value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
                 found.extend((!BY_WORD.contains(&name)).then_some(key.as_str()));
-                // These have the keys of refutations.
+                // Contradictions have the keys of refutations, which are collected already.
                 if key != "contradictions" {
                     keys_within(key, value, found);
                 }

@@ -1,5 +1,5 @@
-//! The tests of the trust report. They are one program, because linking one for each file would
-//! take longer.
+//! The tests of the trust report. They are one program, because linking one program for each file
+//! would take longer.
 
 mod common;
 mod contexts;

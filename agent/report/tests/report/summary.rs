@@ -90,7 +90,7 @@ fn the_summary_says_how_top_frames_are_known_and_why_stacks_are_plausible() {
     };
     let line = "[vouch] top frame exact 60.0 % + method certain 30.0 % + approximate 10.0 %";
     assert!(report.summary(Files::default(), Detail::Verbose).lines().any(|each| each == line));
-    // Of 56 ms in all 8 are plausible.
+    // 8 of 56 ms are plausible.
     let because = |alone_ms| PlausibleReport { samples: 1, weight_ms: 5.0, alone_ms };
     report.run.plausible_because = [
         ("approximate_top_frame".to_owned(), because(4.0)),
@@ -127,7 +127,7 @@ fn shares_are_shares_of_time() {
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
 }
 
-/// 2,000 samples of two methods and of the JIT compiler.
+/// Makes a report on 2,000 samples of two methods and of the JIT compiler.
 fn usual_report() -> TrustReport {
     let mut recording = Recording::new();
     let total = stack(&mut recording, &["main", "shop.Cart.total"]);
