@@ -1,7 +1,8 @@
-//! The categories of stacks, with their colours.
+//! The categories of stacks in the Firefox Profiler's format, with their colours.
 //!
-//! Their order is that in the file. The first must stay grey and "Other": the front-end uses the
-//! first grey category as its default, and the first subcategory as the category itself.
+//! A profile lists them in the order of this table. The first must stay grey and "Other": the
+//! front-end uses the first grey category as its default, and the first subcategory as the category
+//! itself.
 
 use serde::Serialize;
 use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, all_no_stack_reasons, why_no_stack};
@@ -13,10 +14,10 @@ pub struct CategoryEntry {
     subcategories: Vec<&'static str>,
 }
 
-/// The subcategory of stacks with top methods that are only the best guess.
+/// The subcategory of stacks for which the methods on top are only the best guess.
 pub const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
 
-/// The subcategories of a leaf's category. They say how far the stack can be trusted.
+/// The subcategories for the leaf of a stack. They say how far the stack can be trusted.
 const TRUST_LEVELS: [&str; 7] = [
     "Other",
     "proven",
@@ -27,8 +28,8 @@ const TRUST_LEVELS: [&str; 7] = [
     TOP_METHOD_UNCERTAIN,
 ];
 
-/// The categories, each with its colour and subcategories. [`categories`] adds the reasons to those
-/// of "No stack".
+/// The categories, each with its colour and its subcategories. [`categories`] adds the reasons for
+/// missing stacks to the subcategories of "No stack".
 const CATEGORIES: [(&str, &str, &[&str]); 9] = [
     ("Other", "grey", &["Other"]),
     ("Application", "yellow", &TRUST_LEVELS),
@@ -41,8 +42,8 @@ const CATEGORIES: [(&str, &str, &[&str]); 9] = [
     ("Allocated class", "purple", &["Other"]),
 ];
 
-/// All categories. They are the same in each profile, so that profiles of several processes can be
-/// joined.
+/// Returns all categories. They are the same in each profile, so that profiles of several processes
+/// can be joined.
 pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     CATEGORIES.iter().enumerate().map(|(at, (name, color, parts))| {
         let reasons =
@@ -51,7 +52,7 @@ pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     })
 }
 
-/// The name of a category in the file.
+/// Returns the name of a category in the file.
 pub fn name(category: Category) -> &'static str {
     CATEGORIES[usize::from(index(category))].0
 }
@@ -70,7 +71,7 @@ pub fn index(category: Category) -> u8 {
     }
 }
 
-/// Finds the subcategory of a frame. It has the reasons of "No stack", sorted.
+/// Finds the subcategory of a frame. The vector contains the reasons of "No stack", sorted.
 pub struct Parts(Vec<&'static str>);
 
 impl Parts {
@@ -78,8 +79,8 @@ impl Parts {
         Self(all_no_stack_reasons())
     }
 
-    /// The index of a frame's subcategory. It depends on the fate and certainty of the samples with
-    /// this leaf, and on the function's name.
+    /// Returns the index of a frame's subcategory. It depends on the function's name, and on the
+    /// fate and certainty of the samples with this leaf.
     pub fn index(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
         match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,

@@ -1,16 +1,16 @@
 //! Cuts deep stacks in the middle, for formats that write all frames of each stack. Otherwise a
 //! recursion would fill the disk.
 //!
-//! It must take the same time for each stack, however deep the stack is.
+//! Cutting a stack must take the same time however deep the stack is.
 
 use std::iter;
 
 use vouch_recording::{Id, Recording, StackRow};
 
-/// How many outermost frames of a cut stack are kept. A stack is cut if it has more frames than
+/// A cut stack keeps this many of its outermost frames. A stack is cut if it has more frames than
 /// this and [`MAX_INNER_FRAMES`] together.
 pub const MAX_OUTER_FRAMES: usize = 256;
-/// How many innermost frames of a cut stack are kept.
+/// A cut stack keeps this many of its innermost frames.
 pub const MAX_INNER_FRAMES: usize = 256;
 
 /// The stacks of a recording, each with its depth and its outermost frames.
@@ -22,7 +22,8 @@ pub struct CutStacks<'r> {
 #[derive(Debug, Clone, Copy)]
 struct CutStack {
     depth: usize,
-    /// The row of the stack of the outermost frames, which is the stack itself if it is not deep.
+    /// The row of the stack that consists of the outermost frames. For a stack that is not deep, it
+    /// is the stack's own row.
     outer: usize,
 }
 
@@ -41,13 +42,13 @@ impl<'r> CutStacks<'r> {
         Self { stacks, rows }
     }
 
-    /// The row of the stack of a stack's outermost frames.
+    /// Returns the row of the stack that consists of the outermost frames of `stack`.
     pub fn outer(&self, stack: usize) -> usize {
         self.rows[stack].outer
     }
 
-    /// The frames that a stack has besides its outermost ones: at most `max`, the leaf first, then
-    /// `None` if frames are left out.
+    /// Returns the inner frames of a stack, leaf first, without its outermost frames. There are at
+    /// most `max`, and a final `None` if frames are left out.
     pub fn inner(&self, stack: usize, max: usize) -> impl Iterator<Item = Option<StackRow>> {
         let inner = self.rows[stack].depth.saturating_sub(MAX_OUTER_FRAMES);
         let left_out = (inner > max).then_some(None);

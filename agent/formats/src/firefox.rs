@@ -1,4 +1,4 @@
-//! The Firefox Profiler's processed profile format, version 66.
+//! Writes the Firefox Profiler's processed profile format, version 66.
 //!
 //! The document must never be in memory as a whole: it is written as a stream, one track's samples
 //! at a time.
@@ -30,7 +30,7 @@ use samples::SampleColumns;
 use tables::Shared;
 use time::Micros;
 
-/// Writes the whole profile.
+/// Writes the whole profile of a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let threads = tracks::split_threads(recording, meta);
     let tracks = tracks::tracks(&threads.threads(recording));

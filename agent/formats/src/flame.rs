@@ -1,7 +1,7 @@
-//! A flame graph as an SVG file, for documents and tickets.
+//! Writes a flame graph as an SVG file, for documents and tickets.
 //!
-//! Its memory must not grow with the depth of stacks. So the time of frames that are too narrow or
-//! too deep to be seen counts as their callers'.
+//! The memory that this takes must not grow with the depth of stacks. So the time of frames that
+//! are too narrow or too deep to be seen counts as their callers' time.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
@@ -14,12 +14,12 @@ use vouch_report::plain;
 use crate::meta::Meta;
 use crate::tree::{Names, Tree};
 
-/// A frame is drawn if its time is more than one part in this number of all time. A narrower one
-/// would be narrower than a quarter of a pixel.
+/// A frame is drawn if its time, multiplied by this number, is more than all time. A narrower frame
+/// would take less than a quarter of a pixel.
 const MIN_SHARE_DIVISOR: u64 = 5_000;
-/// How many frames a drawn stack has, at most.
+/// A drawn stack has at most this many frames.
 const MAX_DEPTH: usize = 400;
-/// How many bytes the lines that are drawn take, at most. If they took more, stacks are drawn less
+/// The lines that are drawn have at most this many bytes. If they had more, stacks are drawn less
 /// deep.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 /// The line that is drawn for a recording without samples.
@@ -46,9 +46,9 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// Moves the weight of nodes that cannot be seen to their callers. `own` has the own weight of each
-/// node. `caller` returns the index of a node's caller, which is smaller than the node's. `length`
-/// returns the length of a node's name in bytes.
+/// Moves the weight of nodes that are too small to be seen to their callers. `own` has the own
+/// weight of each node. `caller` returns the index of a node's caller, which is smaller than the
+/// node's. `length` returns the length of a node's name in bytes.
 pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, length: impl Fn(usize) -> usize) {
     let (mut depths, mut lengths) = (Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
     for node in 0..own.len() {
@@ -75,22 +75,22 @@ pub fn visible(own: &mut [u64], caller: impl Fn(usize) -> Option<usize>, length:
     }
 }
 
-/// The options for drawing. An amount of 1 is shown as `factor` units.
+/// Returns the options for drawing. An amount of 1 is shown as `factor` units.
 pub fn options(title: String, (unit, factor): (&str, f64)) -> Options<'static> {
     let mut options = Options::default();
     options.title = title;
     unit.clone_into(&mut options.count_name);
     options.factor = factor;
-    // The same recording always gives the same picture.
+    // Drawing the same recording again must give the same picture.
     options.deterministic = true;
     options
 }
 
-/// Draws lines of `root;caller;leaf 42`, in any order.
+/// Draws a flame graph from lines such as `root;caller;leaf 42`, which may be in any order.
 pub fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
     if lines.is_empty() {
-        // inferno refuses an empty input. The line that is drawn instead has a time that is shown
-        // as 0.
+        // inferno refuses an empty input. So a line is drawn that has a time, and this factor shows
+        // the time as 0.
         options.factor = 1e-9;
         return from_lines(options, std::iter::once(NO_SAMPLES), out);
     }
@@ -98,8 +98,8 @@ pub fn draw(options: &mut Options<'_>, lines: &[String], out: &mut dyn Write) ->
     from_lines(options, lines.iter().map(Cow::as_ref), out)
 }
 
-/// Changes the last space of a name that ends in a number. inferno would read the number as the
-/// other weight of a difference.
+/// Replaces the last space of a name that ends in a number. inferno would read that number as a
+/// second weight, for comparing two profiles.
 fn of_one_number(line: &str) -> Cow<'_, str> {
     let numbered = |(stack, weight): (&str, &str)| {
         let (before, last) = stack.rsplit_once(' ')?;

@@ -1,6 +1,7 @@
-//! Folded stacks for flame graph tools: a stack a line, with its weight, `root;caller;leaf 42`.
+//! Writes folded stacks for flame graph tools. Each line has a stack and its weight:
+//! `root;caller;leaf 42`.
 //!
-//! It must never hold all lines in memory. It makes one at a time from a tree of names.
+//! It must never hold all lines in memory. It makes one line at a time from a tree of names.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -17,8 +18,8 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     let tree = Tree::new(recording, &names, meta.measure);
     let siblings = Siblings::new(&tree.rows);
     let mut line = String::new();
-    // The path from the roots to the current node: at each level the siblings that are still to
-    // come, and the column at which their names begin.
+    // This is the path from the roots to the current node. Each level has the siblings that are not
+    // yet written, and the column in which their names begin.
     let mut path = vec![(siblings.children(None), 0)];
     while let Some((level, start)) = path.last_mut() {
         let Some(node) = level.next().map(|at| siblings.sorted[at]) else {
@@ -36,10 +37,11 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
     out.flush()
 }
 
-/// The nodes of a tree, sorted so that siblings are next to each other in the order of their names.
+/// The nodes of a tree, sorted so that siblings are adjacent and ordered by their names.
 struct Siblings {
     sorted: Vec<NodeIndex>,
-    /// The index in `sorted` at which the roots begin, then that of the children of each node.
+    /// The index in `sorted` at which the roots begin, followed by the index for the children of
+    /// each node.
     starts: Vec<usize>,
 }
 
@@ -63,7 +65,7 @@ impl Siblings {
     }
 }
 
-/// The index in `starts` for the children of a parent. The roots have index 0.
+/// Returns the index in `starts` for the children of a parent. The roots have index 0.
 fn start_index(parent: Option<NodeIndex>) -> usize {
     parent.map_or(0, |parent| parent + 1)
 }

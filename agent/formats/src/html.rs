@@ -1,5 +1,5 @@
-//! A page for any browser, which needs no network and no front-end. It has a summary of the trust
-//! report, the threads over time, a flame graph, and the refutations.
+//! Writes a page for any browser, which needs no network and no front-end. It has a summary of the
+//! trust report, the threads over time, a flame graph, and the refutations.
 //!
 //! No name in it may be interpreted as markup, and the page must not load anything.
 
@@ -18,12 +18,12 @@ use crate::json::{Column, Row};
 use crate::meta::Meta;
 use crate::tracks::{self, Track};
 
-/// The page without its data.
+/// The HTML of the page, without its data.
 const PAGE: &str = include_str!("html/page.html");
-/// The text in the page that the data replaces.
+/// The text in the page's HTML that the data replaces.
 const PLACEHOLDER: &str = "{{DATA}}";
 
-/// Writes the page.
+/// Writes the page for a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
     let (before, after) = PAGE.split_once(PLACEHOLDER).unwrap_or((PAGE, ""));
     let mut out = BufWriter::with_capacity(64 << 10, out);
@@ -73,9 +73,9 @@ struct About<'a> {
 struct ShownMeasure<'a> {
     key: &'a str,
     name: Cow<'a, str>,
-    /// The unit: `ms`, `bytes`, or `samples` if samples count no time.
+    /// The unit of the measure: `ms`, `bytes`, or `samples` if samples count no time.
     unit: &'a str,
-    /// The number of units that a weight of 1 counts for.
+    /// The number of units that a weight of 1 stands for.
     each: f64,
 }
 
@@ -105,7 +105,7 @@ impl Serialize for Data<'_> {
     }
 }
 
-/// A refutation with the texts that the page shows.
+/// A refuted stack with the texts that the page shows about it.
 #[derive(Serialize)]
 struct Refuted<'a> {
     number: usize,
@@ -151,7 +151,8 @@ impl Serialize for Functions<'_> {
     }
 }
 
-/// The table of stacks. It has no line numbers, since the page does not show them.
+/// The table of stacks in the page's data. It has no line numbers, since the page does not show
+/// them.
 struct Stacks<'a>(&'a Recording);
 
 impl Serialize for Stacks<'_> {
@@ -175,7 +176,7 @@ impl Serialize for Stacks<'_> {
     }
 }
 
-/// The index of a fate in the page's list of fates.
+/// Returns the index of a fate in the page's list of fates.
 fn fate_index(fate: Fate) -> u8 {
     match fate {
         Fate::Proven => 0,
@@ -187,14 +188,14 @@ fn fate_index(fate: Fate) -> u8 {
     }
 }
 
-/// A track with its samples of each measure.
+/// The samples of a track, for each measure that the page shows.
 #[derive(Serialize)]
 struct ShownThread<'a> {
     name: &'a str,
-    /// The samples of CPU time.
+    /// The track's samples of CPU time.
     #[serde(flatten)]
     samples: Samples,
-    /// The samples of other measures, by the measure's key.
+    /// The track's samples of other measures, by the measure's key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     amounts: BTreeMap<&'static str, Samples>,
 }
@@ -212,12 +213,12 @@ impl<'a> ShownThread<'a> {
     }
 }
 
-/// A track's samples of one measure, in the order of time.
+/// The samples of a track for one measure, in the order of time.
 #[derive(Serialize)]
 struct Samples {
     stack: Vec<usize>,
     weight: Vec<u64>,
-    /// The time since the sample before, in microseconds.
+    /// The time since the previous sample, in microseconds.
     time: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Columns of JSON that are made while they are written.
+//! Writes columns of JSON cell by cell.
 //!
 //! A column must never be collected in memory: its cells are read from the rows one at a time.
 
@@ -7,7 +7,7 @@ use std::iter::repeat_n;
 use serde::{Serialize, Serializer};
 use vouch_recording::Id;
 
-/// Serialises the items of an iterator as an array. The closure makes the iterator.
+/// Serialises the items of an iterator as an array. The closure creates the iterator.
 pub struct Column<F>(pub F);
 
 impl<F, I> Serialize for Column<F>
@@ -21,7 +21,7 @@ where
     }
 }
 
-/// Serialises one value a number of times, as an array. `()` is null.
+/// Serialises one value several times, as an array. The value `()` becomes null.
 pub struct Repeat<T>(pub T, pub usize);
 
 impl<T: Serialize> Serialize for Repeat<T> {

@@ -1,4 +1,5 @@
-//! The file formats of a recording. Each format is a file of this crate and a row of [`FORMATS`].
+//! Writes a recording in several file formats. Each format is a file of this crate and a row of
+//! [`FORMATS`].
 //!
 //! This crate must never depend on a JVM, read a clock, open a file, or hold a whole document in
 //! memory. It writes a recording to a `Write`.
@@ -23,7 +24,7 @@ pub use categories::TOP_METHOD_UNCERTAIN;
 pub use cut::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 pub use meta::{Identity, Meta, VirtualThreads};
 
-/// A file format.
+/// A file format in which a recording can be written.
 #[derive(Debug)]
 pub struct Format {
     /// The ending of the names of files with this format.
@@ -35,7 +36,7 @@ pub struct Format {
     write: fn(&Recording, &Meta, &mut dyn Write) -> io::Result<()>,
 }
 
-/// All formats, in the order in which texts list them.
+/// The file formats, in the order in which texts list them.
 pub static FORMATS: [Format; 5] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
@@ -53,12 +54,12 @@ impl PartialEq for Format {
 impl Eq for Format {}
 
 impl Format {
-    /// Finds the format of a file by its name.
+    /// Returns the format for a file, by the ending of its name.
     pub fn from_file_name(name: &str) -> Option<&'static Self> {
         FORMATS.iter().find(|format| name.ends_with(format.ending))
     }
 
-    /// All endings as words of a sentence: `.json, .json.gz or .folded`.
+    /// Returns all endings as a part of a sentence: `.json, .json.gz or .folded`.
     pub fn endings() -> String {
         let endings = FORMATS.each_ref().map(|format| format.ending);
         match endings.split_last() {

@@ -11,20 +11,20 @@ use vouch_report::TrustReport;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// The kernel's `boot_id`. Until the next boot CLOCK_MONOTONIC is one clock.
+    /// The kernel's `boot_id`. All processes since the same boot share one CLOCK_MONOTONIC.
     pub boot: String,
-    /// The pid namespace of `pid`.
+    /// The namespace in which `pid` is valid.
     pub namespace: u64,
     pub pid: u32,
-    /// When the kernel started the process, in the kernel's clock ticks.
+    /// The time at which the kernel started the process, in the kernel's clock ticks.
     pub started_ticks: u64,
 }
 
-/// The tracks that have the samples of virtual threads.
+/// The choice of tracks for the samples of virtual threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VirtualThreads {
-    /// The samples are on the tracks of the carriers.
+    /// The samples are on the tracks of the carriers, which are the platform threads that ran them.
     #[default]
     Carrier,
     /// The busiest virtual threads have their own tracks.
@@ -34,16 +34,17 @@ pub enum VirtualThreads {
 /// The properties of a run that are not in its recording.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Meta {
-    /// The name of the program, for the title of the window.
+    /// The name of the program, which the front-end shows as the window's title.
     pub product: String,
-    /// The time of `started_ns` in nanoseconds since the Unix epoch.
+    /// The same moment as `started_ns`, in nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// When recording began, on CLOCK_MONOTONIC.
+    /// The time at which recording began, on CLOCK_MONOTONIC.
     pub started_ns: u64,
-    /// When recording ended, or the profile was asked for.
+    /// The time at which recording ended, or at which the profile was requested during a recording.
     pub ended_ns: u64,
-    /// Intervals that Flight Recorder records, too, if it is on: their beginning and end on
-    /// CLOCK_MONOTONIC. `vouch merge` relates the two clocks by them. `agent_tid` is their thread.
+    /// Intervals that Flight Recorder also records if it is on: their beginning and end on
+    /// CLOCK_MONOTONIC. `vouch merge` relates the two clocks by them. `agent_tid` is the thread
+    /// that had them.
     pub anchors: Vec<[u64; 2]>,
     pub agent_tid: u32,
     pub pid: u32,
@@ -51,15 +52,15 @@ pub struct Meta {
     #[serde(default)]
     pub identity: Option<Identity>,
     pub process_name: String,
-    /// The command line.
+    /// The command line of the program.
     pub arguments: String,
     pub os: String,
-    /// The number of logical processors.
+    /// The machine's number of logical processors.
     pub cpu_count: u32,
     pub cpu_name: String,
     #[serde(default)]
     pub virtual_threads: VirtualThreads,
-    /// What pictures count.
+    /// The measure that pictures such as flame graphs show.
     #[serde(default, with = "measure_key")]
     pub measure: &'static Measure,
     #[serde(skip)]
@@ -67,12 +68,12 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// What a measure counts, in words.
+    /// Returns the name of what a measure counts, such as a time or bytes.
     pub fn counted(&self, measure: &Measure) -> Cow<'static, str> {
         if *measure == CPU { self.report.time() } else { measure.name.into() }
     }
 
-    /// The unit that a measure is shown in, and how much of it an amount of one is.
+    /// Returns the unit in which a measure is shown, and the number of units for an amount of 1.
     pub fn unit(&self, measure: &Measure) -> (&'static str, f64) {
         match (measure.unit, self.report.interval_ms()) {
             (MeasureUnit::Intervals, Some(interval_ms)) => ("ms", interval_ms),
@@ -82,7 +83,8 @@ impl Meta {
     }
 }
 
-/// A measure in a file is its key. A key that this version lacks is read as CPU time.
+/// Serialises a measure as its key. If this version lacks a measure with that key, it is read as
+/// CPU time.
 mod measure_key {
     use serde::{Deserialize, Deserializer, Serializer};
     use vouch_recording::Measure;

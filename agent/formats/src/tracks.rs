@@ -1,4 +1,4 @@
-//! The tracks of the timeline, and their order.
+//! Divides threads into tracks of the timeline, and orders the tracks.
 //!
 //! Each thread has its own track, up to [`MAX_TRACKS`]. With 10,000 tracks the front-end's client
 //! took 2.7 GB and 23 s to list them, with 1,000 it took 0.4 GB and 1.3 s. If there are more
@@ -20,18 +20,18 @@ use vouch_report::grouped;
 
 use crate::meta::{Meta, VirtualThreads};
 
-/// How many virtual threads have their own tracks, if the option asks for these.
+/// At most this many virtual threads have their own tracks, if the option asks for these.
 const MAX_VIRTUAL_TRACKS: usize = 500;
 
-/// How many tracks a profile has, at most.
+/// A profile has at most this many tracks.
 const MAX_TRACKS: usize = 1000;
 
-/// How many tracks are shown at first, at most, besides that of the main thread.
+/// At most this many tracks are visible at first, besides the main thread's.
 const MAX_SHOWN_TRACKS: usize = 20;
-/// A track is shown at first if its time is at least one part in this number of all time.
+/// A track is visible at first if its time, multiplied by this number, is at least all time.
 const MIN_SHOWN_SHARE: u64 = 100;
-/// Less busy tracks are also shown, the busiest first, until this many tenths of all time are
-/// shown.
+/// Further tracks are made visible, the busiest first, until they cover this many tenths of all
+/// time.
 const SHOWN_TENTHS: u64 = 9;
 
 /// A track of the timeline: one thread, or several that share it.
@@ -42,8 +42,8 @@ pub struct Track<'r> {
     pub threads: Vec<&'r Thread>,
 }
 
-/// The id of a track, which no other track of the file has. A thread that was renamed has two
-/// tracks: `1234` and `1234.2`.
+/// The id of a track, which is unique in the file. A thread that was renamed has two tracks: `1234`
+/// and `1234.2`.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Tid {
@@ -70,7 +70,7 @@ impl<'r> Track<'r> {
         self.threads.iter().map(|thread| thread.started_ns()).min().unwrap_or(0)
     }
 
-    /// When the last of its threads ended, or `None` if one of them had not ended.
+    /// Returns when the last of the track's threads ended, or `None` if one of them had not ended.
     pub fn ended_ns(&self) -> Option<u64> {
         let ends = self.threads.iter().map(|thread| thread.ended_ns());
         ends.reduce(|last, end| Some(last?.max(end?))).flatten()
@@ -86,7 +86,8 @@ impl Tid {
     }
 }
 
-/// The threads of a recording. Virtual threads are separate if the option asks for their tracks.
+/// Returns the threads of a recording. Virtual threads are separate if the option asks for their
+/// own tracks.
 pub fn split_threads(recording: &Recording, meta: &Meta) -> SplitThreads {
     let max = match meta.virtual_threads {
         VirtualThreads::Carrier => 0,
@@ -142,13 +143,13 @@ fn weight(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.weight()).sum()
 }
 
-/// The weight of the threads' samples in Java.
+/// Returns the total weight of the threads' samples in Java.
 fn java(threads: &[&Thread]) -> u64 {
     threads.iter().map(|thread| thread.tally().weight.java()).sum()
 }
 
-/// Finds the size from which on a family gets one track, so that there are at most [`MAX_TRACKS`]
-/// tracks if possible.
+/// Returns the size from which on a family of threads gets a single track. With this size there are
+/// at most [`MAX_TRACKS`] tracks, if that is possible.
 fn smallest_folded(sizes: impl Iterator<Item = usize>, mut tracks: usize) -> usize {
     let mut sizes: Vec<usize> = sizes.filter(|&size| size > 1).collect();
     sizes.sort_unstable_by_key(|&size| Reverse(size));
@@ -176,8 +177,9 @@ fn number_repeated_tids(tracks: &mut [Track<'_>]) {
     }
 }
 
-/// The tracks to show at first: the busiest ones, the selected one, and sometimes the first. The
-/// first is shown if it is the main thread's, or if it has the markers of the whole process.
+/// Returns the tracks to show at first: the busiest ones, the selected one, and sometimes the
+/// first. The first is shown if it is the main thread's, or if it has the markers of the whole
+/// process.
 pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     let all: u64 = tracks.iter().map(Track::weight).sum();
@@ -199,12 +201,12 @@ pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     shown
 }
 
-/// The track to select at first: the one with the most time in Java.
+/// Returns the track to select at first, which is the one with the most time in Java.
 pub fn selected(tracks: &[Track<'_>]) -> usize {
     by_weight(tracks).into_iter().min_by_key(|&track| Reverse(java(&tracks[track].threads))).unwrap_or(0)
 }
 
-/// The indexes of the tracks with samples, the busiest first.
+/// Returns the indexes of the tracks with samples, the busiest first.
 fn by_weight(tracks: &[Track<'_>]) -> Vec<usize> {
     let mut busy: Vec<_> = (0..tracks.len()).filter(|&track| tracks[track].weight() > 0).collect();
     busy.sort_by_cached_key(|&track| Reverse(tracks[track].weight()));

@@ -1,7 +1,7 @@
-//! The stacks of a recording as one tree of names, for formats without threads and lines.
+//! Makes one tree of names from the stacks of a recording, for formats without threads and lines.
 //!
-//! Threads are merged, and also stacks that differ only in lines. A deep stack is always cut in the
-//! middle.
+//! Threads are merged, and so are stacks that differ only in lines. A deep stack is always cut in
+//! the middle.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use vouch_recording::{FRAMES_LEFT_OUT, Id, Measure, Recording, StackRow, StringI
 
 use crate::cut::{CutStacks, MAX_INNER_FRAMES};
 
-/// How many innermost frames of a cut stack are kept once the tree has [`MAX_CUT_NODES`] nodes more
-/// than the recording has stacks. Cut stacks may share no nodes for their innermost frames.
+/// A cut stack keeps this many innermost frames once the tree has [`MAX_CUT_NODES`] nodes more than
+/// the recording has stacks. Cut stacks may share no nodes for their innermost frames.
 const FEW_INNER_FRAMES: usize = 16;
 const MAX_CUT_NODES: usize = 2 << 20;
 
-/// The names of a recording without the characters that separate frames and lines, in alphabetical
-/// order. The rank of a name is its index in that order.
+/// The sorted names of a recording, without the characters that separate frames and lines. The rank
+/// of a name is its index in the alphabetical order.
 pub struct Names {
     rank_of: Vec<usize>,
     left_out: usize,
@@ -65,12 +65,12 @@ pub struct Node {
 
 /// The tree of names, with the weight of the samples that end in each node.
 pub struct Tree {
-    /// The nodes. Callers come before their callees.
+    /// The nodes of the tree, each after its caller.
     pub rows: Vec<Node>,
     pub weights: Vec<u64>,
 }
 
-/// The nodes of a tree that is being made, and an index of them.
+/// The nodes of a tree under construction, and an index to find them.
 #[derive(Default)]
 struct Nodes {
     rows: Vec<Node>,
@@ -87,7 +87,7 @@ impl Nodes {
 }
 
 impl Tree {
-    /// The tree of one measure's samples.
+    /// Makes the tree for one measure's samples.
     pub fn new(recording: &Recording, names: &Names, measure: &Measure) -> Self {
         let stacks = recording.stacks();
         let rank = |stack: StackRow| {
@@ -95,7 +95,7 @@ impl Tree {
             names.rank(recording.funcs().get(func).name)
         };
         let (mut nodes, cut) = (Nodes::default(), CutStacks::new(recording));
-        // For each stack the node of its outermost frames.
+        // This is the node of each stack's outermost frames, by the stack's row.
         let mut outer: Vec<NodeIndex> = Vec::with_capacity(stacks.rows().len());
         for (row, stack) in stacks.rows().iter().enumerate() {
             let above = stack.parent.map(|parent| outer[parent.row()]);

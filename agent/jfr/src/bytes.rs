@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// What is wrong with a file, and the offset in its chunk.
+/// Damage in a file: a description, and the offset in the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
     pub what: &'static str,
@@ -17,7 +17,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A text, or a reference to one in the constant pool.
+/// A text in the bytes, or a reference to one in the constant pool.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Text {
     Null,
@@ -25,7 +25,7 @@ pub enum Text {
     Constant(i64),
 }
 
-/// The most bytes of a variable-length number.
+/// A variable-length number takes at most this many bytes.
 const MAX_NUMBER_BYTES: usize = 9;
 
 /// A position in the bytes of a chunk.
@@ -33,8 +33,8 @@ const MAX_NUMBER_BYTES: usize = 9;
 pub struct ByteCursor<'a> {
     data: &'a [u8],
     at: usize,
-    /// True if integers have variable length (compressed); otherwise each has the length of its
-    /// type.
+    /// True if integers have variable length (compressed). Otherwise an integer has the length of
+    /// its type.
     compressed: bool,
 }
 
@@ -43,12 +43,12 @@ impl<'a> ByteCursor<'a> {
         Self { data, at: 0, compressed }
     }
 
-    /// The same bytes, read from another offset.
+    /// Returns a cursor over the same bytes that reads from another offset.
     pub fn starting_at(self, at: usize) -> Self {
         Self { at, ..self }
     }
 
-    /// The same bytes, cut at another offset.
+    /// Returns a cursor over the same bytes that ends at another offset.
     pub fn ending_at(self, end: usize) -> Self {
         Self { data: &self.data[..end.min(self.data.len())], ..self }
     }
@@ -156,7 +156,8 @@ impl<'a> ByteCursor<'a> {
         Ok(number | i64::from(self.byte()?) << 56)
     }
 
-    /// Reads a number of items. Each takes at least one byte, so a larger number is damage.
+    /// Reads the number of items that follow. Each item takes at least one byte, so a larger number
+    /// is damage.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Damage> {
         let count = usize::try_from(self.int()?).ok().filter(|count| *count <= self.remaining());

@@ -1,5 +1,5 @@
-//! The catalogue of the JDK's own event kinds: what each is by the metadata of each JDK, and what
-//! it reports, in our words.
+//! The catalogue of the JDK's own event kinds. It has facts from each JDK's metadata, and a
+//! description in our words.
 //!
 //! `cargo xtask page jfr-events` makes the facts (`kinds.json`) from recordings of real JDKs. The
 //! words (`words.txt`) are written by hand. A fact must never be written by hand, and each kind

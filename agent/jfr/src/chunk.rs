@@ -1,6 +1,6 @@
-//! A recording consists of chunks. Each has its own types, constants and events.
+//! Reads the chunks of a recording. Each has its own types, constants and events.
 //!
-//! A chunk that was not finished, because the process was killed, is readable as far as its header
+//! If the process was killed, the last chunk is unfinished. It is readable as far as its header
 //! says. From JDK 14 on the JVM updates the header each second.
 
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,22 +14,24 @@ use crate::value::Value;
 
 const MAGIC: &[u8; 4] = b"FLR\0";
 
-/// True if a file that begins with these bytes is a recording.
+/// True if these are the first bytes of a Flight Recorder file.
 pub fn is_recording(first: &[u8]) -> bool {
     first.starts_with(MAGIC)
 }
 const HEADER_BYTES: usize = 68;
-/// The longest chain of constants that is followed.
+/// The reader follows a chain of constants for at most this many steps.
 const MAX_HOPS: u32 = 8;
 const METADATA_TYPE: i64 = 0;
 const CONSTANTS_TYPE: i64 = 1;
-/// A larger chunk is refused, since chunks are read as a whole. A JVM's have 12 MiB by default.
+/// A larger chunk is refused, since chunks are read as a whole. The JVM's chunks have 12 MiB by
+/// default.
 const MAX_CHUNK_BYTES: u64 = 1 << 30;
-/// The number of values allowed for each byte, since objects are values, too, and some values take
+/// The reader allows this many values for each byte. Objects are values, too, and some values take
 /// no bytes.
 const VALUES_PER_BYTE: usize = 4;
 const SPARE_VALUES: usize = 64;
-/// The most values of one event or constant. A value takes much more memory than bytes in the file.
+/// An event or constant has at most this many values, because a value takes much more memory than
+/// bytes in the file.
 const MAX_VALUES: usize = 1 << 20;
 
 /// The times of a chunk, and its clock.
@@ -37,13 +39,13 @@ const MAX_VALUES: usize = 1 << 20;
 pub struct Header {
     pub start_unix_ns: i64,
     pub duration_ns: i64,
-    /// The time of the events' clock at the chunk's start.
+    /// The value of the events' clock at the chunk's start.
     pub start_ticks: i64,
     /// The frequency of the events' clock.
     pub ticks_per_second: i64,
 }
 
-/// Reads the chunks of a file in order.
+/// Reads the chunks of a file one after another.
 #[derive(Debug)]
 pub struct Reader<F> {
     file: F,
@@ -57,12 +59,13 @@ impl<F: Read + Seek> Reader<F> {
         Ok(Self { file, length, at: 0 })
     }
 
-    /// The bytes that were read, and the bytes of the file.
+    /// Returns the number of bytes that were read, and the number of bytes of the file.
     pub fn progress(&self) -> (u64, u64) {
         (self.at, self.length)
     }
 
-    /// The next chunk. After an error another one follows only if its start is known.
+    /// Returns the next chunk, or an error about it. After an error another chunk follows only if
+    /// its start is known.
     pub fn next_chunk(&mut self) -> io::Result<Option<Result<Chunk, String>>> {
         let left = self.length.saturating_sub(self.at);
         if left == 0 {
@@ -110,20 +113,20 @@ impl<F: Read + Seek> Reader<F> {
     }
 }
 
-/// A chunk in memory.
+/// A chunk of a recording, in memory.
 #[derive(Debug)]
 pub struct Chunk {
     data: Vec<u8>,
     compressed: bool,
     pub header: Header,
     types: Types,
-    /// The offset of each constant, by type id and index.
+    /// The offset of each constant in the chunk, by type id and index.
     constants: HashMap<(i64, i64), usize>,
-    /// What is wrong with the constants, if a part of them is unreadable.
+    /// The damage among the constants, if some of them are unreadable.
     pub damage: Option<Damage>,
 }
 
-/// An event before its fields are read.
+/// An event with fields that are not yet decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'c> {
     pub kind: &'c Type,
@@ -161,7 +164,8 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// A time in nanoseconds since 1970; `None` if the field is not a time.
+    /// Converts the value of a field to nanoseconds since 1970. Returns `None` if the field is not
+    /// a time.
     pub fn unix_ns(&self, field: &Field, value: &Value) -> Option<i64> {
         let Value::Integer(number) = value else { return None };
         match field.unit {
@@ -174,7 +178,8 @@ impl Chunk {
         }
     }
 
-    /// A duration in nanoseconds; `None` if the field is not a duration.
+    /// Converts the value of a field to a duration in nanoseconds. Returns `None` if the field is
+    /// not a duration.
     pub fn duration_ns(&self, field: &Field, value: &Value) -> Option<u64> {
         let Value::Integer(number) = value else { return None };
         match field.unit {
@@ -193,8 +198,8 @@ impl Chunk {
         ByteCursor::new(&self.data, self.compressed).starting_at(at)
     }
 
-    /// The bytes of an event of the wanted type after its size and type, and its offset. It must
-    /// end at or before `before`.
+    /// Returns the bytes of an event of the wanted type, without its size and type, and its offset.
+    /// The event must end at or before `before`.
     fn event_at(&self, offset: i64, wanted: i64, before: usize) -> Result<(ByteCursor<'_>, usize), Damage> {
         let nowhere = |at| Damage { what: "the header has an offset without such an event", at };
         let at = usize::try_from(offset).ok().filter(|at| (HEADER_BYTES..self.data.len()).contains(at));
@@ -208,7 +213,7 @@ impl Chunk {
         }
     }
 
-    /// The end of the event at an offset. It reads the event's size.
+    /// Returns where the event at an offset ends. It reads the event's size for that.
     fn event_end(&self, at: usize, bytes: &mut ByteCursor<'_>) -> Result<usize, Damage> {
         let size = usize::try_from(bytes.int()?).ok();
         let end = size.and_then(|size| at.checked_add(size));
@@ -216,8 +221,8 @@ impl Chunk {
         end.ok_or(Damage { what: "an event of a size that cannot be", at })
     }
 
-    /// Reads the constant pools from the last to the first. If two have one index, the later one
-    /// counts.
+    /// Reads the constant pools from the last to the first. If two pools have a constant with the
+    /// same index, the later one counts.
     fn find_constants(&self, last: i64) -> (HashMap<(i64, i64), usize>, Option<Damage>) {
         let mut found = HashMap::new();
         let (mut offset, mut before, mut damaged) = (last, self.data.len(), None);
@@ -232,7 +237,7 @@ impl Chunk {
                 Err(damage) => return (found, damaged.or(Some(damage))),
             };
             if let Err(damage) = self.add_constants(&mut bytes, &mut found) {
-                // Earlier pools may still be good.
+                // After a damaged pool, the earlier pools may still be good.
                 damaged.get_or_insert(damage);
             }
             if delta == 0 {
@@ -263,12 +268,13 @@ impl Chunk {
         Ok(())
     }
 
-    /// Identifies the chunk. A chunk that is in several concatenated files counts once.
+    /// Returns a value that identifies the chunk. A chunk that occurs in several concatenated files
+    /// must count once.
     pub fn identity(&self) -> (i64, u64) {
         (self.header.start_unix_ns, self.bytes())
     }
 
-    /// The number of bytes of the chunk that exist.
+    /// Returns the number of the chunk's bytes that exist in the file.
     pub fn bytes(&self) -> u64 {
         self.data.len() as u64
     }
@@ -281,19 +287,21 @@ impl Chunk {
         self.types.get(id)
     }
 
-    /// A constant, which may have references to others; `None` if the file lacks it.
+    /// Returns a constant, which may have references to others. Returns `None` if the file lacks
+    /// it.
     pub fn constant(&self, type_id: i64, index: i64) -> Option<Value> {
         let (mut bytes, mut decoder) = self.constant_reader(type_id, index)?;
         decoder.value(&mut bytes, type_id, 0).ok()
     }
 
-    /// The bytes of a constant, and a decoder for them.
+    /// Returns the bytes of a constant, and a decoder for them.
     pub(crate) fn constant_reader(&self, type_id: i64, index: i64) -> Option<(ByteCursor<'_>, Decoder<'_>)> {
         let bytes = self.bytes_at(*self.constants.get(&(type_id, index))?);
         Some((bytes, Decoder { types: &self.types, budget: value_budget(&bytes) }))
     }
 
-    /// Follows references to constants. In a damaged file they may be in a circle.
+    /// Follows a reference until it reaches a value. In a damaged file constants may refer to each
+    /// other in a circle.
     pub fn resolve(&self, value: &Value) -> Value {
         let mut value = value.clone();
         for _ in 0..MAX_HOPS {
@@ -303,8 +311,8 @@ impl Chunk {
         Value::Null
     }
 
-    /// The events in the order of the file, which is not the order of time, up to damage that hides
-    /// where an event ends.
+    /// Returns the events in the order of the file, which is not the order of time. After damage
+    /// that hides where an event ends, no more events follow.
     pub fn events(&self) -> impl Iterator<Item = Result<Event<'_>, Damage>> {
         let mut next = HEADER_BYTES;
         std::iter::from_fn(move || {
@@ -328,8 +336,8 @@ impl Chunk {
         })
     }
 
-    /// An event, and the offset of the next one. The chunk's own metadata and constants are not
-    /// events.
+    /// Reads the event at an offset, and returns the offset of the next one. The chunk's own
+    /// metadata and constants are not events.
     fn event(&self, at: usize) -> Result<(Result<Option<Event<'_>>, Damage>, usize), Damage> {
         let mut bytes = self.bytes_at(at);
         let end = self.event_end(at, &mut bytes)?;
@@ -343,32 +351,32 @@ impl Chunk {
     }
 }
 
-/// Reads the head of a constant pool up to its list, and returns the offset of the pool before.
+/// Reads the head of a constant pool up to its list, and returns the offset of the previous pool.
 fn previous_pool_offset(bytes: &mut ByteCursor<'_>) -> Result<i64, Damage> {
     let (_start, _duration, delta, _kind) = (bytes.long()?, bytes.long()?, bytes.long()?, bytes.byte()?);
     Ok(delta)
 }
 
-/// The most values that these bytes can contain.
+/// Returns the most values that these bytes can contain.
 fn max_values(bytes: &ByteCursor<'_>) -> usize {
     bytes.remaining() * VALUES_PER_BYTE + SPARE_VALUES
 }
 
-/// The most values of one event or constant.
+/// Returns the most values that an event or constant in these bytes may have.
 fn value_budget(bytes: &ByteCursor<'_>) -> usize {
     MAX_VALUES.min(max_values(bytes))
 }
 
 impl Event<'_> {
-    /// The values of all fields.
+    /// Decodes the values of all fields of the event.
     pub fn values(&self) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes_at(self.at).ending_at(self.end);
         let budget = value_budget(&bytes);
         Decoder { types: &self.chunk.types, budget }.fields(&mut bytes, self.kind, 0)
     }
 
-    /// The values of the fields in these rows alone, in the order of the fields. Nothing after the
-    /// last of them is read.
+    /// Decodes only the fields in these rows, in the order of the fields. The bytes after the last
+    /// of these fields are not read.
     pub fn selected_values(&self, wanted: &[usize]) -> Result<Vec<Value>, Damage> {
         let mut bytes = self.chunk.bytes_at(self.at).ending_at(self.end);
         let budget = value_budget(&bytes);

@@ -7,7 +7,7 @@ use crate::bytes::{ByteCursor, Damage, Text};
 use crate::metadata::{Field, Form, Type, Types};
 use crate::value::Value;
 
-/// The deepest nesting of values.
+/// Values may be nested at most this deep.
 const MAX_NESTING: usize = 16;
 
 /// Reads values by the types of a chunk. `budget` limits their number. Otherwise values that take
@@ -153,7 +153,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Reads a value of a type.
+    /// Reads a value of the type with this id.
     pub fn value(&mut self, bytes: &mut ByteCursor<'_>, type_id: i64, depth: usize) -> Result<Value, Damage> {
         let object_type =
             self.types.get(type_id).ok_or_else(|| bytes.damage("a type that was not declared"))?;
@@ -186,7 +186,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Reads an integer with its sign; an error for any other form.
+/// Reads an integer with its sign. It is an error if values of this form are not integers.
 fn integer(bytes: &mut ByteCursor<'_>, form: Form) -> Result<i64, Damage> {
     Ok(match form {
         Form::Byte => i64::from(bytes.byte()?.cast_signed()),
@@ -199,7 +199,7 @@ fn integer(bytes: &mut ByteCursor<'_>, form: Form) -> Result<i64, Damage> {
 
 impl Field {
     /// Fits an integer to the width and the sign of this field. A long, and the index of a
-    /// constant, stay as they are.
+    /// constant, stay unchanged.
     pub fn fit(&self, number: i64) -> i64 {
         let bits = match self.form {
             _ if self.constant => return number,

@@ -3,8 +3,8 @@
 //!
 //! It must never trust the file. Each size, count, offset and nesting is checked against the bytes
 //! that exist. From a truncated or damaged file it returns the intact part and an error, and no
-//! number in the file decides how much memory is allocated. It knows no event kind; only
-//! [`catalogue`] does, and the rest does not use that.
+//! number in the file decides how much memory is allocated. Only [`catalogue`] depends on
+//! particular event kinds, and the rest does not use it.
 #![forbid(unsafe_code)]
 
 mod bytes;

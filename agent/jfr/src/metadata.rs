@@ -20,12 +20,12 @@ pub enum Form {
     Double,
     Char,
     String,
-    /// An object, encoded field by field.
+    /// An object, with its fields encoded one after another.
     Object,
 }
 
 impl Form {
-    /// The form of a type's values.
+    /// Returns the encoding of the values of a type with this name.
     fn from_type_name(name: &str) -> Self {
         match name {
             "boolean" => Self::Boolean,
@@ -49,17 +49,17 @@ pub enum Unit {
     Plain,
     Bytes,
     Bits,
-    /// A share, where 1 is all.
+    /// A share, where 1 means all.
     Percentage,
     Address,
     Hertz,
-    /// A duration, in units of this many nanoseconds.
+    /// A duration in multiples of this many nanoseconds.
     Span(u64),
-    /// A duration, in ticks of the chunk's clock.
+    /// A duration in ticks of the chunk's clock.
     SpanTicks,
-    /// A time since 1970, in units of this many nanoseconds.
+    /// A time since 1970 in multiples of this many nanoseconds.
     Time(u64),
-    /// A time, in ticks of the chunk's clock.
+    /// A time in ticks of the chunk's clock.
     TimeTicks,
 }
 
@@ -73,16 +73,16 @@ pub struct Field {
     pub unit: Unit,
     pub type_id: i64,
     pub form: Form,
-    /// True if the field refers to the constant pool.
+    /// True if the field's value is a reference into the constant pool.
     pub constant: bool,
     pub list: bool,
     /// True for an integer without a sign.
     pub unsigned: bool,
-    /// True if the value is a number per second.
+    /// True if the value is a number of something per second.
     pub rate: bool,
 }
 
-/// A type of events, or of the values of their fields.
+/// A type of events, or a type of the values in their fields.
 #[derive(Debug, Clone)]
 pub struct Type {
     pub id: i64,
@@ -90,13 +90,13 @@ pub struct Type {
     pub form: Form,
     pub label: String,
     pub description: String,
-    /// The category, from the widest to the narrowest.
+    /// The names of the type's category, from the widest to the narrowest.
     pub category: Vec<String>,
     pub fields: Vec<Field>,
-    /// The number of fields if all are integers or constants. With variable-length numbers this is
-    /// enough to skip a value.
+    /// The number of fields, if all fields are integers or constants. With variable-length numbers
+    /// this number is enough to skip a value.
     pub(crate) variable_length_fields: Option<usize>,
-    /// True for a type of events.
+    /// True if the type is a type of events.
     pub event: bool,
 }
 
@@ -108,12 +108,12 @@ impl Type {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The fields that not every event has, with their rows.
+    /// Returns the fields that only some event types have, with their row numbers.
     pub fn own_fields(&self) -> impl Iterator<Item = (usize, &Field)> {
         self.fields.iter().enumerate().filter(|(_, field)| !COMMON_FIELDS.contains(&field.name.as_str()))
     }
 
-    /// The integer in a field, from the values of an object of this type.
+    /// Returns the integer in the field with this name, from the values of an object of this type.
     pub fn whole(&self, values: &[Value], name: &str) -> Option<i64> {
         match values.get(self.field(name)?)? {
             Value::Integer(number) => Some(*number),
@@ -121,7 +121,7 @@ impl Type {
         }
     }
 
-    /// The label, or the name if there is no label.
+    /// Returns the type's label, or its name if it has no label.
     pub fn title(&self) -> &str {
         if self.label.is_empty() { &self.name } else { &self.label }
     }
@@ -132,7 +132,7 @@ impl Field {
         !self.list && (self.constant || matches!(self.form, Form::Short | Form::Int | Form::Long))
     }
 
-    /// How a person should read its name.
+    /// Returns the field's label, or its name if it has no label.
     pub fn title(&self) -> &str {
         if self.label.is_empty() { &self.name } else { &self.label }
     }
@@ -142,11 +142,12 @@ impl Field {
 #[derive(Debug, Default)]
 pub struct Types(HashMap<i64, Type>);
 
-/// The most bytes of names, labels and other texts. A text is in the file once, but may be referred
-/// to often.
+/// All names, labels and other texts have at most this many bytes. A text occurs in the file once,
+/// but may be referred to often.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// The deepest tree: metadata, classes, fields, annotations. A deeper one is damaged.
+/// A tree of metadata has at most this depth: metadata, classes, fields, annotations. A deeper one
+/// is damaged.
 const MAX_DEPTH: usize = 8;
 
 struct Element<'s> {
@@ -164,7 +165,7 @@ impl Element<'_> {
         self.attribute(key)?.parse().ok()
     }
 
-    /// The bytes of text in it and below it, which may all be copied.
+    /// Returns the bytes of text in this element and below it. All of them may be copied.
     fn text_bytes(&self) -> usize {
         let own: usize = self.attributes.iter().map(|(_, value)| value.len()).sum();
         own.saturating_add(self.children.iter().map(Self::text_bytes).fold(0, usize::saturating_add))
@@ -176,7 +177,7 @@ impl Element<'_> {
 }
 
 impl Types {
-    /// Reads the metadata event, from after its size and type.
+    /// Reads the metadata event, starting after its size and type.
     pub fn read(bytes: &mut ByteCursor<'_>) -> Result<Self, Damage> {
         let (_start, _duration, _number) = (bytes.long()?, bytes.long()?, bytes.long()?);
         let count = bytes.count()?;

@@ -1,33 +1,34 @@
-//! Reads integer columns from a list of objects in a constant. Stacks are such lists, and most of
-//! many files, so no value is made for each frame.
+//! Reads integer columns from a list of objects in a constant. Stacks are such lists, and they take
+//! up most of many files. So no value is allocated for each frame.
 
 use crate::bytes::{ByteCursor, Damage};
 use crate::chunk::Chunk;
 use crate::decoder::Decoder;
 use crate::metadata::{Field, Form, Type};
 
-/// The columns that are read: the row of the list in its type, and the rows of the columns in the
-/// list's objects.
+/// The columns to read: the row of the list in its type, and the rows of the columns in the list's
+/// objects.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<const N: usize> {
     type_id: i64,
     list: usize,
     flag: Option<usize>,
     columns: [usize; N],
-    /// The type ids of columns that refer to constants.
+    /// For each column that refers to constants: the type id of these constants.
     constants: [Option<i64>; N],
 }
 
 impl<const N: usize> Table<N> {
-    /// The type id of a column's constants; `None` for a column of integers.
+    /// Returns the type id of the constants that a column refers to, or `None` for a column of
+    /// integers.
     pub fn constants(&self, column: usize) -> Option<i64> {
         self.constants[column]
     }
 }
 
 impl Chunk {
-    /// The table for a list of this name in a type, with a boolean field beside it; `None` if there
-    /// is no such list, or if a column is not an integer.
+    /// Makes a table for a type's list with this name and the boolean field beside it. Returns
+    /// `None` if there is no such list, or if a column is not an integer.
     pub fn table<const N: usize>(
         &self,
         type_id: i64,
@@ -36,7 +37,8 @@ impl Chunk {
         columns: [&str; N],
     ) -> Option<Table<N>> {
         let object_type = self.type_of(type_id)?;
-        // A list of constants is refused: each would have to be read again for each list.
+        // A list of constants is refused, because each constant would have to be read again for
+        // each list.
         let list = object_type
             .field(list)
             .filter(|row| object_type.fields[*row].list && !object_type.fields[*row].constant)?;
@@ -58,7 +60,7 @@ impl Chunk {
         Some(Table { type_id, list, flag, columns, constants })
     }
 
-    /// Adds the rows of a constant, up to `most`, and returns the flag and the number of rows;
+    /// Adds the rows of a constant, at most `most`. Returns the flag and the number of rows, or
     /// `None` if the constant is missing or damaged.
     pub fn rows<const N: usize>(
         &self,

@@ -1,6 +1,6 @@
 //! Makes small recordings for tests, including ones that no JVM would write.
 
-/// A type to write.
+/// A type to write to the metadata of a test's recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared<'a> {
     pub id: i64,
@@ -10,7 +10,7 @@ pub struct Declared<'a> {
     pub fields: &'a [DeclaredField<'a>],
 }
 
-/// A field to write.
+/// A field to write to the metadata of a test's recording.
 #[derive(Debug, Clone, Copy)]
 pub struct DeclaredField<'a> {
     pub name: &'a str,
@@ -20,17 +20,17 @@ pub struct DeclaredField<'a> {
     pub annotations: &'a [(i64, &'a str)],
 }
 
-/// A field with a plain value.
+/// Declares a field with a value in place.
 pub const fn plain(name: &str, type_id: i64) -> DeclaredField<'_> {
     DeclaredField { name, type_id, constant: false, list: false, annotations: &[] }
 }
 
-/// A field that refers to a constant.
+/// Declares a field that refers to a constant.
 pub const fn constant(name: &str, type_id: i64) -> DeclaredField<'_> {
     DeclaredField { constant: true, ..plain(name, type_id) }
 }
 
-/// A variable-length number.
+/// Encodes a variable-length number.
 pub fn long(number: i64) -> Vec<u8> {
     let mut rest = number.cast_unsigned();
     let mut bytes = Vec::new();
@@ -51,12 +51,12 @@ fn length(count: usize) -> Vec<u8> {
     long(i64::try_from(count).unwrap())
 }
 
-/// A text in UTF-8.
+/// Encodes a text in UTF-8.
 pub fn text(text: &str) -> Vec<u8> {
     [vec![3], length(text.len()), text.as_bytes().to_vec()].concat()
 }
 
-/// An event, or another part with a size and a type.
+/// Encodes an event, or another part with a size and a type.
 pub fn event(type_id: i64, body: &[Vec<u8>]) -> Vec<u8> {
     let body = [long(type_id), body.concat()].concat();
     // The size always takes four bytes, as the JVM reserves them.
@@ -66,10 +66,11 @@ pub fn event(type_id: i64, body: &[Vec<u8>]) -> Vec<u8> {
     [size.to_vec(), body].concat()
 }
 
-/// The constants of a type: its id, and each constant with its index.
+/// The constants of one type: the type id, and each constant with its index.
 pub type Constants = (i64, Vec<(i64, Vec<u8>)>);
 
-/// A chunk with a clock of 1 tick a nanosecond that begins at these ticks, at this time since 1970.
+/// Makes a chunk that begins at `ticks`, which is the given time since 1970. Its clock has one tick
+/// each nanosecond.
 pub fn chunk(
     types: &[Declared<'_>],
     constants: &[Constants],
@@ -128,7 +129,7 @@ impl Strings {
 
     fn annotations(&mut self, annotations: &[(i64, &str)]) -> Vec<Vec<u8>> {
         let each = annotations.iter().map(|(type_id, value)| {
-            // A category has numbered parts; other annotations have one value.
+            // The annotation of a category has numbered parts; other annotations have one value.
             self.element(
                 "annotation",
                 &[("class", &type_id.to_string()), ("value", value), ("value-0", value)],

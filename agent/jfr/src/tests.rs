@@ -22,7 +22,7 @@ const TYPES: &[Declared<'_>] = &[
     simple(LABEL, "jdk.jfr.Label"),
     simple(SPAN, "jdk.jfr.Timespan"),
     simple(CATEGORY, "jdk.jfr.Category"),
-    // A class refers to other classes.
+    // The type of classes refers to itself.
     Declared {
         id: CLASS,
         name: "java.lang.Class",
@@ -63,7 +63,7 @@ fn valid_chunk() -> Vec<u8> {
     chunk(TYPES, &[(CLASS, classes)], &events, (1_000, 2_000))
 }
 
-/// All chunks, and the errors of the others.
+/// Reads all chunks of a file, and the errors for damaged chunks.
 fn read(file: &[u8]) -> (Vec<Chunk>, Vec<String>) {
     let (mut chunks, mut errors) = (Vec::new(), Vec::new());
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
@@ -146,7 +146,7 @@ fn a_file_that_is_not_a_recording_is_refused_with_a_reason() {
 
 #[test]
 fn overlapping_constant_pools_are_read_once() {
-    // The last pool refers to one that is inside it.
+    // The last constant pool refers to another one that is inside of it.
     let head = |delta| [long(0), long(0), long(delta), vec![0]].concat();
     let inner = event(1, &[head(0), long(1), long(STRING), long(1), long(1), text("inner")]);
     let mut file = valid_chunk();
@@ -216,7 +216,8 @@ fn an_event_that_is_too_long_ends_its_chunk() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(5_000), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Reading a changed file ends, without a panic, and within the memory that its size allows.
+    /// Whatever is changed in a file, reading it must end without a panic, within the memory that
+    /// its size allows.
     #[test]
     fn a_damaged_file_is_read_to_its_end(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

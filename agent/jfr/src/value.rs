@@ -16,7 +16,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number of values in it, itself included.
+    /// Returns the number of values inside of this one, itself included.
     pub fn size(&self) -> usize {
         match self {
             Self::Object(_, values) | Self::List(values) => 1 + values.iter().map(Self::size).sum::<usize>(),

@@ -1,8 +1,9 @@
 //! The allocated bytes of a track's threads. The front-end's call tree can count them instead of
 //! time.
 //!
-//! The front-end has a table for allocations of JavaScript. Its class names are the classes of
-//! objects here. The JVM reports nothing that could fill its column for the nursery.
+//! The front-end has a table for allocations of JavaScript. Vouch writes the classes of Java
+//! objects to its column of class names. The JVM reports nothing that could fill its column for the
+//! nursery.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -19,7 +20,7 @@ pub struct AllocationColumns<'a> {
 }
 
 impl<'a> AllocationColumns<'a> {
-    /// The table, or `None` if no allocation of these threads was recorded.
+    /// Makes the table for these threads. Returns `None` if none of their allocations was recorded.
     pub fn new(recording: &'a Recording, threads: &[&'a Thread]) -> Option<Self> {
         let amounts = threads.iter().flat_map(|thread| thread.amounts().get(&ALLOCATED));
         let mut amounts: Vec<_> = amounts.collect();
@@ -27,7 +28,7 @@ impl<'a> AllocationColumns<'a> {
         (!amounts.is_empty()).then_some(Self { recording, amounts })
     }
 
-    /// The leaf of an amount's stack: the class.
+    /// Returns the leaf of an allocation's stack, which is the class of the object.
     fn class(&self, amount: &Amount) -> &'a str {
         let func = self.recording.leaf(amount.stack).func;
         self.recording.strings().get(self.recording.funcs().get(func).name)

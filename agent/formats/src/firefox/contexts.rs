@@ -1,5 +1,5 @@
-//! Contexts in the timeline. A marker covers consecutive samples of a thread in the same context,
-//! without idle time between them.
+//! Writes contexts to the timeline. A marker covers consecutive samples of a thread in the same
+//! context, without idle time between them.
 //!
 //! The front-end can drop all samples that are not inside markers that match a search. So a marker
 //! must cover the times of all of its samples, and of no other sample on its track. The context of
@@ -14,7 +14,7 @@ use vouch_recording::{ContextId, ContextKind, ContextRow, Contexts, Id, Recordin
 use super::time::{began_ns, ended_ns};
 use crate::json::{Column, Row};
 
-/// A context on a track, over a time.
+/// The time for which a thread on a track was in one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub context: ContextId,
@@ -22,8 +22,8 @@ pub struct Span {
     pub ended_ns: u64,
 }
 
-/// The spans of a thread. A sample covers its intervals before it, but not the time of the sample
-/// before.
+/// Returns the spans of a thread's contexts. A sample covers the sampling intervals before it, but
+/// not the time of the previous sample.
 pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span> {
     if contexts.rows().is_empty() {
         return Vec::new();
@@ -55,18 +55,19 @@ pub fn spans(contexts: &Contexts, thread: &Thread, interval_ns: u64) -> Vec<Span
     ended
 }
 
-/// The type of the markers of a kind of contexts in the file. The front-end has no type of this
-/// name.
+/// Returns the type of the markers for one kind of contexts. The front-end itself must not use the
+/// same name.
 pub fn marker_type(row: usize) -> String {
     format!("context-{}", row + 1)
 }
 
-/// The key of a field in the file. The field's own name might be one that the front-end uses.
+/// Returns the key of a field in the file. The field's own name could be one that the front-end
+/// uses.
 pub fn field_key(row: usize) -> String {
     format!("field{}", row + 1)
 }
 
-/// The fields of a context's marker.
+/// The fields of a context's marker, which are written as JSON.
 pub struct SpanData<'a>(pub &'a ContextRow);
 
 impl Serialize for SpanData<'_> {
@@ -80,7 +81,8 @@ impl Serialize for SpanData<'_> {
     }
 }
 
-/// The table of contexts, for `vouch top`. The samples' column of contexts has its row numbers.
+/// The table of contexts, for `vouch top`. The samples' column of contexts contains rows of this
+/// table.
 pub struct ContextTable<'a>(pub &'a Recording);
 
 impl Serialize for ContextTable<'_> {

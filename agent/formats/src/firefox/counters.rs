@@ -1,6 +1,7 @@
-//! Counters of the process. Each has its own graph above the threads.
+//! Writes counters of the process. The front-end shows each as a graph above the threads.
 //!
-//! The front-end reads the differences between readings. The first difference is the first value.
+//! A counter's column contains the differences between readings. The first difference is the first
+//! value.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -10,7 +11,7 @@ use vouch_report::micros;
 use super::time::Micros;
 use crate::json::Column;
 
-/// One counter of a process.
+/// The readings of one counter of a process, written as columns.
 pub struct CounterColumns<'a> {
     pub counter: &'a Counter,
     pub pid: u32,
@@ -37,7 +38,7 @@ impl Serialize for CounterColumns<'_> {
 struct Readings<'a>(&'a Counter);
 
 impl Readings<'_> {
-    /// The difference between a reading and the one before.
+    /// Returns the difference between a reading and the previous one.
     fn grown(&self, at: usize) -> Grown {
         let readings = self.0.readings();
         let (now, before) = (readings[at].1, at.checked_sub(1).map_or(0, |before| readings[before].1));
@@ -72,7 +73,7 @@ impl Serialize for Readings<'_> {
     }
 }
 
-/// How the front-end draws a counter.
+/// The way in which the front-end draws a counter.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Display<'a> {
@@ -98,7 +99,7 @@ struct Format {
     unit: &'static str,
 }
 
-/// Draws the value at each time, such as bytes in use.
+/// Draws the value itself at each time, such as bytes in use.
 const USED: Display<'_> = Display {
     graph_type: "line-accumulated",
     unit: "bytes",

@@ -1,5 +1,5 @@
-//! Markers for threads that a garbage collection held up. They are in the thread's track, and as
-//! long as the pause.
+//! Makes markers for threads that a garbage collection held up. A marker is in the thread's track,
+//! and is as long as the pause.
 //!
 //! The thread's CPU clock at two samples around a pause gives the time in which it did not run. If
 //! that is the pause and hardly more, the thread ran until it was stopped, and ran on afterwards.
@@ -9,20 +9,22 @@
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::{Id, Marker, MarkerKindId, Recording, Thread};
 
-/// The shortest pause that gets markers.
+/// A shorter pause of the garbage collector gets no markers.
 const MIN_PAUSE_NS: u64 = 10_000_000;
-/// How much longer than the pause a thread may not have run: until it stopped, and until it had a
-/// processor again.
+/// A thread may not have run for at most this much longer than the pause. It takes time to stop a
+/// thread, and to give it a processor again.
 const MAX_DELAY_NS: u64 = 2_000_000;
-/// The time may also differ from the pause by one part in this number of the pause. A thread in
-/// native code runs on until it returns to Java.
+/// The time without running may also differ from the pause by the pause divided by this number. A
+/// thread in native code runs on until it returns to Java.
 const MAX_DIFFERENCE_DIVISOR: u64 = 10;
-/// How many intervals the samples before and after a pause may be away from it.
+/// The samples before and after a pause may be at most this many sampling intervals away from it.
 const MAX_DISTANCE_INTERVALS: u64 = 3;
 
-/// The markers for the pauses that held a thread up. `sampled_ns` is the time between its samples.
+/// Returns the markers for the pauses that held a thread up. `sampled_ns` is the usual time between
+/// two of its samples.
 pub fn markers(recording: &Recording, thread: &Thread, sampled_ns: u64) -> Vec<Marker> {
-    // Several threads that share a row have no common clock. A thread without Java is not stopped.
+    // Several threads that share a row have no common CPU clock. A thread without Java is not
+    // stopped.
     if thread.tid() == 0 || thread.tally().weight.java() == 0 {
         return Vec::new();
     }

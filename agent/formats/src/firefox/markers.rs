@@ -21,22 +21,22 @@ use super::time::{Micros, began_ns, ended_ns};
 use crate::categories::index;
 use crate::json::{Column, Row};
 
-/// The type of the markers for samples with a call that bytecode refutes.
+/// The type of the markers for samples with a call that the bytecode contradicts.
 const REFUTED: &str = "refuted";
 /// The type of the markers for samples that are refuted without bytecode: by a root that no thread
 /// begins in, or by a frame that the JVM does not have.
 const REFUTED_FRAME: &str = "refuted-frame";
 
-/// The markers of one track, in the order of their times.
+/// The markers of one track, ordered by time.
 pub struct MarkerColumns<'a> {
     recording: &'a Recording,
     markers: Vec<TrackMarker>,
 }
 
-/// A marker of a track.
+/// A marker in the track of a thread or of the process.
 #[derive(Clone, Copy)]
 enum TrackMarker {
-    /// A refuted sample, and when the time that it covers began.
+    /// A refuted sample, and the beginning of the time that the sample covers.
     Refuted(Refuted, u64),
     Event(Marker),
     Context(Span),
@@ -51,7 +51,7 @@ impl TrackMarker {
         }
     }
 
-    /// When the marker ends, or `None` for an instant.
+    /// Returns the time at which the marker ends, or `None` if it marks an instant.
     fn ended_ns(self) -> Option<u64> {
         match self {
             Self::Refuted(refuted, _) => Some(ended_ns(refuted.time_ns)),
@@ -83,7 +83,7 @@ impl<'a> MarkerColumns<'a> {
         };
         let mut markers: Vec<TrackMarker> =
             refuted.into_iter().chain(markers).chain(spans.map(TrackMarker::Context)).collect();
-        // If markers begin at the same time, the longest comes first.
+        // The front-end nests markers that begin at the same time, so the longest must come first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
         Self { recording, markers }
     }
@@ -137,8 +137,8 @@ impl<'a> MarkerColumns<'a> {
     }
 }
 
-/// The markers for refuted samples of a thread with its own track. Each covers the intervals of its
-/// sample, and no other sample: the front-end can drop all samples outside of markers.
+/// Returns the markers for refuted samples of a thread with its own track. Each covers the
+/// intervals of one sample only, because the front-end can drop all samples outside of markers.
 fn refuted_alone(thread: &Thread, interval_ns: u64) -> Vec<TrackMarker> {
     if thread.refuted().is_empty() {
         return Vec::new();
@@ -165,7 +165,7 @@ impl Serialize for MarkerColumns<'_> {
         )?;
         let ends = || markers().map(|marker| marker.ended_ns().map(Micros::from_nanos));
         table.serialize_field("endTime", &Column(ends))?;
-        // 0 is an instant, 1 an interval.
+        // In the front-end's format the phase 0 is an instant, and 1 is an interval.
         let phases = || markers().map(|marker| u8::from(marker.ended_ns().is_some()));
         table.serialize_field("phase", &Column(phases))?;
         table
@@ -195,21 +195,21 @@ struct RefutedData {
     cause: Cause,
 }
 
-/// The caller and the bci of a refuted call.
+/// The caller and the bci of a call that the bytecode contradicts.
 #[derive(Serialize)]
 struct WrongCall {
     caller: Row<StringId>,
     bci: i32,
 }
 
-/// The stack of a marker.
+/// The stack of a marker, which the front-end shows in the tooltip.
 #[derive(Serialize)]
 struct Cause {
     time: Micros,
     stack: Row<StackId>,
 }
 
-/// The front-end's name for the colour.
+/// The front-end's name for the colour of refuted samples.
 const RED: &str = "red";
 
 struct EventData<'a> {
@@ -225,7 +225,7 @@ impl Serialize for EventData<'_> {
         for (field, value) in kind.fields.iter().zip(self.marker.values) {
             match field.unit {
                 Unit::Text => map.serialize_entry(&field.key, &Marker::text_from_value(value).map(Row))?,
-                // A program's value may be negative.
+                // A value in a marker of the program may be negative.
                 Unit::Count | Unit::Nanoseconds | Unit::Bytes => {
                     map.serialize_entry(&field.key, &value.cast_signed())?;
                 }
@@ -242,7 +242,7 @@ impl Serialize for EventData<'_> {
     }
 }
 
-/// Describes to the front-end how to show a kind of markers.
+/// A marker schema: it describes to the front-end how to show one kind of markers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schema<'a> {
@@ -253,7 +253,7 @@ pub struct Schema<'a> {
     chart_label: Cow<'a, str>,
     tooltip_label: Cow<'a, str>,
     description: &'a str,
-    /// The key of the field that has the marker's colour.
+    /// The key of the field that contains the marker's colour.
     #[serde(skip_serializing_if = "Option::is_none")]
     color_field: Option<&'static str>,
     fields: Vec<Field<'a>>,
@@ -288,7 +288,7 @@ impl<'a> From<&'a MarkerFieldRow> for Field<'a> {
     }
 }
 
-/// The schemas of all kinds of markers that a recording can have.
+/// Returns the schemas of all kinds of markers that a recording can have.
 pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     let markers = recording.marker_kinds().rows().iter().map(|row| Schema {
         name: row.key.as_str().into(),
@@ -305,13 +305,13 @@ pub fn schemas(recording: &Recording) -> impl Iterator<Item = Schema<'_>> {
     refuted().into_iter().chain(markers).chain(contexts)
 }
 
-/// A template for the value of a field in a label.
+/// Returns a template that shows the value of a field in a marker's label.
 fn label<'a>(field: &MarkerFieldRow) -> Cow<'a, str> {
     format!("{{marker.data.{}}}", field.key).into()
 }
 
-/// The schema of a kind of contexts. Its label has all values, since users read the marker chart
-/// like a table.
+/// Returns the schema of a kind of contexts. Its label has all values, since users read the marker
+/// chart like a table.
 fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Schema<'a> {
     let text = |id| recording.strings().get(id);
     let values: Vec<String> =
@@ -333,7 +333,7 @@ fn context<'a>(recording: &'a Recording, row: usize, kind: &ContextKind) -> Sche
 
 const DISPLAY: [&str; 3] = ["marker-chart", "marker-table", "timeline-overview"];
 
-/// The schemas for refuted samples: one for refuted calls, one for refuted frames and roots.
+/// Returns the schemas for refuted samples: one for calls, and one for frames and roots.
 fn refuted() -> [Schema<'static>; 2] {
     let schema = |name: &'static str, table_label: &'static str, call: Vec<Field<'static>>| Schema {
         name: name.into(),

@@ -1,6 +1,6 @@
-//! The properties of the run in a profile, and settings for the front-end.
+//! Writes the properties of the run in a profile, and settings for the front-end.
 //!
-//! Everything that only a browser's profile has must be switched off here.
+//! Each feature of the front-end that only a browser's profile needs must be switched off here.
 
 use serde::Serialize;
 use vouch_recording::Recording;
@@ -18,7 +18,7 @@ use crate::tracks::{self, Track};
 /// refuses files with a version that it does not support.
 const VERSION: u32 = 66;
 
-/// The version of the browser's own format. Importers of the front-end write the same.
+/// The version of the browser's own format. The front-end's importers write the same version.
 const GECKO_VERSION: u32 = 24;
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ pub struct MetaColumns<'a> {
     version: u32,
     product: &'a str,
     imported_from: &'static str,
-    /// The interval in milliseconds.
+    /// The sampling interval in milliseconds.
     interval: f64,
     /// The epoch time at which CLOCK_MONOTONIC was 0. All times in the file are relative to it.
     start_time: Micros,
@@ -60,7 +60,7 @@ pub struct MetaColumns<'a> {
     /// The identity by which `vouch merge` recognises the process and its clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_process: Option<&'a Identity>,
-    /// The table of contexts. The samples' column of contexts has its row numbers.
+    /// The table of contexts. The samples' column of contexts contains rows of this table.
     #[serde(skip_serializing_if = "Option::is_none")]
     vouch_contexts: Option<ContextTable<'a>>,
     /// The intervals by which `vouch merge` relates Flight Recorder's clock to CLOCK_MONOTONIC.

@@ -1,14 +1,15 @@
-//! The samples of one track, as columns.
+//! Writes the samples of one track, as columns.
 //!
 //! Only one track's samples may be copied at a time, while they are written. CPU time is the
 //! difference between two samples of the same thread, also if a track has several threads.
 //!
 //! The front-end draws a stack from its sample to the next one, so a thread that slept in between
-//! would seem to work. Therefore idle time gets rows without a stack, which have weight 0. Short
-//! idle times get no rows: with more runnable threads than processors each thread waits for its
-//! turn all the time, and the stack chart would have no space for labels. A thread that sleeps for
-//! such a short time looks the same. The CPU time between the two samples still shows that it did
-//! not run.
+//! would seem to work. Therefore idle time gets rows without a stack, which have weight 0.
+//!
+//! Short idle times get no such rows. With more runnable threads than processors each thread often
+//! waits for its turn, and the stack chart would have no space for labels. A short sleep looks the
+//! same as such a wait. In both cases the CPU time between the two samples shows that the thread
+//! did not run.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -21,12 +22,12 @@ use crate::json::{Column, Row as Numbered};
 /// few time slices of other threads.
 const MIN_IDLE_US: u64 = 10_000;
 
-/// A sample on its track.
+/// A row of the table of samples: a sample, or the beginning of idle time.
 struct Row {
     time: Micros,
-    /// CPU time since the thread's last sample, in microseconds.
+    /// The CPU time since the thread's previous sample, in microseconds.
     cpu_us: u64,
-    /// The stack, or `None` if the thread is idle from here to the next row.
+    /// The sample's stack, or `None` if the thread is idle until the next row.
     stack: Option<StackId>,
     weight: u32,
     context: Option<ContextId>,
@@ -38,7 +39,7 @@ impl Row {
     }
 }
 
-/// The table of samples of a track.
+/// The samples of a track, which are written as the columns of a table.
 pub struct SampleColumns {
     rows: Vec<Row>,
     /// The unit of weights. If an interval is a millisecond, the front-end can show running time.
@@ -97,11 +98,12 @@ fn push_thread(rows: &mut Vec<Row>, thread: &Thread, interval_ns: u64) {
 }
 
 /// Adds idle rows to the rows of a thread that ran from `start_us` to `end_us`. If the samples are
-/// not `timed`, the CPU time of each is its weight in intervals.
+/// not `timed`, a sample's CPU time is assumed to be its weight in intervals.
 fn with_idle_rows(rows: Vec<Row>, [start_us, end_us]: [u64; 2], interval_ns: u64, timed: bool) -> Vec<Row> {
     let step_us = Micros::from_nanos(interval_ns).0.max(1);
     let mut filled = Vec::with_capacity(rows.len());
-    // The end of the last row's stack. Before the first sample it is the thread's start.
+    // This is where the previous row's stack ends in the drawing. Before the first sample it is the
+    // thread's start.
     let mut drawn_us = start_us;
     let idle = |filled: &mut Vec<Row>, from_us: u64, to_us: u64| {
         if to_us > from_us.saturating_add(step_us.max(MIN_IDLE_US)) {
@@ -130,7 +132,7 @@ impl Serialize for SampleColumns {
         table.serialize_field("length", &self.rows.len())?;
         table.serialize_field("stack", &Column(|| self.rows.iter().map(|row| row.stack.map(Numbered))))?;
         table.serialize_field("timeDeltas", &Column(|| self.time_deltas()))?;
-        // Without this column every sample has weight 1.
+        // Without this column the front-end gives every sample weight 1.
         table.serialize_field("weight", &self.rows.iter().any(|row| row.weight != 1).then_some(weights))?;
         table.serialize_field("weightType", self.unit)?;
         if self.timed {

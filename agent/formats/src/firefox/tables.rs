@@ -1,4 +1,4 @@
-//! The shared tables, column by column.
+//! Writes the tables that all threads share, column by column.
 //!
 //! These tables must never have:
 //!
@@ -14,8 +14,8 @@ use vouch_recording::{Category, FrameRow, FuncRow, Id, Recording, ResourceId, St
 use crate::categories::{Parts, index};
 use crate::json::{Column, Repeat, Row};
 
-/// The front-end's number for a library. It shows the name of such a resource in the tooltip and in
-/// the client's function lists, unless it shows a source file.
+/// The front-end's number for resources that are libraries. The front-end shows their names in
+/// tooltips and function lists, unless it shows a source file.
 const LIBRARY: u8 = 1;
 
 pub struct Shared<'a>(pub &'a Recording);
@@ -72,7 +72,7 @@ impl Serialize for Resources<'_> {
 
 struct Funcs<'a>(&'a [FuncRow]);
 
-/// The row of a resource, or -1 for no resource. Only this column has -1 instead of null.
+/// The row of a resource, or -1 for no resource. All other columns use null for a missing row.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResourceCell {
@@ -109,7 +109,7 @@ impl Frames<'_> {
         self.0.frames().rows()
     }
 
-    /// The category of each frame, which is that of its function.
+    /// Returns the category of each frame, which is the category of the frame's function.
     fn categories(&self) -> impl Iterator<Item = Category> {
         self.rows().iter().map(|frame| self.0.funcs().get(frame.func).category)
     }

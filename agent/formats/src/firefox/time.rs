@@ -24,14 +24,15 @@ impl Serialize for Micros {
     }
 }
 
-/// The beginning of a marker that covers a sample: that of the sample's intervals, but not before
-/// `free_ns`. The marker must not reach the sample before, and must reach its own.
+/// Returns the beginning of a marker that covers a sample. It is the beginning of the sample's
+/// intervals, but at least `free_ns`. The marker must contain its own sample and not the previous
+/// one.
 pub fn began_ns(time_ns: u64, weight: u32, interval_ns: u64, free_ns: u64) -> u64 {
     time_ns.saturating_sub(interval_ns.saturating_mul(weight.into())).max(free_ns).min(time_ns)
 }
 
-/// The end of a marker with its last sample at this time, and the earliest beginning of the next
-/// marker. It is a microsecond later, since the front-end counts a marker's end as outside of it.
+/// Returns the end of a marker after its last sample, which is also the earliest beginning of the
+/// next marker. It is a microsecond after the sample, since the front-end excludes a marker's end.
 pub fn ended_ns(time_ns: u64) -> u64 {
     time_ns.saturating_add(1_000)
 }

@@ -30,7 +30,7 @@ pub fn meta() -> Meta {
     }
 }
 
-/// Writes a recording in the format of this ending.
+/// Writes a recording in the format with this ending.
 pub fn write(recording: &Recording, ending: &str, out: &mut dyn Write) -> io::Result<()> {
     Format::from_file_name(ending).unwrap().write(recording, &meta(), out)
 }
@@ -41,12 +41,12 @@ pub fn written(recording: &Recording) -> Value {
     serde_json::from_slice(&json).unwrap()
 }
 
-/// The whole numbers of a column.
+/// Returns the whole numbers in a column.
 pub fn numbers(column: &Value) -> Vec<i64> {
     column.as_array().unwrap().iter().map(|cell| cell.as_i64().unwrap()).collect()
 }
 
-/// The names of the tracks.
+/// Returns the names of a profile's tracks.
 pub fn names(profile: &Value) -> Vec<&str> {
     profile["threads"].as_array().unwrap().iter().map(|track| track["name"].as_str().unwrap()).collect()
 }

@@ -14,13 +14,13 @@ fn text(profile: &Value, index: &Value) -> String {
     profile["shared"]["stringArray"][index].as_str().unwrap().to_owned()
 }
 
-/// A time in milliseconds after the beginning of the recording.
+/// Converts a time of the profile to milliseconds after the beginning of the recording.
 fn into(time: &Value) -> f64 {
     let start = f64::from(u32::try_from(START_NS / MS).unwrap());
     ((time.as_f64().unwrap() - start) * 1000.0).round() / 1000.0
 }
 
-/// A thread with a sample each millisecond, in these contexts.
+/// Adds a thread with one sample each millisecond. The samples are in these contexts.
 fn thread(recording: &mut Recording, name: &str, contexts: &[Option<ContextId>]) {
     let any = stack(recording, &["main"]);
     let thread = recording.add_thread(name, 1, START_NS);

@@ -8,7 +8,7 @@ use vouch_report::Clock;
 
 use crate::common::{START_NS, busy_thread, meta, stack, write};
 
-/// The title of each frame, such as `main (80 ms, 100%)`.
+/// Returns the title of each drawn frame, such as `main (80 ms, 100%)`.
 fn titles(recording: &Recording) -> Vec<String> {
     let mut text = Vec::new();
     write(recording, ".svg", &mut text).unwrap();
@@ -39,7 +39,7 @@ fn time_of_invisible_frames_is_their_callers() {
     let deep = stack(&mut recording, &deep.iter().map(String::as_str).collect::<Vec<_>>());
     busy_thread(&mut recording, "main", deep, 9_998);
     let titles = titles(&recording);
-    // The common root, the visible frames of the deep stack, and main.
+    // The graph has the common root, the 400 visible frames of the deep stack, and main.
     assert_eq!(titles.len(), 1 + 400 + 1);
     assert!(titles.iter().any(|title| title.starts_with("[frames left out] (9,998 ms")));
     assert!(titles.iter().any(|title| title.starts_with("main (2 ms")));

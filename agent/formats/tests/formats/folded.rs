@@ -1,5 +1,5 @@
-//! Tests of folded stacks: they are merged over threads and lines, sorted, and one a line for any
-//! names.
+//! Tests of folded stacks: they are merged over threads and lines, and sorted. Each is a single
+//! line, whatever the names contain.
 
 use std::ops::Range;
 

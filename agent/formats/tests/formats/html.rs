@@ -15,7 +15,7 @@ fn page(recording: &Recording) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// The data of a page as a browser reads it: up to the first end of a script.
+/// Returns the data of a page as a browser reads it: up to the first end of a script.
 fn data(page: &str) -> Value {
     let (_, after) = page.split_once(BEGIN).unwrap();
     let (data, _) = after.split_once("</script").unwrap();

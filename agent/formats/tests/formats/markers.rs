@@ -78,7 +78,7 @@ fn the_track_with_the_markers_of_the_process_is_shown_at_first() {
     let profile = |marked: bool| {
         let mut recording = Recording::new();
         let any = stack(&mut recording, &["run"]);
-        // A thread of a family, which has the first track and is idle.
+        // This thread belongs to a family that has the first track, and it is idle.
         recording.add_thread("worker-1", 1, START_NS);
         let busy = recording.add_thread("worker-2", 2, START_NS);
         recording.sample(busy, sample(1, any));
@@ -235,7 +235,8 @@ fn a_pause_is_in_the_tracks_of_the_threads_that_it_held_up() {
     const MS: u64 = 1_000_000;
     let mut recording = Recording::new();
     let any = stack(&mut recording, &["run"]);
-    // The times of the samples, and the thread's CPU time up to each, in milliseconds.
+    // Adds a thread with samples. Each sample has its time, and the thread's CPU time until then,
+    // in milliseconds.
     let mut track_of = |fate, name: &str, tid, samples: &[(u64, u64)]| {
         let thread = recording.add_thread(name, tid, START_NS);
         for (time, cpu) in samples {

@@ -119,7 +119,8 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
     assert_eq!(text(&data["kind"]), "other_callee");
     assert_eq!(text(&data["expected"]), "invokevirtual a.B.d()");
     assert_eq!(text(&data["found"]), "a.B.e()");
-    // Each type has a schema, and a label made of its fields. Some names are the front-end's own.
+    // Each marker type has a schema, with a label made of its fields. The front-end reserves some
+    // names.
     let schemas = profile["meta"]["markerSchema"].as_array().unwrap();
     for row in 0..2 {
         let data = &markers["data"][row];

@@ -6,7 +6,7 @@ use vouch_recording::{Recording, Sample};
 
 use crate::common::{START_NS, busy_thread, numbers, sample, stack, written};
 
-/// A column of milliseconds, in whole microseconds.
+/// Converts a column of milliseconds to whole microseconds.
 fn micros(column: &Value) -> Vec<u64> {
     let cell = |cell: &Value| {
         let (whole, part) = match cell.to_string().split_once('.') {
@@ -100,7 +100,7 @@ fn times_are_those_of_the_monotonic_clock() {
     let stack = stack(&mut recording, &["main"]);
     let thread = busy_thread(&mut recording, "main", stack, 1);
     recording.end_thread(thread, START_NS + 5_000_000);
-    // One sample was taken just after the recording ended: the range includes it.
+    // One sample was taken just after the recording ended, and the recorded range must include it.
     recording.sample(thread, sample(1_500_000_000, stack));
     let profile = written(&recording);
     let (meta, track) = (&profile["meta"], &profile["threads"][0]);

@@ -10,7 +10,7 @@ fn sample_count(profile: &Value) -> u64 {
     tracks.iter().map(|track| track["samples"]["length"].as_u64().unwrap()).sum()
 }
 
-/// A name without digits, different for each number.
+/// Returns a name without digits that is different for each number.
 fn word(mut number: u32) -> String {
     let mut word = String::new();
     for _ in 0..3 {
@@ -143,7 +143,7 @@ fn the_least_busy_of_many_different_threads_share_the_last_track() {
     for n in 0..1500 {
         busy_thread(&mut recording, &word(n), stack, 3 * u64::from(n % 3));
     }
-    // A family of two threads, which is busier than the idle threads and less busy than the others.
+    // This family of two threads is busier than the idle threads, and less busy than the others.
     busy_thread(&mut recording, "pair-1", stack, 1);
     busy_thread(&mut recording, "pair-2", stack, 1);
     recording.add_thread("main", 1, START_NS);

@@ -8,7 +8,7 @@ use vouch_report::{Run, TrustReport};
 
 use crate::common::{busy_thread, stack, write};
 
-/// A disk with `free` bytes left, which records the largest piece that was written.
+/// A disk with `free` bytes of space. It remembers the largest piece that was written at once.
 struct Disk {
     free: usize,
     largest: usize,

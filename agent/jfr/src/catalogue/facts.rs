@@ -8,32 +8,32 @@ use crate::chunk::{Chunk, Reader};
 use crate::metadata::{Type, Unit};
 use crate::value::Value;
 
-/// The facts about one kind.
+/// The facts about one event kind in a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub label: String,
     pub category: Vec<String>,
     pub form: EventParts,
-    /// How it was recorded: `on, 20 ms and more, with stacks`.
+    /// The settings with which the kind was recorded, such as `on, 20 ms and more, with stacks`.
     pub setting: String,
-    /// The number of events in the recording.
+    /// The number of this kind's events in the recording.
     pub count: u64,
 }
 
-/// The facts in a recording.
+/// The facts about all event kinds in a recording.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// The JVM's version, such as `17.0.1+12`.
     pub jvm: Option<String>,
-    /// The kinds by name, including the program's own.
+    /// The event kinds by name, including the program's own.
     pub kinds: BTreeMap<String, Facts>,
     /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
 }
 
 impl Recorded {
-    /// Reads a recording. A chunk that is there twice counts once. The error is the end of a
-    /// sentence.
+    /// Reads the facts from a recording. A chunk that occurs twice counts once. An error is the end
+    /// of a sentence.
     pub fn read(file: impl Read + Seek) -> Result<Self, String> {
         let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
         let mut recorded = Self::default();
@@ -111,7 +111,7 @@ fn text(chunk: &Chunk, value: &Value) -> Option<String> {
     }
 }
 
-/// The settings of a kind in words, such as `on, 20 ms and more, with stacks`.
+/// Describes the settings of an event kind, such as `on, 20 ms and more, with stacks`.
 fn setting(settings: &BTreeMap<String, String>, has_stack: bool) -> String {
     let get = |name: &str| settings.get(name).map(String::as_str).filter(|value| !value.is_empty());
     if get("enabled") != Some("true") {

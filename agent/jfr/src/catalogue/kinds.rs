@@ -1,4 +1,4 @@
-//! The catalogue's types, and how it is read.
+//! The types of the catalogue of event kinds, and the code that reads it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -13,16 +13,16 @@ pub struct Catalogue {
     pub kinds: Vec<JfrEventKind>,
 }
 
-/// An event kind.
+/// An event kind of the JDK, such as `jdk.GarbageCollection`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct JfrEventKind {
     pub name: String,
     pub label: String,
-    /// The category, from the widest to the narrowest.
+    /// The names of the kind's category, from the widest to the narrowest.
     pub category: Vec<String>,
-    /// The kind's shapes, oldest JDKs first.
+    /// The shapes of the kind in all JDKs, those of the oldest JDKs first.
     pub shapes: Vec<Shape>,
-    /// An example from a real recording.
+    /// An example of an event, from a real recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     #[serde(skip)]
@@ -31,18 +31,18 @@ pub struct JfrEventKind {
     pub lacks: &'static str,
 }
 
-/// The shape of a kind in some JDKs.
+/// The shape that an event kind has in some JDKs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     pub jdks: Vec<u32>,
     #[serde(flatten)]
     pub form: EventParts,
-    /// How JFR's default settings record it.
+    /// The way in which JFR's default settings record the kind.
     pub default: String,
     pub profile: String,
 }
 
-/// The parts of an event.
+/// The parts that an event has besides its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventParts {
     pub fields: Vec<Field>,
@@ -56,17 +56,17 @@ pub struct EventParts {
 pub struct Field {
     pub name: String,
     pub label: String,
-    /// The unit or type.
+    /// The unit or the type of the field's values.
     pub what: String,
 }
 
 impl Catalogue {
-    /// The kind with this name, with or without the `jdk.`.
+    /// Returns the kind with this name. The `jdk.` may be omitted.
     pub fn find(&self, name: &str) -> Option<&JfrEventKind> {
         self.kinds.iter().find(|kind| kind.name == name || kind.name.strip_prefix("jdk.") == Some(name))
     }
 
-    /// The kinds with this text in their name or label, ignoring case.
+    /// Returns the kinds with this text in their name or label, ignoring case.
     pub fn search<'c>(&'c self, part: &str) -> impl Iterator<Item = &'c JfrEventKind> {
         let part = part.to_lowercase();
         self.kinds.iter().filter(move |kind| {
@@ -76,25 +76,25 @@ impl Catalogue {
 }
 
 impl JfrEventKind {
-    /// The JDKs that have it, in words: `11 to 17`, `25 and later`.
+    /// Returns the JDKs that have this kind as text, such as `11 to 17` or `25 and later`.
     pub fn jdks(&self, all: &BTreeMap<u32, String>) -> String {
         let own: Vec<u32> = self.shapes.iter().flat_map(|shape| shape.jdks.iter().copied()).collect();
         versions(&own, all)
     }
 
-    /// The shape in the newest JDK that has it.
+    /// Returns the kind's shape in the newest JDK that has the kind.
     pub fn newest(&self) -> Option<&Shape> {
         self.shapes.last()
     }
 
-    /// The shape in a JDK.
+    /// Returns the kind's shape in a JDK.
     pub fn of_jdk(&self, major: u32) -> Option<&Shape> {
         self.shapes.iter().find(|shape| shape.jdks.contains(&major))
     }
 }
 
 impl EventParts {
-    /// The parts besides its fields, in words: `duration, thread, stack`.
+    /// Returns the parts of an event besides its fields as text, such as `duration, thread, stack`.
     pub fn in_words(&self) -> String {
         let all = [(self.duration, "duration"), (self.thread, "thread"), (self.stack, "stack")];
         let all: Vec<&str> = all.into_iter().filter(|(has, _)| *has).map(|(_, what)| what).collect();
@@ -102,7 +102,7 @@ impl EventParts {
     }
 }
 
-/// Some of all JDKs, in words.
+/// Returns a text for some of all JDKs, such as `11 to 17`.
 pub fn versions(own: &[u32], all: &BTreeMap<u32, String>) -> String {
     let known: Vec<u32> = all.keys().copied().collect();
     let mut parts: Vec<(u32, u32)> = Vec::new();
@@ -126,7 +126,7 @@ pub fn versions(own: &[u32], all: &BTreeMap<u32, String>) -> String {
     parts.join(", ")
 }
 
-/// What each kind reports and lacks, by its name without the `jdk.`.
+/// Returns what each kind reports and lacks, by the kind's name without the `jdk.`.
 pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
     let lines = include_str!("words.txt").lines().filter(|line| !line.starts_with('#'));
     let mut above = "";
@@ -141,7 +141,7 @@ pub(crate) fn words() -> HashMap<&'static str, (&'static str, &'static str)> {
         .collect()
 }
 
-/// The catalogue, read once.
+/// Returns the catalogue, which is parsed only once.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Each kind in the catalogue has facts and words.
+//! Tests that each kind in the catalogue has facts and words.
 
 use std::collections::{BTreeMap, HashSet};
 

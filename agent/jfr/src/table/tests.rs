@@ -1,4 +1,4 @@
-//! Rows of a table equal the values that the same bytes decode to.
+//! Tests that the rows of a table equal the values that are decoded from the same bytes.
 
 use std::io::Cursor;
 
@@ -19,7 +19,8 @@ const fn declared<'a>(id: i64, name: &'a str, fields: &'a [DeclaredField<'a>]) -
     Declared { id, name, annotations: &[], event: false, fields }
 }
 
-/// Stacks of frames with a byte field, or with variable-length numbers alone.
+/// Writes stacks of frames, with a byte field or with variable-length numbers alone, and reads the
+/// file.
 fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
     const PACKED: &[DeclaredField<'_>] = &[constant("method", METHOD), plain("line", INT), plain("bci", INT)];
     const MIXED: &[DeclaredField<'_>] =
@@ -48,7 +49,7 @@ fn read(with_byte: bool, frames: &[(i64, i32, i32)], cut: bool) -> Chunk {
     Reader::new(Cursor::new(bytes)).unwrap().next_chunk().unwrap().unwrap().unwrap()
 }
 
-/// The same rows, read as values.
+/// Reads the rows of all stacks by decoding their values.
 fn rows_by_values(chunk: &Chunk) -> Vec<[i64; 3]> {
     let Some(Value::Object(_, fields)) = chunk.constant(STACK, 7) else { panic!("no stack") };
     let Value::List(frames) = &fields[0] else { panic!("no frames") };
