@@ -25,7 +25,7 @@ pub struct Entry {
     compressed: bool,
 }
 
-/// The entries of an archive.
+/// The entries that an archive contains.
 #[derive(Debug)]
 pub struct Listing {
     pub entries: Vec<Entry>,
@@ -95,7 +95,7 @@ fn read_entry<R: ReaderAt>(
     read_limited(whole, max_bytes)
 }
 
-/// Reads a file, if it is no longer than `max_bytes`.
+/// Reads a regular file, if it is no longer than `max_bytes`.
 pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     read_limited(&mut open_file(path)?, max_bytes)
 }

@@ -9,27 +9,27 @@ use noak::reader::cpool::{self, ConstantPool, Item, MethodKind};
 use noak::reader::{AttributeContent, Class as Raw, Method as RawMethod};
 use vouch_verify::proof::{Body, Class, Code, Gone, Member, Pool, Reference};
 
-/// A class as its file defines it.
+/// The parts of a class file that proof needs.
 #[derive(Debug)]
 pub struct ClassFile {
     /// The class with its constant pool.
     pub class: Arc<Class>,
-    /// The superclass; `None` for `java/lang/Object`.
+    /// The name of the superclass, or `None` for `java/lang/Object`.
     pub superclass: Option<Box<str>>,
     pub is_interface: bool,
-    /// The name of its source file, without folders.
+    /// The name of the source file, without folders.
     pub source: Option<Box<str>>,
-    /// The targets of its lambdas and method references.
+    /// The targets of the class's lambdas and method references.
     pub lambdas: Vec<Lambda>,
     methods: Vec<DeclaredMethod>,
 }
 
-/// A lambda or method reference: a method of its generated class calls one other method.
+/// A lambda or method reference. A method of its generated class calls one other method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lambda {
     /// The name of the method in the generated class.
     pub caller: Box<str>,
-    /// How the target is called.
+    /// The way in which the target is called.
     pub kind: Reference,
     class: Box<str>,
     name: Box<str>,
@@ -37,7 +37,7 @@ pub struct Lambda {
 }
 
 impl Lambda {
-    /// The method that it calls.
+    /// Returns the method that the lambda calls.
     pub fn member(&self) -> Member<'_> {
         Member { class: &self.class, name: &self.name, descriptor: &self.descriptor }
     }
@@ -94,34 +94,35 @@ impl ClassFile {
         })
     }
 
-    /// All methods with this name.
+    /// Returns all methods with this name.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &DeclaredMethod> {
         self.methods.iter().filter(move |method| &*method.name == name)
     }
 
-    /// The method with this name and descriptor.
+    /// Returns the method with this name and descriptor.
     pub fn method(&self, name: &str, descriptor: &str) -> Option<&DeclaredMethod> {
         self.methods.iter().find(|method| &*method.name == name && &*method.descriptor == descriptor)
     }
 }
 
 impl DeclaredMethod {
-    /// The line of a bci: of the entry for it, or of the last entry before it.
+    /// Returns the line of a bci. It is the line of the table's entry for the bci, or of the last
+    /// entry before it.
     pub fn line(&self, bci: u16) -> Option<u16> {
         let exact = self.lines.iter().find(|(from, _)| *from == bci);
         let before = || self.lines.iter().filter(|(from, _)| *from < bci).max_by_key(|(from, _)| *from);
         exact.or_else(before).map(|(_, line)| *line)
     }
 
-    /// True if a bci is on a line, in either way to read the table. Entries need not be sorted, and
-    /// a profiler may stop at the first entry that is beyond the bci.
+    /// True if the bci is on the line by one of two ways to read the table. The entries need not be
+    /// sorted, and a profiler may stop at the first entry beyond the bci.
     pub fn is_on(&self, bci: u16, line: u16) -> bool {
         let first_later = self.lines.iter().skip(1).position(|(from, _)| *from > bci);
         let in_order = self.lines.get(first_later.unwrap_or(self.lines.len().saturating_sub(1)));
         self.line(bci) == Some(line) || in_order.is_some_and(|(_, line_of_entry)| *line_of_entry == line)
     }
 
-    /// True if some of its code is on a line, or if it has no line numbers.
+    /// True if some of the method's code is on the line, or if the method has no line numbers.
     pub fn may_be_on(&self, line: u16) -> bool {
         !self.has_lines() || self.lines.iter().any(|(_, line_of_entry)| *line_of_entry == line)
     }
@@ -131,7 +132,7 @@ impl DeclaredMethod {
         !self.lines.is_empty()
     }
 
-    /// The smallest of its line numbers.
+    /// Returns the smallest line number of the method.
     pub fn first_line(&self) -> Option<u16> {
         self.lines.iter().map(|(_, line)| *line).min()
     }
@@ -176,8 +177,8 @@ fn line_number_table(bytes: &[u8]) -> impl Iterator<Item = (u16, u16)> + '_ {
     entries.map(|entry| (u16::from_be_bytes([entry[0], entry[1]]), u16::from_be_bytes([entry[2], entry[3]])))
 }
 
-/// All `invokedynamic` call sites that pass a method handle as second argument to their bootstrap
-/// method.
+/// Returns all `invokedynamic` call sites that pass a method handle as second argument to their
+/// bootstrap method.
 fn lambdas<'r>(class: &'r Raw<'_>) -> impl Iterator<Item = Lambda> + 'r {
     let pool = class.pool();
     let methods =

@@ -11,24 +11,24 @@ use walkdir::WalkDir;
 
 use crate::manifest::{self, class_path};
 
-/// A longer class file is not read.
+/// A class file with more bytes than this is not read.
 pub const MAX_CLASS_BYTES: u64 = 16 << 20;
 /// Archives within archives are kept in memory, up to this total.
 const MAX_NESTED_BYTES: u64 = 1 << 30;
 /// The search visits at most this many files in all folders together.
 const MAX_FILES: usize = 1_000_000;
-/// Folders before the package in archives: of servers, of Spring Boot, and of JDK modules.
+/// The folders before the package in archives of servers, of Spring Boot, and of JDK modules.
 const CLASS_FOLDERS: [&str; 3] = ["WEB-INF/classes/", "BOOT-INF/classes/", "classes/"];
 /// The folder with classes for newer Java releases.
 const VERSIONED_FOLDER: &str = "META-INF/versions/";
 /// The deepest nesting of archives that is read.
 const MAX_NESTING: usize = 3;
 
-/// A container of classes, by names as in `java/lang/String`.
+/// A container of classes, which finds them by names such as `java/lang/String`.
 #[derive(Debug)]
 pub enum ClassContainer {
-    /// Files below a folder, by the last part of the class name, since the root of the packages is
-    /// unknown.
+    /// The class files below a folder, by the last part of the class name, since the root of the
+    /// packages is unknown.
     Folder(HashMap<String, Vec<PathBuf>>),
     /// A folder in which packages are folders.
     Root(PathBuf),
@@ -45,19 +45,19 @@ pub enum ClassContainer {
 
 type Entries = HashMap<String, Vec<Entry>>;
 
-/// The containers that were found, and the files that could not be read.
+/// The containers of classes that were found, and the files that could not be read.
 #[derive(Debug, Default)]
 pub struct Containers {
     pub all: Vec<ClassContainer>,
     /// A sentence for each unreadable file.
     pub unreadable: Vec<String>,
     files_seen: usize,
-    /// The bytes of nested archives in memory.
+    /// The number of bytes of nested archives that are kept in memory.
     nested_bytes: u64,
 }
 
 impl Containers {
-    /// Adds everything at a path: a class, an archive, or a folder with any of them below it.
+    /// Adds all classes at a path, which may be a class file, an archive, or a folder of these.
     pub fn add_tree(&mut self, path: &Path) {
         if !path.is_dir() {
             self.add_archive(path);
@@ -99,8 +99,8 @@ impl Containers {
         }
     }
 
-    /// Adds what a JVM sees at an entry of its class path, and at entries that a manifest there
-    /// names.
+    /// Adds the classes that a JVM finds at an entry of its class path, and at the entries that a
+    /// manifest there names.
     pub fn add_class_path_entry(&mut self, path: &Path) {
         if path.is_dir() {
             return self.all.push(ClassContainer::Root(path.to_owned()));
@@ -184,14 +184,14 @@ impl Containers {
         (classes, archives)
     }
 
-    /// The value, or `None` after the error was added to `unreadable`.
+    /// Returns the value. For an error it adds the error to `unreadable` and returns `None`.
     fn or_report<T>(&mut self, location: &str, result: Result<T, String>) -> Option<T> {
         result.map_err(|why| self.unreadable.push(format!("{location}: {why}"))).ok()
     }
 }
 
 impl ClassContainer {
-    /// All copies of a class in this container, with their locations.
+    /// Returns all copies of a class in this container, with their locations.
     pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
         match self {
             Self::Folder(files) => {
@@ -239,7 +239,7 @@ fn is_wanted(name: &str) -> bool {
     name.ends_with(".class") || name.ends_with(".jar") || name.ends_with(".war")
 }
 
-/// The class name of a file in an archive.
+/// Returns the class name for a file in an archive.
 fn class_of(name: &str) -> Option<&str> {
     let class = name.strip_suffix(".class")?;
     let class = CLASS_FOLDERS.iter().find_map(|before| class.strip_prefix(before)).unwrap_or(class);

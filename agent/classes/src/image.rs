@@ -14,12 +14,12 @@ use flate2::read::ZlibDecoder;
 
 const MAGIC: u32 = 0xCAFE_DADA;
 const HEADER_BYTES: u64 = 28;
-/// A larger index is refused; real ones have a few MiB.
+/// An index with more bytes than this is refused. Real ones have a few MiB.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 /// The size of the header before a compressed file.
 const COMPRESSED_HEADER_BYTES: usize = 29;
 const COMPRESSED_MAGIC: u32 = 0xCAFE_FAFA;
-/// The most layers of compression that are undone.
+/// The reader undoes at most this many layers of compression.
 const MAX_COMPRESSIONS: usize = 4;
 
 /// An open image.
@@ -27,7 +27,7 @@ const MAX_COMPRESSIONS: usize = 4;
 pub struct Image {
     file: File,
     is_little_endian: bool,
-    /// The offset of the first file.
+    /// The offset of the first file in the image.
     data: u64,
     strings: Vec<u8>,
     classes: HashMap<Box<str>, FileExtent>,
@@ -36,7 +36,7 @@ pub struct Image {
 #[derive(Debug, Clone, Copy)]
 struct FileExtent {
     offset: u64,
-    /// The compressed size; 0 if it is not compressed.
+    /// The compressed size of the file, or 0 if the file is not compressed.
     compressed: u64,
     size: u64,
 }
@@ -44,8 +44,8 @@ struct FileExtent {
 /// The attributes of a file in the image.
 #[derive(Debug, Default)]
 struct Location {
-    /// The attributes by kind: module, parent, base, extension, offset, compressed size,
-    /// uncompressed size.
+    /// The values of the attributes by kind: module, parent, base, extension, offset, compressed
+    /// size, uncompressed size.
     values: [u64; 8],
 }
 
@@ -97,7 +97,7 @@ impl Image {
         std::str::from_utf8(&rest[..end]).ok()
     }
 
-    /// True if it has a class with this name.
+    /// True if the image has a class with this name.
     pub fn has(&self, class: &str) -> bool {
         self.classes.contains_key(class)
     }
@@ -140,7 +140,7 @@ impl Image {
 }
 
 impl Location {
-    /// Reads attributes up to the end marker. A byte before each has its kind and length.
+    /// Reads attributes up to the end marker. Each begins with a byte that has its kind and length.
     fn read(mut bytes: &[u8]) -> Option<Self> {
         let mut location = Self::default();
         loop {

@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::container::Containers;
 use crate::image::Image;
 
-/// A longer `release` file is not read.
+/// A `release` file with more bytes than this is not read.
 const MAX_RELEASE_FILE_BYTES: u64 = 64 << 10;
 
-/// An open JDK.
+/// A JDK with classes that can be read.
 #[derive(Debug)]
 pub struct Jdk {
-    /// The version, as in `25.0.3+9-LTS`, if the JDK has a `release` file.
+    /// The JDK's version, such as `25.0.3+9-LTS`, if the JDK has a `release` file.
     pub version: Option<String>,
     pub location: String,
     pub image: Option<Image>,
@@ -20,7 +20,7 @@ pub struct Jdk {
 }
 
 impl Jdk {
-    /// Opens the JDK at a home; an error if it has no classes.
+    /// Opens the JDK in this folder. It is an error if the JDK has no classes.
     pub fn open(home: &Path) -> Result<Self, String> {
         let mut jdk = Self {
             version: version(home),
@@ -33,15 +33,15 @@ impl Jdk {
         if let Some(modules) = find("lib/modules") {
             let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
             jdk.image = Some(image);
-            // A compiler reads another JDK's image with this archive. It has other classes than the
-            // JDK.
+            // The image of another JDK comes with the archive `jrt-fs.jar`, by which a compiler
+            // reads it. That archive's classes are not the JDK's.
             let own = modules.with_file_name("jrt-fs.jar");
             if own.exists() {
                 jdk.containers.add_tree(&own);
             }
         } else if let Some(runtime) = find("lib/rt.jar") {
             jdk.containers.add_tree(&runtime);
-            // Adds the archives beside it, and the JDK's tools around its JRE.
+            // The archives beside `rt.jar` are added, and the JDK's tools around its JRE.
             let jre = runtime.ancestors().nth(2).unwrap_or(home);
             let around = jre.parent().filter(|_| jre.ends_with("jre"));
             for lib in
@@ -61,7 +61,8 @@ impl Jdk {
     }
 }
 
-/// The version as the JVM reports it. Older JDKs have only the short one in the file.
+/// Returns the JDK's version as the JVM reports it. The `release` files of older JDKs have only the
+/// short version.
 fn version(home: &Path) -> Option<String> {
     let release = crate::archive::read_file(&home.join("release"), MAX_RELEASE_FILE_BYTES).ok()?;
     let release = String::from_utf8_lossy(&release);

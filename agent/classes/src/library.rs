@@ -9,7 +9,7 @@ use crate::class::ClassFile;
 use crate::container::{ClassContainer, Containers, MAX_CLASS_BYTES};
 use crate::jdk::Jdk;
 
-/// All containers. The JDK's come first, since no program can replace its classes.
+/// All containers of classes. The JDK's come first, since no program can replace its classes.
 #[derive(Debug, Default)]
 pub struct Library {
     jdk: Option<Jdk>,
@@ -17,40 +17,39 @@ pub struct Library {
     locations: Vec<String>,
 }
 
-/// A copy of a class.
+/// A copy of a class file.
 #[derive(Debug)]
 pub struct Copy {
-    /// The file, archive or JDK that contains it.
+    /// The file, archive or JDK that contains the copy.
     pub location: String,
     pub file: Result<ClassFile, String>,
-    /// A hash of its bytes: equal copies have equal hashes.
+    /// A hash of the copy's bytes. Equal copies have equal hashes.
     pub hash: u64,
-    /// True if the JDK contains it.
+    /// True if the copy is a part of the JDK.
     pub of_jdk: bool,
 }
 
 impl Library {
-    /// Searches this JDK first.
+    /// Adds a JDK, which is searched before everything else.
     pub fn set_jdk(&mut self, home: &Path) -> Result<(), String> {
         self.jdk = Some(Jdk::open(home)?);
         self.locations.push(home.display().to_string());
         Ok(())
     }
 
-    /// Searches everything at a path and below it.
+    /// Adds everything at a path and below it to the search.
     pub fn add_tree(&mut self, path: &Path) {
         self.containers.add_tree(path);
         self.locations.push(path.display().to_string());
     }
 
-    /// Searches as a JVM does with this entry of its class path: in an archive, or in the folders
-    /// of packages.
+    /// Adds an entry of a JVM's class path to the search: an archive, or a folder of packages.
     pub fn add_class_path_entry(&mut self, path: &Path) {
         self.containers.add_class_path_entry(path);
         self.locations.push(path.display().to_string());
     }
 
-    /// The paths that are searched.
+    /// Returns the paths that are searched.
     pub fn locations(&self) -> impl Iterator<Item = &str> {
         self.locations.iter().map(String::as_str)
     }
@@ -65,15 +64,15 @@ impl Library {
         self.jdk.as_ref()?.version.as_deref()
     }
 
-    /// A sentence for each file that could not be read.
+    /// Returns a sentence for each file that could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = &str> {
         let of_jdk = self.jdk.iter().flat_map(|jdk| &jdk.containers.unreadable);
         of_jdk.chain(&self.containers.unreadable).map(String::as_str)
     }
 
-    /// All copies of a class such as `java/lang/String`. With `jdk_first` the JDK's copies come
-    /// first, as for the JVM's built-in loaders; otherwise they come last. A file with another
-    /// class in it is left out.
+    /// Returns all copies of a class such as `java/lang/String`. With `jdk_first` the JDK's copies
+    /// come first, as for the JVM's built-in loaders; otherwise they come last. A file that
+    /// contains another class is left out.
     pub fn copies(&self, class: &str, jdk_first: bool) -> Vec<Copy> {
         let mut found = Vec::new();
         if let Some(jdk) = &self.jdk {

@@ -4,7 +4,7 @@
 
 use vouch_verify::proof::testing::PoolBuilder;
 
-/// A class to write.
+/// A class to write for a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Written<'a> {
     pub name: &'a str,
@@ -12,24 +12,24 @@ pub struct Written<'a> {
     pub methods: &'a [WrittenMethod<'a>],
 }
 
-/// A method to write.
+/// A method to write for a test.
 #[derive(Debug, Clone, Copy)]
 pub struct WrittenMethod<'a> {
     pub name: &'a str,
     pub descriptor: &'a str,
     pub is_static: bool,
-    /// The line of its first call; each further call is in the next line.
+    /// The line of the method's first call. Each further call is in the next line.
     pub line: u16,
     pub calls: &'a [Call<'a>],
 }
 
-/// A call: its opcode, and the class, name and descriptor that it refers to.
+/// A call to write: its opcode, and the class, name and descriptor that it refers to.
 pub type Call<'a> = (u8, [&'a str; 3]);
 
 pub const INVOKEVIRTUAL: u8 = 0xb6;
 pub const INVOKESTATIC: u8 = 0xb8;
-/// The opcode of a lambda. Its name is the generated method, and its descriptor is the name of the
-/// static method that it calls.
+/// The opcode by which a test writes a lambda. The call's name is the generated method, and its
+/// descriptor is the name of the static method that the lambda calls.
 pub const LAMBDA: u8 = 0xba;
 /// The bytes that each call takes in a method's code.
 pub const CALL_LENGTH: u16 = 5;
@@ -37,7 +37,7 @@ const NOP: u8 = 0;
 const RETURN: u8 = 0xb1;
 
 impl Written<'_> {
-    /// The bytes of its class file.
+    /// Returns the bytes of the class file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut pool = PoolBuilder::default();
         let names = [pool.class(self.name), pool.class(self.superclass)];
@@ -87,8 +87,8 @@ impl WrittenMethod<'_> {
         let table = [short(self.calls.len()).to_be_bytes().to_vec(), lines].concat();
         let table = attribute(words[1], &table);
         let length = u32::try_from(code.len()).unwrap().to_be_bytes();
-        // The sizes of stack and locals come before the code; after it, no handlers and one
-        // attribute.
+        // The sizes of stack and locals come before the code. After the code come no handlers and
+        // one attribute.
         let body = [&[0, 9, 0, 9], &length[..], &code, &[0, 0, 0, 1], &table].concat();
         let access: u16 = if self.is_static { 9 } else { 1 };
         let numbers = [access, pool.text(self.name), pool.text(self.descriptor), 1];

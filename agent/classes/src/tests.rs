@@ -1,4 +1,5 @@
-//! Tests with classes in folders, in nested archives and in a JDK's image, also damaged ones.
+//! Tests with classes in folders, in nested archives and in a JDK's image. Some of them are
+//! damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ fn class_path_of_a_manifest_is_followed() {
     let manifest = b"Class-Path: classes/ lib/shop.jar boot.jar none.jar\n";
     let boot =
         scratch.file("boot/boot.jar", &crate::archive::from_bytes(&[("META-INF/MANIFEST.MF", manifest)]));
-    // It names the first archive again.
+    // The second archive's manifest names the first archive again.
     let shop: [(&str, &[u8]); 2] =
         [("META-INF/MANIFEST.MF", b"Class-Path: ../boot.jar\n"), ("shop/Cart.class", &bytes)];
     let shop = scratch.file("boot/lib/shop.jar", &crate::archive::from_bytes(&shop));

@@ -113,7 +113,8 @@ pub unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, alignment: usiz
     }
 }
 
-/// Has SIGPROF's handler run inside the trap; all else is passed on.
+/// Installs SIGPROF's handler so that it runs inside the trap. Other signals are passed on to the C
+/// library.
 ///
 /// # Safety
 /// As the C library's.
@@ -160,7 +161,7 @@ extern "C" fn report() {
     let Some(path) = std::env::var_os("VOUCH_MALLOC_TRAP") else { return };
     if let Ok(mut file) = std::fs::File::create(path) {
         let (handlers, allocations) = (HANDLERS.load(Relaxed), ALLOCATIONS.load(Relaxed));
-        // The test that reads the file fails if this does.
+        // An error is ignored here, because the test that reads the file then fails.
         let _ = writeln!(file, "handlers={handlers} allocations={allocations}");
     }
 }

@@ -37,12 +37,12 @@ use schemas::Schemas;
 use tables::Tables;
 use tracks::Tracks;
 
-/// What a joined profile contains, for messages.
+/// The content of a joined profile, for messages to the user.
 #[derive(Debug)]
 pub struct Joined {
     pub processes: Vec<String>,
     pub tracks: usize,
-    /// Files with another clock than the first one, which were aligned by the time of day.
+    /// The files with another clock than the first file. They were aligned by the time of day.
     pub by_time_of_day: Vec<String>,
     /// Files that begin after the end of all earlier files, and the gap in milliseconds.
     pub gaps: Vec<(String, f64)>,
@@ -55,7 +55,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
     for other in &opened[1..] {
         other.must_be_like(first)?;
     }
-    // The samples of a thread are appended in the order of time.
+    // The samples of a thread are appended, so the profiles must be in the order of time.
     let clock = Clock::new(&opened);
     opened.sort_by(|one, other| clock.begins(one).total_cmp(&clock.begins(other)));
     let gaps = clock.gaps(&opened);

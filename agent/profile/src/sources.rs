@@ -31,15 +31,15 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The text of a matching file, or the reason for rejecting the best copy.
 type Text = Result<Rc<str>, Misfit>;
 
-/// The result of a search for one file, and the archive of the copy, if it is in one.
+/// The result of searching one file. If the copy is in an archive, the archive is recorded, too.
 struct Found<'a> {
     archive: Option<&'a str>,
     text: Text,
 }
 
 /// Adds the source texts of a profile's files. `paths` are folders, archives or single files. A
-/// file that has a text already keeps it. At most `max_bytes` are added, to the files with the most
-/// time first.
+/// file that has a text already keeps it. At most `max_bytes` of text are added, first to the files
+/// with the most time.
 pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<Embedded, Wrong> {
     let jdk = requested::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
@@ -93,9 +93,9 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<E
     Ok(embedded)
 }
 
-/// Returns the archives of another version: more than one file in ten does not match. Their other
-/// files match only by chance. In a folder single files may have been changed, so folders are not
-/// rejected.
+/// Returns the archives in which more than one file in ten does not match. They have another
+/// version, and their other files match only by chance. In a folder single files may have been
+/// changed, so folders are not rejected.
 fn rejected_archives<'a: 'f, 'f>(found: impl Iterator<Item = &'f Found<'a>>) -> HashSet<&'a str> {
     const FILES_PER_MISFIT: usize = 10;
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();

@@ -10,7 +10,8 @@ use crate::join::opened::Opened;
 
 /// The common clock of all profiles.
 pub struct Clock {
-    /// The epoch time at which the common clock was 0. It is the earliest of all profiles.
+    /// The epoch time at which the common clock was 0. It is the earliest such time of all
+    /// profiles.
     pub start_ms: f64,
     /// The epoch time at which each boot's clock was 0. The first profile of a boot sets it, since
     /// the time of day may be adjusted later.

@@ -7,18 +7,18 @@ use crate::join::tables::RowMap;
 
 /// Converts one profile's values to the joined profile.
 pub struct Conversion<'a> {
-    /// The milliseconds to add to each time.
+    /// The milliseconds to add to each of the profile's times.
     pub shift_ms: f64,
-    /// The profile's interval as a multiple of the common interval.
+    /// The profile's sampling interval as a multiple of the common interval.
     pub weight: u64,
-    /// The common interval.
+    /// The sampling interval of the joined profile, in milliseconds.
     pub interval_ms: f64,
-    /// The new rows of the shared tables.
+    /// The rows of the joined tables for the rows of the profile's tables.
     pub row_map: &'a RowMap,
-    /// The new row of each context.
+    /// The row in the joined table of each of the profile's contexts.
     pub contexts: &'a [usize],
-    /// The new kinds of markers, by their old names.
+    /// The kinds of markers in the joined profile, by their names in this profile.
     pub kinds: &'a HashMap<String, MarkerKind>,
-    /// Returns the new number of a refutation.
+    /// Returns the number in the joined profile for a number of a refutation in this one.
     pub number: &'a mut dyn FnMut(usize) -> usize,
 }

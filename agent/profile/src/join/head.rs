@@ -14,13 +14,13 @@ use crate::join::schemas::Schemas;
 use crate::join::tables::Tables;
 use crate::join::tracks::Tracks;
 
-/// The key of the Flight Recorder files that were added.
+/// The key under which `meta` lists the Flight Recorder files that were added.
 const MERGED: &str = "vouchMerged";
-/// The key of the processes.
+/// The key under which `meta` lists the profile's processes.
 const PROCESSES: &str = "vouchProcesses";
 
 /// The panel lists at most this many processes, and `arguments` as many command lines. The report
-/// has all.
+/// lists all.
 const MAX_LISTED: usize = 5;
 
 /// The keys that a profile of several processes must not have.
@@ -78,7 +78,7 @@ impl Head {
         self.reports.number(numbers, number)
     }
 
-    /// Adds all other values of a profile. `rows` has the new index of each of its tracks.
+    /// Adds the remaining values of a profile. `rows` has the new index of each of its tracks.
     pub fn add(&mut self, opened: Opened, clock: &Clock, rows: &[usize], java: u64) -> Result<(), Wrong> {
         let shift_ms = clock.shift_ms(&opened);
         let [from, to] = opened.span_ms.map(|time| shifted(time, shift_ms));

@@ -21,9 +21,9 @@ pub struct Opened {
     pub threads: Vec<Part>,
     pub counters: Vec<Part>,
     pub processes: Vec<Process>,
-    /// The epoch time at which its clock was 0.
+    /// The epoch time at which the profile's clock was 0.
     pub start_ms: f64,
-    /// The start and end of the recording, on its clock.
+    /// The start and end of the recording, on the profile's clock.
     pub span_ms: [f64; 2],
     pub interval_ms: f64,
     version: u32,
@@ -37,7 +37,7 @@ pub struct Process {
     /// The pid that the profile's threads have.
     pub pid: String,
     pub identity: Option<Identity>,
-    /// The start and end of each of its recordings.
+    /// The start and end of each recording of the process.
     pub spans: Vec<[f64; 2]>,
 }
 
@@ -85,8 +85,8 @@ impl Opened {
         })
     }
 
-    /// Returns the id of the boot that the clock counts from. `None` if it is not the same for all
-    /// processes.
+    /// Returns the id of the boot from which the profile's clock counts. Returns `None` if the
+    /// processes have different ones.
     pub fn boot(&self) -> Option<&str> {
         let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
         let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));
@@ -111,7 +111,8 @@ impl Opened {
     }
 }
 
-/// Returns the shortest interval. All others must be multiples of it.
+/// Returns the shortest sampling interval of all profiles. All other intervals must be multiples of
+/// it.
 pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
     let shortest = all.iter().min_by(|one, other| one.interval_ms.total_cmp(&other.interval_ms));
     let shortest = shortest.ok_or("nothing is to be put together")?;

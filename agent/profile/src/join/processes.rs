@@ -34,7 +34,8 @@ impl Processes {
         let mut processes = Self::default();
         let mut by_identity: HashMap<Identity, usize> = HashMap::new();
         let mut from: Vec<&str> = Vec::new();
-        // When each process without an identity started. `None` for the others.
+        // This is when each process without an identity started. It is `None` for the other
+        // processes.
         let mut begins: Vec<Option<f64>> = Vec::new();
         for (at, opened) in all.iter().enumerate() {
             for thread in &opened.threads {
@@ -123,12 +124,13 @@ impl Processes {
         self.rows.get(&(file, pid.to_owned())).map(|row| &self.names[*row])
     }
 
-    /// Returns the processes for the joined profile's `meta`, so that it can be joined again.
+    /// Returns the processes to be written to the joined profile's `meta`. They allow joining that
+    /// profile again.
     pub fn known(&self) -> &[Process] {
         &self.known
     }
 
-    /// Returns the names and pids as text.
+    /// Returns the names and pids of all processes as text.
     pub fn all(&self) -> Vec<String> {
         self.names.iter().map(|Name { pid, name }| format!("{name}, process {pid}")).collect()
     }

@@ -19,7 +19,7 @@ pub struct Schemas(Vec<Map<String, Value>>);
 #[derive(Debug)]
 pub struct MarkerKind {
     pub name: String,
-    /// The fields that refer to the table of strings.
+    /// The keys of the fields that refer to the table of strings.
     pub texts: Vec<String>,
     /// True if the field `number` is the number of a refutation.
     pub has_number: bool,

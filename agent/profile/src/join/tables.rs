@@ -16,7 +16,7 @@ type References = [(&'static str, &'static str)];
 const STRINGS: &str = "stringArray";
 const STACKS: &str = "stackTable";
 
-/// All tables. Each comes after the tables that it refers to.
+/// All shared tables. A table comes after the tables that it refers to.
 const TABLES: [(&str, &References); 4] = [
     ("sources", &[("filename", STRINGS)]),
     ("resourceTable", &[("name", STRINGS)]),
@@ -24,13 +24,13 @@ const TABLES: [(&str, &References); 4] = [
     ("frameTable", &[("func", "funcTable")]),
 ];
 
-/// The joined tables.
+/// The shared tables of the joined profile.
 #[derive(Default)]
 pub struct Tables {
     strings: IndexSet<String>,
     others: BTreeMap<&'static str, Table>,
     stacks: IndexSet<Stack>,
-    /// All other values of the first profile. Vouch writes no rows in these tables.
+    /// The remaining values of the first profile. Vouch writes no rows in these tables.
     rest: Option<Part>,
 }
 
@@ -52,7 +52,7 @@ struct Stack {
     frame: usize,
 }
 
-/// The new rows of a profile's rows, by table.
+/// For each table: the rows in the joined profile of one profile's rows.
 pub struct RowMap {
     rows: BTreeMap<&'static str, Vec<usize>>,
 }
@@ -81,7 +81,7 @@ impl RowMap {
 }
 
 impl Tables {
-    /// Adds a profile's tables. Returns the new rows.
+    /// Adds a profile's tables. Returns the rows that its rows have in the joined tables.
     pub fn add(&mut self, shared: &Part) -> Result<RowMap, Wrong> {
         let mut row_map = RowMap { rows: BTreeMap::new() };
         let strings: Vec<String> = shared.get(STRINGS)?;

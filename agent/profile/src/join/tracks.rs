@@ -142,7 +142,7 @@ impl Tracks {
         Ok(())
     }
 
-    /// Returns the threads and the counters.
+    /// Returns the joined threads and counters.
     pub fn finish(self) -> Result<(Vec<Part>, Vec<Part>), Wrong> {
         let finish = |Track { mut head, samples }: Track| {
             head.set("samples", &samples)?;
@@ -233,7 +233,7 @@ impl Samples {
                 *weight = weight.saturating_mul(conversion.weight);
             }
         }
-        // By this type the front-end knows whether weights are milliseconds.
+        // The front-end finds by this type whether weights are milliseconds.
         let unit =
             if conversion.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
         unit.clone_into(&mut own.weight_type);
@@ -293,7 +293,7 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
     )
 }
 
-/// Appends the same counter of a later recording. Its cells are differences.
+/// Appends the same counter of a later recording. The counter's cells are differences.
 fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
     let mut samples: Part = counter.get("samples")?;
     // In each recording the first cell of a memory counter is an absolute value. Other counters
@@ -315,7 +315,7 @@ fn add_table(table: &mut Part, more: &Part) -> Result<(), Wrong> {
     let mut all: usize = table.get("length")?;
     all += more.get::<usize>("length")?;
     for column in more.keys() {
-        // Values that hold for all rows are not lists.
+        // A value that holds for all rows is not a list, and is kept.
         if let Ok(cells) = more.get::<Vec<Box<RawValue>>>(column) {
             table.extend(column, &cells)?;
         }

@@ -1,5 +1,5 @@
-//! Relates the two clocks by moments that both recorded: collector pauses, and waits of the agent's
-//! own thread.
+//! Relates the clocks of Vouch and of a Flight Recorder file by moments that both recorded:
+//! collector pauses, and waits of the agent's own thread.
 //!
 //! JVMTI reports a pause before JFR's start of it and after JFR's end. The agent reads its clock
 //! before and after it waits. So each moment bounds the difference of the clocks on both sides. Two
@@ -7,19 +7,19 @@
 
 use crate::merge::clock::{Bound, Relation, span};
 
-/// The start and end of a pause or wait, in nanoseconds.
+/// The start and end of a pause or a wait, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     pub began: f64,
     pub ended: f64,
 }
 
-/// The moments of one kind.
+/// The moments of one kind, as both Vouch and the recording have them.
 #[derive(Debug, Default)]
 pub struct Moments {
     /// The moments that Vouch recorded, by the profile's clock.
     pub seen: Vec<Moment>,
-    /// The moments of the recording, by its own clock.
+    /// The moments in the Flight Recorder file, by that file's clock.
     pub recorded: Vec<Moment>,
 }
 
@@ -28,19 +28,19 @@ const ROUNDED: f64 = 1_000.0;
 /// The greatest error of a time of day, in nanoseconds. A thread may lose its processor between two
 /// readings, and older JVMs have whole milliseconds.
 const TIME_OF_DAY: f64 = 1_500_000.0;
-/// A day in nanoseconds. A running machine's clock is never set by more.
+/// The nanoseconds of a day. The clock of a running machine is never set by more than a day.
 pub const A_DAY: f64 = 86_400e9;
 /// The least time between two waits of the agent, in nanoseconds.
 const APART: f64 = 40e6;
 /// The first distance in which moments are searched, in nanoseconds. It is then doubled again and
 /// again. While the drift is unknown, farther moments could match by chance.
 const FIRST_LOOK: f64 = 2e9;
-/// If there are more waits than this, the agent keeps every second one.
+/// The agent keeps each wait up to this number. After that it keeps every second one.
 const ALL_KEPT: usize = 1_000;
-/// Fewer pauses than this may match by chance.
+/// Fewer pauses than this may match by chance, so they are not used.
 const FEW: usize = 3;
 
-/// Relates the clocks. The second part is the number of pauses and waits that were used.
+/// Returns the relation of the clocks, and the number of pauses and of waits that were used for it.
 ///
 /// `by_day` has times of the recording's clock and the difference by the time of day. `range` is
 /// the start and end of the profile, by its own clock. `None` if `by_day` is empty.
@@ -56,7 +56,7 @@ pub fn relate(
     };
     let days = within(TIME_OF_DAY);
     let by_day = Relation::new(&days)?;
-    // From where the profile begins.
+    // This is the distance of a moment from the profile's start.
     let distance = |moment: &Moment| (by_day.profile_ns(moment.began) - range[0]).abs();
     let mut farthest = 0.0_f64;
     for Moments { seen, recorded } in [&mut pauses, &mut waits] {
@@ -99,8 +99,8 @@ pub fn relate(
     }
 }
 
-/// True if the time of day was adjusted during the run, or stopped while the machine slept. Then
-/// the agent's waits do not match it.
+/// True if the time of day was adjusted during the run, or stopped while the machine slept. In that
+/// case the agent's waits do not match it.
 fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     let Moments { seen, recorded } = waits;
     if seen.len() > ALL_KEPT {
@@ -120,7 +120,8 @@ fn is_astray(waits: &Moments, by_day: &Relation, range: [f64; 2]) -> bool {
     within >= FEW && matched * 2 < within
 }
 
-/// Returns the bound from a recorded moment and the only one of Vouch's that it can be.
+/// Returns the bound that a recorded moment gives, with the only one of Vouch's moments that it can
+/// be.
 ///
 /// `None` if there are several candidates, or if the moment may be before or after the profile. The
 /// agent's waits are far apart, so they match even if a clock was slewed.
@@ -150,8 +151,8 @@ mod tests {
 
     const ALL: [f64; 2] = [0.0, 1e12];
 
-    /// Moments by both clocks; the recording's is 7 s and 40 millionths off, the time of day a
-    /// millisecond more.
+    /// Makes moments by both clocks. The recording's clock is off by 7 s and 40 millionths, and the
+    /// time of day by a further millisecond.
     fn both(count: u32) -> (Moments, (f64, f64)) {
         let truth = |at: f64| at + 7e9 + 40e-6 * at;
         let recorded: Vec<Moment> = (0..count)
@@ -199,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_time_of_day_that_was_set_is_not_believed() {
-        // The waits are ever farther apart, like the agent's. Adjusted by 0.225 s, one of them is
-        // at the time of another.
+        // The waits are ever farther apart, like the agent's. After an adjustment by 0.225 s, one
+        // wait coincides with another.
         let begins = [0.1, 0.325, 0.75, 1.575, 3.2, 6.425, 12.85, 22.9].map(|at| at * 1e9);
         let wait = |began: f64| Moment { began, ended: began + 25e6 };
         for (set_by, astray) in [(0.0, false), (0.225e9, true), (1e6, false), (5e9, true)] {
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_recording_that_is_much_older_than_the_profile_is_believed() {
-        // One chunk, an hour before; the ticks are 40 millionths too slow.
+        // The only chunk is an hour earlier, and its ticks are 40 millionths too slow.
         let wait = |began: f64| Moment { began, ended: began + 25e6 };
         let recorded: Vec<Moment> = (0..10).map(|row| wait(3_600e9 + f64::from(row) * 10e9)).collect();
         let truth = |at: f64| at + 7e9 + 40e-6 * at;
@@ -243,8 +244,8 @@ mod tests {
             *moment = Moment { began: moment.began + 60e6, ended: moment.ended + 60e6 };
         }
         let (relation, _) = relate(&[day], moments, Moments::default(), ALL).unwrap();
-        // Some are taken for what they are not, where the drift is not known: what is said is true
-        // all the same.
+        // While the drift is unknown, some moments are matched wrongly. The result must be true all
+        // the same.
         for at in [0.0, 100e9, 200e9] {
             let truth = at + 7e9 + 40e-6 * at;
             let uncertainty = relation.uncertainty_ns(at, at);
@@ -254,8 +255,8 @@ mod tests {
 
     #[test]
     fn a_pause_from_before_the_profile_is_not_taken_for_one_within_it() {
-        // Vouch came when the recording was 100 s old, and its first pause begins a quarter of a
-        // second after the last that it missed.
+        // Vouch started when the recording was 100 s old. Its first pause begins a quarter of a
+        // second after the last one that it missed.
         let (mut moments, day) = both(1_000);
         let begin = moments.seen[500].began - 40e6;
         moments.seen.retain(|moment| moment.began >= begin);
@@ -268,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_slewed_between_two_waits_makes_it_uncertain_and_no_lie() {
-        // Ten minutes with a wait each ten seconds; from 300 s on the clock is moved by 3 ms, or
-        // goes on as fast from 560 s to the end.
+        // A wait follows each ten seconds for ten minutes. The clock is moved by 3 ms from 300 s
+        // on, or runs as fast from 560 s to the end.
         for (from, by) in [(300e9, 3e6), (560e9, 20e6)] {
             let truth = |at: f64| at + 7e9 + ((at - from).max(0.0) * 500e-6).min(by);
             let recorded: Vec<Moment> = (0..60)

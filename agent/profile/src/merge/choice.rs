@@ -1,16 +1,17 @@
-//! Which events of a recording are added to the profile.
+//! The user's choice of the events that are added to the profile.
 
-/// How many events of each kind are shown by default.
+/// By default at most this many events of each kind are shown.
 pub const MAX_SHOWN_PER_KIND: usize = 10_000;
 
-/// The user's choice of events.
+/// The options by which a user chooses events of a recording.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// The name of the recording.
+    /// The name of the recording's file.
     pub recording: String,
-    /// Names of kinds, with `*` for any part of one. Empty: all kinds of events, without states.
+    /// The names of the wanted kinds, in which `*` matches any text. If empty, all kinds are wanted
+    /// except for states.
     pub events: Vec<String>,
-    /// How many events of each kind are shown.
+    /// At most this many events of each kind are shown.
     pub most: usize,
 }
 

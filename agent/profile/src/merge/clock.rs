@@ -8,16 +8,16 @@
 /// The greatest relative error of a clock's rate. The JVM measures the frequency of its ticks in
 /// some milliseconds, and the kernel slews its clock by as much.
 const FASTEST: f64 = 500e-6;
-/// The greatest changes of the relative rate, tried in this order. If the bounds contradict the
-/// first, the second is what both clocks can do, and the third has no limit.
+/// The greatest changes of the clocks' relative rate, tried in this order. The first is usual, the
+/// second is what both clocks can do, and the third has no limit.
 const BENDS: [f64; 3] = [2e-6, 2.0 * FASTEST, 1.0];
 /// The first step by which contradicting bounds are widened, in nanoseconds.
 const WIDENED: f64 = 1_000.0;
-/// One bound in this many may be wrong, and at most this many in all. Two different moments may
-/// have been taken for one.
+/// At most one bound in 8, and at most 4 in all, may be wrong. Two different moments may have been
+/// taken for one.
 const WRONG: [usize; 2] = [8, 4];
 
-/// How many points on each side are tried. Real recordings have about a dozen.
+/// At most this many points on each side are tried. Real recordings have about a dozen.
 const MAX_TRIED: usize = 64;
 
 /// The least and the greatest difference of the clocks at one time, in nanoseconds. `at` is by the
@@ -27,11 +27,12 @@ pub struct Bound {
     pub at: f64,
     pub least: f64,
     pub most: f64,
-    /// True if it is certainly of one moment.
+    /// True if the bound certainly comes from a single moment that both clocks recorded.
     pub sure: bool,
 }
 
-/// The difference of the clocks as a straight line: at the start, and its change per nanosecond.
+/// The difference of the clocks as a straight line: its value at the start, and its change per
+/// nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
     begin: f64,
@@ -44,20 +45,21 @@ impl Line {
     }
 }
 
-/// The middle one of the lines that the bounds allow.
+/// The middle line of all straight lines that the bounds allow.
 #[derive(Debug)]
 struct Fit {
     line: Line,
-    /// The greatest difference in slope to another allowed line.
+    /// The greatest difference in slope between this line and another allowed one.
     steeper: f64,
-    /// How far the bounds had to be widened. It is above 0 if the relation is no straight line, or
-    /// a bound is wrong.
+    /// The distance by which the bounds had to be widened. It is above 0 if the relation is no
+    /// straight line, or if a bound is wrong.
     widened: f64,
 }
 
 impl Fit {
     fn new(bounds: &[Bound]) -> Option<Self> {
-        // Values near zero have a higher precision.
+        // Values near zero are calculated with a higher precision, so the first bound is subtracted
+        // from all.
         let zero = bounds.first()?.least;
         let least = thinned(hull(bounds.iter().map(|bound| (bound.at, bound.least - zero)).collect()));
         let most = thinned(hull(bounds.iter().map(|bound| (bound.at, zero - bound.most)).collect()));
@@ -107,19 +109,19 @@ impl Fit {
     }
 }
 
-/// The relation of the clocks.
+/// The relation of the recording's clock to the profile's.
 #[derive(Debug)]
 pub struct Relation {
     line: Line,
-    /// The bounds in the order of time, relative to the line.
+    /// The bounds of the clocks' difference in the order of time, relative to the line.
     room: Vec<Bound>,
-    /// How fast the difference may change, per nanosecond.
+    /// The greatest change of the difference per nanosecond.
     bends: f64,
 }
 
 impl Relation {
-    /// Relates the clocks by these bounds. `None` if `bounds` is empty. A few wrong ones are
-    /// removed, if all others then allow one straight line.
+    /// Relates the clocks by these bounds. Returns `None` if `bounds` is empty. A few wrong bounds
+    /// are removed if all others then allow one straight line.
     pub fn new(bounds: &[Bound]) -> Option<Self> {
         let all = Fit::new(bounds)?;
         let [each, most] = WRONG;

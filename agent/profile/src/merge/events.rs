@@ -1,5 +1,5 @@
-//! Adds a recording to a profile. It surveys the file, relates the clocks, reads the events, and
-//! writes the markers.
+//! Adds a Flight Recorder file to a profile. It surveys the file, relates the clocks, reads the
+//! events, and writes the markers.
 
 mod reading;
 mod write;
@@ -15,7 +15,7 @@ use crate::merge::profile::{OF_SEVERAL, Profile};
 use crate::merge::survey::{Survey, unreadable};
 use reading::Reading;
 
-/// Adds a recording to a profile.
+/// Adds the events of a Flight Recorder file to a profile.
 pub fn merge<F: Read + Seek>(
     profile: Part,
     mut recording: F,

@@ -1,5 +1,5 @@
-//! Selects the events that become markers: the longest of each kind. Of events without a length it
-//! selects some from all parts of the recording.
+//! Selects the events that become markers: the longest of each kind. Events without a length are
+//! selected evenly from all parts of the recording.
 //!
 //! It must never hold more than twice the limit, however long the recording is.
 
@@ -10,12 +10,13 @@ use crate::merge::show::Data;
 /// An event that may become a marker.
 #[derive(Debug)]
 pub struct Kept {
-    /// The start, in nanoseconds of the recording's ticks from the start of the recording.
+    /// The start of the event, in nanoseconds of the recording's clock since the start of the
+    /// recording.
     pub at: f64,
-    /// The length in nanoseconds. `None` for an event without one.
+    /// The length of the event in nanoseconds. `None` for an event without a length.
     pub took: Option<f64>,
     pub owner: EventOwner,
-    /// The row in the table of JFR's stacks.
+    /// The row of the event's stack in the table of JFR's stacks.
     pub stack: Option<usize>,
     pub data: Data,
     rank: (u64, u64),
@@ -25,7 +26,7 @@ pub struct Kept {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventOwner {
     Process,
-    /// A row in the recording's threads.
+    /// A thread, by its row in the recording's threads.
     Thread(usize),
     /// A thread that the file does not name.
     UnknownThread,
@@ -38,7 +39,7 @@ pub struct Keep {
     most: usize,
     /// Events with a lower rank are not kept.
     least: (u64, u64),
-    /// The number of all events.
+    /// The number of all events of the kind, selected or not.
     pub seen: u64,
 }
 
@@ -47,10 +48,10 @@ impl Keep {
         Self { most, ..Self::default() }
     }
 
-    /// Counts an event. Returns its rank, if it may be kept.
+    /// Counts an event. Returns the event's rank if it may be kept.
     pub fn rank(&mut self, took_ns: u64) -> Option<(u64, u64)> {
         self.seen += 1;
-        // The second part is pseudo-random, and the same in each run.
+        // The second part of the rank is pseudo-random, and the same in each run.
         let rank = (took_ns, self.seen.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32));
         (rank >= self.least).then_some(rank)
     }

@@ -12,14 +12,14 @@ pub struct Merged {
     pub recording: String,
     /// The start and length of each chunk, by which a chunk is recognised if it is added again.
     pub(crate) chunks: Vec<(i64, u64)>,
-    /// The pid of the recording's process, if it is another one than the profile's.
+    /// The pid of the recording's process, if the profile is of another process.
     pub stranger: Option<String>,
     pub kinds: Vec<KindSummary>,
-    /// The number of events before or after the profile.
+    /// The number of events that were before or after the profile's time.
     pub outside: u64,
     /// The number of events that cannot be read.
     pub unreadable: u64,
-    /// Kinds that describe a state and no event, which the user did not request.
+    /// The kinds that describe a state and no event, and that the user did not request.
     pub left_out: Vec<String>,
     pub clock: Clock,
     /// Descriptions of damage in the file.
@@ -35,18 +35,18 @@ pub struct KindSummary {
     pub shown: u64,
 }
 
-/// The relation of the recording's clock and the profile's.
+/// The relation between the recording's clock and the profile's.
 #[derive(Debug, Serialize)]
 pub struct Clock {
-    /// Collector pauses that both recorded. If this and `waits` are 0, the clocks were aligned by
-    /// the time of day.
+    /// The number of collector pauses that both recorded. If this and `waits` are 0, the clocks
+    /// were aligned by the time of day.
     pub pauses: usize,
-    /// Waits of the agent's own thread that both recorded.
+    /// The number of waits of the agent's own thread that both recorded.
     pub waits: usize,
     pub uncertainty_ns: f64,
     /// The nanoseconds that the recording's clock loses in a minute.
     pub drift_ns_a_minute: f64,
-    /// The error of the time of day in the recording.
+    /// The error of the recording's time of day, in nanoseconds.
     pub offset_ns: f64,
 }
 
@@ -55,7 +55,7 @@ impl Merged {
         self.kinds.iter().map(|kind| kind.shown).sum()
     }
 
-    /// Returns the line for the front-end's panel.
+    /// Returns the line about this recording in the front-end's panel.
     pub fn line(&self) -> String {
         let Self { recording, clock, .. } = self;
         format!(

@@ -1,5 +1,5 @@
-//! Formats values of a recording as text: threads, classes, methods and modules. All other named
-//! values have their name in a field.
+//! Formats values of a recording as text: threads, classes, methods and modules. The text of any
+//! other value is the value of its first text field.
 
 use vouch_jfr::{Chunk, Type, Value};
 
@@ -13,20 +13,21 @@ const NAMED: [&str; 5] = [
     "jdk.types.ThreadGroup",
     "java.lang.String",
 ];
-/// How many items of a list are shown.
+/// At most this many items of a list are shown.
 const LISTED: usize = 20;
 /// A text is made from at most this many values. Values may refer to each other in a circle.
 const MAX_VALUES: u32 = 2_000;
 /// A text is made from values that are nested at most this deep.
 const MAX_DEPTH: u32 = 16;
-/// This many values that are read for a text count as one of [`MAX_VALUES`].
+/// A large value is counted several times against [`MAX_VALUES`]: once more for each of this many
+/// parts.
 const VALUES_PER_COUNT: usize = 1 << 10;
 
-/// Formats values as one text.
+/// Formats values of a chunk as text, within a limit for the values that are read.
 #[derive(Debug)]
 pub struct Words<'c> {
     pub chunk: &'c Chunk,
-    /// How many further values may be read.
+    /// The number of further values that may be read.
     left: u32,
     depth: u32,
 }
@@ -36,7 +37,7 @@ impl<'c> Words<'c> {
         Self { chunk, left: MAX_VALUES, depth: 0 }
     }
 
-    /// Formats a value. `None` if it has no text.
+    /// Formats a value. Returns `None` if the value has no text.
     pub fn text(&mut self, value: &Value) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
         if self.depth == MAX_DEPTH {
@@ -94,10 +95,10 @@ pub fn text(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Option<String
     }
 }
 
-/// A thread of a recording.
+/// A thread in a Flight Recorder file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Thread {
-    /// The kernel's thread id. 0 for a virtual thread.
+    /// The kernel's thread id. It is 0 for a virtual thread.
     pub tid: u64,
     pub name: String,
     pub is_virtual: bool,

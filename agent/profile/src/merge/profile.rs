@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-/// The error for a profile of several processes. Threads are found by their ids, which are unique
-/// only within a process.
+/// The error for a profile of several processes. Threads are recognised by ids that are unique only
+/// within a process.
 pub const OF_SEVERAL: &str = "a Flight Recorder file belongs to the profile of one process: add the file to that profile first, then merge the profiles";
 
 /// A marker that is to be added.
@@ -23,7 +23,7 @@ pub struct Marker {
     pub data: Box<RawValue>,
 }
 
-/// A profile by Vouch.
+/// A profile that Vouch wrote, divided into its parts.
 #[derive(Debug)]
 pub struct Profile {
     pub meta: Part,
@@ -94,7 +94,7 @@ impl Profile {
         let table: Part = self.threads[thread].get("markers")?;
         let old = Markers::read(&table)?;
         let mut rows: Vec<_> = old.into_rows().chain(markers).collect();
-        // If several begin together, the longest comes first.
+        // If several markers begin together, the longest must come first.
         rows.sort_by(|one, other| {
             let end = |marker: &Marker| marker.end_ms.unwrap_or(marker.start_ms);
             one.start_ms.total_cmp(&other.start_ms).then(end(other).total_cmp(&end(one)))

@@ -14,7 +14,8 @@ use vouch_report::in_template;
 use crate::merge::names::{self, Words};
 use crate::merge::profile::Profile;
 
-/// A marker's text has at most this many characters. A dump of all threads is longer.
+/// A marker's text has at most this many characters. Some texts are longer, such as a dump of all
+/// threads.
 const MAX_TEXT_CHARS: usize = 1_000;
 /// Nested fields are shown up to this depth.
 const DEEPEST: usize = 3;
@@ -23,20 +24,21 @@ const FIELDS: usize = 100;
 /// At most this many fields of a kind are checked.
 const LOOKED_AT: usize = 2_000;
 
-/// The cache has at most this many values of constants.
+/// The cache contains at most this many values of constants.
 const KEPT: usize = 1 << 20;
 /// At most this many values are read for the fields of all markers.
 const READ: usize = 1 << 27;
 
-/// The keys that the front-end reserves.
+/// The keys of marker fields that the front-end reserves.
 const TAKEN: [&str; 6] = ["type", "cause", "stack", "category", "name", "color"];
 
-/// Returns the key of a field in a marker, which differs from the name if that is reserved.
+/// Returns the key for a field in a marker. It differs from the field's name if the front-end
+/// reserves that name.
 pub fn field_key(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// A field of a marker.
+/// A field of an event as the markers show it.
 #[derive(Debug, Clone)]
 pub struct Shown {
     pub key: Rc<str>,
@@ -54,10 +56,10 @@ enum Shape {
     Decimal,
 }
 
-/// Returns the fields of a kind's markers.
+/// Returns the fields that markers of this kind show.
 pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     let mut shown = Fields { shown: Vec::new(), left: LOOKED_AT };
-    // A marker has the fields of every event in another form.
+    // The start time and other fields of every event are parts of the marker itself.
     for (row, field) in kind.own_fields() {
         let key = field_key(&field.name);
         shown.add(chunk, field, key, field.title(), vec![row]);
@@ -65,7 +67,7 @@ pub fn fields(chunk: &Chunk, kind: &Type) -> Vec<Shown> {
     shown.shown
 }
 
-/// Collects the fields of a kind.
+/// Collects the fields that markers of one kind show.
 struct Fields {
     shown: Vec<Shown>,
     left: usize,
@@ -83,7 +85,7 @@ impl Fields {
             "jdk.types.StackTrace" => return,
             "float" | "double" if field.unit == Unit::Plain => Some(Shape::Decimal),
             "byte" | "short" | "int" | "long" | "float" | "double" => Some(Shape::Unit(field.unit)),
-            // Their texts.
+            // Booleans and characters are shown as texts.
             "boolean" | "char" => Some(Shape::Text),
             name if names::has_text(name) || of.fields.is_empty() => Some(Shape::Text),
             // A type may contain itself.
@@ -91,7 +93,7 @@ impl Fields {
             _ => None,
         };
         if let Some(shape) = shape {
-            // The front-end lacks these units.
+            // The front-end lacks these units, so the values are converted to others.
             let unit = match shape {
                 Shape::Unit(Unit::Hertz) => " (Hz)",
                 Shape::Unit(Unit::Bits) if field.rate => " (bits per second)",
@@ -126,7 +128,7 @@ impl Shown {
         if self.shape == Shape::Text { value } else { format!("{} {value}", in_template(&self.label)) }
     }
 
-    /// True if its numbers may be too long for the front-end.
+    /// True if the field may contain numbers that are too long for the front-end.
     pub fn may_be_long(&self) -> bool {
         matches!(self.shape, Shape::Unit(Unit::Plain | Unit::Bits | Unit::Bytes))
     }
@@ -136,7 +138,7 @@ impl Shown {
         Self { shape: Shape::Text, ..self.clone() }
     }
 
-    /// Returns the front-end's format.
+    /// Returns the front-end's name for the format of the field.
     pub fn format(&self) -> &'static str {
         match self.shape {
             // The front-end's times count from the start of the profile, so they are not for dates.
@@ -149,7 +151,7 @@ impl Shown {
         }
     }
 
-    /// Returns the field for the marker schema.
+    /// Returns the description of the field for the marker schema.
     pub fn schema(&self) -> Json {
         json!({ "key": &*self.key, "label": self.label, "format": self.format() })
     }
@@ -170,7 +172,8 @@ impl Ticks {
         number(ticks) * (1e9 / number(self.0.ticks_per_second))
     }
 
-    /// Converts ticks to the time of day by the chunk's header. It is exact enough for people only.
+    /// Converts ticks to the time of day by the chunk's header. The result is exact enough only for
+    /// people.
     fn unix_ms(self, ticks: i64) -> f64 {
         (number(self.0.start_unix_ns) + self.at(ticks)) / 1e6
     }
@@ -192,15 +195,15 @@ pub fn number(whole: i64) -> f64 {
     whole as f64
 }
 
-/// A cache of a chunk's constants.
+/// A cache of constants from one chunk.
 #[derive(Debug)]
 pub struct Constants {
     words: HashMap<(i64, i64), Option<Rc<str>>>,
-    /// Constants with fields, as many as the limit allows.
+    /// The cached objects, by type id and index.
     objects: HashMap<(i64, i64), Rc<Value>>,
     room: usize,
-    /// How many further values may be read. Each event may have another constant, as large as the
-    /// chunk.
+    /// The number of further values that may be read. Without this limit, each event could refer to
+    /// another constant as large as the chunk.
     left: usize,
 }
 
@@ -262,7 +265,7 @@ impl Cell {
         number.as_i64().map(i64::unsigned_abs).or(number.as_u64()).is_some_and(|number| number > EXACT)
     }
 
-    /// Converts the value to a text.
+    /// Converts the value to a text, unless it is one.
     pub fn into_text(self) -> Self {
         match self {
             Self::Plain(json) => Self::Text(json.to_string().into()),
@@ -270,7 +273,7 @@ impl Cell {
         }
     }
 
-    /// Converts the value to JSON.
+    /// Converts the value to JSON. A text is added to the profile's table of strings.
     pub fn into_json(self, profile: &mut Profile) -> Json {
         match self {
             Self::Plain(json) => json,
@@ -300,7 +303,7 @@ fn cell(
         };
     }
     if field.shape == Shape::Text {
-        // Most events share their constants with others.
+        // Most events share their constants with others, so objects are cached.
         let key = if let Value::Constant(type_id, index) = value { Some((*type_id, *index)) } else { None };
         if let Some(known) = key.and_then(|key| constants.words.get(&key)) {
             return known.clone().map(Cell::Text);
@@ -326,11 +329,11 @@ fn cell(
         Value::Float(number) => return converted(*number, unit, ticks),
         _ => return None,
     };
-    // JFR writes the least number for an unknown value.
+    // JFR writes the least number to mean "unknown".
     if whole == i64::MIN && !field.unsigned {
         return None;
     }
-    // JFR writes the greatest number for "forever".
+    // JFR writes the greatest number to mean "forever".
     if whole == i64::MAX && matches!(unit, Unit::Span(_) | Unit::SpanTicks | Unit::Time(_) | Unit::TimeTicks)
     {
         return None;
@@ -339,7 +342,7 @@ fn cell(
         Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
-        // Whole numbers stay exact.
+        // A date from whole ticks is exact.
         Unit::TimeTicks => return date(ticks.unix_ms(whole)),
         _ => return converted(number(whole), unit, ticks),
     }))

@@ -21,11 +21,11 @@ const CUT: &str = "[JFR's stack, not checked: its outer frames are cut off]";
 /// The functions, frames and stacks of all events.
 #[derive(Debug, Default)]
 pub struct Stacks {
-    /// Each function's name, and true for a Java method.
+    /// The name of each function, and true if it is a Java method.
     functions: Rows<(Rc<str>, bool)>,
-    /// Each frame's function and line.
+    /// The function and the line of each frame.
     frames: Rows<(usize, Option<i64>)>,
-    /// Each stack's frame, and the row of its callers.
+    /// The frame of each stack, and the row of its caller's stack.
     calls: Rows<(usize, Option<usize>)>,
 }
 
@@ -51,7 +51,7 @@ impl<K: Clone + Eq + std::hash::Hash> Rows<K> {
 }
 
 impl Stacks {
-    /// Adds an event's stack. Returns its row.
+    /// Adds an event's stack, and returns the stack's row.
     pub fn add(&mut self, chunk: &Chunk, stack: &Value) -> Option<usize> {
         let Value::Object(type_id, values) = chunk.resolve(stack) else { return None };
         let of = chunk.type_of(type_id)?;
@@ -74,7 +74,7 @@ impl Stacks {
         Some(stack)
     }
 
-    /// Returns tables with only these stacks, and the new row of each.
+    /// Returns tables with only the wanted stacks, and the new row of each of these stacks.
     fn only(&self, wanted: impl Iterator<Item = usize>) -> (Self, HashMap<usize, usize>) {
         let mut needed = vec![false; self.calls.order.len()];
         for stack in wanted {
@@ -94,7 +94,7 @@ impl Stacks {
         (only, rows)
     }
 
-    /// Adds these stacks to the profile. Returns the new row of each.
+    /// Adds the wanted stacks to the profile, and returns the row that each has there.
     pub fn write(
         &self,
         wanted: impl Iterator<Item = usize>,

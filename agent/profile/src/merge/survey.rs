@@ -18,7 +18,7 @@ use crate::merge::names::{self, Thread, Words, constant};
 use crate::merge::profile::Profile;
 use crate::merge::show::{Ticks, number};
 
-/// Kinds that may contain passwords. They are added only if the user names them.
+/// The kinds with events that may contain passwords. They are added only if the user names them.
 const PRIVATE: [&str; 4] = [
     "jdk.InitialEnvironmentVariable",
     "jdk.InitialSystemProperty",
@@ -27,38 +27,38 @@ const PRIVATE: [&str; 4] = [
 ];
 /// The name of the agent's own thread.
 const AGENT: &str = "Vouch";
-/// How many event kinds an "unknown kind" error lists.
+/// The error for an unknown kind lists at most this many event kinds.
 const MAX_SUGGESTIONS: usize = 12;
 
-/// A chunk of the recording.
+/// A readable chunk of the recording.
 #[derive(Debug)]
 pub struct Seen {
-    /// The index among the readable chunks of the file.
+    /// The chunk's index among the readable chunks of the file.
     index: usize,
     pub bytes: u64,
     /// The kinds that the profile has from this chunk already.
     pub merged: HashSet<String>,
 }
 
-/// The result of the survey.
+/// The results of surveying a recording.
 #[derive(Debug)]
 pub struct Survey {
-    /// The tick clock of the first chunk.
+    /// The clock of the first chunk, which counts ticks.
     pub ticks: Ticks,
-    /// The nanoseconds to add to a time of the recording's clock, by the time of day. Each pair is
-    /// a time and that difference.
+    /// The differences between the recording's clock and the time of day. Each pair is a time of
+    /// the recording's clock, and the nanoseconds to add to it.
     pub by_day: Vec<(f64, f64)>,
-    /// Kinds that describe a state once in each chunk.
+    /// The kinds that describe a state, which is recorded once in each chunk.
     pub states: BTreeSet<String>,
-    /// All chunks by their start.
+    /// All readable chunks, by their start.
     pub chunks: BTreeMap<i64, Seen>,
     pub damage: Vec<String>,
     pauses: Vec<Moment>,
     waits: Vec<Moment>,
-    /// The agent's own waits, from the profile.
+    /// The waits of the agent's own thread, as the profile has them.
     anchors: Anchors,
     pids: BTreeSet<i64>,
-    /// All kinds with events.
+    /// The names of all kinds that have events.
     names: BTreeSet<String>,
 }
 
@@ -237,7 +237,7 @@ impl Survey {
         self.states.intersection(&self.names).cloned().collect()
     }
 
-    /// Returns the chunk with this start and index, if its events are to be read.
+    /// Returns the chunk with this start and index, or `None` if its events are not to be read.
     pub fn seen(&self, unix_ns: i64, index: usize) -> Option<&Seen> {
         self.chunks.get(&unix_ns).filter(|seen| seen.index == index)
     }
@@ -258,7 +258,7 @@ impl Survey {
         let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
         let mut waits = Moments::default();
         if !is_strange {
-            // A thread of another process may have the same id and name.
+            // A thread of another process may have the same id and name, so its waits are not used.
             waits.recorded = take(&mut self.waits);
             pauses.seen = seen_pauses(profile)?;
             let moment = |[began, ended]: [f64; 2]| Moment { began, ended };
@@ -287,8 +287,8 @@ fn more_than_one_run(name: &str) -> Wrong {
     format!("{name} has chunks of more than one run: take them apart (jfr disassemble), and merge one")
 }
 
-/// Returns the chunks that the profile has already, by their start, with their length and their
-/// kinds.
+/// Returns the chunks that were added to the profile before. Each is found by its start, and has
+/// its length and kinds.
 fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>)>, Wrong> {
     let merged: Vec<Json> = profile.meta.find("vouchMerged")?.unwrap_or_default();
     let mut known: HashMap<i64, (u64, HashSet<String>)> = HashMap::new();
@@ -306,7 +306,7 @@ fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>
     Ok(known)
 }
 
-/// The waits of the agent's own thread, which JFR records, too. Empty if there were none.
+/// The waits of the agent's own thread, which JFR also records. It is empty if there were none.
 #[derive(Debug, Default, serde::Deserialize)]
 struct Anchors {
     tid: u64,

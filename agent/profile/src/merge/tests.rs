@@ -1,4 +1,4 @@
-//! A profile of a few threads, and recordings made by hand, put together.
+//! Tests that merge hand-made recordings into a profile of a few threads.
 
 mod common;
 mod markers;

@@ -23,7 +23,7 @@ const VIRTUAL: &str = "virtual threads (JFR)";
 const PROCESS: &str = "process (JFR)";
 const OTHERS: &str = "other threads (JFR)";
 
-/// A thread of the profile under one name, and when it lived.
+/// A thread of the profile under one name, and the time for which it lived.
 struct Track {
     row: usize,
     name: Rc<str>,
@@ -31,7 +31,7 @@ struct Track {
     ended_ms: f64,
 }
 
-/// The track of an event.
+/// The track that was found for an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     pub row: usize,
@@ -39,10 +39,11 @@ pub struct Found {
     pub shared: bool,
 }
 
-/// Finds tracks, and adds the missing ones.
+/// Finds the tracks of threads, and adds the missing tracks.
 pub struct Tracks {
     by_tid: HashMap<u64, Vec<Track>>,
-    /// The new tracks by the kernel's thread id, or 0, and the name.
+    /// The new tracks, by the thread's name and the kernel's thread id. The id is 0 if there is
+    /// none.
     new: HashMap<(u64, String), usize>,
     /// The pid of the recording's process, if it is not the profile's.
     stranger: Option<String>,
@@ -55,7 +56,7 @@ impl Tracks {
         let mut tracks = Self { by_tid: HashMap::new(), new: HashMap::new(), stranger };
         let stranger = tracks.stranger.as_ref().map(|pid| stranger_pid(pid));
         for (row, thread) in profile.threads.iter().enumerate() {
-            // A track of a recording that was added before.
+            // This is the id of a track that came from a recording that was added before.
             let own_tid: Option<String> = thread.find("tid").ok().flatten();
             if let Some(tid) = own_tid.as_deref().and_then(|tid| tid.strip_prefix(NEW_TID_PREFIX)) {
                 let pid: String = thread.get("pid")?;
@@ -70,8 +71,8 @@ impl Tracks {
                 continue;
             }
             let name: Rc<str> = thread.get::<String>("name")?.into();
-            // The id 0 is of no thread. Shared tracks have it, and JFR's threads without a kernel
-            // thread.
+            // The id 0 identifies no thread. Shared tracks have it, and so have JFR's threads
+            // without a kernel thread.
             for (tid, began_ms, ended_ms) in lives(thread)?.into_iter().filter(|(tid, ..)| *tid != 0) {
                 let (name, ended_ms) = (name.clone(), ended_ms.unwrap_or(f64::INFINITY));
                 tracks.by_tid.entry(tid).or_default().push(Track { row, name, began_ms, ended_ms });
@@ -90,7 +91,7 @@ impl Tracks {
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
             tracks.min_by(|one, other| far(one).total_cmp(&far(other))).map(|track| track.row)
         };
-        // JFR may have events of a thread before Vouch has seen it. A thread may have been renamed,
+        // JFR may have events of a thread before Vouch saw it. A thread may also have been renamed,
         // or share its track with others.
         let found = nearest(&mut of_tid.iter().filter(|track| *track.name == *thread.name))
             .or_else(|| nearest(&mut of_tid.iter().filter(|track| far(track) <= 0.0)));
@@ -129,7 +130,7 @@ impl Tracks {
         Ok(Found { row, shared })
     }
 
-    /// Returns an empty track with the first track's process.
+    /// Returns a new empty track for the process of the first track.
     fn track(&self, first: &Part, name: &str, tid: &str) -> Result<Part, Wrong> {
         let mut track: Map<String, Json> = Map::new();
         for key in ["processType", "processName", "processStartupTime", "processShutdownTime", "pid"] {
@@ -181,8 +182,8 @@ fn stranger_pid(pid: &str) -> String {
 /// A thread's id, its start, and its end.
 type Life = (u64, f64, Option<f64>);
 
-/// Returns the threads of a track. Its id is a number, or a text such as `1234.2` after renaming. A
-/// shared track has a list.
+/// Returns the threads of a track. The track's id is a number, or a text such as `1234.2` after a
+/// thread was renamed. A shared track has a list of threads.
 fn lives(track: &Part) -> Result<Vec<Life>, Wrong> {
     if let Some(many) = track.find("vouchTids")? {
         return Ok(many);

@@ -4,25 +4,25 @@
 
 use crate::sources::requested::RequestedFile;
 
-/// How many missing files the lines name.
+/// The lines for the user name at most this many missing files.
 const MAX_NAMED: usize = 3;
 
-/// The files that have a text now, and those that have none.
+/// The source files of a profile that have a text now, and those that have none.
 #[derive(Debug, Default)]
 pub struct Embedded {
-    /// Files that got a text.
+    /// The number of files that got a text.
     pub put_in: usize,
-    /// Files that had a text before.
+    /// The number of files that had a text before.
     pub had: usize,
     /// The bytes of all added texts.
     pub bytes: u64,
-    /// Files that were not found, by descending time.
+    /// The files that were not found, by descending time.
     pub not_found: Vec<String>,
-    /// Files that were found and rejected, each with the reason.
+    /// The files that were found and rejected, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// Paths that could not be searched, each with the reason.
+    /// The paths that could not be searched, each with the reason.
     pub unreadable: Vec<String>,
-    /// The weight of samples in files with a text, and in all files.
+    /// The weight of the samples in files with a text, and of the samples in all files.
     weight: (u64, u64),
 }
 

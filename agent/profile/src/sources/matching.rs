@@ -9,12 +9,12 @@ use crate::sources::requested::RequestedFile;
 #[derive(Debug)]
 pub struct Misfit {
     pub why: String,
-    /// True if it is the right file in another version.
+    /// True if the text is the right file in another version.
     pub other_version: bool,
 }
 
-/// Returns the reason for rejecting a text. `None` if the text matches. `in_its_package` is true if
-/// the file's folders have the package's name.
+/// Returns the reason for rejecting a text, or `None` if the text matches. `in_its_package` is true
+/// if the file's folders have the package's name.
 pub fn misfit(text: &str, requested: &RequestedFile, in_its_package: bool) -> Option<Misfit> {
     let other_version =
         |why: String| Misfit { why: format!("{why}: another version of the file"), other_version: true };
@@ -69,7 +69,7 @@ pub fn is_version(jdk: &str, version: &str) -> bool {
     })
 }
 
-/// A language, by the file's ending.
+/// The language of a source file, by the ending of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Language {
     Java,

@@ -7,12 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use crate::document::{Part, Wrong};
 use serde::Deserialize;
 
-/// A source file of a profile.
+/// A source file that a profile's functions refer to.
 #[derive(Debug)]
 pub struct RequestedFile {
-    /// The row in the table of sources.
+    /// The file's row in the table of sources.
     pub row: usize,
-    /// The path with the package: `com/foo/Bar.java`.
+    /// The file's path with the package, such as `com/foo/Bar.java`.
     pub path: String,
     /// The lines in which code ran, and the first lines of the sampled methods.
     pub lines: BTreeSet<u32>,

@@ -18,17 +18,17 @@ const MAX_FILES: usize = 500_000;
 const MAX_FILES_PER_NAME: usize = 4_096;
 /// The limit for the bytes of a JDK's `release` file.
 const MAX_RELEASE_BYTES: u64 = 64 << 10;
-/// The longest time of a search. The program may be waiting for it.
+/// A search ends after this time, because the program may be waiting for it.
 const MAX_SEARCH_TIME: Duration = Duration::from_secs(5);
 
-/// All files with a requested name that the search found.
+/// All files with a requested name that were found below the searched paths.
 #[derive(Debug)]
 pub struct SearchPath {
     archives: Vec<Archive>,
     by_name: HashMap<String, Vec<Entry>>,
     /// The paths that could not be searched, each with the reason.
     pub unreadable: Vec<String>,
-    /// How many files were checked.
+    /// The number of files that were checked.
     checked: usize,
     begun: Instant,
 }
@@ -36,7 +36,7 @@ pub struct SearchPath {
 #[derive(Debug)]
 struct Archive {
     path: PathBuf,
-    /// The version of the JDK that contains the archive.
+    /// The version of the JDK that contains the archive, if one does.
     jdk: Option<String>,
 }
 
@@ -45,7 +45,7 @@ struct Archive {
 struct Entry {
     /// The index of the searched path that contains it.
     path_index: usize,
-    /// The path, with `/` between folders.
+    /// The path of the file, with `/` between folders.
     path: String,
     at: EntryLocation,
 }
@@ -142,7 +142,7 @@ impl SearchPath {
         }
     }
 
-    /// Returns all copies of a file: all found files with its name.
+    /// Returns all copies of a file, which are all found files with its name.
     pub fn copies(&self, requested: &RequestedFile) -> Vec<Copy<'_>> {
         let entries = self.by_name.get(requested.name());
         entries.into_iter().flatten().map(|entry| self.copy(entry, requested)).collect()
@@ -196,21 +196,21 @@ fn file_name(path: &Path) -> String {
 pub struct Copy<'a> {
     search_path: &'a SearchPath,
     entry: &'a Entry,
-    /// The path of the file, or of its archive.
+    /// The path of the file, or of the archive that contains it.
     pub location: String,
-    /// The path of its archive.
+    /// The path of the archive that contains the file, if one does.
     pub archive: Option<&'a str>,
-    /// The version of the JDK that contains the archive.
+    /// The version of the JDK that contains the archive, if one does.
     pub jdk: Option<&'a str>,
-    /// True if its folders end with the package's name.
+    /// True if the folders of the file end with the package's name.
     pub in_its_package: bool,
-    /// The order of copies, nearest first. Nearest is the loaded jar or module, then the package's
+    /// The rank of the copy, nearest first. Nearest is the loaded jar or module, then the package's
     /// folders, then the path that comes first.
     pub distance: (bool, bool, usize),
 }
 
 impl Copy<'_> {
-    /// Reads the text. It is an error if it is longer than `max_bytes`.
+    /// Reads the text of the copy. A text longer than `max_bytes` is an error.
     pub fn read(&self, max_bytes: u64) -> Result<String, String> {
         let bytes = match &self.entry.at {
             EntryLocation::Folder => {

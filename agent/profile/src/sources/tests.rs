@@ -36,11 +36,12 @@ impl Drop for Scratch {
     }
 }
 
-/// A file of a profile: its path, its jar or module, the lines in which code ran, and the number of
-/// samples with it on top.
+/// A source file for a test: its path, its jar or module, the lines in which code ran, and the
+/// number of samples with it on top.
 type File<'a> = (&'a str, &'a str, &'a [u32], usize);
 
-/// A profile with one function for each file, one frame for each line, one stack for each frame.
+/// Makes a profile with one function for each file, one frame for each line, and one stack for each
+/// frame.
 fn profile(files: &[File<'_>]) -> Value {
     let mut strings = Vec::new();
     let (mut frames, mut lines, mut samples) = (Vec::new(), Vec::new(), Vec::new());
@@ -126,7 +127,7 @@ fn a_package_is_found_where_languages_put_it() {
     assert!(holds("A.java", licence, "com/foo/A.java").is_ok());
     let star = "@Deprecated /* one\n * package x;\n */\npackage com.foo;\n";
     assert!(holds("package-info.java", star, "com/foo/package-info.java").is_ok());
-    // Kotlin may omit folders, and inlined code has lines beyond the end of the file.
+    // Kotlin files need no package folders, and inlined code has lines beyond the end of the file.
     let kotlin = "@file:JvmName(\"K\")\npackage com.`in`.foo\nfun a() = 1\n";
     assert!(holds("K.kt", kotlin, "com/in/foo/K.kt").is_ok());
     assert!(text_of(("com/in/foo/K.kt", "", &[1, 900], 1), &[&scratch.0]).is_ok());
@@ -134,7 +135,7 @@ fn a_package_is_found_where_languages_put_it() {
     assert!(holds("package.scala", "package com\npackage object foo { }\n", "com/foo/package.scala").is_ok());
     assert!(holds("T.scala", "package com.fo\n", "com/foo/T.scala").is_err());
     assert!(holds("U.scala", "package com\nclass U\n", "com/foo/U.scala").is_err());
-    // In other languages only the folder decides.
+    // For other languages only the folder decides whether a text matches.
     assert!(holds("core.clj", "(ns app.core)\n", "app/core.clj").is_err());
     scratch.file("clj/app/core.clj", "(ns app.core)\n");
     assert!(text_of(("app/core.clj", "", &[1], 1), &[&scratch.0.join("clj")]).is_ok());
@@ -165,7 +166,7 @@ fn an_archive_of_another_version_has_no_text_that_fits_by_chance() {
     let names: Vec<String> = (0..8).map(|at| format!("com/foo/F{at}.java")).collect();
     let texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), BAR)).collect();
     scratch.file("foo-1-sources.jar", vouch_classes::archive::from_texts(&texts));
-    // In one file code ran in a line that is empty in this text.
+    // In one of the files code ran in a line that is empty in this text.
     let lines = |at: usize| if at == 3 { &[2_u32][..] } else { &[4] };
     let files: Vec<File<'_>> =
         names.iter().enumerate().map(|(at, name)| (name.as_str(), "foo-2.jar", lines(at), 1)).collect();
@@ -236,7 +237,7 @@ fn unreadable_files_are_reported_and_the_search_continues() {
         embedded(&profile(&[("com/foo/Bar.java", "", &[4], 1)]), &[&scratch.0], DEFAULT_MAX_BYTES);
     assert_eq!(texts[0].as_deref(), Some(BAR));
     assert_eq!(result.unreadable.len(), 2, "{:?}", result.unreadable);
-    // An archive damaged in any byte: the text, a reason, or nothing found, and never another text.
+    // An archive with any damaged byte gives the text, an error or nothing, and never another text.
     let damaged = scratch.file("d/d-sources.jar", &whole);
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
@@ -246,7 +247,7 @@ fn unreadable_files_are_reported_and_the_search_continues() {
             assert_eq!(text, BAR, "byte {at}");
         }
     }
-    // Pipes without a writer. Opening one would block forever.
+    // Opening a pipe without a writer would block forever.
     for name in ["pipes/com/foo/Pipe.java", "pipes/p-sources.jar"] {
         let path = scratch.file(name, "");
         fs::remove_file(&path).unwrap();
@@ -254,7 +255,7 @@ fn unreadable_files_are_reported_and_the_search_continues() {
     }
     let why = text_of(("com/foo/Pipe.java", "", &[1], 1), &[&scratch.0.join("pipes")]).unwrap_err();
     assert!(why.contains("is no file"), "{why}");
-    // A text in Latin-1, and one that is too long.
+    // One text is in Latin-1, and another one is too long.
     scratch.file("x/L.java", b"class L { String s = \"\xe9\"; }\n");
     assert!(text_of(("L.java", "", &[1], 1), &[&scratch.0]).unwrap().contains('é'));
     scratch.file("x/Long.java", vec![b' '; 5 << 20]);

@@ -17,16 +17,16 @@ pub use recordings::{START_NS, sample, stack};
 pub const MS: u64 = 1_000_000;
 pub const HERE: &str = "this machine, since it was started";
 
-/// A process of a service, recorded for a second.
+/// A process of a service that is recorded for a second.
 pub struct Process {
     pub file: &'static str,
     pub name: &'static str,
     pub pid: u32,
     pub boot: &'static str,
     pub namespace: u64,
-    /// When it was recorded, in milliseconds from [`START_NS`].
+    /// The time of the recording, in milliseconds from [`START_NS`].
     pub from_ms: u64,
-    /// The boot time of its machine.
+    /// The epoch time at which the machine of the process was booted, in milliseconds.
     pub booted_unix_ms: u64,
     pub interval_ms: u64,
     pub recording: Recording,
@@ -49,7 +49,7 @@ impl Process {
         }
     }
 
-    /// Adds a thread with this many samples of each stack, one each millisecond.
+    /// Adds a thread with this many samples of each stack. The samples are a millisecond apart.
     pub fn thread(mut self, name: &str, tid: u64, stacks: &[(&[&str], u64)]) -> Self {
         let thread = self.recording.add_thread(name, tid, START_NS + self.from_ms * MS);
         let mut at = self.from_ms;
@@ -118,8 +118,8 @@ pub fn rows(column: &Value) -> Vec<usize> {
     column.as_array().unwrap().iter().map(|cell| usize::try_from(cell.as_u64().unwrap()).unwrap()).collect()
 }
 
-/// The samples of a track: their time, their stack from the root, and their weight. Idle samples
-/// have no stack.
+/// Returns the samples of a track: time, stack from the root, and weight. Idle samples have no
+/// stack.
 pub fn samples(profile: &Value, track: usize) -> Vec<(u64, Vec<String>, u64)> {
     let shared = &profile["shared"];
     let (func, frame) = (rows(&shared["frameTable"]["func"]), rows(&shared["stackTable"]["frame"]));

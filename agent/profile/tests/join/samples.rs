@@ -85,7 +85,8 @@ fn profiles_of_another_machine_are_aligned_by_the_time_of_day() {
             &[(&["main"], 1)],
         )
     };
-    // The machine's time of day was adjusted by a second, which must not move its processes.
+    // The machine's time of day was adjusted by a second, which must not shift the times of its
+    // processes.
     let (profile, joined_here) =
         joined(vec![process("a", 1, HERE, 5_000_000), process("b", 2, HERE, 5_001_000)]);
     let at = |profile: &Value, pid: &str| samples(profile, track(profile, pid, "main"))[0].0;

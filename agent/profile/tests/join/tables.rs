@@ -7,7 +7,7 @@ use vouch_recording::{Category, Fate, Func, Refutation, Refuted, Sample, Unit};
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
 
-/// A process with one method from this source, and with a heap of these two sizes.
+/// Makes a process with one method from this source, and with a heap of these two sizes.
 fn with_source(file: &'static str, pid: u32, from_ms: u64, text: &str, heap: [u64; 2]) -> Source {
     let mut process = Process { from_ms, ..Process::new(file, pid) };
     let recording = &mut process.recording;
@@ -62,7 +62,7 @@ fn a_process_has_one_heap_graph_and_one_graph_for_each_group() {
     assert_eq!(counters[1]["samples"]["count"], serde_json::json!([0, 1.5, 0, 1.5]), "each has begun anew");
 }
 
-/// A process with a refuted sample and this number for the refutation.
+/// Makes a process with a refuted sample. The refutation has this number.
 fn with_refutation(file: &'static str, pid: u32, number: usize, found: &str) -> Process {
     let mut process = Process::new(file, pid).thread("main", pid.into(), &[(&["main"], 1)]);
     let recording = &mut process.recording;
@@ -115,7 +115,7 @@ fn markers_have_the_new_number_of_a_refutation_and_equal_ones_share_it() {
     assert_eq!(profile["meta"]["vouch"]["samples"]["refuted"], 3);
 }
 
-/// A process with one sample, in a context of this class with this field.
+/// Makes a process with one sample, in a context of this class with this field.
 fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &str) -> Process {
     let mut process = Process::new(file, pid);
     let recording = &mut process.recording;

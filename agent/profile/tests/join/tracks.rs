@@ -68,7 +68,7 @@ fn a_process_has_one_main_thread_and_an_old_file_counts_once() {
     let old = |file| Process { boot: "", ..Process::new(file, 10) }.thread("main", 10, &[(&["main"], 1)]);
     let why = refused(vec![old("dump"), old("whole")]);
     assert!(why.contains("would count twice"), "{why}");
-    // Two containers with profiles of an older Vouch.
+    // The two profiles of an older Vouch are from two containers.
     let (_, both) = joined(vec![old("one"), Process { from_ms: 3, ..old("other") }]);
     assert_eq!(both.processes.len(), 2);
 }

@@ -16,16 +16,17 @@ use crate::merge::show::{self, Constants, Shown};
 use crate::merge::stacks::Stacks;
 use crate::merge::survey::Survey;
 
-/// Kinds that are not added by default: samples, which the profile has, and JFR's own settings.
+/// The kinds that are not added by default: samples, which the profile already has, and JFR's own
+/// settings.
 const SAMPLES: [&str; 3] = ["jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"];
 const ABOUT_ITSELF: [&str; 2] = ["jdk.ActiveSetting", "jdk.ActiveRecording"];
-/// The index of the null constant.
+/// The index of the null constant, by which an event refers to no thread.
 const NO_THREAD: i64 = 0;
 
 /// A kind that several chunks declare has at most this many fields.
 const MAX_FIELDS: usize = 300;
 
-/// A kind of events of the recording.
+/// An event kind of the recording, with its fields.
 pub(super) struct KnownKind {
     pub(super) label: String,
     pub(super) description: String,
@@ -67,16 +68,16 @@ pub(super) struct Reading<'c> {
     pub(super) choice: &'c Choice,
     pub(super) survey: Survey,
     pub(super) relation: Relation,
-    /// The number of pauses and waits that relate the clocks.
+    /// The numbers of pauses and of waits that relate the clocks.
     pub(super) moments: [usize; 2],
-    /// The pid of the recording's process, if it is another one.
+    /// The pid of the recording's process, if the profile is of another process.
     pub(super) stranger: Option<String>,
     /// The start and end of the profile.
     pub(super) range_ms: [f64; 2],
     pub(super) kinds: BTreeMap<String, KnownKind>,
     pub(super) threads: Threads,
     pub(super) stacks: Stacks,
-    /// The formats of fields, by kind, from recordings that were added before.
+    /// The formats of fields by the kind's name, from recordings that were added before.
     pub(super) known_formats: HashMap<String, HashMap<String, String>>,
     pub(super) outside: u64,
     pub(super) unreadable: u64,
@@ -94,7 +95,7 @@ struct ThisChunk<'c> {
     stacks: HashMap<i64, Option<usize>>,
 }
 
-/// The distinct threads of all events.
+/// The threads of all events, each once.
 #[derive(Default)]
 pub(super) struct Threads {
     pub(super) list: Vec<Thread>,

@@ -21,14 +21,14 @@ use crate::merge::stacks::Categories;
 use crate::merge::threads::Tracks;
 use vouch_report::in_template;
 
-/// The field with an event's thread, in a track of several threads.
+/// The key of the field with an event's thread. Markers have it in a track of several threads.
 const THREAD: &str = "vouchThread";
 /// A marker's label has at most this many of its fields.
 const LABELLED: usize = 3;
-/// How many new tracks are visible at first: those with the most events.
+/// At most this many new tracks are visible at first: those with the most events.
 const SEEN_TRACKS: usize = 20;
 
-/// A kind with the events that are shown.
+/// An event kind, with its events that become markers.
 struct ShownKind {
     kind: KindSummary,
     known_kind: KnownKind,
@@ -64,7 +64,7 @@ impl Reading<'_> {
         Ok(merged)
     }
 
-    /// Returns the kinds with shown events.
+    /// Returns the kinds that have events to show, with these events.
     fn shown_kinds(&mut self) -> Vec<ShownKind> {
         let shown = |(name, mut known_kind): (String, KnownKind)| {
             let (label, count) = (known_kind.label.clone(), known_kind.keep.seen);
@@ -136,7 +136,8 @@ impl Reading<'_> {
     }
 }
 
-/// Rounds to whole microseconds, like all times of the profile.
+/// Converts nanoseconds to milliseconds, rounded to whole microseconds like all times of the
+/// profile.
 fn millis(ns: f64) -> f64 {
     (ns / 1e3).round() / 1e3
 }
@@ -166,7 +167,7 @@ fn with_long_numbers_as_texts(mut rows: Vec<Kept>, known_kind: &mut KnownKind) -
         }
         let old = field.key.clone();
         *field = field.as_text();
-        // Markers of another recording have numbers with that key.
+        // Markers of an earlier recording have numbers under that key, so another key is needed.
         while known_kind.merged.contains(&*field.key) {
             field.key = format!("{}_", field.key).into();
         }
@@ -197,7 +198,7 @@ fn schema(r#type: &str, kind: &KindSummary, known_kind: &KnownKind, has_threads:
     })
 }
 
-/// Adds the schemas and the result to the profile's `meta`.
+/// Adds the schemas of markers, and the result of the merge, to the profile's `meta`.
 fn add_to_meta(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Wrong> {
     let meta = &mut profile.meta;
     let mut all: Vec<Json> = meta.find("vouchMerged")?.unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The profile of a few threads, the recordings that are put into it, and what a merged profile
-//! says.
+//! Makes a profile of a few threads, and recordings to merge into it, and reads merged profiles.
 
 use std::io::Cursor;
 
@@ -128,13 +127,13 @@ fn constants() -> Vec<Constants> {
         ),
         (CLASS, vec![(1, text("shop/Cart")), (2, text("java/util/List"))]),
         (METHOD, vec![(1, [long(1), text("sum")].concat()), (2, [long(2), text("get")].concat())]),
-        // Innermost first.
+        // The frames of a stack are innermost first.
         (STACK, vec![(1, [vec![0], long(2), frame(2, 7), frame(1, 5)].concat())]),
         (CAUSE, vec![(1, text("hurry"))]),
     ]
 }
 
-/// From when on in the recording, in microseconds.
+/// Makes an event `Order` that begins at this time of the recording, in microseconds.
 pub fn order(start_us: i64, took_us: i64, thread: i64, user: &str) -> Vec<u8> {
     let body = [long(start_us * 1_000), long(took_us * 1_000), long(thread), long(1), text(user)];
     event(ORDER, &[body.concat(), long(512), long(3), long(1)])
@@ -144,10 +143,10 @@ pub fn pause(start_us: i64, took_us: i64) -> Vec<u8> {
     event(PAUSE, &[long(start_us * 1_000), long(took_us * 1_000)])
 }
 
-/// When the profile's clock was 0, in milliseconds since 1970.
+/// The epoch time at which the profile's clock was 0, in milliseconds.
 pub const ZERO_MS: i64 = 1_700_000_000_000;
 
-/// Its clock is that of the profile, but for what its header says of the time of day.
+/// Makes a recording with the profile's clock. The time of day in its header is off by `off_us`.
 pub fn recording(events: &[Vec<u8>], off_us: i64) -> Vec<u8> {
     chunk(TYPES, &constants(), events, (0, ZERO_MS * 1_000_000 + off_us * 1_000))
 }
@@ -188,7 +187,7 @@ pub fn profile() -> Json {
         },
         "threads": [
             thread("main", json!(11), [json!(0), json!(null)], pauses),
-            // The kernel gave the number to two threads.
+            // The kernel used the same id for two threads, one after the other.
             thread("early", json!(12), [json!(0), json!(200)], none.clone()),
             thread("worker", json!("12.2"), [json!(300), json!(null)], none),
             many,
@@ -213,7 +212,7 @@ pub fn merged(events: &[Vec<u8>], off_us: i64) -> (Json, Merged) {
     try_merged(&profile(), &recording(events, off_us), &choice(&[])).unwrap()
 }
 
-/// The markers of a kind: the track, when they begin and end, what they say.
+/// Returns the markers of a kind: the track, the start, the end, and the data of each.
 pub fn markers(profile: &Json, kind: &str) -> Vec<(String, f64, Option<f64>, Json)> {
     let mut found = Vec::new();
     for thread in profile["threads"].as_array().unwrap() {

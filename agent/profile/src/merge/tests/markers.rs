@@ -1,4 +1,4 @@
-//! What becomes of an event: a marker, with its fields, its stack and its time.
+//! Tests that an event becomes a marker with its fields, its stack and its time.
 
 use serde_json::{Value as Json, json};
 use vouch_jfr::testing::{Declared, chunk, event, long, plain, text};
@@ -94,7 +94,7 @@ fn a_number_that_is_not_whole_has_its_unit_too() {
 
 #[test]
 fn pauses_that_both_saw_correct_the_time_of_day() {
-    // The day's time is half a millisecond wrong.
+    // The recording's time of day is wrong by half a millisecond.
     let mut events: Vec<_> = (1..=4).map(|number| pause(number * 100_000, 10_000)).collect();
     events.push(order(250_000, 0, 1, "moe"));
     let (profile, merged) = merged(&events, 500);
@@ -181,7 +181,7 @@ fn a_number_that_was_one_stays_one_when_later_ones_are_too_long() {
     assert_eq!(found[0].3["number"], 0);
     assert_eq!(string(&profile, &found[1].3["number_"]), big.to_string());
     assert_eq!(found[2].3["number"], 7);
-    // The other way round.
+    // The same recordings are added in the other order.
     let profile = add(&add(&self::profile(), big, 0), 7, 1);
     let found = markers(&profile, "jfr.shop.Odd");
     assert_eq!(string(&profile, &found[1].3["number"]), "7");

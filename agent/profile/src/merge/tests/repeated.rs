@@ -1,4 +1,5 @@
-//! Recordings that the profile has already, whole or in part, and profiles that can have none.
+//! Tests of recordings that the profile already contains, wholly or partly, and of profiles that no
+//! recording can be added to.
 
 use serde_json::{Value as Json, json};
 use vouch_jfr::testing::{event, long};
@@ -61,13 +62,13 @@ fn what_was_merged_in_part_is_not_taken_for_all_of_it() {
     let mistake = try_merged(&once, &all, &choice(&[])).unwrap_err();
     assert!(mistake.contains("a part is in the profile already"), "{mistake}");
     assert!(try_merged(&once, &some, &choice(&[])).unwrap_err().contains("in the profile already"));
-    // Of the other kinds there was none.
+    // The recording had no events of the other kinds.
     let flag = event(FLAG, &[long(400_000_000), long(1)]);
     let both = recording(&[&events[..], &[flag]].concat(), 0);
     let (once, _) = try_merged(&profile(), &both, &choice(&["jdk.LongFlag"])).unwrap();
     let (twice, told) = try_merged(&once, &both, &choice(&[])).unwrap();
     assert_eq!((told.shown(), markers(&twice, "jfr.shop.Order").len()), (10, 10));
-    // Joined files may have a chunk twice, once as far as it had come.
+    // A file joined from others may contain a chunk twice, once incomplete.
     for joined in [[&some[..], &all].concat(), [&all[..], &all].concat(), [&all[..], &some].concat()] {
         let (joined, told) = try_merged(&profile(), &joined, &choice(&[])).unwrap();
         assert_eq!((told.kinds[0].count, markers(&joined, "jfr.shop.Order").len()), (10, 10));

@@ -1,4 +1,4 @@
-//! Which events are shown: of the others nothing is there, and what the profile said it says still.
+//! Tests that only the chosen events are added, and that the profile's own values do not change.
 
 use serde_json::json;
 use vouch_jfr::testing::{event, long, text};
@@ -75,7 +75,8 @@ fn what_is_not_shown_is_nowhere_in_the_profile() {
 
 #[test]
 fn of_many_events_those_within_the_profile_are_counted_and_shown() {
-    // A hundred before it begins, while and after; the longest are outside.
+    // The recording has a hundred events before, during and after the profile. The longest are
+    // outside of it.
     let mut before = profile();
     before["meta"]["profilingStartTime"] = json!(400);
     before["meta"]["profilingEndTime"] = json!(500);

@@ -1,4 +1,4 @@
-//! Recordings that are damaged, or such as no JVM writes: there is a profile or a sentence.
+//! Tests that a damaged recording, or one that no JVM would write, gives a profile or an error.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -20,7 +20,7 @@ fn a_chunk_of_another_age_is_no_trap() {
     assert!(told.damage.iter().any(|damage| damage.contains("another day")), "{:?}", told.damage);
 }
 
-/// What no JVM writes: names that are what they name, and types that are as wide as they are deep.
+/// Tests that recordings with circular constants and enormous types are read to an end.
 #[test]
 fn what_has_no_end_comes_to_one() {
     let wide = vec![plain("wide", CAUSE); 60];
@@ -51,7 +51,7 @@ fn what_has_no_end_comes_to_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_500), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is changed in a recording, there is a profile or a sentence.
+    /// Tests that any changed byte in a recording gives a profile or an error, and no panic.
     #[test]
     fn a_damaged_recording_gives_a_profile_or_a_sentence(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

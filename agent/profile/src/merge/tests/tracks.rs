@@ -13,10 +13,10 @@ fn an_event_stands_in_the_track_of_its_thread() {
         order(500_000, 0, 3, "virtual"),
         order(500_000, 0, 4, "new"),
         order(500_000, 0, 5, "of many"),
-        // Three threads had its number.
+        // Three threads had this thread's id.
         order(250_000, 0, 6, "of another one of many"),
         order(500_000, 0, 0, "of all"),
-        // The constant with this number is not there.
+        // The file has no thread constant with this index.
         order(500_000, 0, 77, "of somebody"),
     ];
     let (profile, _) = merged(&events, 0);
@@ -58,7 +58,7 @@ fn threads_of_one_name_are_not_one() {
         track["markers"]["length"].as_u64().unwrap()
     };
     assert_eq!((of("/99"), of("/98")), (2, 1));
-    // A later recording finds each of them again.
+    // A later recording must find each of the new tracks again.
     let (profile, _) =
         try_merged(&profile, &recording(&[order(700_000, 0, 7, "other")], 1), &choice(&[])).unwrap();
     assert_eq!(profile["threads"].as_array().unwrap().len(), tracks.len());
