@@ -13,16 +13,16 @@ use crate::kinds::{EXECUTION, WALL};
 pub const DEFAULT_CPU_INTERVAL_NS: u64 = 10_000_000;
 /// async-profiler's default interval by wall-clock time, in nanoseconds.
 pub const DEFAULT_WALL_INTERVAL_NS: u64 = 50_000_000;
-/// Event names that mean CPU time.
+/// The names of events by which async-profiler samples CPU time.
 const CPU_CLOCKS: [&str; 4] = ["cpu", "cpu-clock", "itimer", "ctimer"];
-/// The event name that means wall-clock time.
+/// The name of the event by which async-profiler samples wall-clock time.
 const WALL_CLOCK: &str = "wall";
-/// Longer event names are shortened, since an event may have a method's name.
+/// A longer event name is shortened in texts, since an event may have a method's name.
 const MAX_NAME_LENGTH: usize = 60;
-/// At most this many events are named.
+/// A text names at most this many events.
 const MAX_NAMES: usize = 3;
 
-/// The settings of all files that were read.
+/// The settings of async-profiler in all files that were read.
 #[derive(Debug, Default)]
 pub struct AsyncProfilerSettings {
     /// The events that `jdk.ExecutionSample` counts.
@@ -31,7 +31,7 @@ pub struct AsyncProfilerSettings {
     events_per_sample: Option<u64>,
     /// True if `events_per_sample` differs between files.
     is_uneven: bool,
-    /// The `event` setting of the current chunk. Settings may come in any order.
+    /// The value of the setting `event` in the current chunk. Settings may come in any order.
     event: Option<String>,
     interval: Option<u64>,
     wall: Option<u64>,
@@ -39,7 +39,7 @@ pub struct AsyncProfilerSettings {
     is_mixed: bool,
 }
 
-/// The clock that an event name means, if any.
+/// Returns the clock that an event name stands for, if it stands for one.
 fn clock_of(event: &str) -> Option<Clock> {
     match event {
         WALL_CLOCK => Some(Clock::Wall),
@@ -48,13 +48,13 @@ fn clock_of(event: &str) -> Option<Clock> {
     }
 }
 
-/// The interval of a setting, where 0 means the default.
+/// Returns the interval of a setting, in which 0 means the default.
 fn or_default_interval(ns: u64, default_ns: u64) -> u64 {
     if ns == 0 { default_ns } else { ns }
 }
 
 impl AsyncProfilerSettings {
-    /// Forgets the settings of the chunk before.
+    /// Forgets the settings of the previous chunk.
     pub fn start_chunk(&mut self) {
         (self.event, self.interval, self.wall, self.is_mixed) = (None, None, None, false);
     }
@@ -106,21 +106,21 @@ impl AsyncProfilerSettings {
         periods
     }
 
-    /// True if the files have settings of async-profiler.
+    /// True if the files contain settings of async-profiler.
     pub fn is_async_profiler(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// The clock of `jdk.ExecutionSample`. It is `None` if there are several clocks, a counted
-    /// event, or no settings.
+    /// Returns the clock of `jdk.ExecutionSample`. It is `None` if there are several clocks, a
+    /// counted event, or no settings.
     pub fn clock(&self) -> Option<Clock> {
         let mut clocks = self.events.iter().map(|event| clock_of(event));
         let first = clocks.next()??;
         clocks.all(|clock| clock == Some(first)).then_some(first)
     }
 
-    /// The event that samples count, if it is not time. Mixed events are all named, since their
-    /// samples cannot be distinguished.
+    /// Returns the event that samples count, if they do not count time. Mixed events are all named,
+    /// since their samples cannot be distinguished.
     pub fn event(&self) -> Option<String> {
         self.events.iter().any(|event| clock_of(event).is_none()).then(|| {
             let mut names: Vec<String> =
@@ -148,7 +148,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The clock of the samples of several files, with the periods of both kinds in milliseconds.
+    /// Returns the clock of the samples of several files, with the periods of both kinds in
+    /// milliseconds.
     fn clock_and_periods(
         files: &[&[(&str, &str)]],
         wall_has_own_event: bool,

@@ -18,8 +18,8 @@ use crate::pseudo_frames::{PseudoFrame, classify};
 use crate::run_info::RunInfo;
 use crate::stack_builder::{BuiltStack, StackBuilder};
 
-/// Event kinds with filtered stacks: Flight Recorder removes some methods from them, from JDK 22 on
-/// (`jdk.jfr.events.StackFilter`). The recording does not say so.
+/// The event kinds with filtered stacks. From JDK 22 on Flight Recorder removes some methods from
+/// them (`jdk.jfr.events.StackFilter`), and the recording does not say so.
 const FILTERED_KINDS: [&str; 11] = [
     "jdk.FileForce",
     "jdk.FinalFieldMutation",
@@ -59,12 +59,12 @@ pub struct StackEvent {
     pub period_ns: Option<u64>,
 }
 
-/// The fields of an event kind that are read, as rows in the order of the event.
+/// The fields of an event kind that are read, as row numbers in the order of the event.
 #[derive(Debug)]
 struct EventFields {
     kind: KindId,
     rows: Vec<usize>,
-    /// The position of the stack among `rows`.
+    /// The index in `rows` of the field with the stack.
     stack: usize,
     thread: Option<usize>,
     count: Option<usize>,
@@ -74,26 +74,26 @@ struct EventFields {
     /// The row of the duration among all fields.
     took: Option<usize>,
     filtered: bool,
-    /// The CPU time that these events describe besides their stack.
+    /// The kind of CPU time that the events describe, in addition to their stack.
     cpu_event: Option<CpuEvent>,
 }
 
-/// How the events of a kind are used.
+/// The way in which the audit uses the events of a kind.
 #[derive(Debug)]
 enum EventRole {
     Stacks(EventFields),
-    /// They describe a thread's CPU time.
+    /// The events describe a thread's CPU time.
     Cpu(CpuEvent),
-    /// They have facts about the run.
+    /// The events contain facts about the run.
     RunInfo,
     None,
 }
 
-/// Reads one chunk, and caches what its constants mean.
+/// Reads one chunk, and caches the methods, threads and stacks of its constants.
 #[derive(Debug)]
 pub struct ChunkReader<'c, 's> {
     chunk: &'c Chunk,
-    /// A stack of this many frames counts as truncated.
+    /// A stack with this many frames counts as truncated.
     depth_limit: usize,
     index: &'s mut RecordingIndex,
     run_info: &'s mut RunInfo,
@@ -109,16 +109,17 @@ pub struct ChunkReader<'c, 's> {
     frames: Vec<[i64; 3]>,
 }
 
-/// The meaning of a frame: a Java method, a failure, or another pseudo frame.
+/// The kind of a frame: a Java method, a failure of the walk, or another pseudo frame.
 #[derive(Debug, Clone, Copy)]
 enum FrameKind {
     Java(MethodId),
-    /// The walk failed; the reason has the recorder's words.
+    /// The walk failed. The reason is in the recorder's words.
     Failed(ReasonId),
     Pseudo(PseudoFrame),
 }
 
-/// The key of a node: caller, method, line and bci, whether it is filtered, whether there is a gap.
+/// The key of a node: caller, method, line and bci, and two flags for filtering and for a gap below
+/// the caller.
 type NodeKey = (Option<NodeId>, MethodId, [i64; 2], bool, bool);
 
 impl<'c, 's> ChunkReader<'c, 's> {
@@ -287,7 +288,7 @@ impl<'c, 's> ChunkReader<'c, 's> {
         built
     }
 
-    /// Builds a stack from frames of method, line and bci, innermost first.
+    /// Builds a stack from frames, innermost first. A frame has a method, a line and a bci.
     fn build_stack(
         &mut self,
         methods: i64,
@@ -374,7 +375,8 @@ fn node(index: &mut RecordingIndex, (caller, method, [line, bci], filtered, gap)
 }
 
 impl EventFields {
-    /// Finds the fields of an event type; `None` if its events have no stack.
+    /// Finds the fields that the audit needs in an event type. Returns `None` if its events have no
+    /// stack.
     fn from_type(kind: &Type, index: &mut RecordingIndex) -> Option<Self> {
         let stack = kind.field("stackTrace")?;
         // The stack of a thread start is that of the parent thread.
@@ -403,8 +405,8 @@ impl EventFields {
         })
     }
 
-    /// An event's start in nanoseconds since 1970, and its duration. An unreadable start becomes
-    /// the start of the chunk.
+    /// Returns an event's start in nanoseconds since 1970, and its duration. If the start is
+    /// unreadable, it returns the start of the chunk.
     fn time(&self, chunk: &Chunk, event: &Event<'_>) -> (i64, u64) {
         let one = |row: Option<usize>| {
             let row = row?;

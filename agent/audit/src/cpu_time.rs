@@ -23,9 +23,9 @@ const GAP_SIGMAS: f64 = 4.0;
 /// An event kind that describes the CPU time of threads.
 #[derive(Debug, Clone, Copy)]
 pub enum CpuEvent {
-    /// The share of the machine that a thread used since the last such event.
+    /// An event with the share of the machine that a thread used since the previous such event.
     Load,
-    /// The start of a thread.
+    /// An event for the start of a thread.
     Start,
 }
 
@@ -38,7 +38,7 @@ impl CpuEvent {
         }
     }
 
-    /// The name of the field with the thread.
+    /// Returns the name of the field that contains the thread.
     pub fn thread_field(self) -> &'static str {
         match self {
             Self::Load => "eventThread",
@@ -47,39 +47,39 @@ impl CpuEvent {
     }
 }
 
-/// The CPU time of all threads, by the recording's own events.
+/// The CPU time of all threads, as the recording's own events report it.
 #[derive(Debug, Default)]
 pub struct CpuTimes {
     threads: HashMap<ThreadId, CpuCharge>,
-    /// Loads in the current chunk: thread, time since 1970, share of the machine. They are not in
-    /// the order of time.
+    /// The loads in the current chunk: thread, time since 1970, and share of the machine. They are
+    /// not in the order of time.
     loads: Vec<(ThreadId, i64, f64)>,
-    /// The time of samples that have their own period, by thread.
+    /// For each thread: the time of its samples that have their own period.
     stated_ns: HashMap<ThreadId, u64>,
 }
 
 /// The CPU time of one thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuCharge {
-    /// The time up to which this thread's load was counted, or its start.
+    /// The time until which this thread's load was counted. At first it is the thread's start.
     from_ns: i64,
-    /// The sum of load times duration, in nanoseconds of the whole machine.
+    /// The sum of each load multiplied by its duration, in nanoseconds of the whole machine.
     share_ns: f64,
 }
 
-/// A thread's CPU time by two sources.
+/// A thread's CPU time, once by its loads and once by its samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadCpuTime {
-    /// The CPU time by `jdk.ThreadCPULoad`.
+    /// The CPU time that `jdk.ThreadCPULoad` reports.
     pub cpu_ms: f64,
-    /// The CPU time by the thread's samples.
+    /// The CPU time that the thread's samples add up to.
     pub sampled_ms: f64,
-    /// The number of these samples.
+    /// The number of the thread's samples.
     samples: u64,
 }
 
 impl ThreadCpuTime {
-    /// The CPU time without samples, if it is more than sampling noise explains.
+    /// Returns the CPU time that no samples cover, if it is more than sampling noise explains.
     pub fn gap_ms(self) -> Option<f64> {
         let Self { cpu_ms, sampled_ms, samples } = self;
         let each = sampled_ms / float(samples.max(1));
@@ -138,7 +138,7 @@ impl CpuTimes {
         }
     }
 
-    /// The CPU time of each thread for which the recording has loads and samples.
+    /// Returns the CPU time of each thread for which the recording has loads and samples.
     pub fn times(&self, index: &RecordingIndex, run_info: &RunInfo) -> HashMap<ThreadId, ThreadCpuTime> {
         let mut times: HashMap<ThreadId, ThreadCpuTime> = HashMap::new();
         let is_not_cpu_time = |name: &str| kinds::is_wall(name) || run_info.may_not_be_cpu_time(name);
@@ -163,7 +163,7 @@ impl CpuTimes {
             }
         }
         for (thread, ns) in &self.stated_ns {
-            // Above, the shortest period was counted for each sample.
+            // The shortest period was counted for each sample so far.
             if let Some(time) = times.get_mut(thread) {
                 time.sampled_ms = time.sampled_ms.max(millis(*ns));
             }

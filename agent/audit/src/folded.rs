@@ -1,4 +1,5 @@
-//! Reads folded stacks, one a line, as in `root;caller;leaf 42`. Flame-graph tools use them.
+//! Reads folded stacks, which flame-graph tools use. Each line is a stack with its count:
+//! `root;caller;leaf 42`.
 //!
 //! It must never keep a line in memory, or read an endless one.
 
@@ -6,7 +7,7 @@ use std::io::{BufRead, Read as _};
 
 use crate::names_reader::{NamedFrame, NamesReader};
 
-/// A longer line is malformed.
+/// A line with more bytes than this is malformed.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 /// The byte order mark with which some editors begin a file.
 const BOM: char = '\u{feff}';
@@ -58,7 +59,7 @@ impl NamesReader<'_> {
     }
 }
 
-/// Skips to the end of a line, and returns the number of bytes.
+/// Skips to the end of a line, and returns the number of skipped bytes.
 fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     let mut passed = 0;
     loop {
@@ -73,7 +74,7 @@ fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     }
 }
 
-/// The thread in async-profiler's first frame, which it writes if asked: `[main tid=123]`.
+/// Returns the thread in async-profiler's optional first frame, such as `[main tid=123]`.
 fn thread_of(frame: &str) -> Option<(&str, u64)> {
     let (name, tid) = frame.strip_prefix('[')?.strip_suffix(']')?.rsplit_once(" tid=")?;
     Some((name, tid.parse().ok()?))

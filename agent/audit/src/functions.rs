@@ -15,7 +15,7 @@ use crate::versions::{LoadedClass, Version};
 struct Function {
     name: String,
     category: Category,
-    /// `com/foo/Bar.java`
+    /// The path of the source file, such as `com/foo/Bar.java`.
     source: Option<String>,
     line: Option<u32>,
     /// The jar, folder or image that contains its class.
@@ -39,7 +39,7 @@ impl Functions {
         )
     }
 
-    /// The function of a method in a profile. Refuted stacks have separate functions.
+    /// Returns the function of a method in a profile. Refuted stacks have separate functions.
     pub fn func(&self, method: MethodId, refuted: bool, recording: &mut Recording) -> FuncId {
         let Some(Function { name, category, source, line, resource }) = self.0.get(method.row()) else {
             return recording.placeholder_func("[unknown method]", Category::Other);
@@ -82,8 +82,8 @@ impl Function {
     }
 }
 
-/// The folder, archive or image that contains a class. A class file in a folder was found under its
-/// own path.
+/// Returns the folder, archive or image that contains a class. A class file in a folder was found
+/// under its own path.
 fn container_of<'r>(loaded: &'r LoadedClass, class: &str) -> &'r str {
     let folder = loaded.location.strip_suffix(".class").and_then(|path| path.strip_suffix(class));
     folder.map_or(&loaded.location, |folder| folder.trim_end_matches('/'))

@@ -37,7 +37,8 @@ pub fn edge(
     }
 }
 
-/// Judges a call by a lambda; `None` if the class around it does not name the target.
+/// Judges a call by a lambda. Returns `None` if the class around the lambda does not name the
+/// target.
 fn lambda(
     caller: &Method,
     callee: &Method,

@@ -3,12 +3,12 @@
 /// The rule by which a class was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// The JVM's code for a method handle.
+    /// A class that the JVM generated for a method handle.
     MethodHandleForm,
     /// The class of a lambda or method reference. The class around it names the method that it
     /// calls.
     Lambda,
-    /// Another hidden class.
+    /// A hidden class that is none of the other kinds.
     HiddenClass,
     /// The accessor that `Method.invoke` uses after several calls.
     ReflectionAccessor,
@@ -36,7 +36,7 @@ const LIBRARY_MARKERS: [&str; 8] = [
 ];
 
 impl Rule {
-    /// The rule of a hidden class.
+    /// Returns the rule by which a hidden class was generated.
     pub fn from_hidden(class: &str) -> Self {
         match class {
             _ if class.starts_with(INVOKE) && !class.contains(LAMBDA) => Self::MethodHandleForm,
@@ -45,7 +45,7 @@ impl Rule {
         }
     }
 
-    /// The rule of a class that was not found, if its name shows one.
+    /// Returns the rule by which a missing class was generated, if its name shows one.
     pub fn from_missing(class: &str) -> Option<Self> {
         let (package, last) = class.rsplit_once('/').unwrap_or(("", class));
         let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -61,7 +61,7 @@ impl Rule {
         }
     }
 
-    /// The rule's name in the report.
+    /// Returns the rule's name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::MethodHandleForm => "method_handle_form",

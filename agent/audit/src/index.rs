@@ -19,12 +19,13 @@ macro_rules! rows {
         pub struct $name(u32);
 
         impl $name {
-            /// The id of a row. A table with more than `u32::MAX` rows would not fit into memory.
+            /// Makes the id of a row. A table with more than `u32::MAX` rows would not fit into
+            /// memory.
             pub fn from_row(row: usize) -> Self {
                 Self(u32::try_from(row).unwrap_or(u32::MAX))
             }
 
-            /// The row in its table.
+            /// Returns the row of this id in its table.
             pub fn row(self) -> usize {
                 self.0 as usize
             }
@@ -43,12 +44,12 @@ rows! {
 }
 
 impl MethodId {
-    /// The id of this method in proof, where 0 means no method.
+    /// Returns the id that proof uses for this method. The id 0 means no method.
     pub fn meaning(self) -> ResolvedMethod {
         ResolvedMethod(self.row() + 1)
     }
 
-    /// The method with this id in proof; `None` for proof's "no method".
+    /// Returns the method for an id that proof uses, or `None` for proof's "no method".
     pub fn from_meaning(meaning: ResolvedMethod) -> Option<Self> {
         meaning.0.checked_sub(1).map(Self::from_row)
     }
@@ -62,7 +63,8 @@ pub struct Method {
     pub class: Rc<str>,
     /// True if the VM had added a suffix to the class name.
     pub hidden: bool,
-    /// The class loader, if the recording names one. It is empty for the JVM's built-in loaders.
+    /// The name of the class loader, if the recording has one. It is empty for the JVM's built-in
+    /// loaders.
     pub loader: Rc<str>,
     pub name: Rc<str>,
     pub descriptor: Rc<str>,
@@ -76,7 +78,7 @@ pub struct CodeLocation {
     pub method: MethodId,
     /// The bytecode index, or one of the special values that proof uses.
     pub bci: Bci,
-    /// The line number; 0 if the recording has none.
+    /// The line number, or 0 if the recording has none.
     pub line: u16,
 }
 
@@ -92,7 +94,7 @@ pub struct Node {
     pub gap: bool,
 }
 
-/// How a stack ends at its root, as the recording describes it.
+/// The way in which a stack ends at its root, as the recording describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StackEnd {
     /// The stack reaches the root.
@@ -103,11 +105,11 @@ pub enum StackEnd {
     Broken(ReasonId),
     /// The thread ran no Java: all frames are native, up to the start of the thread.
     Outside,
-    /// The event has no stack, for this reason.
+    /// The event has no stack, for the given reason.
     Missing(ReasonId),
 }
 
-/// A stack: the node of its leaf and how it ends.
+/// A stack: the node of its leaf, and the way in which it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stack {
     pub leaf: Option<NodeId>,
@@ -118,13 +120,13 @@ pub struct Stack {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Thread {
     pub name: Rc<str>,
-    /// The kernel's thread id; 0 if it is unknown.
+    /// The kernel's thread id, or 0 if it is unknown.
     pub tid: u64,
-    /// Java's thread id; 0 if it is unknown.
+    /// Java's thread id, or 0 if it is unknown.
     pub number: u64,
 }
 
-/// A kind of events, with how it is judged and what was lost.
+/// A kind of events, with the number of samples that the recorder lost.
 #[derive(Debug, Default)]
 pub struct EventKind {
     pub label: String,
@@ -137,20 +139,20 @@ pub struct EventKind {
 /// How precisely a recording describes a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FrameDetail {
-    /// The method with its descriptor, and the bytecode index.
+    /// Frames have the method with its descriptor, and the bytecode index.
     #[default]
     Bytecode,
-    /// The method's name and the line.
+    /// Frames have the method's name and the line.
     Lines,
-    /// The method's name alone.
+    /// Frames have only the method's name.
     Names,
 }
 
-/// Everything that is known of the recording's stacks.
+/// The distinct methods, stacks, threads and event kinds of a recording, with the counts of events.
 #[derive(Debug, Default)]
 pub struct RecordingIndex {
     pub frame_detail: FrameDetail,
-    /// True if a recording of names is known to show frames of hidden classes.
+    /// True if a recording that has only names certainly shows frames of hidden classes.
     pub shows_hidden: bool,
     pub methods: IndexSet<Method, RandomState>,
     pub locations: IndexSet<CodeLocation, RandomState>,
@@ -166,7 +168,8 @@ pub struct RecordingIndex {
 }
 
 impl RecordingIndex {
-    /// Takes threads, kinds and reasons, and leaves methods and stacks.
+    /// Moves threads, kinds, reasons and counts to a new index, and keeps methods and stacks in
+    /// this one.
     pub fn take_all_but_stacks(&mut self) -> Self {
         Self {
             frame_detail: self.frame_detail,
@@ -188,13 +191,13 @@ impl RecordingIndex {
         kept
     }
 
-    /// The id of a reason, which is added if it is new.
+    /// Returns the id of a reason, which is added if it is new.
     pub fn reason_id(&mut self, why: &str) -> ReasonId {
         let known = self.reasons.get_index_of(why);
         ReasonId::from_row(known.unwrap_or_else(|| self.reasons.insert_full(why.to_owned()).0))
     }
 
-    /// The id of a kind of events, which is added if it is new.
+    /// Returns the id of a kind of events, which is added if it is new.
     pub fn kind_id(&mut self, name: &str, label: &str, samples: bool) -> KindId {
         let known = self.kinds.get_index_of(name);
         KindId::from_row(known.unwrap_or_else(|| {
@@ -203,14 +206,14 @@ impl RecordingIndex {
         }))
     }
 
-    /// The number of events of a kind, by thread.
+    /// Returns the number of events of a kind for each thread.
     pub fn counts_of(&self, kind: &str) -> impl Iterator<Item = (ThreadId, u64)> {
         let kind = self.kinds.get_index_of(kind).map(KindId::from_row);
         let counts = self.counts.iter().filter(move |((known, _, _), _)| Some(*known) == kind);
         counts.map(|((_, thread, _), count)| (*thread, *count))
     }
 
-    /// The recording's name for a kind of events.
+    /// Returns the recording's name for a kind of events.
     pub fn kind_name(&self, kind: KindId) -> &str {
         self.kinds.get_index(kind.row()).map_or("", |(name, _)| name)
     }
@@ -232,12 +235,12 @@ impl RecordingIndex {
         self.nodes[node.row()]
     }
 
-    /// The locations from a node to its root, innermost first.
+    /// Returns the locations from a node to its root, innermost first.
     pub fn locations_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = LocationId> {
         self.nodes_from(leaf).map(|node| node.location)
     }
 
-    /// The frames from a node to its root, innermost first.
+    /// Returns the frames from a node to its root, innermost first.
     pub fn nodes_from(&self, leaf: Option<NodeId>) -> impl Iterator<Item = Node> {
         let mut next = leaf;
         std::iter::from_fn(move || {
@@ -247,7 +250,7 @@ impl RecordingIndex {
         })
     }
 
-    /// The number of events with a stack through each node.
+    /// Returns for each node the number of events with a stack through it.
     pub fn weights(&self) -> Vec<u64> {
         let mut weights = vec![0; self.nodes.len()];
         for ((_, _, stack), count) in &self.counts {
@@ -265,7 +268,7 @@ impl RecordingIndex {
         weights
     }
 
-    /// Counts events of a kind that a thread had with a stack.
+    /// Counts events of a kind in which a thread had this stack.
     pub fn count(&mut self, kind: KindId, thread: ThreadId, stack: Stack, events: u64) {
         let (stack, _) = self.stacks.insert_full(stack);
         let count = self.counts.entry((kind, thread, StackId::from_row(stack))).or_default();
@@ -273,13 +276,13 @@ impl RecordingIndex {
     }
 }
 
-/// Adds without overflow, because a damaged file may contain any number.
+/// Adds to a sum without overflow, because a damaged file may contain any number.
 pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
 impl CodeLocation {
-    /// This location as a frame of proof.
+    /// Returns this location in the form that proof needs.
     pub fn frame(self) -> ResolvedFrame {
         ResolvedFrame::new(self.method.meaning(), self.bci)
     }

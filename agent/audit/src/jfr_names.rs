@@ -12,7 +12,7 @@ pub const NO_THREAD: &str = "[no thread]";
 /// events have stacks of carriers, so their roots are unknown.
 pub const VIRTUAL_THREADS: &str = "[virtual threads]";
 
-/// A text, or the text in the first field of a symbol.
+/// Returns a text value, or the text in the first field of a symbol.
 pub fn text(chunk: &Chunk, value: &Value) -> Option<String> {
     match chunk.resolve(value) {
         Value::Text(text) => Some(text),
@@ -35,7 +35,8 @@ const BUILT_IN_LOADERS: [&str; 7] = [
     "jdk/internal/loader/ClassLoaders$PlatformClassLoader",
 ];
 
-/// The name of a class and of its loader. The loader's name is empty for a built-in loader.
+/// Returns the names of a class and of its loader. The loader's name is empty for a built-in
+/// loader.
 pub fn class(chunk: &Chunk, value: &Value) -> Option<(String, String)> {
     let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
     let object_type = chunk.type_of(type_id)?;
@@ -51,7 +52,7 @@ pub fn class(chunk: &Chunk, value: &Value) -> Option<(String, String)> {
     Some((text(chunk, values.get(object_type.field("name")?)?)?, loader.unwrap_or_default()))
 }
 
-/// The loader's name, or the name of its class.
+/// Returns the loader's name, or the name of its class.
 fn loader(chunk: &Chunk, value: &Value) -> Option<String> {
     let Value::Object(type_id, values) = chunk.resolve(value) else { return None };
     let object_type = chunk.type_of(type_id)?;
@@ -66,7 +67,7 @@ fn loader(chunk: &Chunk, value: &Value) -> Option<String> {
     named.or_else(class)
 }
 
-/// A thread's name, the kernel's thread id, and Java's thread id.
+/// Returns a thread's name, the kernel's thread id, and Java's thread id.
 pub fn thread(chunk: &Chunk, value: &Value) -> Option<(String, u64, u64)> {
     let Value::Object(type_id, values) = value else { return None };
     let object_type = chunk.type_of(*type_id)?;
@@ -85,8 +86,8 @@ pub fn is_descriptor(text: &str) -> bool {
     text.starts_with('(') && text.contains(')') && !text.ends_with(")L;")
 }
 
-/// The class name without suffixes of the VM, and whether there were any. JFR writes hidden classes
-/// with `.` between packages.
+/// Returns the class name without suffixes of the VM, and true if it had any. JFR writes hidden
+/// classes with `.` between packages.
 pub fn without_hidden_parts(name: &str) -> (String, bool) {
     let mut rest = name;
     while let Some(at) = hidden_part(rest) {

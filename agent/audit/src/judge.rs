@@ -21,12 +21,13 @@ use crate::run_info::Changes;
 use crate::unjudged::{Judged, Unjudged};
 use crate::versions::{MAX_SUPERCLASSES, Version, Versions};
 
-/// The verdicts on all edges and leaves.
+/// The verdicts on all edges and leaves of a recording. An edge is a caller at a bci with its
+/// callee.
 #[derive(Debug)]
 pub struct Judge<'a> {
     library: &'a Library,
     pub versions: Versions,
-    /// The methods as proof needs them, by row.
+    /// The methods of the recording in the form that proof needs, by row.
     methods: Vec<Method>,
     trusted: TrustedCode,
     edges: HashMap<Edge, Judged>,
@@ -90,12 +91,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A method as proof needs it.
+    /// Returns a method in the form that proof needs.
     pub fn method(&self, method: MethodId) -> &Method {
         &self.methods[method.row()]
     }
 
-    /// True if a refutation of this caller can be trusted.
+    /// True if a refutation of a call by this caller can be trusted.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         self.trusted.counts(caller, kind)
     }
@@ -105,7 +106,8 @@ impl<'a> Judge<'a> {
         self.trusted.loaded.contains(&method)
     }
 
-    /// The edge from a node's caller to the node, with its verdict; `None` for a root.
+    /// Returns the edge from a node's caller to the node, with its verdict. Returns `None` for a
+    /// root.
     pub fn edge(&self, index: &RecordingIndex, node: Node) -> Option<(Edge, Judged)> {
         let (caller, callee) = (index.node(node.caller?).location, index.location(node.location).method);
         if node.gap {
@@ -119,7 +121,8 @@ impl<'a> Judge<'a> {
         Some(((caller, callee), judged))
     }
 
-    /// Judges whether a location can have called a method. Neither need be in the recording.
+    /// Judges whether a location can have called a method. Neither of them needs to be in the
+    /// recording.
     pub fn judge_edge(&mut self, index: &RecordingIndex, location: CodeLocation, callee: MethodId) -> Judged {
         let version = self.version(index, location.method);
         let Self { library, versions, methods, .. } = self;
@@ -176,7 +179,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Checks that the method's class was found; otherwise returns why not.
+    /// Returns the class file of the method, or the reason why it was not found.
     fn version(&self, index: &RecordingIndex, method: MethodId) -> Result<(), Unjudged> {
         match self.versions.get(index.method(method)) {
             Version::Loaded(_) => Ok(()),
@@ -203,14 +206,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The code that can refute a stack.
+/// The code that is known to be the code that ran, so it can refute a stack.
 #[derive(Debug, Default)]
 pub struct TrustedCode {
-    /// The methods that have the code that ran in the library.
+    /// The methods for which the library has the code that ran.
     loaded: HashSet<MethodId>,
-    /// Those with a class that is known to be the loaded one, unchanged since loading.
+    /// The methods with a class that is certainly the loaded one, unchanged since loading.
     certain: HashSet<MethodId>,
-    /// The locations with a proven call.
+    /// The locations that proof has shown to make a call.
     proven: HashSet<ResolvedFrame>,
 }
 
@@ -233,7 +236,7 @@ fn is_interface_call(method: &Method, location: CodeLocation) -> bool {
 /// A call site and the method that was called there.
 pub type Edge = (LocationId, MethodId);
 
-/// The verdict of a leaf, which says nothing about its method's code.
+/// The verdict on a leaf that has nothing to say about its method's code.
 const NEUTRAL: Verdict = Verdict::Explained(Explanation::Unread);
 
 /// Evidence from the whole recording on whether a method's code is the code that ran.
@@ -265,7 +268,7 @@ impl CodeEvidence {
     }
 }
 
-/// The methods of a recording, with their code in the library.
+/// Returns the methods of a recording, with their code in the library.
 fn methods(index: &RecordingIndex, versions: &Versions) -> Vec<Method> {
     let mut unread: HashMap<Rc<str>, Arc<Class>> = HashMap::new();
     let methods = index.methods.iter().map(|method| {
@@ -290,8 +293,8 @@ fn methods(index: &RecordingIndex, versions: &Versions) -> Vec<Method> {
     methods.collect()
 }
 
-/// The relation of a callee's class to a named class. Loaders are unknown, so one name means one
-/// class.
+/// Returns the relation of a callee's class to a named class. Loaders are unknown, so one name
+/// means one class.
 fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Method) -> Relation {
     let named = if named.starts_with('[') { "java/lang/Object" } else { without_hidden_part(named) };
     let callee_class = &*callee.class.name;
@@ -317,7 +320,7 @@ fn relation(versions: &mut Versions, library: &Library, named: &str, callee: &Me
 enum Ancestry {
     Ancestor,
     NotAncestor,
-    /// It is an ancestor, and a class in between declares the method itself.
+    /// The named class is an ancestor, and a class in between declares the method itself.
     Shadowed,
 }
 

@@ -1,4 +1,4 @@
-//! The event kinds that are samples, and their clocks.
+//! The names of the event kinds that are samples, and the clocks of these kinds.
 
 pub const EXECUTION: &str = "jdk.ExecutionSample";
 /// Samples of threads in native code. They complement `EXECUTION`, which has threads in Java.
@@ -9,7 +9,8 @@ pub const WALL: &str = "profiler.WallClockSample";
 const OTHER_WALL: &str = "datadog.MethodSample";
 const OTHER_CPU_TIME: &str = "datadog.ExecutionSample";
 
-/// Each event of these kinds should have a stack. Other events have one if their thread had one.
+/// The event kinds that are samples. Each such event should have a stack; other events have one
+/// only if their thread had one.
 const SAMPLES: [&str; 6] = [EXECUTION, CPU_TIME, NATIVE, WALL, OTHER_WALL, OTHER_CPU_TIME];
 
 /// True if samples of this kind are by the wall clock, and so do not measure CPU time.
@@ -27,7 +28,7 @@ pub fn is_sample(kind: &str) -> bool {
     SAMPLES.contains(&kind)
 }
 
-/// The kind that stands for the clock of a kind of samples.
+/// Returns the event kind that represents the clock of this kind of samples.
 pub fn clock(kind: &str) -> &str {
     if kind == NATIVE { EXECUTION } else { kind }
 }

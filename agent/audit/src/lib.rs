@@ -74,15 +74,15 @@ pub use report::{AuditReport, ClassReport, EdgeReport, KindReport, ThreadReport,
 pub use run_info::NamesFileInfo;
 pub use summary::side_by_side;
 
-/// The user's options that say where an audit finds classes. It also searches the class path that
+/// The user's options for where an audit finds classes. The audit also searches the class path that
 /// the recording names.
 #[derive(Debug, Clone, Default)]
 pub struct ClassPaths {
-    /// Folders and archives with the program's classes.
+    /// The folders and archives with the program's classes.
     pub classes: Vec<PathBuf>,
-    /// The home of the JDK that ran.
+    /// The home folder of the JDK that ran the program.
     pub jdk: Option<PathBuf>,
-    /// True if the user says that these are exactly the classes that ran (`--exact`).
+    /// True if the user says by `--exact` that these are exactly the classes that ran.
     pub exact: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Audit {
     cpu: CpuTimes,
     files: Vec<String>,
     chunks: UniqueChunks,
-    /// The number of chunks, or files of names, that could be read.
+    /// The number of chunks, or of files of names, that could be read.
     readable: usize,
     unreadable: u64,
     damage: Vec<String>,
@@ -109,7 +109,7 @@ const NO_METHODS_NOTE: &str =
 const MAX_DAMAGE: usize = 20;
 
 impl Audit {
-    /// Reads a JFR file. Damage is listed in the report; an error means that the disk could not be
+    /// Reads a JFR file. Damage is listed in the report. An error means that the disk could not be
     /// read.
     pub fn read(
         &mut self,

@@ -33,9 +33,9 @@ enum FrameKind {
     Java(LocationId),
     Failed(ReasonId),
     Pseudo(PseudoFrame),
-    /// Outer frames are missing.
+    /// Outer frames are missing, because the writer left them out.
     LeftOut,
-    /// A remark of the profile, which is not a frame.
+    /// The text is a remark of the profile, and not a frame.
     Remark,
 }
 
@@ -49,7 +49,7 @@ pub struct NamesReader<'a> {
 }
 
 impl<'a> NamesReader<'a> {
-    /// Creates a reader. `hidden` means that frames of hidden classes are known to be shown.
+    /// Creates a reader. `hidden` is true if the file certainly shows frames of hidden classes.
     pub(crate) fn new(index: &'a mut RecordingIndex, kind: &str, hidden: bool) -> Self {
         let kind = index.kind_id(kind, kind, true);
         // Names are the least detail; a frame with a line raises it.
@@ -60,14 +60,14 @@ impl<'a> NamesReader<'a> {
         Self { index, kind, known: HashMap::new() }
     }
 
-    /// The id of a thread. With a `tid` of 0 the name may stand for several threads.
+    /// Returns the id of a thread. With a `tid` of 0 the name may be that of several threads.
     pub fn thread(&mut self, name: &str, tid: u64) -> ThreadId {
         let name = self.index.intern(if name.is_empty() { ALL_THREADS } else { name });
         let (row, _) = self.index.threads.insert_full(Thread { name, tid, number: tid });
         ThreadId::from_row(row)
     }
 
-    /// The frame for a text and a line, where 0 means no line.
+    /// Returns the frame for a text and a line, where 0 means no line.
     pub fn frame(&mut self, text: &str, line: u32) -> NamedFrame {
         let line = u16::try_from(line).unwrap_or(0);
         if let Some(known) = self.known.get(&line).and_then(|known| known.get(text)) {
@@ -112,7 +112,7 @@ impl<'a> NamesReader<'a> {
         LocationId::from_row(location)
     }
 
-    /// Adds a stack, root first, that was seen `count` times.
+    /// Adds a stack, root first, that occurred `count` times.
     pub fn stack(&mut self, thread: ThreadId, frames: &[NamedFrame], count: u64) {
         let mut builder = StackBuilder::default();
         let first = frames.len().saturating_sub(MAX_DEPTH);

@@ -17,26 +17,26 @@ use crate::run_info::Changes;
 use crate::unjudged::Judged;
 use crate::versions::{Version, Versions};
 
-/// A name with more methods than this is not resolved.
+/// A name that more methods have than this is not resolved.
 const MAX_CANDIDATES: usize = 64;
 
 /// A method that a name may mean, with the bcis that its frame may have.
 #[derive(Debug, Clone)]
 struct Candidate {
     method: MethodId,
-    /// Bcis that differ in what they call, calls first.
+    /// The bcis that the frame may have, if they differ in what they call. Calls come first.
     bcis: Rc<[Bci]>,
 }
 
-/// The lowest cost of a call, and the bci that has it.
+/// The lowest cost of a call from a candidate, and the bci that has this cost.
 #[derive(Debug, Clone, Copy)]
 struct BestCall {
     cost: u64,
     bci: Option<Bci>,
 }
 
-/// The cost of a verdict. Any number of explained or unjudged calls costs less than one refuted
-/// call.
+/// Returns the cost of a verdict. Any number of explained or unjudged calls costs less than one
+/// refuted call.
 fn cost(judged: Judged) -> u64 {
     match judged {
         Ok(Verdict::Proven) => 0,
@@ -70,7 +70,7 @@ pub fn resolve(
     (resolved, resolver.judge.versions)
 }
 
-/// The candidates for each location of the recording.
+/// The candidates for the method at each location of the recording.
 struct Candidates(Vec<Vec<Candidate>>);
 
 impl Candidates {
@@ -147,7 +147,7 @@ impl Candidates {
 }
 
 impl Candidate {
-    /// A candidate; `None` if the method has no code.
+    /// Makes a candidate from a declared method. Returns `None` if the method has no code.
     fn new(
         declared: &DeclaredMethod,
         method: &Method,
@@ -174,8 +174,8 @@ impl Candidate {
     }
 }
 
-/// The bcis in a line, or in the whole method for line 0, calls first. Of several instructions with
-/// the same effect only one is listed.
+/// Returns the bcis in a line, or in the whole method for line 0, calls first. Of several
+/// instructions with the same effect only one is listed.
 pub fn call_sites(declared: &DeclaredMethod, line: u16) -> Vec<Bci> {
     let Body::Code(code) = &declared.body else { return vec![NATIVE] };
     let there = call_sites_on(declared, code, line);
@@ -204,8 +204,8 @@ fn constant<'f>(file: &'f ClassFile, instruction: Instruction<'_>) -> Option<Con
     file.class.pool().get(instruction.constant()?)
 }
 
-/// The best path from the root to each node: for each candidate its total cost, and the candidate
-/// of its caller.
+/// The best path from the root to each node. Each candidate has its total cost, and the candidate
+/// for its caller.
 struct BestPaths {
     first: Vec<usize>,
     best_paths: Vec<(u64, u16)>,
@@ -230,7 +230,8 @@ impl Resolver<'_> {
         self.candidates[node.location.row()].len()
     }
 
-    /// A caller always has a smaller row than its callee.
+    /// Finds the best path to each node. One pass is enough, because a caller always has a smaller
+    /// row than its callee.
     fn best_paths(&mut self, resolved: &RecordingIndex) -> BestPaths {
         let mut all = BestPaths { first: Vec::new(), best_paths: Vec::new() };
         for row in 0..self.names.nodes.len() {

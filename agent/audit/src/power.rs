@@ -11,12 +11,13 @@ use crate::index::{CodeLocation, FrameDetail, MethodId, NodeId, RecordingIndex};
 use crate::judge::Judge;
 use crate::overloads;
 
-/// The number of corruptions of each kind.
+/// The audit tries this many corruptions of each kind.
 const TRIALS_PER_CORRUPTION: u32 = 2_000;
-/// Deeper stacks are left out. An error in them is as visible as in others, and few could be tried.
+/// A stack with more frames than this is not corrupted. An error in it is as visible as in others,
+/// and few could be tried.
 const MAX_STACK_DEPTH: usize = 1_000;
 
-/// The power by corruption, for the stacks with these leaves.
+/// Returns the power by corruption, for the stacks with these leaves.
 pub fn power(index: &RecordingIndex, judge: &mut Judge<'_>, leaves: &[NodeId]) -> BTreeMap<String, Power> {
     let leaves: Vec<NodeId> = leaves
         .iter()
@@ -70,8 +71,8 @@ fn measure<'m>(
     powers.into()
 }
 
-/// A method that may be any thread's root. Roots are judged for few threads of a file of names, so
-/// they must not count as noticed.
+/// Returns a method that may be any thread's root. Roots are judged for few threads of a file of
+/// names, so they must not count as noticed.
 fn as_thread_root(method: &Method) -> Method {
     Method { name: "run".into(), descriptor: "()V".into(), is_static: false, ..method.clone() }
 }
@@ -130,7 +131,7 @@ impl NamePairs {
     }
 }
 
-/// The line that the recording would have for a bci.
+/// Returns the line that the recording would have for a bci.
 fn line_of(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, bci: Bci) -> Option<u16> {
     let declared = judge.versions.declared(index.method(method))?;
     u16::try_from(bci)
@@ -139,7 +140,8 @@ fn line_of(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, bci: Bci
         .and_then(|bci| declared.line(bci))
 }
 
-/// The bcis that a frame with this line may have. If they are unknown, one that refutes nothing.
+/// Returns the bcis that a frame with this line may have. If they are unknown, it returns one that
+/// refutes nothing.
 fn possible_bcis(index: &RecordingIndex, judge: &Judge<'_>, method: MethodId, line: Option<u16>) -> Vec<Bci> {
     let declared = judge.versions.declared(index.method(method));
     declared.map_or_else(|| vec![ENTRY], |declared| overloads::call_sites(declared, line.unwrap_or(0)))

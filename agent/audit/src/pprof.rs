@@ -126,7 +126,7 @@ impl NamesReader<'_> {
                 .iter()
                 .find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
             let name = label.map_or("", |label| text(label.str));
-            // A file may have several counts. Each sample uses one of them.
+            // A file may count several things. Only one of them is the number of samples.
             let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
             let count = counts().filter_map(counted).find(|count| *count > 0);
             let count = if counts().next().is_some() { count } else { Some(1) };
@@ -153,7 +153,7 @@ pub mod tests {
     use super::*;
     use crate::index::{FrameDetail, RecordingIndex};
 
-    /// A file with two valid stacks, and one with an unknown location.
+    /// Makes a pprof file with two valid stacks, and one with an unknown location.
     pub fn bytes() -> Vec<u8> {
         file().encode_to_vec()
     }
@@ -187,7 +187,7 @@ pub mod tests {
                     value: vec![70, 7],
                     label: vec![label(9, 0), label(7, 8)],
                 },
-                // A sample with count 0, and one with an unknown location.
+                // One sample has the count 0, and one has an unknown location.
                 Sample { location_id: vec![20, 10], value: vec![0, 0], label: Vec::new() },
                 Sample { location_id: vec![20, 99, 10], value: vec![10, 1], label: Vec::new() },
             ],

@@ -43,7 +43,7 @@ pub(crate) struct Findings {
     pub listed: IndexMap<usize, RefutationReport>,
 }
 
-/// An audited recording: its report, and what a profile needs.
+/// An audited recording: its report, and the findings that a profile needs.
 #[derive(Debug)]
 pub struct Audited {
     pub report: AuditReport,
@@ -70,7 +70,7 @@ pub struct Profile {
     others: HashMap<Refutation, RefutationId>,
     /// Samples without a stack, by reason. Other events are not counted here.
     unwalked: BTreeMap<String, u64>,
-    /// Refuted samples, by kind of refutation.
+    /// The number of refuted samples, by kind of refutation.
     refuted: BTreeMap<String, u64>,
     /// True if this pass found a stack that the audit did not see.
     has_unknown_stack: bool,
@@ -191,7 +191,7 @@ impl Profile {
         }
     }
 
-    /// The marker kind of an event kind.
+    /// Returns the marker kind for an event kind.
     fn marker_kind(&mut self, kind: KindId) -> MarkerKindId {
         let Self { found, recording, kinds, .. } = self;
         *kinds.entry(kind).or_insert_with(|| {
@@ -257,7 +257,7 @@ impl Profile {
         recording.placeholder_stack(None, outside.name, outside.category)
     }
 
-    /// The frame to show above the root if the recorder says that frames are missing there.
+    /// Returns the frame to show above the root if the recorder says that frames are missing there.
     fn missing_callers(&self, end: StackEnd) -> Option<String> {
         match end {
             StackEnd::Truncated => Some(FRAMES_LEFT_OUT.to_owned()),
@@ -277,7 +277,7 @@ impl Profile {
         self.frame(caller, leaf, Some(fate))
     }
 
-    /// The stack of a node below `root`, or `root` itself if there is no node.
+    /// Returns the stack of a node below `root`, or `root` itself if there is no node.
     fn callers(&mut self, root: Option<rec::StackId>, node: Option<NodeId>) -> Option<rec::StackId> {
         let mut lacking = Vec::new();
         let (mut next, mut stack) = (node, root);
@@ -344,7 +344,7 @@ impl Profile {
         stack
     }
 
-    /// Sentences about what the profile does not show.
+    /// Returns sentences about what the profile does not show.
     pub fn remarks(&self) -> &[String] {
         &self.plan.remarks
     }
@@ -411,8 +411,8 @@ impl Profile {
     }
 }
 
-/// The edges for a trust report, which has no unjudged edges: they count as code that could not be
-/// read.
+/// Converts the edges for a trust report. That report has no unjudged edges, so they count as code
+/// that could not be read.
 fn edges(edges: report::EdgeReport) -> EdgeReport {
     let report::EdgeReport { checked, distinct, proven, mut explained, refuted, unjudged, .. } = edges;
     let unread: u64 = unjudged.values().sum();

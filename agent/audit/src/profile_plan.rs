@@ -11,10 +11,10 @@ use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
 use crate::run_info::{Period, RunInfo};
 
-/// If periods have no common measure, the interval is at least this fraction of the shortest
-/// period. A weight is then off by at most one in twenty.
+/// If the periods have no common measure, the interval is at least the shortest period divided by
+/// this. A weight is then off by at most one in twenty.
 const MAX_INTERVALS_PER_PERIOD: u64 = 20;
-/// No sampler has a shorter interval.
+/// The interval is never shorter than this, because no sampler is faster.
 const MIN_INTERVAL_NS: u64 = 1_000;
 /// A kind with more events than this shows only its refuted events.
 const MAX_MARKERS: u64 = 20_000;
@@ -22,20 +22,21 @@ const MAX_MARKERS: u64 = 20_000;
 /// waiting threads have them, too.
 const CLOCK_ORDER: [&str; 3] = [CPU_TIME, EXECUTION, WALL];
 
-/// How a profile shows the events of a kind.
+/// The way in which a profile shows the events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
-    /// As samples. Each represents this many nanoseconds, unless it states its period.
+    /// The events are shown as samples. Each represents this many nanoseconds, unless it states its
+    /// own period.
     Samples(u64),
     Markers,
-    /// As markers, but only the refuted ones.
+    /// Only the refuted events are shown, as markers.
     RefutedMarkers,
-    /// Not at all, because they are samples of another clock.
+    /// The events are not shown, because they are samples of another clock.
     Hidden,
 }
 
 impl Display {
-    /// True if an event is shown. The answer may depend on whether it is refuted.
+    /// True if an event of this kind is shown. It may depend on whether the event is refuted.
     pub fn shows(self, refuted: bool) -> bool {
         match self {
             Self::Samples(_) | Self::Markers => true,
@@ -45,7 +46,7 @@ impl Display {
     }
 }
 
-/// The plan of a profile.
+/// The choice of the events that a profile shows.
 #[derive(Debug)]
 pub struct ProfilePlan {
     kinds: Vec<Display>,
@@ -55,7 +56,7 @@ pub struct ProfilePlan {
     pub clock: Option<Clock>,
     /// The event that samples count, if it is not time.
     pub event: Option<String>,
-    /// Sentences about what the profile does not show.
+    /// Sentences about what the profile does not show, for the user.
     pub remarks: Vec<String>,
 }
 
@@ -136,12 +137,12 @@ impl ProfilePlan {
         Ok(Self { kinds, interval_ns, clock, event, remarks })
     }
 
-    /// How a profile shows a kind; `None` if the audit saw no event of it.
+    /// Returns how a profile shows a kind, or `None` if the audit saw no event of it.
     pub fn display(&self, kind: KindId) -> Option<Display> {
         self.kinds.get(kind.row()).copied()
     }
 
-    /// A time in intervals, rounded, and at least 1.
+    /// Converts a time to intervals, rounded, and at least 1.
     pub fn intervals(&self, ns: u64) -> u32 {
         u32::try_from(ns.saturating_add(self.interval_ns / 2) / self.interval_ns).unwrap_or(u32::MAX).max(1)
     }

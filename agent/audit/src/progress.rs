@@ -1,10 +1,10 @@
 //! The progress of an audit, which the command shows.
 
-/// What an audit is doing, and how much of it is done.
+/// The current step of an audit, and how much of the step is done.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress {
-    /// Bytes of the file that are read, and all of them.
+    /// The audit reads a file: the bytes read so far, and the bytes of the file.
     Reading(u64, u64),
-    /// Classes that are looked up, and all of them.
+    /// The audit looks up classes: the number done so far, and the number of all classes.
     Looking(usize, usize),
 }

@@ -20,13 +20,13 @@ const MAX_FRAMES: usize = 60;
 /// A refutation shows this many instructions before and after the call.
 const INSTRUCTIONS_AROUND: usize = 5;
 
-/// At most this many calls of a line are named.
+/// A description names at most this many calls of a line.
 const MAX_CALLS: usize = 3;
 
 /// At most this many refutations are described; the others are counted by kind.
 const MAX_REFUTATIONS: usize = 500;
 
-/// The most frequent refutations, by their row among all refutations.
+/// Returns the most frequent refutations, by their row among all refutations.
 pub fn refutations(
     index: &RecordingIndex,
     judge: &Judge<'_>,
@@ -82,8 +82,8 @@ pub fn refutations(
     reports.collect()
 }
 
-/// The calls at a location. A location without a bytecode index may have several; the first few are
-/// named.
+/// Returns the calls at a location as text. A location without a bytecode index may have several;
+/// the first few are named.
 fn calls(index: &RecordingIndex, judge: &Judge<'_>, location: CodeLocation) -> String {
     let CodeLocation { method: method_id, bci, line } = location;
     let method = judge.method(method_id);
@@ -102,8 +102,8 @@ fn calls(index: &RecordingIndex, judge: &Judge<'_>, location: CodeLocation) -> S
     }
 }
 
-/// The position of the refuted frame in a stack. For an edge it is the caller, in the outermost of
-/// several such pairs.
+/// Returns the position of the refuted frame in a stack. For an edge it is the caller, in the
+/// outermost of several such pairs.
 pub fn position_in_stack(index: &RecordingIndex, frames: &[Node], against: RefutedPart) -> Option<usize> {
     match against {
         RefutedPart::Edge { caller, callee } => {
@@ -119,7 +119,7 @@ pub fn position_in_stack(index: &RecordingIndex, frames: &[Node], against: Refut
     }
 }
 
-/// The frames around a position, and the row of that position among them.
+/// Returns the frames around a position, and the index of that position among them.
 fn around(
     index: &RecordingIndex,
     judge: &Judge<'_>,
@@ -135,7 +135,7 @@ fn around(
     (before.into_iter().chain(lines).chain(after).collect(), shown_at)
 }
 
-/// `com.foo.Bar.baz(Bar.java:12) @ 7`
+/// Formats a frame, such as `com.foo.Bar.baz(Bar.java:12) @ 7`.
 fn frame_text(index: &RecordingIndex, judge: &Judge<'_>, location: LocationId) -> String {
     let location = index.location(location);
     let method = index.method(location.method);

@@ -1,4 +1,4 @@
-//! The audit's results for machines, in the terms of the trust report.
+//! The report of an audit for other programs, with the keys of the trust report.
 //!
 //! The keys are a contract: none may be renamed, or left out because it is 0. A value that was not
 //! measured must be null.
@@ -19,13 +19,13 @@ use crate::run_info::RunInfo;
 use crate::stacks::{KindTally, Verdicts};
 use crate::versions::{LoadedClass, Version};
 
-/// The busiest threads are listed, up to this many.
+/// The report lists at most this many threads, the busiest first.
 const MAX_THREADS: usize = 1_000;
 
-/// The audit of one recording.
+/// The report on the audit of one recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AuditReport {
-    /// Vouch's own version.
+    /// The version of Vouch that made the audit.
     pub vouch: String,
     /// The files that were audited.
     pub audited: Vec<String>,
@@ -41,24 +41,24 @@ pub struct AuditReport {
     pub kinds: BTreeMap<String, KindReport>,
     /// The busiest threads. All virtual threads are one.
     pub threads: Vec<ThreadReport>,
-    /// Events without a stack, by reason in the recorder's words.
+    /// The number of events without a stack, by reason in the recorder's words.
     pub unwalked: BTreeMap<String, u64>,
-    /// Events with a walk that broke off, by reason in the recorder's words.
+    /// The number of events with a walk that broke off, by reason in the recorder's words.
     pub broken: BTreeMap<String, u64>,
     pub refuted: BTreeMap<String, u64>,
     pub edges: EdgeReport,
     /// The most frequent refutations.
     pub refutations: Vec<RefutationReport>,
-    /// The power of the audit, by corruption.
+    /// The power of the audit: for each kind of deliberate corruption, how many it noticed.
     pub power: BTreeMap<String, Power>,
     pub classes: ClassReport,
-    /// Bytes of events that the recorder reports as lost.
+    /// The bytes of events that the recorder reports as lost.
     pub lost_bytes: u64,
-    /// Events that cannot be read.
+    /// The number of events that cannot be read.
     pub unreadable_events: u64,
-    /// What is wrong with the files.
+    /// Descriptions of the damage in the files.
     pub damage: Vec<String>,
-    /// Remarks for the reader.
+    /// Remarks for people who read the report.
     pub notes: Vec<String>,
 }
 
@@ -66,14 +66,14 @@ pub struct AuditReport {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KindReport {
     pub label: String,
-    /// True for samples: each of them should have a stack.
+    /// True if the events are samples, which should all have a stack.
     pub samples: bool,
     pub fates: Signals<u64>,
-    /// Plausible events that have an edge that could not be judged.
+    /// The number of plausible events with an edge that could not be judged.
     pub unjudged: u64,
-    /// Events with a stack that the recorder cut at its depth limit.
+    /// The number of events with a stack that the recorder cut at its depth limit.
     pub cut: u64,
-    /// Events with a walk that broke off before the root.
+    /// The number of events with a walk that broke off before the root.
     pub broken: u64,
 }
 
@@ -85,43 +85,44 @@ pub struct ThreadReport {
     pub stacks: u64,
     pub refuted: u64,
     pub unwalked: u64,
-    /// The CPU time by the recording's own events, in milliseconds; null if it has none.
+    /// The CPU time by the recording's own events, in milliseconds. Null if the recording has none.
     pub cpu_ms: Option<f64>,
-    /// The time of its samples, in milliseconds; null if it is unknown.
+    /// The time of the thread's samples, in milliseconds. Null if it is unknown.
     pub sampled_ms: Option<f64>,
-    /// The CPU time without samples, in milliseconds, if it is more than half and more than noise;
-    /// otherwise null.
+    /// The CPU time without samples, in milliseconds, if it is more than half and more than noise.
+    /// Otherwise it is null.
     pub gap_ms: Option<f64>,
 }
 
-/// The edges of all stacks. The verdicts count distinct edges, and add up to `distinct`.
+/// The edges of all stacks: callers at a bci with their callees. The verdicts count distinct edges,
+/// and add up to `distinct`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct EdgeReport {
-    /// How many times stacks contain an edge.
+    /// The number of edges in all stacks, repeated ones included.
     pub checked: u64,
-    /// How many times stacks contain an edge that could be judged.
+    /// The number of edges in all stacks that could be judged, repeated ones included.
     pub judged: u64,
     pub distinct: u64,
     pub proven: u64,
-    /// Explained edges, by explanation.
+    /// The number of explained edges, by explanation.
     pub explained: BTreeMap<String, u64>,
     pub refuted: u64,
-    /// Unjudged edges, by reason.
+    /// The number of unjudged edges, by reason.
     pub unjudged: BTreeMap<String, u64>,
 }
 
-/// The classes of all frames.
+/// The classes of all frames, by how they were found.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ClassReport {
-    /// Classes that were found, and that every frame fits.
+    /// The number of classes that were found, and that every frame fits.
     pub found: u64,
-    /// Found classes that a line confirms.
+    /// The number of found classes with a line that confirms the version.
     pub confirmed: u64,
-    /// Generated classes, by rule.
+    /// The number of generated classes, by the rule of their generation.
     pub generated: BTreeMap<String, u64>,
-    /// Classes that were found in another version only, those with most edges first.
+    /// The classes that were found only in another version, those with most edges first.
     pub other_version: Vec<UnusableClass>,
-    /// Classes that were not found, those with most edges first.
+    /// The classes that were not found, those with most edges first.
     pub not_found: Vec<UnusableClass>,
     /// The paths that were searched.
     pub places: Vec<String>,
@@ -133,11 +134,11 @@ pub struct ClassReport {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct UnusableClass {
     pub class: String,
-    /// How many times it was a caller.
+    /// The number of times that the class was a caller.
     pub edges: u64,
-    /// The copy that does not fit, or empty.
+    /// The location of the copy that does not fit, or an empty text.
     pub place: String,
-    /// Why that copy does not fit, or empty.
+    /// The reason why that copy does not fit, or an empty text.
     pub why: String,
 }
 

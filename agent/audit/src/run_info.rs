@@ -13,12 +13,12 @@ use crate::index::{RecordingIndex, add};
 use crate::jfr_names;
 use crate::kinds;
 
-/// What is known of a file that has only names.
+/// The facts about a file that has only names.
 #[derive(Debug, Clone, Copy)]
 pub struct NamesFileInfo<'t> {
-    /// The event kind under which its samples are counted.
+    /// The event kind under which the file's samples are counted.
     pub kind: &'t str,
-    /// The name of the program that wrote it.
+    /// The name of the program that wrote the file.
     pub recorder: &'t str,
     /// The JVM by name and version, if the file says so, such as `OpenJDK 64-Bit Server VM
     /// 17.0.1+12`.
@@ -29,19 +29,19 @@ pub struct NamesFileInfo<'t> {
     pub shows_hidden: bool,
 }
 
-/// The facts about the run.
+/// The facts about the run that a recording contains.
 #[derive(Debug, Default)]
 pub struct RunInfo {
     /// The JVM's name.
     pub jvm: String,
-    /// The JVM's version, or the sentence in which JFR has it.
+    /// The JVM's version, or a sentence of JFR that contains the version.
     pub version: String,
     pub flags: String,
     pub command: String,
     pub pid: u32,
-    /// The machine's processors, as `jdk.CPUInformation` has them; 0 if unknown.
+    /// The number of the machine's processors, as `jdk.CPUInformation` has it. It is 0 if unknown.
     hardware_threads: u64,
-    /// The processors that the JVM may use in its container; 0 if unknown.
+    /// The number of processors that the JVM may use in its container. It is 0 if unknown.
     effective_processors: u64,
     pub properties: BTreeMap<String, String>,
     /// The recorder's name, if the caller knows it.
@@ -51,10 +51,10 @@ pub struct RunInfo {
     /// The distinct runs, by JVM version, arguments and pid.
     runs: BTreeSet<String>,
     async_profiler: AsyncProfilerSettings,
-    /// The sampling period by event kind.
+    /// The sampling period of each event kind.
     pub periods: BTreeMap<String, Period>,
     pub changes: Changes,
-    /// Bytes of events that the recorder dropped because its buffers were full.
+    /// The bytes of events that the recorder dropped because its buffers were full.
     pub lost_bytes: u64,
     /// The start of the first chunk, in nanoseconds since 1970.
     pub from_ns: i64,
@@ -87,21 +87,21 @@ impl Period {
     }
 }
 
-/// How far classes may differ from their files.
+/// The degree to which classes may differ from their files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     #[default]
     None,
-    /// An agent may have changed them at load time.
+    /// A Java agent may have changed the classes at load time.
     Loading,
-    /// They were redefined while the program ran, so one method may have two versions of code.
+    /// Classes were redefined while the program ran, so one method may have two versions of code.
     Meanwhile,
 }
 
 /// Events that report lost samples: the event, its field, and the kind of the lost samples.
 const LOST_SAMPLES: [(&str, &str, &str); 1] = [("jdk.CPUTimeSamplesLost", "lostSamples", kinds::CPU_TIME)];
 
-/// Other event kinds with facts about the run.
+/// The other event kinds that contain facts about the run.
 const RUN_EVENTS: [&str; 7] = [
     "jdk.CPUInformation",
     "jdk.ContainerConfiguration",
@@ -113,16 +113,16 @@ const RUN_EVENTS: [&str; 7] = [
 ];
 /// Events that show that classes were redefined.
 const REDEFINITIONS: [&str; 3] = ["jdk.RedefineClasses", "jdk.RetransformClasses", "jdk.ClassRedefinition"];
-/// The event with a recording's name.
+/// The name of the event that contains a recording's name.
 const RECORDING: &str = "jdk.ActiveRecording";
 /// The event kinds to which async-profiler attaches its own settings.
 const SETTINGS_OWNERS: [&str; 3] = ["", RECORDING, kinds::EXECUTION];
-/// The event with one setting.
+/// The name of the event that contains one setting.
 const SETTING: &str = "jdk.ActiveSetting";
-/// Settings are searched in this many events. async-profiler writes its settings first; Flight
-/// Recorder has none of these, and many events.
+/// Settings are searched in only this many events. async-profiler writes its settings first, and
+/// Flight Recorder writes many events and none of these settings.
 const MAX_EVENTS_TO_SETTINGS: usize = 10_000;
-/// async-profiler's default limit, in frames.
+/// async-profiler's default limit for the depth of stacks, in frames.
 const DEFAULT_DEPTH: usize = 2_048;
 
 impl RunInfo {
@@ -212,7 +212,7 @@ impl RunInfo {
         }
     }
 
-    /// The clock of a kind of samples, if it is known.
+    /// Returns the clock of a kind of samples, if it is known.
     pub fn clock(&self, kind: &str) -> Option<Clock> {
         match kind {
             kind if kinds::is_cpu_time(kind) => Some(Clock::Cpu),
@@ -224,7 +224,7 @@ impl RunInfo {
         }
     }
 
-    /// The period of a kind of samples if the recording has none.
+    /// Returns the period that a kind of samples has if the recording states none.
     pub fn default_period_ns(&self, kind: &str) -> u64 {
         let by_wall =
             kind == kinds::WALL || kind == kinds::EXECUTION && self.clock(kind) == Some(Clock::Wall);
@@ -243,7 +243,7 @@ impl RunInfo {
             && self.clock(kind) != Some(Clock::Cpu)
     }
 
-    /// The event that samples of this kind count, if it is not time.
+    /// Returns the event that samples of this kind count, if they do not count time.
     pub fn counted_event(&self, kind: &str) -> Option<String> {
         self.async_profiler.event().filter(|_| kind == kinds::EXECUTION)
     }
@@ -253,7 +253,7 @@ impl RunInfo {
         self.async_profiler.no_time_note().filter(|_| index.kinds.contains_key(kinds::EXECUTION))
     }
 
-    /// The depth at which async-profiler cuts stacks, from the settings in a chunk.
+    /// Returns the depth at which async-profiler cuts stacks, from the settings in a chunk.
     pub fn stack_depth_limit(chunk: &Chunk) -> Option<usize> {
         let setting = chunk.types().find(|kind| kind.name == SETTING)?;
         let first = chunk.events().flatten().take(MAX_EVENTS_TO_SETTINGS);
@@ -310,7 +310,7 @@ impl RunInfo {
         true
     }
 
-    /// The JVM's version. JFR has it in parentheses within a sentence.
+    /// Returns the JVM's version. JFR has it in parentheses within a sentence.
     pub fn jdk_version(&self) -> Option<&str> {
         let property =
             ["java.runtime.version", "java.vm.version"].iter().find_map(|key| self.properties.get(*key));
@@ -329,7 +329,7 @@ impl RunInfo {
         })
     }
 
-    /// The number of processors that the JVM uses, if it is known.
+    /// Returns the number of processors that the JVM uses, if it is known.
     pub fn processors(&self) -> Option<u64> {
         let flag =
             self.flags.split_whitespace().find_map(|flag| flag.strip_prefix("-XX:ActiveProcessorCount="));
@@ -337,7 +337,8 @@ impl RunInfo {
         asked.into_iter().chain([self.effective_processors, self.hardware_threads]).find(|count| *count > 0)
     }
 
-    /// The main class, as in `java/lang/String`; `None` if the program is a jar, or unknown.
+    /// Returns the main class, as in `java/lang/String`. Returns `None` if the program is a jar, or
+    /// unknown.
     pub fn main_class(&self) -> Option<String> {
         let first = self.command.split(' ').next().filter(|first| !first.is_empty())?;
         // The command is `module/class` or `class`.
@@ -345,7 +346,7 @@ impl RunInfo {
         Some(class.replace('.', "/"))
     }
 
-    /// The program's name: its main class without the package, or its jar.
+    /// Returns the program's name: its main class without the package, or its jar.
     pub fn program(&self) -> String {
         let first = self.command.split(' ').next().unwrap_or_default();
         let last = first.rsplit('/').next().unwrap_or_default();
@@ -362,8 +363,8 @@ impl RunInfo {
         (self.jvm, self.version) = (jvm.to_owned(), version.to_owned());
     }
 
-    /// The names of the main thread if the `java` launcher created the JVM. async-profiler writes a
-    /// thread's last name for all of its samples. A native launcher may have other roots.
+    /// Returns the names of the main thread if the `java` launcher created the JVM. async-profiler
+    /// writes a thread's last name for all of its samples. A native launcher may have other roots.
     pub fn main_thread_names(&self) -> &'static [&'static str] {
         match self.properties.get("sun.java.launcher") {
             Some(launcher) if launcher == "SUN_STANDARD" => {
@@ -377,7 +378,7 @@ impl RunInfo {
         }
     }
 
-    /// The name of the recorder.
+    /// Returns the name of the recorder.
     pub fn recorder(&self) -> &str {
         if let Some(known) = &self.recorder {
             return known;

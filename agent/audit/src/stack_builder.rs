@@ -1,5 +1,5 @@
-//! Builds a stack from its frames, from the root to the leaf, and decides how it ends. Some frames
-//! are not methods.
+//! Builds a stack from frames, from the root to the leaf, and decides how it ends. Some frames are
+//! not methods.
 //!
 //! It must never take a walker's report of failure for a stack, or treat two frames as neighbours
 //! if one is missing between them.
@@ -47,7 +47,7 @@ impl StackBuilder {
         self.leaf.is_some()
     }
 
-    /// Records that the walk failed or broke off here.
+    /// Records that the walk failed or broke off at this frame.
     pub fn add_failure(&mut self, why: ReasonId) {
         self.failure = Some(why);
     }
@@ -62,8 +62,8 @@ impl StackBuilder {
         }
     }
 
-    /// Finishes the stack; `None` if there were no frames at all. `cut` means that outer frames are
-    /// missing.
+    /// Finishes the stack. Returns `None` if there were no frames at all. `cut` means that outer
+    /// frames are missing.
     pub fn finish(self, index: &mut RecordingIndex, is_empty: bool, cut: bool) -> Option<BuiltStack> {
         let Self { leaf, failure, thread_start, has_no_java, gap } = self;
         let end = match (leaf, failure) {

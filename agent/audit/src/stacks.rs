@@ -41,7 +41,7 @@ struct StackVerdict {
     refuted: Option<(Refutation, RefutedPart)>,
     explained: bool,
     unjudged: bool,
-    /// True if frames are missing in it, so its neighbours are not calls.
+    /// True if frames are missing in the stack, so that neighbouring frames need not be a call.
     has_gap: bool,
 }
 
@@ -49,11 +49,11 @@ struct StackVerdict {
 #[derive(Debug, Clone, Default)]
 pub struct KindTally {
     pub fates: ByFate<u64>,
-    /// Plausible events that have an edge that could not be judged.
+    /// The number of plausible events with an edge that could not be judged.
     pub unjudged: u64,
-    /// Events with a stack that the recorder cut at its depth limit.
+    /// The number of events with a stack that the recorder cut at its depth limit.
     pub cut: u64,
-    /// Events with a walk that broke off before the root.
+    /// The number of events with a walk that broke off before the root.
     pub broken: u64,
 }
 
@@ -74,17 +74,17 @@ pub struct Verdicts {
     pub refutations: IndexMap<(Refutation, RefutedPart), RefutedEvents>,
     pub outcomes: HashMap<(ThreadId, StackId), Outcome>,
     pub refuted: BTreeMap<&'static str, u64>,
-    /// Events without a stack, by reason in the recorder's words.
+    /// The number of events without a stack, by reason in the recorder's words.
     pub unwalked: BTreeMap<String, u64>,
-    /// Events with a walk that broke off, by reason in the recorder's words.
+    /// The number of events with a walk that broke off, by reason in the recorder's words.
     pub broken: BTreeMap<String, u64>,
-    /// How many times stacks contain an edge, counting each event.
+    /// The number of edges in the stacks of all events, repeated ones included.
     pub checked: u64,
-    /// How many times stacks contain an edge that could not be judged, by reason.
+    /// The number of these edges that could not be judged, by reason.
     pub unjudged: BTreeMap<&'static str, u64>,
     /// The verdict on each distinct edge.
     pub edges: HashMap<Edge, Judged>,
-    /// The events of unjudged edges, by caller.
+    /// The number of events with an unjudged edge, by the edge's caller.
     pub unjudged_callers: HashMap<MethodId, u64>,
     /// The leaves of complete stacks without a gap that nothing refutes.
     pub intact_leaves: Vec<NodeId>,
@@ -118,7 +118,7 @@ pub fn judge(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &
     verdicts
 }
 
-/// The verdict on each node with all of its callers.
+/// Returns the verdict on the stack of each node, from the root to that node.
 fn judge_nodes(index: &RecordingIndex, judge: &Judge<'_>) -> Vec<StackVerdict> {
     let mut nodes: Vec<StackVerdict> = Vec::with_capacity(index.nodes.len());
     for node in &index.nodes {
@@ -277,7 +277,7 @@ impl Roots {
     }
 }
 
-/// The verdict on a root. A class that was not found may be a thread.
+/// Returns the verdict on a root. A class that was not found may be a thread.
 fn verdict(judge: &mut Judge<'_>, method: MethodId, starts: ThreadStart) -> Verdict {
     let class = judge.method(method).class.clone();
     let is_thread = judge.is_thread(&class.name).unwrap_or(true);

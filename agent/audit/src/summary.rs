@@ -1,6 +1,6 @@
-//! The summary of an audit, at most eight lines, and a table that compares several audits.
+//! Writes the summary of an audit, at most eight lines, and a table that compares several audits.
 //!
-//! It leaves out what is as it should be, but never what could not be judged.
+//! The summary leaves out what is as it should be, but never what could not be judged.
 
 use vouch_recording::ByFate;
 use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, noticed, percent};
@@ -8,11 +8,12 @@ use vouch_report::{FATES, Files, duration, float, grouped, most_frequent, notice
 use crate::report::{AuditReport, UnusableClass};
 
 const MAX_LINES: usize = 8;
-/// At most this many items of a list are named.
+/// A line names at most this many items of a list.
 const MAX_NAMED: usize = 3;
 
 impl AuditReport {
-    /// The summary, with a newline after each line. `more` has further remarks about the profile.
+    /// Returns the summary, with a newline after each line. `more` has further remarks about the
+    /// profile.
     pub fn summary(&self, files: Files<'_>, more: &[String]) -> String {
         let mut lines = vec![self.header()];
         lines.extend(self.damage_line());
@@ -48,14 +49,14 @@ impl AuditReport {
     fn header(&self) -> String {
         let parts = [self.jdk.clone(), self.command.clone()].into_iter().filter(|part| !part.is_empty());
         let parts = parts.map(|part| vouch_report::shortened(&part, 60));
-        // A file of names has no times.
+        // A file that has only names has no times.
         let lasted = (self.wall_ms > 0.0).then(|| duration(self.wall_ms));
         let parts: Vec<String> = parts.chain(lasted).collect();
         let details = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         format!("{} by {}{details}", self.audited.join(", "), self.recorder)
     }
 
-    /// Damage of the file, which comes before all results.
+    /// Returns a line about damage in the files, which comes before all results.
     fn damage_line(&self) -> Option<String> {
         let unread = (self.unreadable_events > 0)
             .then(|| format!("{} events cannot be read", grouped(self.unreadable_events)));
@@ -105,7 +106,7 @@ impl AuditReport {
         Some(format!("refuted {first}; {explain}"))
     }
 
-    /// What the recording itself leaves out or lost.
+    /// Returns a line about what the recording itself leaves out or lost.
     fn omissions_line(&self) -> Option<String> {
         let cut: u64 = self.kinds.values().map(|kind| kind.cut).sum();
         let reasons = |reasons: &std::collections::BTreeMap<String, u64>| {
@@ -129,7 +130,7 @@ impl AuditReport {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// The threads with CPU time that their samples do not cover.
+    /// Returns a line about threads with CPU time that their samples do not cover.
     fn cpu_gaps(&self) -> Option<String> {
         let mut gaps: Vec<_> = self.threads.iter().filter(|thread| thread.gap_ms.is_some()).collect();
         gaps.sort_by(|one, other| other.gap_ms.unwrap_or(0.0).total_cmp(&one.gap_ms.unwrap_or(0.0)));
@@ -144,7 +145,7 @@ impl AuditReport {
         ))
     }
 
-    /// The classes that were missing or another version.
+    /// Returns a line about classes that were missing or another version.
     fn missing_classes_line(&self) -> Option<String> {
         let named = |unusable: &[UnusableClass]| {
             let first: Vec<&str> =
@@ -186,12 +187,12 @@ fn is_json(name: &str) -> bool {
     [".json", ".json.gz"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// A part of a whole, in percent.
+/// Returns a part of a whole in percent.
 fn percentage(part: u64, all: u64) -> f64 {
     100.0 * float(part) / float(all.max(1))
 }
 
-/// The count and share of each fate.
+/// Returns a text with the count and share of each fate.
 fn fates(fates: ByFate<u64>) -> String {
     let parts = FATES.iter().filter(|fate| fates.get(**fate) > 0).map(|fate| {
         let count = fates.get(*fate);
@@ -200,7 +201,8 @@ fn fates(fates: ByFate<u64>) -> String {
     parts.collect::<Vec<_>>().join(" + ")
 }
 
-/// A table of several audits: a row for each kind of samples, and one for all other events.
+/// Returns a table of several audits. Each has a row for each kind of samples, and one for all
+/// other events.
 pub fn side_by_side(reports: &[AuditReport]) -> String {
     const HEAD: [&str; 11] = [
         "recording",

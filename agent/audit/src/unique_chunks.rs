@@ -1,4 +1,5 @@
-//! Reads the chunks of several files of one run, each once, since a chunk may be in several files.
+//! Reads the chunks of several files of one run. Each chunk is read once, although several files
+//! may contain it.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
@@ -13,7 +14,7 @@ use crate::run_info::RunInfo;
 pub struct UniqueChunks {
     /// The start times and lengths of all chunks that were read.
     known: HashSet<(i64, u64)>,
-    /// The number of chunks that were found again.
+    /// The number of chunks that were in a file again.
     pub duplicates: u64,
     /// The depth at which stacks are cut, from the last setting. It also holds for later chunks.
     depth_limit: Option<usize>,

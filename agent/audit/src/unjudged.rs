@@ -4,12 +4,12 @@ use vouch_verify::proof::Verdict;
 
 use crate::generated_class::Rule;
 
-/// Why an edge or a leaf was not judged.
+/// The reason why an edge or a leaf was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unjudged {
     /// The caller's class was not found.
     NotFound,
-    /// The caller's class was found in another version only.
+    /// The caller's class was found only in another version.
     OtherVersion,
     /// The caller's class was generated at run time, and its rule does not say what it calls.
     Generated(Rule),
@@ -17,7 +17,7 @@ pub enum Unjudged {
     Unnamed,
     /// The recorder filters frames out of such stacks.
     Filtered,
-    /// The bytecode refutes it, but nothing confirms that this bytecode ran.
+    /// The bytecode refutes the edge, but nothing confirms that this bytecode ran.
     Unconfirmed,
     /// The callee's class was not found, so its overloads cannot be distinguished.
     Overload,
@@ -26,7 +26,7 @@ pub enum Unjudged {
 }
 
 impl Unjudged {
-    /// Its name in the report.
+    /// Returns the reason's name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotFound => "class_not_found",

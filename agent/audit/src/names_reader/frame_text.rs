@@ -7,11 +7,11 @@ use vouch_recording::{FRAMES_LEFT_OUT, why_no_stack};
 
 use crate::pseudo_frames::{PseudoFrame, classify};
 
-/// A parsed frame.
+/// A frame as parsed from its text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'t> {
-    /// The class is written as in `java/lang/String`, with suffixes of the VM; line 0 means no
-    /// line.
+    /// A Java method. The class is written as in `java/lang/String`, with suffixes of the VM, and
+    /// line 0 means no line.
     Java {
         class: String,
         name: &'t str,
@@ -35,9 +35,10 @@ const NO_FRAMES: &str = "no frames";
 /// Suffixes that compilers of other languages add to names. A Java method may have these names,
 /// too.
 const NATIVE_ENDINGS: [&str; 5] = ["cold", "part", "isra", "constprop", "llvm"];
-/// The interpreter's code in `perf`'s maps, which may run any method.
+/// The name of the interpreter's code in `perf`'s maps. That code may run any method.
 const INTERPRETER: &str = "Interpreter";
-/// async-profiler's annotation for the kernel. Its others say how a method was compiled.
+/// async-profiler's annotation for frames of the kernel. Its other annotations say how a method was
+/// compiled.
 const KERNEL_ANNOTATION: &str = "k";
 
 /// Parses the text of one frame.
@@ -53,7 +54,7 @@ pub fn parse(text: &str) -> Frame<'_> {
     parse_java(text).unwrap_or_else(|| parse_pseudo_frame(text))
 }
 
-/// A frame that is not Java, in brackets or not.
+/// Parses a frame that is not Java, in brackets or not.
 fn parse_pseudo_frame(text: &str) -> Frame<'_> {
     match classify("", text) {
         PseudoFrame::WalkFailed => Frame::Failed(text),
@@ -61,7 +62,7 @@ fn parse_pseudo_frame(text: &str) -> Frame<'_> {
     }
 }
 
-/// A text in brackets, which is never a method.
+/// Parses a text in brackets, which is never a method.
 fn parse_bracketed<'t>(text: &'t str, inner: &'t str) -> Frame<'t> {
     if text == FRAMES_LEFT_OUT {
         return Frame::LeftOut;
@@ -87,8 +88,8 @@ fn split_annotation(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Parses a Java frame; `None` if it is not Java. In doubt it is an unknown method, which separates
-/// the frames around it.
+/// Parses a Java frame. Returns `None` if the text is not Java. In doubt the frame is an unknown
+/// method, which separates the frames around it.
 fn parse_java(text: &str) -> Option<Frame<'_>> {
     const UNKNOWN: Option<Frame<'_>> = Some(Frame::Pseudo(PseudoFrame::UnknownMethod));
     if text == INTERPRETER {
@@ -110,13 +111,14 @@ fn parse_java(text: &str) -> Option<Frame<'_>> {
     Some(Frame::Java { class: plain.replace('.', "/") + added, name, line })
 }
 
-/// `libfoo.so`, `libc.so.6`
+/// True for the name of a native library, such as `libfoo.so` or `libc.so.6`.
 fn is_library(text: &str) -> bool {
     text.ends_with(".so") || text.contains(".so.")
 }
 
-/// The name without its descriptor: `baz(I)V`. `None` if the parentheses are not a descriptor:
-/// Kotlin's names may have some, and other tools write source types.
+/// Returns the method's name without its descriptor, which is `baz` for `baz(I)V`. Returns `None`
+/// if the parentheses are not a descriptor: Kotlin's names may have some, and other tools write
+/// source types.
 fn without_descriptor(text: &str) -> Option<&str> {
     match text.split_once('(') {
         None => Some(text),
@@ -132,8 +134,8 @@ fn without_descriptor(text: &str) -> Option<&str> {
     }
 }
 
-/// The class without module and loader, which the JDK writes as `java.base/java.lang.Thread` and
-/// `app//com.foo.Bar`.
+/// Returns the class without module and loader, which the JDK writes as
+/// `java.base/java.lang.Thread` and `app//com.foo.Bar`.
 fn without_module(class: &str) -> &str {
     match class.rsplit_once('/') {
         Some((before, rest)) if rest.contains('.') && (before.contains('.') || before.ends_with('/')) => rest,

@@ -1,4 +1,4 @@
-//! CPU time of a thread that no sample covers.
+//! Tests of the CPU time of a thread that no sample covers.
 
 use super::program::{
     COLLECTOR, CPU_SAMPLE, FIRST, LOAD, MAIN, MAIN_THREAD, OPEN, RUN, SAMPLE, SUM, TestStack, WALL, WORKER,
@@ -8,7 +8,7 @@ use crate::report::ThreadReport;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Samples of one second for each thread, and of two seconds for the main thread.
+/// Makes samples of one second for each thread, and of two seconds for the main thread.
 fn stacks() -> [TestStack; 2] {
     [
         stack(MAIN_THREAD, 100, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)]),
@@ -40,7 +40,7 @@ fn cpu_time_without_samples_is_a_gap() {
     let near = |one: Option<f64>, other: f64| (one.unwrap() - other).abs() < 0.01;
     assert!(near(main.cpu_ms, 10_000.0) && near(main.sampled_ms, 2_000.0), "{main:?}");
     assert!(near(main.gap_ms, 8_000.0), "{main:?}");
-    // It used its processor from its start to its end, one second later.
+    // The thread used its processor from its start to its end, one second later.
     let worker = thread(&report, "worker");
     assert!(near(worker.cpu_ms, 1_000.0) && worker.gap_ms.is_none(), "{worker:?}");
     // A thread without any stack is listed if it has a gap.

@@ -1,4 +1,5 @@
-//! Damaged, truncated and random recordings: each event has exactly one fate, and nothing panics.
+//! Tests of damaged, truncated and random recordings. Each event has exactly one fate, and nothing
+//! panics.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -38,8 +39,8 @@ fn a_truncated_recording_gives_its_complete_part() {
     assert!(audited(whole, &folder).unwrap().damage.is_empty());
 }
 
-/// The number of cases for each property. Each audit measures its power, which takes most of the
-/// time for such small recordings.
+/// The number of cases for each property is small, because each audit measures its power. That
+/// takes most of the time for such small recordings.
 const CASES_PER_PROPERTY: u32 = 64;
 
 pub fn check_property<S: Strategy>(

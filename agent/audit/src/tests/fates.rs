@@ -1,4 +1,4 @@
-//! The fate of an event follows from its stack.
+//! Tests that the fate of an event follows from its stack.
 
 use vouch_recording::ByFate;
 use vouch_verify::proof::Refutation;

@@ -1,5 +1,5 @@
-//! Files with names alone, with or without lines. A call is refuted only if every method and every
-//! bci that the names may mean refutes it.
+//! Tests of files with only names, with or without lines. A call is refuted only if every method
+//! and every bci that the names may mean refutes it.
 
 use std::fs;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use crate::{Audit, AuditReport, ClassPaths, NamesFileInfo, pprof};
 const INVOKEINTERFACE: u8 = 0xb9;
 const WITH_HIDDEN: NamesFileInfo<'_> =
     NamesFileInfo { kind: "folded", recorder: "a test", jdk: "", flags: "", shows_hidden: true };
-/// A file that may leave out frames of lambdas.
+/// Describes a file that may leave out frames of lambdas.
 const WITHOUT_HIDDEN: NamesFileInfo<'_> = NamesFileInfo { shows_hidden: false, ..WITH_HIDDEN };
 
 fn audit_file(info: NamesFileInfo<'_>, folded: &str, paths: &ClassPaths) -> AuditReport {
@@ -90,7 +90,7 @@ fn only_classes_that_are_known_to_be_the_ones_that_ran_refute() {
     assert_eq!((fates(&report).refuted, report.edges.unjudged["unconfirmed_version"]), (0, 1));
     assert!(report.notes[0].contains("speaks against 1 (--exact"), "{:?}", report.notes);
     assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
-    // The file may name the JDK that ran, so its classes are certain.
+    // This file names the JDK that ran, so the JDK's classes are certain.
     let with_jdk = NamesFileInfo { jdk: VERSION, ..WITH_HIDDEN };
     assert_eq!(fates(&audit_file(with_jdk, folded, &doubt)).refuted, 3);
     assert_eq!(
@@ -238,7 +238,7 @@ fn interface_calls_are_not_judged_if_lambda_frames_may_be_missing() {
     let report = audit_file(WITHOUT_HIDDEN, folded, &by_jdk(&jdk));
     assert_eq!((fates(&report).refuted, report.edges.unjudged["hidden_frames"]), (2, 1));
     assert_eq!(fates(&audit_file(WITH_HIDDEN, folded, &by_jdk(&jdk))).refuted, 3);
-    // A file with one such frame shows all of them.
+    // A file with one frame of a lambda shows all such frames.
     let with_lambda = format!("{folded}Main.main;Main$$Lambda.0x0000abcd.run;Main.lambda$main$0 1\n");
     let report = audit_file(WITHOUT_HIDDEN, &with_lambda, &by_jdk(&jdk));
     assert_eq!(fates(&report).refuted, 3);
@@ -296,7 +296,7 @@ fn malformed_lines_are_counted() {
     assert_eq!(report.unreadable_events, 2);
 }
 
-/// Frames of the program, and random frames.
+/// Generates frames of the program, and random frames.
 fn frame() -> impl Strategy<Value = String> {
     const KNOWN: [&str; 7] = [
         "Main.main",
@@ -312,7 +312,7 @@ fn frame() -> impl Strategy<Value = String> {
     prop_oneof![known, placed, "[ -:<-~]{0,12}"]
 }
 
-/// Random stacks from a root, each call made by the bytecode, with and without lines.
+/// Generates random stacks from a root, with calls that the bytecode makes, with and without lines.
 #[test]
 fn true_stacks_are_never_refuted() {
     type Choices = (bool, Vec<usize>, bool);

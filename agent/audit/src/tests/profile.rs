@@ -1,4 +1,4 @@
-//! The contents of the profile of an audited recording.
+//! Tests of the profile of an audited recording.
 
 use std::io::Cursor;
 
@@ -24,7 +24,7 @@ fn wrong(times: usize) -> TestStack {
     stack(MAIN_THREAD, times, &[at(CLEAR, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
-/// The profile of a recording. The second pass may read other bytes.
+/// Makes the profile of a recording. The second pass may read other bytes.
 fn profile(
     bytes: Vec<u8>,
     again: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ fn profile_of(name: &str, stacks: &[TestStack]) -> (Recording, Meta) {
     profile(recording(stacks, 0), None, &ClassFolder::new(name, &CLASSES)).unwrap()
 }
 
-/// The names of a stack's frames, outermost first.
+/// Returns the names of a stack's frames, outermost first.
 fn names(recording: &Recording, stack: StackId) -> Vec<String> {
     let mut names = Vec::new();
     let mut next = Some(stack);
@@ -53,7 +53,7 @@ fn names(recording: &Recording, stack: StackId) -> Vec<String> {
     names
 }
 
-/// The stacks of a thread's samples, without repetition, in order.
+/// Returns the distinct stacks of a thread's samples, in order.
 fn stacks_of(recording: &Recording, track: &str) -> Vec<String> {
     let thread = recording.threads().iter().find(|thread| thread.name() == track).unwrap();
     let mut all: Vec<_> =
@@ -72,10 +72,10 @@ fn a_refuted_stack_is_separate_and_shows_where_it_breaks() {
     assert_eq!(refuted.len(), 3);
     let reported = recording.refutations().get(refuted[0].how);
     assert_eq!(recording.strings().get(reported.expected), "invokestatic Cart.sum()");
-    // The refutation that the profile refers to explains it.
+    // The refutation in the report explains the refuted sample.
     let report = &meta.report.run.refutations[refuted[0].how.number() - 1];
     assert_eq!((&*report.found, report.count), ("Cart.clear:()V", 3));
-    // Its functions are not those of true stacks.
+    // The functions of a refuted stack are separate from those of true stacks.
     let category = |stack: StackId| recording.funcs().get(recording.leaf(stack).func).category;
     assert_eq!(category(refuted[0].stack), Category::Refuted);
     assert_eq!(category(thread.samples()[0].stack), Category::Application);
@@ -207,7 +207,7 @@ fn samples_weigh_their_period_in_intervals() {
         (meta.report.run.interval_ns / 1_000_000, weight)
     };
     let both = vec![period(SAMPLE, "30 ms"), period(NATIVE_SAMPLE, "20 ms")];
-    // 5 x 30 ms and 4 x 20 ms.
+    // The samples are 5 of 30 ms and 4 of 20 ms.
     assert_eq!(weighed(both), (10, 23));
     assert_eq!(weighed(vec![period(SAMPLE, "30 ms")]), (10, 5 * 3 + 4), "10 ms where nobody says");
     assert_eq!(weighed(Vec::new()), (10, 9));

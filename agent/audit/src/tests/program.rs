@@ -1,4 +1,4 @@
-//! The hand-made program, its classes and its recordings.
+//! Makes a small program for tests: its classes and its recordings.
 //!
 //! `Main.main` calls `Shop.open`, which calls `Cart.sum` and then `Cart.clear`; `Worker.run` begins
 //! a thread and calls `Cart.sum`.
@@ -93,17 +93,17 @@ pub const NATIVE: i64 = 11;
 pub const THREAD_START: i64 = 12;
 pub const UNDECLARED: i64 = 13;
 pub const STALE: i64 = 14;
-/// `Cart.sum` of a class from another loader.
+/// The method `sum` of a class `Cart` from another loader.
 pub const OTHER_SUM: i64 = 15;
 
-/// The bci of a method's first call, and of its second.
+/// The bci of the first call in a method.
 pub const FIRST: i64 = 0;
 pub const SECOND: i64 = CALL_LENGTH as i64;
 
 /// A frame: method, bci and line.
 pub type Frame = (i64, i64, i64);
 
-/// The frame of a method at one of its calls, with the line of its class file.
+/// Makes the frame of a method at one of its calls, with the line of its class file.
 pub const fn at(method: i64, bci: i64) -> Frame {
     let line = match method {
         MAIN => 10,
@@ -163,9 +163,9 @@ const TIMESTAMP: i64 = 30;
 pub const MAIN_THREAD: i64 = 1;
 pub const WORKER: i64 = 2;
 pub const COLLECTOR: i64 = 3;
-/// A thread without name and ids.
+/// The id of a thread without name and ids.
 pub const NO_THREAD: i64 = 4;
-/// The main thread after `main` returned, when the JVM renames it.
+/// The id of the main thread after `main` returned, when the JVM renames it.
 pub const ENDED_MAIN: i64 = 5;
 
 const fn declared<'a>(id: i64, name: &'a str, event: bool, fields: &'a [DeclaredField<'a>]) -> Declared<'a> {
@@ -320,59 +320,60 @@ fn constants(stacks: &[TestStack]) -> Vec<Constants> {
     ]
 }
 
-/// The property that shows that the `java` launcher created the JVM.
+/// Makes the event that shows that the `java` launcher created the JVM.
 pub fn java_launcher() -> Vec<u8> {
     event(PROPERTY, &[long(1), text("sun.java.launcher"), text("SUN_STANDARD")])
 }
 
-/// The event with the recorder's name.
+/// Makes the event with the recorder's name.
 pub fn recorded_by(name: &str) -> Vec<u8> {
     event(NAMED, &[long(1), text(name)])
 }
 
-/// async-profiler's setting of its depth limit.
+/// Makes the event with async-profiler's depth limit.
 pub fn depth_setting(frames: &str) -> Vec<u8> {
     setting("jstackdepth", frames)
 }
 
-/// A setting of async-profiler.
+/// Makes the event with a setting of async-profiler.
 pub fn setting(name: &str, value: &str) -> Vec<u8> {
     // async-profiler attaches the interval to its sample kind, and other settings to none.
     let event_type = if name == "interval" { SAMPLE } else { 0 };
     event(SETTING, &[long(1), text(name), text(value), long(event_type), long(0)])
 }
 
-/// The start time of an event, in ticks.
+/// The field with the start time of an event, in ticks.
 const TIME: DeclaredField<'_> =
     DeclaredField { annotations: &[(TIMESTAMP, "TICKS")], ..plain("startTime", LONG) };
 
-/// The period of an event kind.
+/// Makes the event with the sampling period of an event kind.
 pub fn period(kind: i64, period: &str) -> Vec<u8> {
     event(SETTING, &[long(1), text("period"), text(period), long(kind), long(0)])
 }
 
-/// The number of processors.
+/// Makes the event with the number of processors.
 pub fn processors(count: i64) -> Vec<u8> {
     event(PROCESSORS, &[long(1), long(count)])
 }
 
-/// The share of all processors that a thread used, in user code and in the kernel.
+/// Makes the event with the share of all processors that a thread used, in user code and in the
+/// kernel.
 pub fn load(at: i64, thread: i64, user: f32, system: f32) -> Vec<u8> {
     let part = |part: f32| part.to_be_bytes().to_vec();
     event(LOAD, &[long(at), long(thread), part(user), part(system)])
 }
 
-/// A wait of the main thread on a monitor, with one of the stacks.
+/// Makes the event for a wait of the main thread on a monitor, with one of the stacks.
 pub fn monitor_wait(at: i64, took: i64, stack: i64) -> Vec<u8> {
     event(WAIT, &[long(at), long(took), long(MAIN_THREAD), long(stack)])
 }
 
-/// The start of a thread.
+/// Makes the event for the start of a thread.
 pub fn start(at: i64, thread: i64) -> Vec<u8> {
     event(START, &[long(at), long(thread), long(0)])
 }
 
-/// The JVM and its version.
+/// Makes the event with the JVM's name and version.
 pub fn jvm(version: &str) -> Vec<u8> {
     event(JVM, &[long(1), text(version)])
 }
@@ -381,18 +382,18 @@ pub fn redefined() -> Vec<u8> {
     event(REDEFINE, &[long(1)])
 }
 
-/// A recording of these stacks, with a number of lost samples.
+/// Makes a recording of these stacks, with a number of lost samples.
 pub fn recording(stacks: &[TestStack], lost: i64) -> Vec<u8> {
     recording_after(vec![], stacks, lost)
 }
 
-/// A recording of these stacks after events about the run.
+/// Makes a recording with events about the run, followed by these stacks.
 pub fn recording_after(mut events: Vec<Vec<u8>>, stacks: &[TestStack], lost: i64) -> Vec<u8> {
     add(&mut events, stacks);
     chunk_with(events, stacks, lost)
 }
 
-/// A recording of these stacks before such events.
+/// Makes a recording of these stacks, followed by events about the run.
 pub fn recording_before(stacks: &[TestStack], last: Vec<Vec<u8>>) -> Vec<u8> {
     let mut events = Vec::new();
     add(&mut events, stacks);
@@ -438,12 +439,12 @@ impl Drop for ClassFolder {
     }
 }
 
-/// A JDK that contains the program's classes, so they are certainly the classes that ran.
+/// Makes a JDK that contains the program's classes, so they are certainly the classes that ran.
 pub fn jdk(name: &str) -> ClassFolder {
     jdk_with(name, &CLASSES)
 }
 
-/// A JDK that contains these classes.
+/// Makes a JDK that contains these classes.
 pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
     let folder = ClassFolder::new(name, &[]);
     let bytes: Vec<_> =
@@ -454,7 +455,7 @@ pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
     folder
 }
 
-/// The report of a recording, with the classes of a JDK.
+/// Returns the report on a recording, with the classes of a JDK.
 pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
@@ -463,24 +464,24 @@ pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, 
         .report)
 }
 
-/// The audit of a recording, with the classes of a folder.
+/// Returns the audit of a recording, with the classes of a folder.
 pub fn audit_full(bytes: Vec<u8>, folder: &ClassFolder) -> Result<Audited, String> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
     audit.judge(&ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
 }
 
-/// The report of a recording, with the classes of a folder.
+/// Returns the report on a recording, with the classes of a folder.
 pub fn audited(bytes: Vec<u8>, folder: &ClassFolder) -> Result<AuditReport, String> {
     Ok(audit_full(bytes, folder)?.report)
 }
 
-/// The report of stacks after events about the run, with the classes that ran.
+/// Returns the report on stacks after events about the run, with the classes that ran.
 pub fn audit_after(name: &str, run_events: Vec<Vec<u8>>, stacks: &[TestStack]) -> AuditReport {
     audit_with_jdk(recording_after(run_events, stacks, 0), &jdk(name)).unwrap()
 }
 
-/// The report of stacks, with the classes that ran.
+/// Returns the report on stacks, with the classes that ran.
 pub fn audit(name: &str, stacks: &[TestStack]) -> AuditReport {
     audit_after(name, Vec::new(), stacks)
 }

@@ -1,4 +1,4 @@
-//! Classes that are another version, or missing, never refute.
+//! Tests that classes that are another version, or missing, never refute a stack.
 
 use vouch_classes::testing::{INVOKESTATIC, Written, WrittenMethod};
 use vouch_recording::ByFate;
@@ -12,7 +12,7 @@ fn truth() -> TestStack {
     stack(MAIN_THREAD, 10, &[at(SUM, FIRST), at(OPEN, FIRST), at(MAIN, FIRST)])
 }
 
-/// The program with another version of `Shop`.
+/// Returns the program with another version of `Shop`.
 fn shop(line: u16, callee: &str) -> Vec<Written<'static>> {
     let calls = Box::leak(Box::new([(INVOKESTATIC, ["Cart", &*callee.to_owned().leak(), "()V"])]));
     let methods = Box::leak(Box::new([WrittenMethod {
