@@ -40,7 +40,7 @@ public class ApiCost {
 
     private static final ThreadLocal<Request> CURRENT = new ThreadLocal<>();
 
-    // Of each call its own, as a program that reads them from somewhere has them.
+    // Each call gets its own value, as in a program that reads the value from somewhere.
     private String user = new String("moe");
     private String action = new String("store");
     private String file = new String("/var/lib/shop/orders");

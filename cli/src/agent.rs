@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use crate::say::seen;
 
-/// The variable that names the library in another folder.
+/// The environment variable that names the folder with the agent's library.
 const VARIABLE: &str = "VOUCH_AGENT";
 pub const NAME: &str = "libvouch.so";
 
-/// The C library of a JVM: what is built for one cannot be loaded into another.
+/// The C library of a JVM. A library that is built for one cannot be loaded into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Libc {
     Glibc,
@@ -30,8 +30,8 @@ impl fmt::Display for Libc {
 }
 
 impl Libc {
-    /// That of a process, by a file that it has loaded. (musl is one file, its loader, by either of
-    /// two names.)
+    /// Returns the C library of a process, by the path of a file that it has loaded. musl is one
+    /// file, its loader, with either of two names.
     pub fn of_loaded(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
         if name == "libc.so" || name.starts_with("ld-musl-") {
@@ -40,13 +40,14 @@ impl Libc {
         (name.starts_with("libc.so.6") || name.starts_with("ld-linux")).then_some(Self::Glibc)
     }
 
-    /// The C library of a program. If it is unknown, the one that this system's programs use.
+    /// Returns the C library of a program. If it is unknown, it is the one that this system's
+    /// programs use.
     pub fn of_program(program: &Path) -> Self {
         Self::of_file(program).unwrap_or_else(Self::of_this_system)
     }
 
-    /// The C library of a program or a library, by the names that it has near its beginning. `None`
-    /// for a script, and for a file that needs no C library.
+    /// Returns the C library of a program or a library, by the names near the file's beginning.
+    /// Returns `None` for a script, and for a file that needs no C library.
     fn of_file(file: &Path) -> Option<Self> {
         const NEAR: u64 = 1 << 16;
         let mut start = Vec::new();
@@ -57,13 +58,14 @@ impl Libc {
             .find_map(|text| Self::of_loaded(std::str::from_utf8(text).ok()?))
     }
 
-    /// The one that most programs here have.
+    /// Returns the C library that most programs on this machine use.
     pub fn of_this_system() -> Self {
         Self::of_file(Path::new("/bin/sh")).unwrap_or(Self::Glibc)
     }
 }
 
-/// How the user can call this program: by its name, or by its path if PATH does not lead to it.
+/// Returns the text by which the user can call this program: its name, or its path if PATH does not
+/// lead to it.
 pub fn command() -> String {
     let name = "vouch";
     if on_path(Path::new(name)).is_some() {
@@ -73,18 +75,18 @@ pub fn command() -> String {
     program.map_or_else(|| name.to_owned(), |program| seen(&program))
 }
 
-/// The `java` that JAVA_HOME names, or that a shell would run.
+/// Returns the `java` in JAVA_HOME, or the one that a shell would run.
 pub fn java() -> Option<PathBuf> {
     let home = std::env::var_os("JAVA_HOME").map(|home| PathBuf::from(home).join("bin/java"));
     home.filter(|java| is_program(java)).or_else(|| on_path(Path::new("java")))
 }
 
-/// The `java` in the folder of a program, such as another program of the JDK.
+/// Returns the `java` in the folder of a program, such as another program of the JDK.
 pub fn java_beside(program: &Path) -> Option<PathBuf> {
     Some(on_path(program)?.canonicalize().ok()?.with_file_name("java")).filter(|java| is_program(java))
 }
 
-/// The file that a shell would run.
+/// Returns the file that a shell would run for this name.
 fn on_path(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 {
         return Some(program.to_owned());
@@ -97,7 +99,7 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// The library, by its whole name.
+/// Returns the absolute path of the agent's library for a JVM with this C library.
 pub fn library(libc: Libc) -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let named = PathBuf::from(named);
@@ -140,12 +142,12 @@ mod tests {
         assert_eq!(told(&of("/lib/ld-musl-x86_64.so.1")), Some(Libc::Musl));
         assert_eq!(told(&of("/lib64/ld-linux-x86-64.so.2")), Some(Libc::Glibc));
         assert_eq!(told(&of("/lib/ld-linux-aarch64.so.1")), Some(Libc::Glibc));
-        // One that nothing loads, and a script.
+        // The names are of a file that no program loads, and of a script.
         assert_eq!(told(&of("")), None);
         assert_eq!(told(b"#!/bin/sh\0/lib/ld-musl-x86_64.so.1\0"), None);
         std::fs::remove_file(&file).unwrap();
         assert_eq!(Libc::of_file(&file), None);
-        // A shell that runs here is loaded by something.
+        // A shell that runs here needs a C library.
         assert!(Libc::of_file(Path::new("/bin/sh")).is_some());
     }
 

@@ -1,8 +1,8 @@
-//! The options of a recording as this command line has them, each `--NAME VALUE` of the agent's
-//! table, and the text that the agent reads.
+//! Reads the options of a recording from the command line, each `--NAME VALUE` from the agent's
+//! table, and writes the text that the agent reads.
 //!
-//! It must never judge what can be done with a value: the agent does that, in the JVM. `vouch run`
-//! checks how values are written before it starts a JVM, by the rules that the agent has.
+//! It must never judge whether a value can be used: the agent does that, in the JVM. `vouch run`
+//! checks how values are written before it starts a JVM, by the agent's own rules.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -16,17 +16,17 @@ use vouch_report::options::{AllowedWith, DEFAULT_OUT, Key, explained, pattern};
 
 use crate::outputs::free;
 
-/// The flags, which have no value.
+/// The names of the flags, which have no value.
 const QUIET: &str = "quiet";
 const VERBOSE: &str = "verbose";
 pub const VERBOSE_HELP: &str = "print all of the summary: why stacks are plausible, what was lost, all notes";
-/// What leads to a line of the agent's own.
+/// The name of the option that takes a line of agent options as its value.
 const LINE: &str = "options";
 
 /// The keys with names of files as values. The key `sources` has several names in one value.
 pub const FILES: [&str; 3] = ["out", "report", "jfr"];
 
-/// Which of the options a command has.
+/// The set of options that a command accepts.
 pub trait OptionSet {
     /// The heading above these options in the help.
     const HEADING: &'static str;
@@ -34,11 +34,11 @@ pub trait OptionSet {
     fn has(key: &Key) -> bool;
 }
 
-/// A recording that is to begin has all of them.
+/// The options of a command that begins a recording, which are all.
 #[derive(Debug, Clone)]
 pub struct Start;
 
-/// A recording that is written has only names of files.
+/// The options of a command that writes a recording, which only name files.
 #[derive(Debug, Clone)]
 pub struct Write;
 
@@ -58,18 +58,18 @@ impl OptionSet for Write {
     }
 }
 
-/// The options that the command line has.
+/// The options of a recording on the command line of a verb.
 #[derive(Debug, Clone)]
 pub struct Options<O> {
     pub given: AgentOptions,
     of: PhantomData<O>,
 }
 
-/// Options with their values, in the agent's own order.
+/// Options with their values, in the order of the agent's table.
 #[derive(Debug, Clone, Default)]
 pub struct AgentOptions {
     values: Vec<(&'static Key, String)>,
-    /// Words of the agent's that have no option here.
+    /// The words of the agent's option line that have no option of this command.
     words: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl AgentOptions {
         given
     }
 
-    /// Takes an option line of the agent's.
+    /// Adds the options in an option line of the agent.
     fn read(&mut self, line: &str) {
         for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let known = part
@@ -126,7 +126,7 @@ impl AgentOptions {
         }
     }
 
-    /// The values of one key.
+    /// Returns all values of one option.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.values.iter().filter(move |(key, _)| key.name == name).map(|(_, value)| value.as_str())
     }
@@ -139,7 +139,7 @@ impl AgentOptions {
         self.detail() == Detail::Quiet
     }
 
-    /// How much is to be said at the end.
+    /// Returns the level of detail of the summary at the end.
     pub fn detail(&self) -> Detail {
         let has = |flag: &str| self.words.iter().any(|word| word == flag);
         match () {
@@ -149,14 +149,14 @@ impl AgentOptions {
         }
     }
 
-    /// Each value of a key, made into another one.
+    /// Replaces each value of an option by the result of a function.
     pub fn change(&mut self, name: &str, mut to: impl FnMut(&str) -> String) {
         for (_, value) in self.values.iter_mut().filter(|(key, _)| key.name == name) {
             *value = to(value);
         }
     }
 
-    /// Names the profile if the user did not.
+    /// Adds a name for the profile if the user set none.
     pub fn name_profile(&mut self) {
         if !self.has("out")
             && let Some(key) = vouch_report::options::find("out")
@@ -165,8 +165,8 @@ impl AgentOptions {
         }
     }
 
-    /// Names the profile of this process if the user did not. The name is new in this folder: the
-    /// process may have been recorded before.
+    /// Adds a name for the profile of this process if the user set none. The name is new in its
+    /// folder, because the process may have been recorded before.
     pub fn name_new_profile(&mut self, pid: u32) {
         let named = self.has("out");
         self.name_profile();
@@ -176,14 +176,14 @@ impl AgentOptions {
         }
     }
 
-    /// One of the values of these keys that is a name from some folder on.
+    /// Returns a value of these options that is a relative path, if there is one.
     pub fn relative<'a>(&'a self, names: &'a [&str]) -> Option<&'a str> {
         let values = names.iter().flat_map(|name| self.all(name));
         values.flat_map(|value| value.split(':')).find(|path| !path.starts_with('/'))
     }
 
-    /// What is wrong with how values are written, before a JVM is started for them: the agent finds
-    /// it, and all else, too.
+    /// Returns the errors in how values are written, before a JVM is started. The agent would find
+    /// them, too, but later.
     pub fn mistakes(&self) -> Vec<String> {
         let mut mistakes = self.wrong_endings();
         for (key, value) in &self.values {
@@ -198,7 +198,7 @@ impl AgentOptions {
 
     fn wrong_endings(&self) -> Vec<String> {
         let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<String> {
-            // The ending may be a variable's.
+            // The ending of a name may come from a variable, so it cannot be checked here.
             let values = self.all(name).filter(|value| !value.ends_with('}') && !is_right(value));
             values.map(|value| format!("{name}={value}: must end in {must}")).collect()
         };
@@ -209,13 +209,13 @@ impl AgentOptions {
         mistakes
     }
 
-    /// Names of files are what they are from this process's folder on, wherever the JVM has its
-    /// own.
+    /// Makes the names of files absolute, because the JVM may have another working folder than this
+    /// process.
     pub fn make_absolute(&mut self) -> Result<(), String> {
         self.make_absolute_of(&FILES)
     }
 
-    /// The same for some of the keys, and for sources.
+    /// Makes the names of files in these options absolute, and the paths of sources.
     pub fn make_absolute_of(&mut self, names: &[&str]) -> Result<(), String> {
         if self.relative(names).is_none() && self.relative(&["sources"]).is_none() {
             return Ok(());
@@ -243,14 +243,14 @@ impl AgentOptions {
         Ok(())
     }
 
-    /// Puts the pid into the names, so that each of several JVMs has separate files.
+    /// Adds the pid to the names of files, so that several JVMs do not write the same file.
     pub fn add_pid_to_names(&mut self) {
         for name in ["out", "report"] {
             self.change(name, pattern::of_each_process);
         }
     }
 
-    /// What the agent reads: words, then these.
+    /// Returns the option line for the agent: the words, followed by these options.
     pub fn text(&self, words: &[Cow<'_, str>]) -> Result<String, String> {
         let given = self.values.iter().map(|(key, value)| format!("{}={value}", key.name));
         let words = words.iter().map(|word| word.clone().into_owned());
@@ -264,7 +264,8 @@ impl AgentOptions {
     }
 }
 
-/// What to write instead of a comma in an option, or in the folder's name that was put before it.
+/// Returns advice on what to write instead of a comma. The comma may be in the option, or in the
+/// name of the folder that was put before it.
 fn without_comma(part: &str) -> &'static str {
     match part.split_once('=').map_or(part, |(name, _)| name) {
         "threads" => "write `.` for a comma in a name, or `a|b` for two names",
@@ -275,8 +276,8 @@ fn without_comma(part: &str) -> &'static str {
     }
 }
 
-/// The first of `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on that does not exist for this
-/// pid.
+/// Returns the first of the names `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on for which no
+/// file exists with this pid.
 fn new_name(name: &str, pid: u32, is_there: impl Fn(&str) -> bool) -> String {
     free(name, |name| is_there(&name.replace("%p", &pid.to_string())))
 }

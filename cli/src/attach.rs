@@ -1,7 +1,8 @@
-//! `vouch attach`, `start`, `stop`, `dump` and `status`: recordings of JVMs that run already.
+//! Implements `vouch attach`, `start`, `stop`, `dump` and `status`, which record JVMs that run
+//! already.
 //!
-//! It must never leave a recording running without a user: a key or a signal that ends `attach`
-//! ends the recording, too, and the profile is written.
+//! A recording must never go on without a user: a key or a signal that ends `attach` ends the
+//! recording, too, and the profile is written.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -28,10 +29,10 @@ use crate::reply_dir::{ReplyDir, State};
 use crate::run::heeded;
 use crate::say::{seen, show, unmarked};
 
-/// The line that moves does so about as often.
+/// The status line on a terminal is refreshed after this time.
 const SOON: Duration = Duration::from_millis(250);
 
-/// The JVM that is meant.
+/// The command line argument that names a JVM.
 #[derive(Args)]
 pub struct Whom {
     /// The JVM's process id, or its main class or jar
@@ -59,12 +60,14 @@ pub struct To {
 pub fn attach(attach: Attach) -> Result<String, String> {
     let Attach { whom, recording: Options { mut given, .. } } = attach;
     let asked = Arc::new(AtomicBool::new(false));
-    // What is ignored stays so: `nohup` has it so, and a shell for what it runs in the background.
+    // Ignored signals stay ignored: `nohup` ignores some, and so does a shell for programs in the
+    // background.
     heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
         .into_iter()
         .try_for_each(|signal| {
             if signal == SIGQUIT {
-                // Who does not want to wait for the JVM to write has Ctrl-\ after Ctrl-C.
+                // A user who does not want to wait for the JVM to write can press Ctrl-\ after
+                // Ctrl-C.
                 signal_hook::flag::register_conditional_default(signal, Arc::clone(&asked))?;
             }
             signal_hook::flag::register(signal, Arc::clone(&asked)).map(|_| ())
@@ -99,7 +102,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
         }
         Ended::Over(End::Written) => line.fetch().map(|()| String::new()),
         Ended::Over(End::Lost) => {
-            // What there is of it is wanted all the same.
+            // The files that the JVM has written are fetched even after an error.
             let fetched = line.fetch();
             let kept = line.keep();
             Err(fetched.err().unwrap_or_else(|| {
@@ -126,7 +129,7 @@ pub fn start(attach: Attach) -> Result<String, String> {
     ))
 }
 
-/// In which state one is.
+/// Returns the state of a JVM's recording.
 pub fn status(whom: &Whom) -> Result<String, String> {
     let jvm = jvm::find(&whom.jvm)?;
     if jvm.agent.is_none() {
@@ -135,7 +138,7 @@ pub fn status(whom: &Whom) -> Result<String, String> {
     Line::open(jvm)?.command("status", &AgentOptions::default()).map(|()| String::new())
 }
 
-/// Ends one, or writes what there is.
+/// Stops a JVM's recording, or writes what it has recorded so far.
 pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     let To { whom, places: Options { mut given, .. } } = to;
     let jvm = jvm::find(&whom.jvm)?;
@@ -149,7 +152,7 @@ pub fn ask(word: &'static str, to: To) -> Result<String, String> {
     Ok(String::new())
 }
 
-/// What the groups of tasks of a JVM that is recorded have taken so far.
+/// Returns the times so far of the groups of tasks in a JVM that is being recorded.
 pub fn groups(whom: &str) -> Result<Value, String> {
     let jvm = jvm::find(whom)?;
     let pid = jvm.pid;
@@ -165,23 +168,23 @@ pub fn groups(whom: &str) -> Result<Value, String> {
     })
 }
 
-/// A JVM that is talked to.
+/// A JVM that this command sends commands to, and the folder for its replies.
 pub struct Line {
     jvm: Jvm,
     terminal: ReplyDir,
     library: PathBuf,
-    /// It sees other files, or is another user's: what it writes is fetched.
+    /// True if the JVM sees other files, or is another user's. In that case its files are fetched.
     apart: bool,
-    /// What is to be fetched: from where, and where to.
+    /// The files to fetch: the path at which the JVM writes each, and the path that the user wants.
     fetched: Vec<(String, PathBuf)>,
 }
 
-/// How a recording that was followed has ended.
+/// The way in which a recording ended while this command waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// Its duration is over, or somebody has ended it.
+    /// The duration is over, or another command stopped the recording.
     Over(End),
-    /// The JVM is gone, and has not written it.
+    /// The JVM exited without writing the profile.
     Died,
 }
 
@@ -190,7 +193,7 @@ impl Line {
         let apart = jvm.elsewhere || jvm.user.is_another();
         let terminal = ReplyDir::create(folder(jvm.pid)?, Path::new(TMP), jvm.user)?;
         let library = match &jvm.agent {
-            // Loaded once more by another name it would be a second agent.
+            // If the library were loaded again by another name, it would be a second agent.
             Some(loaded) => loaded.clone(),
             None if apart => {
                 let library = agent::library(jvm.libc)?;
@@ -206,7 +209,7 @@ impl Line {
         Ok(Self { jvm, terminal, library, apart, fetched: Vec::new() })
     }
 
-    /// Names of files are the JVM's own.
+    /// Makes the names of files absolute from the JVM's working folder.
     fn name_there(&self, given: &mut AgentOptions) -> Result<(), String> {
         if !self.jvm.elsewhere {
             return given.make_absolute();
@@ -217,7 +220,8 @@ impl Line {
         }
     }
 
-    /// Files are written where they are wanted, or where the JVM can write them, to be fetched.
+    /// Chooses where the JVM writes its files: where the user wants them, or in a folder from which
+    /// they are fetched.
     fn place(&mut self, given: &mut AgentOptions) -> Result<(), String> {
         if !self.apart {
             return given.make_absolute();
@@ -249,12 +253,13 @@ impl Line {
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
     }
 
-    /// Has the agent obey, and shows what it says.
+    /// Sends a command to the agent, and prints the agent's messages.
     fn command(&mut self, word: &'static str, given: &AgentOptions) -> Result<(), String> {
         self.ask(word, given).map(show)
     }
 
-    /// Has the agent obey: what it says. A mistake is what it has against it.
+    /// Sends a command to the agent, and returns the agent's messages. An error has the agent's
+    /// reason for refusing.
     pub fn ask(&mut self, word: &'static str, given: &AgentOptions) -> Result<Vec<String>, String> {
         let options = given.text(&[Cow::Owned(self.terminal.option()), Cow::Borrowed(word)])?;
         let pid = self.jvm.pid;
@@ -273,7 +278,7 @@ impl Line {
         }
     }
 
-    /// What was said since, with files under the names that they will have.
+    /// Returns the agent's messages since the previous call. They name files by their final paths.
     fn said(&mut self) -> Vec<String> {
         let mut lines = self.terminal.said();
         for (there, wanted) in &self.fetched {
@@ -283,9 +288,10 @@ impl Line {
         lines
     }
 
-    /// What there is to say of the recording as long as it goes on; else how it ended.
+    /// Returns the status line while the recording goes on. Afterwards it returns the way in which
+    /// the recording ended.
     fn look(&self) -> Result<Option<String>, Ended> {
-        // Read first, so that a reported end is not missed.
+        // This is read first, so that a reported end is not missed.
         let alive = self.jvm.is_alive();
         match self.terminal.state() {
             State::Over(end) => Err(Ended::Over(end)),
@@ -295,8 +301,8 @@ impl Line {
         }
     }
 
-    /// Shows how the recording gets on until it has ended, or is to be ended: then `None`. `moves`:
-    /// in a line that is written over.
+    /// Shows the state of the recording until it ends. Returns `None` if the user asked to end it.
+    /// With `moves` the line is written over.
     fn follow(&mut self, asked: &AtomicBool, moves: bool) -> Option<Ended> {
         loop {
             let look = self.look();
@@ -317,10 +323,10 @@ impl Line {
         }
     }
 
-    /// Ends the recording.
+    /// Ends the recording, and waits for its end.
     fn stop(&mut self) -> Result<Ended, String> {
         let stopped = self.command("stop", &AgentOptions::default());
-        // It may have ended by itself meanwhile, well or not.
+        // The recording may have ended by itself meanwhile, with or without an error.
         match (self.look(), stopped) {
             (Err(ended), _) => Ok(ended),
             (Ok(_), Ok(())) => Ok(Ended::Over(End::Written)),
@@ -332,7 +338,7 @@ impl Line {
         }
     }
 
-    /// Makes the profile of a JVM that is gone, of the recording that it left.
+    /// Makes the profile of a JVM that exited, from the recording that it left on disk.
     fn recover(&mut self, given: &AgentOptions) -> Result<Made, String> {
         if !self.apart {
             return Ok(orphaned_recordings::recover(&self.terminal, given, false));
@@ -349,8 +355,8 @@ impl Line {
         recovered.map_err(|why| why + &self.keep())
     }
 
-    /// Keeps what the JVM has written into the folder that is removed otherwise. Returns a text
-    /// with the folder.
+    /// Keeps the folder with the JVM's files, which is removed otherwise. Returns a text with the
+    /// folder's path.
     fn keep(&mut self) -> String {
         if !self.apart {
             return String::new();
@@ -363,7 +369,7 @@ impl Line {
         )
     }
 
-    /// Brings what the JVM has written to where it is wanted.
+    /// Copies the JVM's files to the paths that the user wants.
     fn fetch(&mut self) -> Result<(), String> {
         let (mut mistakes, mut keep) = (Vec::new(), false);
         for (there, wanted) in &self.fetched {
@@ -385,7 +391,7 @@ impl Line {
     }
 }
 
-/// A line that the terminal does not break, since it is to be written over.
+/// Cuts a line to the terminal's width. A longer line could not be written over.
 fn fitting(line: &str) -> String {
     let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stderr())
         .unwrap_or((terminal_size::Width(80), terminal_size::Height(0)));
@@ -396,7 +402,7 @@ fn elsewhere(pid: u32, name: &str) -> String {
     format!("{name}: process {pid} has another root folder (a container): name an absolute path there")
 }
 
-/// What a JVM says to a library that it does not load, for a person.
+/// Explains to the user why a JVM did not load the library.
 fn refused(pid: u32, why: &str) -> String {
     if why.contains("ynamic agent loading") {
         return format!(

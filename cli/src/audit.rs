@@ -1,4 +1,4 @@
-//! `vouch audit`: other profilers' recordings, held to the bytecode.
+//! Implements `vouch audit`, which checks other profilers' recordings against the bytecode.
 //!
 //! It must never write over a recording.
 
@@ -53,7 +53,7 @@ fn out_help() -> String {
     )
 }
 
-/// What there is to say of the recordings.
+/// Audits the recordings, and returns the text to print.
 pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     for file in files {
         if file.is_dir() {
@@ -94,15 +94,15 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     Ok(outputs.with_names(|written| report.summary(written, &remarks)))
 }
 
-/// A file, and how it is read.
+/// A kind of file that can be audited.
 #[derive(Clone, Copy)]
 enum Read {
-    /// It has the bytecode index of each frame.
+    /// A file with the bytecode index of each frame.
     Places,
     Names(Form),
 }
 
-/// How a file can be audited; an error is a sentence.
+/// Returns how a file can be audited. An error is a sentence.
 fn reading(file: &Path) -> Result<Read, String> {
     let name = file.display();
     match document::kind(file)? {
@@ -169,7 +169,7 @@ fn judged<'f>(
     audit.judge(paths, |progress| shown.show("", progress))
 }
 
-/// Opens each of the files in turn.
+/// Opens the files one after another, and reads each.
 fn each(
     files: &[PathBuf],
     mut read: impl FnMut(&str, BufReader<File>, &mut Shown) -> Result<(), String>,
@@ -182,7 +182,7 @@ fn each(
     Ok(())
 }
 
-/// How far it is, on a terminal: a line that is written over.
+/// Shows the progress on a terminal, in a line that is written over.
 #[derive(Default)]
 struct Shown {
     percent: Option<u64>,

@@ -1,7 +1,7 @@
-//! `vouch convert`: a recording in another format, or in several.
+//! Implements `vouch convert`, which writes a recording in another format, or in several.
 //!
-//! It must never take what is no recording: a profile has not any more what other formats are made
-//! of.
+//! It must accept only recordings. A profile no longer has the data that other formats are made
+//! from.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn out_help() -> String {
     format!("Write this file; the ending sets the format: {}; may be repeated", Format::endings())
 }
 
-/// Writes the recording in each format that is asked for.
+/// Writes the recording in each format that the user requests.
 pub fn convert(file: &Path, how: &ConvertOptions) -> Result<String, String> {
     let name = file.display();
     match document::kind(file)? {

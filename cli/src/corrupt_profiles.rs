@@ -1,7 +1,8 @@
-//! Every verb that reads a profile, on profiles that were damaged: anywhere in their bytes, or by
-//! one value that cannot be.
+//! Tests that every verb that reads a profile can handle a damaged one: with changed bytes, or with
+//! one impossible value.
 //!
-//! A verb answers, or says in a line what is wrong with the file. It must never end otherwise.
+//! A verb must print its result, or one line that says what is wrong with the file. It must never
+//! end otherwise.
 
 #[path = "../../agent/recording/tests/common/mod.rs"]
 mod common;
@@ -25,14 +26,14 @@ use vouch_report::{Run, TrustReport};
 use crate::{Arguments, answer, in_a_line};
 
 const MS: u64 = 1_000_000;
-/// Control characters that a terminal would obey, escaped as in JSON.
+/// Control characters that a terminal would execute, escaped as in JSON.
 const ODD: &str = r"\u0000\n\u001b[31m";
 
-/// Those that are damaged are made of this one.
+/// The intact profile from which the damaged profiles are made.
 static WHOLE: LazyLock<String> = LazyLock::new(|| profile("now", 2));
 
-/// A profile with something of everything, since such a start of its machine, with samples of such
-/// a weight.
+/// Makes a profile that uses every table. Its boot time and the weight of its samples can be
+/// chosen.
 fn profile(boot: &str, weight: u32) -> String {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 1, START_NS);
@@ -86,7 +87,8 @@ fn profile(boot: &str, weight: u32) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What can be asked of a profile; `{}` is its file, `OTHER` a good one of another process.
+/// The command lines to test. `{}` is the damaged profile, and `OTHER` is a good profile of another
+/// process.
 const QUESTIONS: [&[&str]; 10] = [
     &["top", "{}"],
     &["top", "{}", "--lines", "--sort", "total"],
@@ -100,7 +102,7 @@ const QUESTIONS: [&[&str]; 10] = [
     &["merge", "{}", "OTHER", "--out", "OUT.json"],
 ];
 
-/// Asks them all; what was said instead of an answer.
+/// Runs all command lines, and returns the errors.
 fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
     let place = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let file = place("damaged.json");
@@ -118,7 +120,7 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
         if let Err(mistake) = answer(arguments.verb) {
             let told = in_a_line(&mistake);
             assert!(!mistake.is_empty() && !told.contains(char::is_control), "{question:?}: {told:?}");
-            // Without such characters in the profile the sentence has none either.
+            // If the profile has no control characters, the error must not have any either.
             let odd = profile.windows(ODD.len()).any(|part| part == ODD.as_bytes());
             assert!(odd || !mistake.contains(char::is_control), "{question:?}: {mistake:?}");
             mistakes.push(mistake);
@@ -128,14 +130,14 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
 }
 
 fn folder(name: &str) -> PathBuf {
-    // Beside this program, where everything is that a build leaves.
+    // The folder is beside this program, among the other files of a build.
     let folder = env::current_exe().unwrap().with_file_name("damaged").join(name);
     fs::create_dir_all(folder.join("sources")).unwrap();
     fs::write(folder.join("other.json"), profile("then", 3)).unwrap();
     folder
 }
 
-/// How many values a document has.
+/// Returns the number of values in a document.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -144,7 +146,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Replaces the value with this number, counted from the document's root.
+/// Replaces the value with this number. Values are counted from the document's root.
 fn replace(value: &mut Value, place: &mut usize, by: &Value) {
     if *place == 0 {
         value.clone_from(by);
@@ -164,7 +166,7 @@ fn a_whole_one_has_all_answers() {
 
 #[test]
 fn control_characters_of_a_profile_are_escaped_in_errors() {
-    // The name of a context's field, which an error lists.
+    // The errors list the name of a context's field, which contains control characters here.
     let named = WHOLE.replace(r#""user""#, &format!(r#""us{ODD}er""#));
     let mistakes = asked(&folder("names"), named.as_bytes());
     assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");

@@ -1,20 +1,20 @@
-//! What the weights of a profile's samples count, and how that is written.
+//! Describes what the weights of a profile's samples count, and formats such weights.
 
 use std::borrow::Cow;
 
 use vouch_report::{bytes, float, grouped};
 
-/// The unit of a weight of one.
+/// The unit of a weight of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
     Millis(f64),
     Bytes,
-    /// One sample.
+    /// One sample, for profiles without a unit.
     One,
 }
 
 impl Unit {
-    /// The unit's name in a picture, and how much of it a weight of one is.
+    /// Returns the name of the unit in a picture, and the amount of it that a weight of 1 is.
     pub fn in_pictures(self) -> (&'static str, f64) {
         match self {
             Self::Millis(each) => ("ms", each),
@@ -27,7 +27,7 @@ impl Unit {
 /// What the weights of a profile's samples count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
-    /// In words.
+    /// The name of what is counted, such as "CPU time".
     pub what: Cow<'static, str>,
     pub unit: Unit,
 }
@@ -39,12 +39,12 @@ impl Counted {
         self.each_ms().is_some()
     }
 
-    /// The milliseconds that a weight of one stands for. `None` if that is no time.
+    /// Returns the milliseconds that a weight of 1 stands for, or `None` if weights count no time.
     pub fn each_ms(&self) -> Option<f64> {
         if let Unit::Millis(each) = self.unit { Some(each) } else { None }
     }
 
-    /// A weight in the unit of [`Self::key`]. `None` if samples have no unit.
+    /// Converts a weight to the unit of [`Self::key`]. Returns `None` if samples have no unit.
     pub fn value(&self, weight: u64) -> Option<f64> {
         match self.unit {
             Unit::Millis(each) => Some(float(weight) * each),
@@ -53,12 +53,12 @@ impl Counted {
         }
     }
 
-    /// The unit's name in JSON.
+    /// Returns the name of the unit in JSON.
     pub fn key(&self) -> &'static str {
         if self.unit == Unit::Bytes { "bytes" } else { "ms" }
     }
 
-    /// A weight with its unit.
+    /// Formats a weight with its unit.
     pub fn amount(&self, weight: u64) -> String {
         match self.unit {
             Unit::Millis(each) => format!("{:.1} ms", float(weight) * each),
@@ -67,7 +67,7 @@ impl Counted {
         }
     }
 
-    /// All weight of samples, in words.
+    /// Formats the total weight of all samples.
     pub fn total(&self, weight: u64, samples: u64) -> String {
         let (what, number) = (&self.what, grouped(samples));
         match self.unit {

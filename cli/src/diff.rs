@@ -1,5 +1,5 @@
-//! `vouch diff`: which methods took more, and which less, in one run than in another, as far as
-//! that is not chance.
+//! Implements `vouch diff`, which lists the methods that took more or less time in one run than in
+//! another, as far as that is not chance.
 //!
 //! It must never call noise a change: in 95 of 100 comparisons of equal runs no row shows one.
 
@@ -23,7 +23,7 @@ use run::Run;
 
 /// A note is printed if the time without a valid stack differs by more points than this.
 const LESS_TRUE: f64 = 2.0;
-/// How many characters of a circumstance a note has.
+/// A note prints at most this many characters of a property in which runs differ.
 const MAX_NOTED: usize = 100;
 /// A change of a share by more than this, in points, counts as large.
 const LARGE: f64 = 3.0;
@@ -58,7 +58,7 @@ pub struct DiffOptions {
     json: bool,
 }
 
-/// What of a method is compared.
+/// The options for what is compared about each method.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Compared {
     /// Compare times and not shares, for runs that do the same work
@@ -69,7 +69,7 @@ pub struct Compared {
     total: bool,
 }
 
-/// What there is to print.
+/// Compares the runs, and returns the text to print.
 pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, String> {
     how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
     if how.compared.time && how.before.is_empty() && how.after.is_empty() {
@@ -125,13 +125,13 @@ pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, St
     Ok(text)
 }
 
-/// The picture of what gained and what lost.
+/// Draws a flame graph of the methods that gained and lost time.
 fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
     let [before, after] =
         sides.each_ref().map(|side| side.iter().flat_map(|run| run.folded.clone()).collect::<Vec<_>>());
     let first = sides.each_ref().map(|side| side.first().map(Run::name).unwrap_or_default());
     let title = format!("{}: red is more, blue less than in {}", first[1], first[0]);
-    // They are scaled to what is after.
+    // The runs before are scaled to the total of the runs after.
     let scaled_to = &sides[1];
     let unit = match scaled_to.first().map(|run| run.counted.unit) {
         Some(counted::Unit::Bytes) => "bytes",
@@ -204,8 +204,8 @@ fn table(comparison: &Comparison, how: &DiffOptions, whole: &str) -> String {
     text
 }
 
-/// How many of the large changes are uncertain; `None` if none is. Two programs that differ have
-/// many, and a table of certain changes has none of them.
+/// Returns a note on how many of the large changes are uncertain, or `None` if none is. The table
+/// of certain changes lists none of these.
 fn uncertain(comparison: &Comparison) -> Option<String> {
     let is_large = |change: &&Change| 100.0 * change.by().abs() > LARGE;
     let large: Vec<&Change> = comparison.changes.iter().filter(is_large).collect();
@@ -218,7 +218,7 @@ fn uncertain(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// How a value is written.
+/// The unit in which values of a comparison are printed.
 #[derive(Clone, Copy)]
 struct Unit {
     time: bool,
@@ -237,7 +237,7 @@ impl Unit {
         format!("{} {}", self.signed(value), self.name())
     }
 
-    /// One that may go either way.
+    /// Formats a change with its sign.
     fn change(self, value: f64) -> String {
         self.signed_with(value).trim_start_matches('+').to_owned()
     }
@@ -247,8 +247,8 @@ impl Unit {
     }
 }
 
-/// The values without the words that all of them begin with, each at most [`MAX_NOTED`] characters:
-/// a command line may have thousands, and differ in its last word.
+/// Removes the words with which all values begin, and cuts each to [`MAX_NOTED`] characters. A
+/// command line may have thousands of characters, and differ only in its last word.
 fn differing_parts(values: &[String]) -> Vec<String> {
     let is_long = |value: &String| value.chars().count() > MAX_NOTED;
     if !values.iter().any(is_long) {
@@ -264,11 +264,12 @@ fn differing_parts(values: &[String]) -> Vec<String> {
     words.iter().map(part).collect()
 }
 
-/// In what the runs differ beside their methods, and how far they can be trusted.
+/// Returns warnings about the properties in which the runs differ, and about how far they can be
+/// trusted.
 fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     for (what, of) in run::CIRCUMSTANCES {
-        // In the order of the sides. A report that cannot be read has no value.
+        // Values are in the order of the sides. A report that cannot be read has no value.
         let mut values: Vec<String> = Vec::new();
         for value in sides.iter().flatten().map(of) {
             if !value.is_empty() && !values.contains(&value) {
@@ -282,7 +283,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     }
     let runs: Vec<&Run> = sides.iter().flatten().collect();
     for (at, run) in runs.iter().enumerate() {
-        // It is allowed, for example for a dump and the profile that was written at the end.
+        // This is allowed, for example for a dump and the profile that was written at the end.
         if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
             let (one, other) = (plain(other.path()), plain(run.path()));
             warnings.push(format!(
@@ -293,7 +294,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     let lacking =
         |runs: &Vec<Run>| runs.iter().map(Run::without_stack).sum::<f64>() / float(runs.len() as u64);
     let [before, after] = [lacking(&sides[0]), lacking(&sides[1])];
-    // The report counts it for all threads only.
+    // The report has this value only for all threads together.
     if all_threads && (before - after).abs() > LESS_TRUE {
         warnings.push(format!(
             "of the {whole} {} before and {} after has no stack that holds: what it would be shown as is not known",

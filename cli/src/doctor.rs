@@ -1,7 +1,8 @@
-//! `vouch doctor`: what will work here and what will not, and what changes it.
+//! Implements `vouch doctor`, which reports what works on this machine, what does not, and what to
+//! change.
 //!
-//! It must never guess what the agent can find out: that is asked in a JVM, the one that is meant
-//! or one that is started for it.
+//! It must never guess what the agent can find out. The agent is asked in the user's JVM, or in a
+//! JVM that is started for that.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,7 +21,7 @@ use crate::jvm;
 use crate::reply_dir::ReplyDir;
 use crate::say::unmarked;
 
-/// Where distributions put JDKs.
+/// The folder in which Linux distributions install JDKs.
 const JDKS: &str = "/usr/lib/jvm";
 
 #[derive(Args)]
@@ -31,7 +32,7 @@ pub struct Doctor {
     jvm: Option<String>,
 }
 
-/// What there is to know, under three heads.
+/// Examines the machine and the JVM, and returns a text with three headings.
 pub fn doctor(doctor: Doctor) -> Result<String, String> {
     let mut text = String::new();
     head(&mut text, "This machine", &machine());
@@ -112,7 +113,7 @@ fn machine() -> Vec<String> {
 
 fn installed() -> Vec<String> {
     let folders = fs::read_dir(JDKS).into_iter().flatten().flatten().map(|entry| entry.path());
-    // Names of the same folder are said once.
+    // Several paths of the same folder are listed once.
     let mut homes: Vec<PathBuf> = folders.filter_map(|home| home.canonicalize().ok()).collect();
     homes.extend(
         agent::java()
@@ -138,7 +139,7 @@ fn installed() -> Vec<String> {
     lines
 }
 
-/// Asks a JVM that is started for it, and ends at once.
+/// Starts a JVM with the agent, which reports and ends at once.
 fn started() -> Result<(String, Vec<String>), String> {
     let java = agent::java().ok_or(
         "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",

@@ -1,8 +1,7 @@
-//! What kind of file is this: a trust report, a profile that carries one, or something else?
+//! Finds out whether a file is a trust report, a profile with a report inside, or something else.
 //!
-//! The bytes decide, not the name. A profile may be large, and one key of it is wanted: it is read
-//! as a stream, and what is not asked for is passed over. Whatever is wrong with a file is said in
-//! one sentence that names it.
+//! The bytes decide, not the name. A profile may be large, so it is read as a stream, and all keys
+//! except for the wanted ones are skipped. Each error is one sentence that names the file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -16,10 +15,10 @@ use vouch_profile::document::Part;
 
 use crate::unpack::gunzip;
 
-/// What gzip's files begin with.
+/// The first byte of each gzip file.
 pub const GZIP: u8 = 0x1f;
 
-/// The keys by which a report and a profile differ, and the parts of the report that verbs read.
+/// The keys by which a report differs from a profile, and the parts of the report that verbs read.
 #[derive(Deserialize)]
 struct Document {
     vouch: Option<Value>,
@@ -32,7 +31,7 @@ struct Document {
 }
 
 impl Document {
-    /// It is a trust report.
+    /// True if the document is a trust report.
     fn is_report(&self) -> bool {
         self.vouch.as_ref().is_some_and(Value::is_string)
     }
@@ -40,18 +39,20 @@ impl Document {
 
 #[derive(Deserialize)]
 struct Meta {
-    /// The report that a profile carries.
+    /// The trust report that a profile contains.
     vouch: Option<Value>,
 }
 
-/// What is against the stacks of a trust report: two lists, as in the file.
+/// The refutations in a trust report: by the bytecode, and by the JVM. They are lists as in the
+/// file.
 pub struct Against {
     pub refutations: Value,
-    /// By the JVM itself; an older Vouch's report has none.
+    /// The stacks that the JVM itself contradicts. The report of an older Vouch has none.
     pub contradictions: Value,
-    /// Why stacks are plausible and not proven; null in an older Vouch's report.
+    /// The reasons for which stacks are plausible and not proven. It is null in the report of an
+    /// older Vouch.
     pub plausible_because: Value,
-    /// The time of all samples, by what became of them.
+    /// The time of all samples, by their fates.
     pub weight_ms: Value,
 }
 
@@ -67,7 +68,7 @@ impl Against {
     }
 }
 
-/// A sentence if a file, or whatever else is added up, was named before, in whatever spelling.
+/// Returns an error if the file is among the earlier ones, under any spelling of its path.
 pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
     if before.iter().any(|before| before == one || vouch_log::output::is_same(before, one)) {
         return Err(format!("{} is named twice, and would count twice", one.display()));
@@ -75,14 +76,14 @@ pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What a file is, by how it begins, or is called.
+/// The kind of a file, by its first bytes or its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A recording of Vouch's.
+    /// A recording by Vouch.
     Recording,
-    /// One of the JDK's own, also where it is empty or damaged.
+    /// A recording by Flight Recorder, even if it is empty or damaged.
     FlightRecorder,
-    /// JSON, packed or not, or nothing that is known.
+    /// A JSON file, compressed or not, or a file of an unknown kind.
     Document,
 }
 
@@ -101,15 +102,15 @@ pub fn kind(file: &Path) -> Result<FileKind, String> {
     })
 }
 
-/// A profile, to be written again with more in it, or less.
+/// Reads a profile that is to be changed and written again.
 pub fn profile(file: &Path) -> Result<Part, String> {
     let document: Part = read(file, no_profile)?;
     document.get::<Part>("meta").map_err(|_| no_profile(file))?;
     Ok(document)
 }
 
-/// Reads what is asked for of a JSON file, packed or not; `other` says that it is something else. A
-/// mistake is a sentence.
+/// Reads the wanted keys of a JSON file, compressed or not. `other` says that the file is something
+/// else. An error is a sentence.
 pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
     let name = file.display();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
@@ -139,7 +140,7 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Res
     document.ok_or_else(|| other(file))
 }
 
-/// What a file is that Vouch writes for other programs, by how it begins.
+/// Returns the format of a file that Vouch writes for other programs, by its first bytes.
 fn other_format(file: &Path) -> Option<&'static str> {
     let mut first = Vec::new();
     File::open(file).and_then(|file| file.take(4096).read_to_end(&mut first)).ok()?;
@@ -160,26 +161,27 @@ fn other_format(file: &Path) -> Option<&'static str> {
     (!whole.is_empty() && whole.lines().all(is_folded)).then_some("a list of folded stacks (.folded)")
 }
 
-/// Opens a file, and returns its first byte, which is that of gzip if the file is packed.
+/// Opens a file, and returns its first byte. The byte shows whether the file is compressed with
+/// gzip.
 pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
     let mut bytes = BufReader::with_capacity(1 << 16, File::open(file)?);
     let first = bytes.fill_buf()?.first().copied();
     Ok((bytes, first))
 }
 
-/// What is against the stacks of the trust report that a file is, or carries.
+/// Returns the refutations in a trust report, which may be inside of a profile.
 pub fn against(file: &Path) -> Result<Against, String> {
     Against::from_document(report(file)?).ok_or_else(|| {
         format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
     })
 }
 
-/// The groups of tasks in that report, as in the file; null for an older Vouch's.
+/// Returns the groups of tasks in the report of a file. They are null for an older Vouch's report.
 pub fn groups(file: &Path) -> Result<Value, String> {
     Ok(report(file)?.groups.unwrap_or_default())
 }
 
-/// The trust report that a file is, or carries.
+/// Reads the trust report that a file is, or contains.
 fn report(file: &Path) -> Result<Document, String> {
     let name = file.display();
     let document: Document = read(file, neither)?;
@@ -197,7 +199,7 @@ fn report(file: &Path) -> Result<Document, String> {
     })
 }
 
-/// Makes sure that a file is a whole profile of Vouch's.
+/// Checks that a file is a complete profile by Vouch.
 pub fn is_profile(file: &Path) -> Result<(), String> {
     let document: Document = read(file, no_profile)?;
     document.meta.and_then(|meta| meta.vouch).map(|_| ()).ok_or_else(|| no_profile(file))
@@ -211,14 +213,14 @@ fn neither(file: &Path) -> String {
     format!("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", file.display())
 }
 
-/// True if it is what was read that is wrong, and not the reading.
+/// True if the error is about the file's contents, and not about reading them.
 fn is_damage(error: &serde_json::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     matches!(error.io_error_kind(), Some(InvalidData | InvalidInput | UnexpectedEof))
 }
 
-/// Reads the whole document, so that a cut one is found wherever the key is. `None`: a list, and
-/// its items must not be taken for the fields.
+/// Reads the whole document, so that a truncated one is noticed wherever the key is. Returns `None`
+/// for a list, since its items must not be taken for fields.
 fn parse<D: DeserializeOwned>(mut bytes: impl BufRead) -> serde_json::Result<Option<D>> {
     let begins = bytes.fill_buf().map_err(serde_json::Error::io)?.trim_ascii_start().first().copied();
     if begins == Some(b'[') {

@@ -1,4 +1,4 @@
-//! `vouch embed`: a profile with the source text of what it shows in it.
+//! Implements `vouch embed`, which adds the source text of the shown methods to a profile.
 //!
 //! It must never read source text outside of the folders that the user names.
 
@@ -24,7 +24,7 @@ pub struct EmbedOptions {
     limit: u64,
 }
 
-/// Writes the profile with the texts in it, and says what it has and what it lacks.
+/// Writes the profile with the texts, and returns a text about what was added and what is missing.
 pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, String> {
     let rewritten = Rewritten::new(profile, how.out, "sources")?;
     for path in &how.paths {

@@ -1,7 +1,7 @@
-//! `vouch events`: the catalogues of what the JVM does meanwhile, as far as Vouch can record it, or
-//! merge it out of a recording of JFR's.
+//! Implements `vouch events`, which lists the JVM events that Vouch can record, or can add from a
+//! Flight Recorder file.
 //!
-//! It must never say what is not in the catalogues.
+//! It must print nothing that is not in the catalogues.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,7 +12,7 @@ use vouch_jfr::catalogue::{Catalogue, Facts, JfrEventKind, Recorded, Shape, cata
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::{grouped, plain};
 
-/// All kinds in a line each, or one of them in full.
+/// Lists all event kinds in a line each, or describes one of them in full.
 pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
     if let Some(of) = of {
         return recorded(of, word);
@@ -86,7 +86,7 @@ fn one_of_jfr(kind: &JfrEventKind, catalogue: &Catalogue) -> String {
     text
 }
 
-/// The kinds of a recording, and what the catalogue does not know of them.
+/// Lists the event kinds in a recording, and how they differ from the catalogue.
 fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
     let wrong = |why: String| format!("{} cannot be read: {why}", file.display());
     let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
@@ -107,7 +107,7 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
     }
     let known = recorded.jvm.as_ref().and_then(|jvm| catalogue.jdks.iter().find(|(_, known)| *known == jvm));
     match (known, &recorded.jvm) {
-        // What is not there may be in what cannot be read.
+        // A kind that seems to be missing may be in a damaged part.
         _ if !recorded.damage.is_empty() => {}
         (Some((major, jvm)), _) => {
             let differs = differences(&recorded, catalogue, *major);

@@ -1,4 +1,5 @@
-//! `vouch explain`: the refutations of a profile, or one of them with the bytecode that refutes it.
+//! Implements `vouch explain`, which lists the refutations of a profile, or shows one of them with
+//! the bytecode that refutes it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use vouch_verify::proof::Refutation;
 
 use crate::document::{self, Against};
 
-/// How many of them the list shows.
+/// The list shows at most this many refutations.
 const SHOWN: usize = 20;
 
 /// What a user can do about code that was compiled before the agent was loaded.
@@ -32,11 +33,11 @@ const WITHOUT_FLAG: &str = "
 start the JVM without this option.
 ";
 
-/// Which of them is asked for.
+/// The refutation that the user wants to see.
 #[derive(Debug, Clone, Copy)]
 pub enum Which {
     Number(usize),
-    /// The most frequent one that the JVM itself contradicts, the second, …
+    /// A stack that the JVM itself contradicts, by its number from the most frequent one.
     Witnessed(usize),
 }
 
@@ -52,7 +53,7 @@ impl FromStr for Which {
     }
 }
 
-/// What there is to print.
+/// Returns the text about a file's refutations, or about one of them.
 pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
     let name = file.display();
     let read = |list| {
@@ -107,7 +108,8 @@ fn none(
     }
 }
 
-/// A line each, the most frequent first: those by bytecode, then those by the JVM itself.
+/// Returns a line for each refutation, the most frequent first. Those by the bytecode come before
+/// those by the JVM.
 fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -> String {
     if refutations.is_empty() && contradictions.is_empty() {
         return "no stack was refuted\n".to_owned();
@@ -124,10 +126,11 @@ fn list(refutations: &[RefutationReport], contradictions: &[RefutationReport]) -
     text
 }
 
-/// Why stacks are plausible and not proven, the most frequent reason first; `None` if no stack is.
+/// Explains why stacks are plausible and not proven, the most frequent reason first. Returns `None`
+/// if no stack is plausible.
 fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
     let reasons = BTreeMap::<String, PlausibleReport>::deserialize(reasons).ok()?;
-    // Several of the report's reasons may have the same words.
+    // Several reasons in the report may have the same text.
     let mut by_words = BTreeMap::<String, (u64, f64, Vec<&str>)>::new();
     for (name, PlausibleReport { samples, weight_ms, .. }) in &reasons {
         let (all_samples, all_weight_ms, names) = by_words.entry(reason(name)).or_default();
@@ -139,7 +142,7 @@ fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
     rows.sort_by_key(|(_, (samples, ..))| Reverse(*samples));
     let mut text = "\nwhy stacks are plausible, not proven (a stack may have several reasons):\n".to_owned();
     for (words, (samples, weight_ms, names)) in &rows {
-        // A stack with two of these reasons is in both numbers.
+        // A stack with two of these reasons is in both numbers, so the sum is an upper limit.
         let at_most = if names.len() > 1 { "≤ " } else { "" };
         let share =
             all_ms.map_or_else(String::new, |all| format!("{at_most}{}", percent(100.0 * weight_ms / all)));
@@ -169,7 +172,7 @@ fn rows(
     }
 }
 
-/// One refutation: what is wrong, in which stack, and what the bytecode says.
+/// Explains one refutation: the error, the stack, and the bytecode that contradicts the stack.
 fn one(refutation: &RefutationReport) -> String {
     let RefutationReport { number, count, kind, found, stack, at, code, .. } = refutation;
     let samples = if *count == 1 { "1 sample".to_owned() } else { format!("{count} samples") };
@@ -201,7 +204,7 @@ fn one(refutation: &RefutationReport) -> String {
     text
 }
 
-/// Both stacks of one moment, a line for each frame.
+/// Appends both stacks of the same moment, with a line for each frame.
 fn both(text: &mut String, walk: &[String], witness: &[String]) {
     for op in capture_diff_slices(Algorithm::Myers, walk, witness) {
         let (tag, walk_range, witness_range) = op.as_tag_tuple();
@@ -219,7 +222,7 @@ fn both(text: &mut String, walk: &[String], witness: &[String]) {
     }
 }
 
-/// What the walk claimed, in a line: `Cart.add @ 17 → Item.price`.
+/// Describes the call that the walk claimed, such as `Cart.add @ 17 → Item.price`.
 fn claim(what: &RefutationReport) -> String {
     let found = plain(&readable(&what.found));
     let place = match what.line {
@@ -270,7 +273,7 @@ fn sentence(what: &RefutationReport) -> String {
     }
 }
 
-/// What the bytecode says to it.
+/// Describes what the bytecode contains instead.
 fn says(what: &RefutationReport) -> String {
     let expected = plain(&what.expected);
     match what.kind {
@@ -300,12 +303,12 @@ fn says(what: &RefutationReport) -> String {
     }
 }
 
-/// True where a call is refuted; of a leaf only its bytecode index is.
+/// True if a call is refuted. For a leaf only its bytecode index can be refuted.
 fn is_edge(what: &RefutationReport) -> bool {
     !what.caller.is_empty() && !what.found.is_empty()
 }
 
-/// The method with the bytecode that contradicts, if there is one.
+/// Returns the method with the bytecode that contradicts the stack, if there is one.
 fn caller(what: &RefutationReport) -> Option<String> {
     (!what.caller.is_empty()).then(|| plain(&what.caller))
 }

@@ -1,6 +1,6 @@
-//! `vouch flame`, and the picture of `vouch diff`: a flame graph as SVG, which a document or a
-//! ticket can hold, or the stacks that others draw one of (.folded). Where the program said whom it
-//! worked for, that can be below the stacks.
+//! Implements `vouch flame`, and the picture of `vouch diff`. They write a flame graph as SVG, or
+//! the folded stacks from which other tools draw one. Values of the program's contexts can be added
+//! below the stacks.
 //!
 //! A picture must never be drawn by other rules than the agent's own (`out=FILE.svg`).
 
@@ -38,7 +38,7 @@ pub struct FlameOptions {
     inverted: bool,
 }
 
-/// Writes the picture.
+/// Writes the picture of a profile.
 pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
@@ -88,14 +88,14 @@ pub fn differential(
     differential::from_readers(how, before.as_bytes(), after.as_bytes(), &mut lines)
         .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
     let lines = String::from_utf8_lossy(&lines).into_owned();
-    // A factor would be taken for a part of each difference.
+    // A factor would be taken for a part of each difference, so it is 1.
     let mut options = flame::options(title, (unit, 1.0));
-    // Each has two numbers.
+    // Each line has two numbers, one for each run.
     picture(out, |file| from_lines(&mut options, lines.lines(), file))
 }
 
-/// Finds out now whether a picture of that name can be written; `endings` names what else can be
-/// written.
+/// Checks before any work whether a picture with that name can be written. `endings` lists the
+/// endings of other formats.
 pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
@@ -114,31 +114,32 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
 }
 
-/// A line for each stack of methods, `root;caller;leaf 42`: last how often it stands for `unit`;
-/// `called`: as what a method goes by its name.
+/// Returns a line `root;caller;leaf 42` for each stack of methods. The number counts `unit`s.
+/// `called` changes the names of methods.
 pub fn folded(profile: &Profile, samples: &[Sample], unit: u64, called: fn(&str) -> String) -> Vec<String> {
     Stacks { called: Some(called), ..Stacks::from_samples(profile, &[], samples, unit) }.drawn(false)
 }
 
-/// What a row of the picture shows.
+/// The content of a frame in the picture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Row {
-    /// What samples say that they are for, by its number.
+    /// A value of the samples' contexts, by its index.
     Says(usize),
     Function(usize),
 }
 
-/// Stacks of methods, callers before their callees, each under what its samples say.
+/// A tree of stacks with callers before their callees. Each stack is below the values of its
+/// samples' contexts.
 struct Stacks<'p> {
     profile: &'p Profile,
     by: &'p [By],
     says: IndexSet<String>,
     /// The child of a node that shows a row.
     child: HashMap<(Option<usize>, Row), usize>,
-    /// Under what samples say, the node of a stack.
+    /// The node for a stack below a node for a context's value.
     known: HashMap<(Option<usize>, usize), usize>,
     nodes: Vec<Node>,
-    /// As what a method goes by its name, if by another.
+    /// A function that changes the names of methods, if they are to be changed.
     called: Option<fn(&str) -> String>,
 }
 
@@ -149,7 +150,7 @@ struct Node {
 }
 
 impl<'p> Stacks<'p> {
-    /// The stacks of these samples. A weight of one counts as `unit`.
+    /// Makes the tree for these samples. A weight of 1 counts as `unit`.
     fn from_samples(profile: &'p Profile, by: &'p [By], samples: &[Sample], unit: u64) -> Self {
         let (child, known) = (HashMap::new(), HashMap::new());
         let mut stacks =
@@ -206,7 +207,7 @@ impl<'p> Stacks<'p> {
         })
     }
 
-    /// The lines of a picture.
+    /// Returns the lines from which the picture is drawn.
     fn drawn(mut self, inverted: bool) -> Vec<String> {
         let mut own: Vec<u64> = self.nodes.iter().map(|node| node.own).collect();
         let (caller, row) = (|node: usize| self.nodes[node].parent, |node: usize| self.nodes[node].row);
@@ -239,7 +240,7 @@ impl<'p> Stacks<'p> {
         })
     }
 
-    /// As it can stand between others in a line.
+    /// Returns the name of a row, without the characters that separate frames in a line.
     fn name(&self, row: Row) -> String {
         let name = match row {
             Row::Says(says) => Cow::from(&self.says[says]),

@@ -1,4 +1,5 @@
-//! `vouch groups`: what a program's groups of tasks took, in one run or in several together.
+//! Implements `vouch groups`, which prints the time of a program's groups of tasks, of one run or
+//! of several together.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,7 +10,7 @@ use vouch_report::{GroupReport, duration, grouped, plain};
 use crate::attach;
 use crate::document::{self, FileKind};
 
-/// Which tasks count as long, in a table.
+/// The lengths of tasks for which the table has a column, in milliseconds.
 const LONG_MS: [&str; 2] = ["16", "128"];
 
 #[derive(clap::Args)]
@@ -19,7 +20,7 @@ pub struct GroupsOptions {
     json: bool,
 }
 
-/// What there is to print of files, and of JVMs that run.
+/// Returns the table of groups, from files and from running JVMs.
 pub fn groups(of: &[PathBuf], how: &GroupsOptions) -> Result<String, String> {
     let mut all = BTreeMap::new();
     for (at, one) in of.iter().enumerate() {
@@ -53,7 +54,7 @@ pub fn groups(of: &[PathBuf], how: &GroupsOptions) -> Result<String, String> {
     Ok(table(all))
 }
 
-/// The process that is meant, if it is no file.
+/// Returns the process id in an argument, unless the argument is a file.
 fn process(one: &Path) -> Option<&str> {
     let pid = one.to_str().filter(|text| text.parse::<u32>().is_ok())?;
     (!one.exists()).then_some(pid)
@@ -87,7 +88,7 @@ fn table(all: BTreeMap<String, GroupReport>) -> String {
     text
 }
 
-/// What is missing in the values beside it.
+/// Returns notes on tasks that the values of a group do not include.
 fn notes(group: &GroupReport) -> String {
     let without =
         [(group.tasks_without_cpu, "on virtual threads, without CPU time"), (group.abandoned, "abandoned")];

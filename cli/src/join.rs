@@ -1,5 +1,5 @@
-//! `vouch merge` of profiles and recordings: the processes of a service, or the minutes of one, in
-//! one profile.
+//! Implements `vouch merge` for profiles and recordings: the processes of a service, or several
+//! times of one process, become one profile.
 //!
 //! It must never write over a file that it reads.
 
@@ -16,10 +16,11 @@ use crate::document::{self, FileKind};
 use crate::recover::ended;
 use crate::rewrite::Rewritten;
 
-/// How many processes are listed by name.
+/// The text lists at most this many processes by name.
 const MAX_LISTED: usize = 10;
 
-/// Writes the profile of all, and says what is in it; `kinds`: what each file is.
+/// Writes one profile of all files, and returns a text about its content. `kinds` has the kind of
+/// each file.
 pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Result<String, String> {
     let first = files.first().ok_or("name the profiles that are to be one")?;
     let rewritten = Rewritten::new(first, out, "merged")?;
@@ -52,7 +53,7 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
     Ok(text)
 }
 
-/// The profile that a recording makes, and what it lacks.
+/// Makes a profile of a recording, and returns it with notes on what it lacks.
 fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
     let open = vouch_classes::archive::open_file(file)?;
     let in_use = vouch_log::output::held::is_in_use(&open);

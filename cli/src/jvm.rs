@@ -1,6 +1,6 @@
-//! The JVMs of this machine, as the kernel shows them: each one's process, user and main class.
+//! Finds the JVMs of this machine, with the process, user and main class of each.
 //!
-//! It must never disturb one: all of this is read from /proc, and nothing is asked of the JVM.
+//! It must never disturb a JVM: everything is read from /proc, and no JVM is asked.
 
 pub mod attach;
 mod command_line;
@@ -14,44 +14,45 @@ use user::User;
 
 use crate::agent::{self, Libc};
 
-/// Which machine runs the bytecode.
+/// The virtual machine that executes the bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vm {
     HotSpot,
     OpenJ9,
 }
 
-/// A process that is one.
+/// A process that is a JVM.
 #[derive(Debug, Clone)]
 pub struct Jvm {
     pub pid: u32,
-    /// Its number where it lives, which is another one in a container.
+    /// The process id in the JVM's own pid namespace. In a container it differs from the pid
+    /// outside.
     pub own_pid: u32,
     pub user: User,
     pub vm: Vm,
-    /// What was asked for on its command line.
+    /// The main class or the jar on the JVM's command line.
     pub main: String,
-    /// The release of its JDK, where that says so.
+    /// The version of the JVM's JDK, if the JDK has a `release` file.
     pub release: Option<String>,
-    /// The C library that it runs on.
+    /// The C library that the JVM has loaded.
     pub libc: Libc,
-    /// It sees other files than this process does.
+    /// True if the JVM sees other files than this process does, as in a container.
     pub elsewhere: bool,
-    /// The agent's library, where it is loaded.
+    /// The path of the agent's library, if the JVM has loaded it.
     pub agent: Option<PathBuf>,
-    /// The agent has a recording.
+    /// True if the agent is recording.
     pub recording: bool,
 }
 
-/// What was found.
+/// All JVMs that were found.
 #[derive(Debug, Default)]
 pub struct All {
     pub jvms: Vec<Jvm>,
-    /// Processes with files that this user may not read. Some may be JVMs.
+    /// The number of processes with files that this user may not read. Some may be JVMs.
     pub hidden: usize,
 }
 
-/// All that this user may look at, by their numbers.
+/// Returns all JVMs that this user may inspect, by their pids.
 pub fn all() -> Result<All, String> {
     let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
     let mut pids: Vec<u32> =
@@ -68,13 +69,13 @@ pub fn all() -> Result<All, String> {
     Ok(all)
 }
 
-/// The one that a person means: by its number, or by a part of what runs in it.
+/// Returns the JVM that a user means by a pid, or by a part of the main class's name.
 pub fn find(who: &str) -> Result<Jvm, String> {
     if who.is_empty() {
         return Err("say which JVM, by its process id or what it runs: the name is empty".to_owned());
     }
     if let Ok(pid) = who.parse::<u32>() {
-        // What asks a JVM is another thing for a thread.
+        // The attach protocol needs the id of a process, so the id of a thread is refused.
         if let Some(process) = status(pid, "Tgid").and_then(|process| process.parse::<u32>().ok())
             && process != pid
         {
@@ -92,7 +93,7 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     }
     let All { jvms, hidden } = all()?;
     let named: Vec<&Jvm> = jvms.iter().filter(|jvm| jvm.main.contains(who)).collect();
-    // A whole name means no other that only begins with it.
+    // If the name matches one JVM completely, others that only contain it do not count.
     let exact: Vec<&Jvm> = named.iter().copied().filter(|jvm| is_called(&jvm.main, who)).collect();
     match (exact.as_slice(), named.as_slice()) {
         ([jvm], _) | ([], [jvm]) => Ok((*jvm).clone()),
@@ -111,12 +112,13 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     }
 }
 
-/// `Main` is `com.foo.Main`, and `app.jar` is `/srv/app.jar`.
+/// True if the user's name is for this program: `Main` for `com.foo.Main`, and `app.jar` for
+/// `/srv/app.jar`.
 fn is_called(main: &str, who: &str) -> bool {
     main == who || main.rsplit(['.', '/']).next() == Some(who) || main.rsplit('/').next() == Some(who)
 }
 
-/// What a process turns out to be.
+/// The result of inspecting a process.
 enum Look {
     Jvm(Box<Jvm>),
     Other,
@@ -135,7 +137,7 @@ fn look(pid: u32) -> Look {
     let named = |is: fn(&str) -> bool| {
         libraries.iter().find(|library| is(library.rsplit('/').next().unwrap_or(""))).copied()
     };
-    // It has a library of HotSpot's name, too.
+    // J9 has a library with HotSpot's name, too.
     let j9 = named(|name| name.starts_with("libj9vm"));
     let (vm, library) = match (j9, named(|name| name == "libjvm.so")) {
         (Some(library), _) => (Vm::OpenJ9, library),
@@ -160,20 +162,21 @@ fn look(pid: u32) -> Look {
     }))
 }
 
-/// `55d0-55d1 r-xp 0000 08:01 123   /usr/lib/libjvm.so (deleted)`
+/// Returns the path in a line of /proc/PID/maps, such as `55d0-55d1 r-xp 0000 08:01 123
+/// /usr/lib/libjvm.so (deleted)`.
 fn mapped(line: &str) -> Option<&str> {
     let path = &line[line.find('/')?..];
     Some(path.strip_suffix(" (deleted)").unwrap_or(path))
 }
 
-/// The words of a file in which each ends with a zero.
+/// Returns the words of a file in which each word ends with a zero byte.
 fn words(file: &Path) -> Vec<String> {
     let bytes = fs::read(file).unwrap_or_default();
     let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// What the kernel says of a process under this name.
+/// Returns the value of a process with this name in /proc/PID/status.
 fn status(pid: u32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -185,7 +188,7 @@ fn threads(pid: u32) -> impl Iterator<Item = String> {
     tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
 }
 
-/// Which files it sees: its mounts, and which of them it takes for all.
+/// Returns which files a process sees: its mount namespace, and its root folder.
 fn root(pid: u32) -> Option<(PathBuf, u64, u64)> {
     let mounts = fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()?;
     let root = fs::metadata(format!("/proc/{pid}/root")).ok()?;
@@ -198,7 +201,7 @@ fn user(pid: u32) -> Option<User> {
     Some(User { uid: effective("Uid")?, gid: effective("Gid")? })
 }
 
-/// `JAVA_VERSION="17.0.12"` in a file `release` above the library.
+/// Returns the JDK's version from `JAVA_VERSION="17.0.12"` in a file `release` above the library.
 pub fn release(pid: u32, library: &Path) -> Option<String> {
     let homes = library.ancestors().skip(1).take(5);
     let mut texts = homes.filter_map(|home| user::read_inside(pid, &home.join("release")));
@@ -222,7 +225,7 @@ impl Jvm {
             || given.into_iter().any(|variable| variable.contains(option))
     }
 
-    /// Not all of its threads have ended, or the files that it had open are not closed yet.
+    /// True if some of the process's threads still run, or if its files are not closed yet.
     pub fn is_alive(&self) -> bool {
         let ended = status(self.pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']));
         !ended || threads(self.pid).count() > 1

@@ -184,7 +184,7 @@ enum Verb {
     Version,
 }
 
-/// What the command line asks for.
+/// Runs the command that the arguments name, and returns the exit code.
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -200,7 +200,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The exit code after a text was written: a reader that has gone is no mistake.
+/// Returns the exit code after a text was written. If the reader has closed the pipe, that is no
+/// error.
 fn written(result: io::Result<()>, code: ExitCode) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -210,8 +211,8 @@ fn written(result: io::Result<()>, code: ExitCode) -> ExitCode {
     }
 }
 
-/// The error with the command that its reader is most likely to have meant: clap suggests none with
-/// two letters swapped.
+/// Adds to a usage error the verb that the user probably meant. clap suggests none if two letters
+/// are swapped.
 fn nearest(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let distance = |verb: &str| strsim::damerau_levenshtein(word, verb);
@@ -226,12 +227,12 @@ fn nearest(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// The command as its manual and a shell's completion are made of it.
+/// Returns clap's description of the command, for the manual and for completion in shells.
 pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// What there is to say, and the exit code; or what is wrong.
+/// Runs a verb, and returns the text to print with the exit code.
 fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
     let told = match verb {
         Verb::Run(run) => return run::run(run).map(|code| (String::new(), code)),
@@ -259,14 +260,14 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
     told.map(|text| (text, ExitCode::SUCCESS))
 }
 
-/// Prints a mistake. A closed stderr must not become a panic.
+/// Prints an error. A closed stderr must not cause a panic.
 fn refuse(mistake: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "{}", in_a_line(mistake));
     ExitCode::FAILURE
 }
 
-/// A mistake as a person reads it: the name of a file, or what a file names, may hold what a
-/// terminal would obey.
+/// Returns an error as one line. Control characters are escaped, because names of files may contain
+/// them and a terminal would execute them.
 fn in_a_line(mistake: &str) -> String {
     format!("vouch: {}", vouch_report::escaped(mistake))
 }

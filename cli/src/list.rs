@@ -1,11 +1,11 @@
-//! `vouch list`: the JVMs that can be attached to, one a line.
+//! Implements `vouch list`, which lists the JVMs that can be attached to, one a line.
 
 use std::fmt::Write;
 use std::fs;
 
 use crate::jvm::{self, All, Jvm, Vm};
 
-/// A table of them, for a terminal.
+/// Returns the table of JVMs.
 pub fn list() -> Result<String, String> {
     let All { jvms, hidden } = jvm::all()?;
     let rows: Vec<[String; 5]> = jvms.iter().map(row).collect();
@@ -29,8 +29,8 @@ pub fn list() -> Result<String, String> {
     Ok(text)
 }
 
-/// What is missing in the list. Processes that not even root may look into are the system's
-/// own, and no JVMs.
+/// Returns a note on processes that could not be inspected. Processes that even root may not
+/// inspect are the system's own, and no JVMs.
 fn not_looked_at(hidden: usize, is_root: bool) -> Option<String> {
     let processes = if hidden == 1 { "process" } else { "processes" };
     (hidden > 0 && !is_root).then(|| {
@@ -55,7 +55,7 @@ fn row(jvm: &Jvm) -> [String; 5] {
     [jvm.pid.to_string(), user(jvm.user.uid), plain(&jdk), vouch.to_owned(), plain(&jvm.main) + &elsewhere]
 }
 
-/// By name, where this machine has one for it.
+/// Returns the name of a user, or the id if this machine has no name for it.
 fn user(uid: u32) -> String {
     let number = uid.to_string();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();

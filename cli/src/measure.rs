@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::document;
 use crate::profile::{Document, Profile, Samples, Shared, Thread, damaged};
 
-/// What samples count.
+/// The measure that samples count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Measure {
     /// CPU time, or what else the profile's samples count
@@ -25,7 +25,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Reads a profile with samples that count this.
+    /// Reads a profile with the samples of this measure.
     pub fn read(self, file: &Path) -> Result<Profile, String> {
         match self {
             Self::Cpu => Profile::read(file),
@@ -71,14 +71,14 @@ struct AllocatingThread {
     js_allocations: Option<Allocations>,
 }
 
-/// A thread's table of allocations, as the Firefox Profiler has it.
+/// The table of a thread's allocations, in the Firefox Profiler's format.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Allocations {
     class_name: Vec<String>,
     weight: Vec<u64>,
     stack: Vec<Option<usize>>,
-    /// In milliseconds.
+    /// The time of each allocation, in milliseconds.
     time: Vec<f64>,
 }
 
@@ -111,19 +111,19 @@ impl Allocations {
 /// The stacks with a class on top, each once.
 #[derive(Default)]
 struct ClassStacks {
-    /// By class.
+    /// The function of each class, by its name.
     functions: HashMap<String, usize>,
-    /// By the stack below, and the class's function.
+    /// The stack with a class on top, by the stack below and by the class's function.
     stacks: HashMap<(Option<usize>, usize), usize>,
 }
 
 impl ClassStacks {
-    /// The function that a class is shown as; `add` makes it.
+    /// Returns the function for a class. If it is new, `add` makes it.
     fn function(&mut self, class: String, add: impl FnOnce(&str) -> usize) -> usize {
         *self.functions.entry(class).or_insert_with_key(|class| add(class))
     }
 
-    /// The stack with this function on top of another one; `add` makes it.
+    /// Returns the stack with this function on top of another stack. If it is new, `add` makes it.
     fn stack(&mut self, below: Option<usize>, function: usize, add: impl FnOnce() -> usize) -> usize {
         *self.stacks.entry((below, function)).or_insert_with(add)
     }

@@ -1,5 +1,5 @@
-//! `vouch merge`: a profile with the events of a Flight Recorder file in it; `join.rs` does it for
-//! several profiles.
+//! Implements `vouch merge` for a Flight Recorder file: adds its events to a profile. For several
+//! profiles see `join.rs`.
 //!
 //! It must never write over the recording.
 
@@ -16,7 +16,7 @@ use crate::document::{self, FileKind};
 use crate::join;
 use crate::rewrite::Rewritten;
 
-/// How many kinds have a line each. The rest shares one.
+/// This many event kinds have a line each. All further kinds share one line.
 const LINES: usize = 12;
 /// How many damaged parts of a recording are listed.
 const DAMAGE: usize = 3;

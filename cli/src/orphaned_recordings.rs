@@ -24,8 +24,8 @@ use crate::say::{seen, show};
 const WITHOUT_A_WORD: &str =
     "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
 
-/// Makes the profile, and whatever else is wanted, of a recording that a JVM left in the terminal
-/// itself, since it could write nowhere else.
+/// Makes the requested files of a recording that a JVM left in the reply folder, because it could
+/// write nowhere else.
 pub fn recover_within(
     terminal: &ReplyDir,
     outs: &[PathBuf],
@@ -64,18 +64,18 @@ pub fn copy_whole(from: &mut File, to: &Path) -> io::Result<()> {
     })
 }
 
-/// Waits for JVMs to be gone that were killed together with the program that had started them: a
-/// kernel takes its time for that.
+/// Waits for killed JVMs to vanish. The kernel may take some time after the program that started
+/// them was killed.
 pub fn await_ends(terminal: &ReplyDir) {
     let is_held = |recording: &PathBuf| recording.exists() && !is_orphaned(recording);
     recover::await_end(|| !terminal.recordings().iter().any(is_held));
 }
 
-/// What was made of orphaned recordings.
+/// The result of making files from orphaned recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Made {
     Nothing,
-    /// Not all files that were asked for.
+    /// Some of the requested files could not be made.
     Some,
     All,
 }
@@ -121,7 +121,7 @@ fn recover_one(recording: &Path, given: &AgentOptions, inherited: bool) -> (Vec<
     (lines, Made::All)
 }
 
-/// Makes all that was asked for, or the profile alone and why not more; what there is to say.
+/// Makes all requested files, or only the profile with a reason. Returns the text to print.
 fn make_all(
     read: &(Recovered, bool),
     recording: &Path,
@@ -134,10 +134,10 @@ fn make_all(
     let name = recording.to_string_lossy();
     let stem = name.strip_suffix(ENDING).unwrap_or(&name);
     let mut profile = PathBuf::from(format!("{stem}{}", format.map_or(".json.gz", |format| format.ending)));
-    // Its environment may be another one.
+    // The process may have had another environment, so a name may not be known.
     let place = PatternValues { pid: read.0.meta.pid, time: None, variable: &|_| None, inherited };
     let named = |wanted: &str| place.expand_own(wanted).ok().map(PathBuf::from);
-    // Where the name is not known, it is right by that of the recording, if its ending is.
+    // If the exact name is unknown, a file with the recording's name and the right ending counts.
     let is_asked_for =
         named(first).map_or(format.is_some(), |asked| vouch_log::output::is_same(&asked, &profile));
     let others: Option<Vec<PathBuf>> = given.all("out").skip(1).map(named).collect();

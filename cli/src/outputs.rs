@@ -1,8 +1,7 @@
-//! The files that a recording is to be made into: held to be possible before the work, written
-//! after it.
+//! Checks before the work that the output files can be written, and writes them after it.
 //!
-//! It must never write over what it is made of. What is wrong is said as the rest of a sentence
-//! that begins with the input.
+//! It must never write over an input. An error is the rest of a sentence that begins with the
+//! input.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,16 +12,16 @@ use vouch_report::{Files, plain};
 
 use crate::agent;
 
-/// Profiles and a report.
+/// The files to write: profiles and a report.
 pub struct Outputs<'a> {
     profiles: Vec<(&'a Path, &'static Format)>,
     report: Option<&'a Path>,
-    /// One of these files is there already.
+    /// True if one of the files existed before.
     replaces: bool,
 }
 
 impl<'a> Outputs<'a> {
-    /// Finds out whether all of them can be written, and none of them is an input.
+    /// Checks that all files can be written, and that none of them is an input.
     pub fn check(outs: &'a [PathBuf], report: Option<&'a Path>, inputs: &[PathBuf]) -> Result<Self, String> {
         let mut profiles = Vec::new();
         for out in outs {
@@ -91,7 +90,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// The first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that is not there yet.
+/// Returns the first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that does not exist.
 pub fn free(name: &str, is_there: impl Fn(&str) -> bool) -> String {
     let ending = Format::from_file_name(name).map_or("", |format| format.ending);
     let stem = name.strip_suffix(ending).unwrap_or(name);

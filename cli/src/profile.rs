@@ -1,4 +1,5 @@
-//! What `vouch top`, `diff` and `flame` read of a profile: each sample's thread, stack and context.
+//! Reads from a profile what `vouch top`, `diff` and `flame` need: each sample's thread, stack and
+//! context.
 //!
 //! All references are checked once, when the file is read, so that no code that counts checks them.
 
@@ -17,12 +18,12 @@ use vouch_report::{CPU_TIME, TrustReport};
 use crate::counted::{Counted, Unit};
 use crate::document;
 
-/// A profile of Vouch's.
+/// A profile that Vouch wrote, with checked references.
 pub struct Profile {
     pub meta: Meta,
     pub shared: Shared,
     pub threads: Vec<Thread>,
-    /// Its samples are allocations.
+    /// True if the samples are allocations.
     is_of_allocations: bool,
 }
 
@@ -37,13 +38,13 @@ pub struct Document<T> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
-    /// In milliseconds.
+    /// The sampling interval in milliseconds.
     pub interval: f64,
     pub vouch_contexts: Option<Contexts>,
-    /// Another tool's profile has none.
+    /// The trust report. Another tool's profile has none.
     #[serde(rename = "vouch")]
     report: Value,
-    /// Which process it is of, and since when: of one that is merged those of all.
+    /// The process of the profile, and its start. A merged profile has a list of processes instead.
     vouch_process: Option<Value>,
     vouch_processes: Option<Value>,
     #[serde(default)]
@@ -62,26 +63,26 @@ struct Category {
     subcategories: Vec<String>,
 }
 
-/// One of the processes that a profile is merged of.
+/// One of the processes in a merged profile.
 #[derive(Deserialize)]
 struct Process {
     identity: Option<Value>,
     spans: Vec<[f64; 2]>,
 }
 
-/// A time of a process that a profile has, in milliseconds since 1970.
+/// The time for which a process was recorded, in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     process: Value,
     span_ms: [f64; 2],
 }
 
-/// Two recordings, one right after the other, may seem to have so much in common: the machine's
-/// clock is set right now and then.
+/// Two recordings, one right after the other, may seem to overlap by this much. The machine's clock
+/// is adjusted now and then.
 const MOMENT_MS: f64 = 100.0;
 
 impl Recorded {
-    /// True if both have what one process did in one time.
+    /// True if both contain the same time of the same process.
     pub fn is_in(&self, other: &Self) -> bool {
         self.process == other.process && is_overlapping(self.span_ms, other.span_ms, MOMENT_MS)
     }
@@ -131,10 +132,10 @@ struct Stacks {
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
     pub name: String,
-    /// The kernel's number, as a text where one process is not alone.
+    /// The kernel's thread id. It is a text if the profile has several processes.
     #[serde(default)]
     pub tid: Value,
-    /// All of its threads, where a track is of several.
+    /// The ids of all threads on the track, if it has several.
     pub vouch_tids: Option<IgnoredAny>,
     pub samples: Samples,
 }
@@ -145,7 +146,7 @@ pub struct Samples {
     pub stack: Vec<Option<usize>>,
     pub weight: Option<Vec<u64>>,
     pub vouch_context: Option<Vec<Option<usize>>>,
-    /// From one to the next, in milliseconds.
+    /// The time from each sample to the next, in milliseconds.
     pub time_deltas: Option<Vec<f64>>,
 }
 
@@ -165,7 +166,7 @@ impl Profile {
         Self::checked(file, document::read(file, document::no_profile)?, false)
     }
 
-    /// The profile of a file, with its allocations as the samples.
+    /// Makes a profile that has its allocations as the samples.
     pub fn of_allocations(file: &Path, document: Document<Thread>) -> Result<Self, String> {
         Self::checked(file, document, true)
     }
@@ -198,7 +199,7 @@ impl Profile {
                 .is_none_or(|contexts| contexts.is_whole(shared.string_array.len()))
     }
 
-    /// All samples of all threads.
+    /// Returns the samples of all threads.
     pub fn samples(&self) -> impl Iterator<Item = Sample> {
         self.threads.iter().enumerate().flat_map(|(thread, Thread { samples, .. })| {
             let mut time_ms = 0.0;
@@ -218,7 +219,7 @@ impl Profile {
         self.samples().filter(move |sample| wanted[sample.thread])
     }
 
-    /// What each thread is called; where several are called alike, with their numbers.
+    /// Returns the name of each thread. Threads with the same name have their ids added.
     pub fn thread_names(&self) -> Vec<String> {
         let mut called: HashMap<&str, usize> = HashMap::new();
         for thread in &self.threads {
@@ -233,15 +234,15 @@ impl Profile {
         self.threads.iter().map(name).collect()
     }
 
-    /// What no other recording has: of which process it is, and when it began; `None` for a profile
-    /// that does not say so.
+    /// Returns a text that no other recording has: the process and the start. Returns `None` if the
+    /// profile lacks them.
     pub fn began(&self) -> Option<String> {
         let Meta { vouch_process, vouch_processes, start_time, profiling_start_time, .. } = &self.meta;
         let process = vouch_processes.as_ref().or(vouch_process.as_ref())?;
         Some(format!("{process} {start_time} {profiling_start_time}"))
     }
 
-    /// The processes and the times in the profile, as far as it has them.
+    /// Returns the processes in the profile, with the times for which they were recorded.
     pub fn recorded(&self) -> Vec<Recorded> {
         let Meta {
             vouch_process, vouch_processes, start_time, profiling_start_time, profiling_end_time, ..
@@ -264,19 +265,19 @@ impl Profile {
         recorded
     }
 
-    /// The trust report that it carries, if this Vouch can read it. Each call reads it anew.
+    /// Returns the profile's trust report, if this version can read it. Each call parses the report
+    /// anew.
     pub fn report(&self) -> Option<TrustReport> {
         TrustReport::deserialize(&self.meta.report).ok()
     }
 
-    /// That report, if its fates are of the samples that are counted.
+    /// Returns the trust report, if its fates are about the samples that are counted.
     pub fn report_of_samples(&self) -> Option<TrustReport> {
         self.report().filter(|_| !self.is_of_allocations)
     }
 
-    /// What its samples count, by its report as it was read. Of one that another version wrote, and
-    /// that cannot be read, it is still known whether the samples are another profiler's, and
-    /// whether they count time.
+    /// Returns what the samples count, by the report. If another version wrote the report, some of
+    /// its keys still show whether the samples are another profiler's, and whether they count time.
     pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
         if self.is_of_allocations {
             return Counted::ALLOCATED;
@@ -292,28 +293,28 @@ impl Profile {
         Counted { what, unit: if is_time { Unit::Millis(self.meta.interval) } else { Unit::One } }
     }
 
-    /// How many stacks there are.
+    /// Returns the number of stacks.
     pub fn stacks(&self) -> usize {
         self.shared.stacks()
     }
 
-    /// The stack of a stack's callers, which has a smaller number.
+    /// Returns the stack of a stack's callers, which has a smaller number.
     pub fn caller(&self, stack: usize) -> Option<usize> {
         let offset = self.shared.stack_table.prefix_offset[stack];
         (offset > 0).then(|| stack - offset)
     }
 
-    /// The frame on top of a stack.
+    /// Returns the frame on top of a stack.
     pub fn frame(&self, stack: usize) -> usize {
         self.shared.stack_table.frame[stack]
     }
 
-    /// The line of that.
+    /// Returns the line of the frame on top of a stack.
     pub fn line(&self, stack: usize) -> Option<u32> {
         self.shared.frame_table.line.get(self.frame(stack)).copied().flatten()
     }
 
-    /// The function on top of a stack.
+    /// Returns the function on top of a stack.
     pub fn function(&self, stack: usize) -> usize {
         self.shared.function(stack)
     }
@@ -322,7 +323,7 @@ impl Profile {
         self.shared.function_name(function)
     }
 
-    /// True if the VM itself was at work there: of that no program says for whom it is.
+    /// True if the VM itself was at work in this stack. No context says for whom the VM works.
     pub fn is_vm(&self, stack: usize) -> bool {
         let category = self.shared.frame_table.category[self.frame(stack)];
         category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
@@ -344,7 +345,7 @@ impl Profile {
         &self.shared.string_array[string]
     }
 
-    /// What the innermost context with such a field says in it.
+    /// Returns the value of a field in the innermost context that has this field.
     pub fn says(&self, context: Option<usize>, field: &Field) -> Option<&str> {
         let contexts = self.meta.vouch_contexts.as_ref()?;
         let mut outwards = std::iter::successors(context, |row| contexts.outer[*row]);
@@ -354,7 +355,7 @@ impl Profile {
         })
     }
 
-    /// A field by its name, its label, or either after the label of its kind: `user`,
+    /// Finds a field by its name or its label, with or without the label of its kind: `user`,
     /// `Request.user`.
     pub fn field(&self, wanted: &str) -> Result<Field, String> {
         let none = Contexts::default();
@@ -386,7 +387,7 @@ impl Profile {
 }
 
 impl Shared {
-    /// How many stacks there are.
+    /// Returns the number of stacks.
     pub fn stacks(&self) -> usize {
         self.stack_table.frame.len()
     }
@@ -404,7 +405,7 @@ impl Shared {
             && stack_table.prefix_offset.iter().enumerate().all(|(row, offset)| *offset <= row)
     }
 
-    /// The function on top of a stack.
+    /// Returns the function on top of a stack.
     fn function(&self, stack: usize) -> usize {
         self.frame_table.func[self.stack_table.frame[stack]]
     }
@@ -413,19 +414,19 @@ impl Shared {
         &self.string_array[self.func_table.name[function]]
     }
 
-    /// The name of a stack's leaf.
+    /// Returns the name of a stack's leaf.
     pub fn leaf(&self, stack: usize) -> &str {
         self.function_name(self.function(stack))
     }
 
-    /// Adds a function that is no method, and gives its row.
+    /// Adds a function that is not a method, and returns its row.
     pub fn add_function(&mut self, name: &str) -> usize {
         self.string_array.push(name.to_owned());
         self.func_table.name.push(self.string_array.len() - 1);
         self.func_table.name.len() - 1
     }
 
-    /// Adds a stack with a function on top of another stack, and gives its row.
+    /// Adds a stack with a function on top of another stack, and returns its row.
     pub fn add_stack(&mut self, below: Option<usize>, function: usize) -> usize {
         self.frame_table.func.push(function);
         self.frame_table.category.push(None);
@@ -440,7 +441,7 @@ impl Shared {
 }
 
 impl Thread {
-    /// The kernel's number; 0 where a track is not one thread's.
+    /// Returns the kernel's thread id, or 0 if the track has several threads.
     pub fn number(&self) -> u64 {
         let own = self.tid.as_u64().or_else(|| self.tid.as_str()?.parse().ok());
         own.filter(|_| self.vouch_tids.is_none()).unwrap_or(0)
@@ -466,13 +467,13 @@ impl Contexts {
     }
 }
 
-/// Where a field is: its column in each kind of contexts that has it.
+/// A field of contexts, with its column in each kind of contexts that has it.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// As it was asked for.
+    /// The name by which the user requested the field.
     pub name: String,
     places: Vec<(usize, usize)>,
-    /// It is a field of virtual threads. Some of these could not be identified.
+    /// True if the field is one of virtual threads. Some of these could not be identified.
     pub is_of_virtual_threads: bool,
 }
 
@@ -481,7 +482,7 @@ fn has_total<'w>(mut weights: impl Iterator<Item = &'w u64>) -> bool {
     weights.try_fold(0_u64, |sum, weight| sum.checked_add(*weight)).is_some()
 }
 
-/// What is said of a file that refers to rows of its tables that it does not have.
+/// Returns the error for a file with references to rows that its tables lack.
 pub fn damaged(file: &Path) -> String {
     format!("{} refers to what is not in it: it was damaged, or written by another tool", file.display())
 }

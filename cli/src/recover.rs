@@ -1,6 +1,7 @@
-//! `vouch recover`: the profile of a run that its process could not write.
+//! Implements `vouch recover`, which makes the profile of a run that the process itself could not
+//! write.
 //!
-//! It must never change the recording, or take it away: there is no other.
+//! It must never change or remove the recording, because there is no other copy.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,9 +19,9 @@ use crate::agent_options::VERBOSE_HELP;
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
 
-/// The end of a process that was killed takes no longer than that,
+/// A killed process vanishes within this time.
 const LONGEST_END: Duration = Duration::from_secs(5);
-/// and is looked for about so often.
+/// The time between two checks whether a killed process has vanished.
 const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
@@ -64,19 +65,19 @@ fn recover_one(path: &Path, how: &RecoverOptions) -> Result<String, String> {
     make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
 
-/// Makes profiles of a recording; what there is to say, or what is wrong with it as the rest of a
+/// Makes profiles of a recording, and returns the text to print. An error is the rest of a
 /// sentence.
 pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>, detail: Detail) -> Result<String, String> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
     write(&read(path)?, &outputs, detail)
 }
 
-/// How much the summary says.
+/// Returns the level of detail of the summary.
 pub fn detail(verbose: bool) -> Detail {
     if verbose { Detail::Verbose } else { Detail::Brief }
 }
 
-/// What a recording has, and whether its process still writes it.
+/// Reads a recording. The result is true if its process still writes to it.
 pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
     let file = vouch_classes::archive::open_file(path)?;
     let mut in_use = is_in_use(&file);
@@ -90,7 +91,7 @@ pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
     Ok((read, in_use))
 }
 
-/// Writes what is wanted of it; what there is to say.
+/// Writes the requested files of a recording, and returns the text to print.
 pub fn write(
     (read, in_use): &(Recovered, bool),
     outputs: &Outputs<'_>,
@@ -120,14 +121,14 @@ pub fn await_end(is_over: impl Fn() -> bool) {
     }
 }
 
-/// True if a process has been killed and is not quite gone. (This machine's process of that
-/// pid: a recording of another machine is not in use.)
+/// True if a process has been killed and is not quite gone. A recording of another machine is not
+/// in use, so only this machine's process counts.
 fn ends(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_of_one_that_ends(&stat))
 }
 
-/// By what the kernel says of its first thread: that it is gone, is about to be, or is to be
-/// killed.
+/// True if the first thread of the process is exiting, has exited, or is about to be killed. `stat`
+/// is the text in /proc/PID/stat.
 fn is_of_one_that_ends(stat: &str) -> bool {
     const EXITING: u64 = 4;
     const KILL: u64 = 1 << (SIGKILL - 1);
@@ -140,7 +141,7 @@ fn is_of_one_that_ends(stat: &str) -> bool {
     matches!(fields.first(), Some(&("Z" | "X"))) || has(6, EXITING) || has(28, KILL)
 }
 
-/// What a recording lacks if its process has not ended it.
+/// Returns what a recording lacks if its process did not end it.
 pub fn ended(in_use: bool, found: &Found) -> Option<&'static str> {
     if in_use {
         Some("its process runs still: this is what it had so far")

@@ -1,8 +1,9 @@
-//! The folder through which the agent in a JVM speaks to a command that waits for it
-//! (`vouch_report::options::terminal` has its layout).
+//! Manages the folder through which the agent in a JVM sends messages to a waiting command.
+//! `vouch_report::options::terminal` has the folder's layout.
 //!
-//! It belongs to the JVM's user, who may put there what he likes: nothing in it is followed, run,
-//! or believed to be short, and whatever is done in it is done by him (`jvm/user.rs`).
+//! The folder belongs to the JVM's user, who may put anything there. So no file in it is followed,
+//! executed, or assumed to be short. All work in it is done with that user's rights
+//! (`jvm/user.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -20,34 +21,35 @@ use vouch_report::options::terminal::{
 
 use crate::jvm::user::{User, within};
 
-/// Of a file in it no more is read at a time.
+/// At most this many bytes of a file in the folder are read at a time.
 const MAX_READ_BYTES: u64 = 1 << 20;
-/// A build may start thousands of JVMs.
+/// At most this many bytes of the list of recordings are read. A build may start thousands of JVMs.
 const MAX_RECORDINGS_BYTES: u64 = 1 << 26;
-/// What the names of all of them begin with, and how old one is that may be taken for left.
+/// The prefix of the names of all such folders. A folder older than `YOUNG` may be orphaned.
 const PREFIX: &str = ".vouch-";
 const YOUNG: Duration = Duration::from_mins(1);
 
-/// One of them; it is taken away when this is dropped.
+/// A folder for replies. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct ReplyDir {
-    /// The folder that it is in, open, so that it can be reached after the JVM has ended.
+    /// The parent folder, which is kept open so that it can be reached after the JVM has ended.
     parent: File,
-    /// Locked, by which the agent knows that somebody waits.
+    /// The folder, which is locked. By the lock the agent recognises that a command waits.
     folder: File,
     name: String,
-    /// What the JVM calls it.
+    /// The path of the folder as the JVM sees it.
     seen: PathBuf,
     /// The JVM's user.
     user: User,
-    /// It stays, since there is something in it.
+    /// True if the folder must stay, because it contains something that is needed.
     kept: bool,
-    /// Of what was said, so much has been read; the last line may not be whole yet.
+    /// The number of bytes of the agent's messages that were read. The last line may not be
+    /// complete yet.
     read: u64,
     rest: String,
 }
 
-/// What the agent says of a recording.
+/// The state of a recording as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Unknown,
@@ -56,7 +58,7 @@ pub enum State {
 }
 
 impl ReplyDir {
-    /// For JVMs that this process starts.
+    /// Makes a folder for JVMs that this process starts.
     pub fn here() -> Result<Self, String> {
         let folder = std::path::absolute(std::env::temp_dir());
         let folder = folder.map_err(|error| format!("there is no folder for temporary files: {error}"))?;
@@ -66,7 +68,7 @@ impl ReplyDir {
         Self::create(parent, &folder, user)
     }
 
-    /// In a folder that the JVM calls `seen`, for its user.
+    /// Makes a folder that the JVM sees as `seen`, for the JVM's user.
     pub fn create(parent: File, seen: &Path, user: User) -> Result<Self, String> {
         let random = RandomState::new().hash_one(std::process::id());
         let name = format!("{PREFIX}{}-{random:016x}", std::process::id());
@@ -75,7 +77,7 @@ impl ReplyDir {
             let path = within(&parent, &name);
             let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| open_folder(&path));
             let folder = made.map_err(|error| nowhere(seen, &error))?;
-            // A file system that has no locks has the agent speak on stderr.
+            // On a file system without locks the agent prints on stderr.
             let _ = folder.try_lock();
             Ok(folder)
         })?;
@@ -83,26 +85,26 @@ impl ReplyDir {
         Ok(Self { parent, folder, name, seen, user, kept: false, read: 0, rest })
     }
 
-    /// The option that names the folder to the agent.
+    /// Returns the option that passes the folder's path to the agent.
     pub fn option(&self) -> String {
         format!("{KEY}={}", self.seen.display())
     }
 
-    /// What the JVM calls a file in it.
+    /// Returns the path of a file in the folder as the JVM sees it.
     pub fn seen(&self, name: &str) -> PathBuf {
         self.seen.join(name)
     }
 
-    /// Something in it is all that there is of a recording.
+    /// Keeps the folder, because it contains the only data of a recording.
     pub fn keep(&mut self) {
         self.kept = true;
-        // Later commands see this file. If it cannot be written, they find the folder in use as
-        // long as this lives.
+        // Later commands recognise by this file that the folder must stay. If it cannot be written,
+        // the lock protects the folder for as long as this process runs.
         let _ =
             self.user.does(|| fs::write(within(&self.folder, KEPT), "").map_err(|error| error.to_string()));
     }
 
-    /// Lays a file down in it that the JVM is to load.
+    /// Copies a file into the folder, for the JVM to load.
     pub fn lay(&self, name: &str, mut from: File) -> Result<(), String> {
         self.user.does(|| {
             let mut to = OpenOptions::new();
@@ -112,15 +114,15 @@ impl ReplyDir {
         })
     }
 
-    /// A file in it, which is no link and no pipe.
+    /// Opens a regular file in the folder. Links and pipes are refused.
     pub fn open(&self, name: &str) -> io::Result<File> {
         let opened = self.user.does(|| {
             let path = within(&self.folder, name);
             let is_file = |found: fs::Metadata| {
                 if found.is_file() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
             };
-            // Before, since to open a device may do something, and again, since it may be another
-            // one by then.
+            // The type is checked before opening, because opening a device may do something. It is
+            // checked again, because the file may have been replaced.
             let looked = fs::symlink_metadata(&path).and_then(is_file);
             let mut options = OpenOptions::new();
             options.read(true).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK));
@@ -130,27 +132,27 @@ impl ReplyDir {
         opened.map_err(io::Error::other)?
     }
 
-    /// The lines that were said since.
+    /// Returns the agent's messages since the previous call.
     pub fn said(&mut self) -> Vec<String> {
         let mut bytes = Vec::new();
         let read = self.open(MESSAGES).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
             file.take(MAX_READ_BYTES).read_to_end(&mut bytes)
         });
-        // Nothing has been said, or no more can be.
+        // There are no messages, or they cannot be read any more.
         let Ok(read) = read else { return Vec::new() };
         self.read += read as u64;
         self.rest.push_str(&String::from_utf8_lossy(&bytes));
         let whole = self.rest.rfind('\n').map_or(0, |end| end + 1);
         let lines: String = self.rest.drain(..whole).collect();
         if self.rest.len() as u64 > MAX_READ_BYTES {
-            // No line is that long.
+            // No message is that long, so the bytes are discarded.
             self.rest.clear();
         }
         lines.lines().map(vouch_report::plain).collect()
     }
 
-    /// The state of the recording that this command started.
+    /// Returns the state of the recording that this command started.
     pub fn state(&self) -> State {
         let mut line = String::new();
         let read = self.open(STATE).and_then(|file| file.take(STATE_LENGTH as u64).read_to_string(&mut line));
@@ -161,10 +163,10 @@ impl ReplyDir {
         }
     }
 
-    /// The recordings that their JVMs have not ended, by their paths in the JVM.
+    /// Returns the recordings that their JVMs have not ended, by their paths in the JVM.
     pub fn recordings(&self) -> Vec<PathBuf> {
         let mut bytes = Vec::new();
-        // What can be read of it is good, if it is not all.
+        // If only a part of the list can be read, that part is used.
         let _ =
             self.open(RECORDINGS).and_then(|file| file.take(MAX_RECORDINGS_BYTES).read_to_end(&mut bytes));
         let lines = String::from_utf8_lossy(&bytes);
@@ -179,12 +181,12 @@ impl ReplyDir {
         begun.into_iter().collect()
     }
 
-    /// Some agent has been here.
+    /// True if an agent has written to the folder.
     pub fn has_agent(&self) -> bool {
         self.open(MESSAGES).is_ok()
     }
 
-    /// Opens a recording in it by a process that is gone and had not ended it.
+    /// Opens a recording in the folder, if its process vanished without ending it.
     pub fn open_left(&self, name: &str) -> Option<File> {
         let left = self.user.does(|| Ok(is_orphaned(&within(&self.folder, name))));
         left.is_ok_and(|left| left).then(|| self.open(name).ok())?
@@ -197,11 +199,11 @@ impl ReplyDir {
     }
 }
 
-/// Removes the folder that was made, also if another has its name by now. It removes no folder that
-/// another program has put into it.
+/// Removes the folder, also if it was renamed. A folder that another program put inside is not
+/// removed.
 fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     for file in fs::read_dir(within(folder, "."))?.flatten() {
-        // What stays is seen in the next step.
+        // A file that cannot be removed makes the next step fail.
         let _ = fs::remove_file(within(folder, &file.file_name().to_string_lossy()));
     }
     fs::remove_dir(within(parent, name))
@@ -217,7 +219,7 @@ fn sweep(parent: &File) {
         else {
             continue;
         };
-        // Between its making and its locking there is a moment.
+        // Between the creation of a folder and its lock there is a moment without a lock.
         let old =
             |found: &fs::Metadata| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
         let left = folder.metadata().is_ok_and(|found| found.uid() == own && old(&found));
@@ -231,7 +233,7 @@ fn sweep(parent: &File) {
 impl Drop for ReplyDir {
     fn drop(&mut self) {
         if !self.kept {
-            // A user who lost the right to it meanwhile can do nothing about it.
+            // If the user has lost the right to remove the folder, nothing can be done.
             let _ = self.remove();
         }
     }
@@ -241,7 +243,7 @@ fn open_folder(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags(OFlags::DIRECTORY | OFlags::NOFOLLOW)).open(path)
 }
 
-/// As the standard library has them.
+/// Converts flags to the type that the standard library uses.
 fn flags(flags: OFlags) -> i32 {
     flags.bits().cast_signed()
 }

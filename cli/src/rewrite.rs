@@ -1,5 +1,4 @@
-//! A profile that is read, and written again with more in it: what the verbs that do so have in
-//! common.
+//! Reads a profile and writes it again with additions. The verbs that do so share this code.
 //!
 //! It must never write over the profile unless `--out` names it, and never leave half a file.
 
@@ -11,15 +10,14 @@ use vouch_profile::document::Part;
 
 use crate::document;
 
-/// From which file to which.
+/// The file that is read, and the file that is written.
 pub struct Rewritten<'a> {
     profile: &'a Path,
     pub out: PathBuf,
 }
 
 impl<'a> Rewritten<'a> {
-    /// Makes sure that it can be written, before any work is done; `word` is in the
-    /// default name.
+    /// Checks before any work that the file can be written. `word` is a part of the default name.
     pub fn new(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
         let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();
@@ -34,7 +32,7 @@ impl<'a> Rewritten<'a> {
         document::profile(self.profile)
     }
 
-    /// Writes it; the file's name.
+    /// Writes the document, and returns the file's name.
     pub fn write(&self, document: &Part) -> Result<String, String> {
         let name = self.out.to_string_lossy().into_owned();
         let written = vouch_log::output::write_whole(&self.out, name.ends_with(".gz"), |file| {
@@ -45,7 +43,8 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-/// `a.json.gz` → `a.merged.json.gz`, `a.vouch` → `a.recovered.json.gz`
+/// Returns the default name for an output file: `a.json.gz` becomes `a.merged.json.gz`, and
+/// `a.vouch` becomes `a.recovered.json.gz`.
 pub fn beside(file: &Path, word: &str) -> PathBuf {
     let ending = if file.extension().is_some_and(|ending| ending == "json") { ".json" } else { PACKED };
     beside_as(file, word, ending)
@@ -53,7 +52,8 @@ pub fn beside(file: &Path, word: &str) -> PathBuf {
 
 const PACKED: &str = ".json.gz";
 
-/// The same with another ending: `a.json.gz` → `a.flame.svg`
+/// Returns the default name for an output file with another ending: `a.json.gz` becomes
+/// `a.flame.svg`.
 pub fn beside_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));

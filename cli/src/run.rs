@@ -1,7 +1,7 @@
-//! `vouch run`: a program with every JVM that it starts under the agent, to its end.
+//! Implements `vouch run`, which runs a program with the agent in every JVM that it starts.
 //!
-//! It must never change what the program sees besides the agent: its streams, its signals and its
-//! exit code are its own.
+//! It must never change what the program sees, except for the agent. Streams, signals and the exit
+//! code are the program's own.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -29,12 +29,12 @@ use crate::orphaned_recordings::{self, Made};
 use crate::reply_dir::ReplyDir;
 use crate::say::show;
 
-/// What the agent says is shown about so soon.
+/// The agents' messages are printed after at most this time.
 const SOON: Duration = Duration::from_millis(100);
-/// What every JVM reads when it starts.
+/// The environment variable that every JVM reads when it starts.
 const EVERY_JVM: &str = "JAVA_TOOL_OPTIONS";
 const MOST_FOR_JDK_8: usize = 1023;
-/// The code of a program that was killed, and of one that says so of what it ran.
+/// The exit code of a killed program, and of a program that reports that its child was killed.
 const KILLED: i32 = 128 + SIGKILL;
 
 #[derive(Args)]
@@ -47,7 +47,7 @@ pub struct Run {
     command: Vec<OsString>,
 }
 
-/// Runs it; its exit code.
+/// Runs the program, and returns its exit code.
 pub fn run(run: Run) -> Result<ExitCode, String> {
     let Run { recording: Options { mut given, .. }, command } = run;
     let (program, arguments) = command.split_first().ok_or("a program is missing")?;
@@ -67,7 +67,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     let library = agent::library(launcher.libc(program))?;
     let mut terminal = ReplyDir::here()?;
     if launcher == Launcher::Unknown {
-        // Each of several JVMs has its own folder, perhaps, and its own files.
+        // Each JVM may have its own working folder, and needs its own files.
         given.name_profile();
         given.add_pid_to_names();
         given.make_absolute()?;
@@ -90,7 +90,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
                 "vouch: {} cannot be run: {error}",
                 program.display()
             ))]);
-            // As a shell has it.
+            // These are the exit codes that a shell uses.
             let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
             return Ok(ExitCode::from(code));
         }
@@ -105,7 +105,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
         ]);
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    // Of one that was killed, or that says so of what it ran, the JVM may be dying just now.
+    // After a program was killed, or reports that its child was, the JVM may still be exiting.
     if code == KILLED {
         orphaned_recordings::await_ends(&terminal);
     }
@@ -117,20 +117,20 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-/// How a program gets the agent.
+/// The way in which a program passes the agent to a JVM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Launcher {
-    /// It is the JVM.
+    /// The program is the JVM's launcher, `java`.
     Java,
-    /// A JDK's tool, which passes to its JVM what follows -J.
+    /// The program is a tool of the JDK, which passes options after -J to its JVM.
     Tool,
-    /// It starts JVMs in another way, or is one by another name.
+    /// The program starts JVMs in another way, or is a launcher by another name.
     Unknown,
 }
 
 impl Launcher {
-    /// The C library of the JVM to come: of the program, or of the `java` that a command is likely
-    /// to start.
+    /// Returns the C library of the JVM that the program will start. It is the C library of the
+    /// program, or of the `java` that it probably runs.
     fn libc(self, program: &OsStr) -> Libc {
         let program = Path::new(program);
         match self {
@@ -151,7 +151,7 @@ impl Launcher {
     }
 }
 
-/// Adds the agent to the options that the variable has already.
+/// Adds the agent to the options that the environment variable already has.
 fn beside_others(agent: &str) -> Result<OsString, String> {
     if agent.contains('"') {
         return Err(format!(
@@ -172,11 +172,11 @@ fn beside_others(agent: &str) -> Result<OsString, String> {
     Ok(options)
 }
 
-/// Signals that may be meant for the program.
+/// The signals that may be meant for the program.
 const ALL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Those of these signals that are not ignored. One that is stays so, for the program too: `nohup`
-/// has it so.
+/// Returns those of these signals that are not ignored. Ignored ones stay ignored for the program,
+/// too, as under `nohup`.
 pub fn heeded(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored =
@@ -185,15 +185,15 @@ pub fn heeded(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| ignored & (1 << (signal - 1)) == 0).collect()
 }
 
-/// What another process sends to this one reaches the program; what a terminal's key sends does so
-/// by itself. Once the program has ended, a signal is for this process.
+/// Passes a signal from another process on to the program. A key on the terminal sends its signal
+/// to both. After the program's end a signal ends this process.
 fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
     thread::spawn(move || {
         for Origin { signal, cause, .. } in signals.forever() {
             let program = Pid::from_raw(running.load(Ordering::SeqCst));
             match (program, Signal::from_named_raw(signal)) {
                 (Some(program), Some(signal)) if cause != Cause::Kernel => {
-                    // It may have ended.
+                    // This fails if the program has ended already.
                     let _ = kill_process(program, signal);
                 }
                 (Some(_), _) => {}
@@ -206,7 +206,7 @@ fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
     });
 }
 
-/// Waits for the end, and shows meanwhile what the agents say.
+/// Waits for the program's end, and prints the agents' messages meanwhile.
 fn wait(mut child: Child, running: &AtomicI32, terminal: &mut ReplyDir) -> Result<ExitStatus, String> {
     let (ended, end): (Sender<()>, _) = channel();
     thread::scope(|scope| {

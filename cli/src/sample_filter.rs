@@ -1,7 +1,7 @@
-//! Which samples of a profile are counted, and how they are grouped: by thread, or by a field of
+//! Selects the samples of a profile that are counted, and groups them by thread or by a field of
 //! the program's contexts.
 //!
-//! It must never match by time: a sample is in the context that it says itself.
+//! It must never match by time: each sample has the context that it is in.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ use vouch_report::{WeightSum, grouped, percent, plain, share};
 use crate::measure::Measure;
 use crate::profile::{Field, Profile, Sample};
 
-/// Which samples.
+/// The options that select samples.
 #[derive(Debug, Args)]
 pub struct SampleFilter {
     /// Count only samples in a context with this value, such as user=moe; if repeated, all must
@@ -28,7 +28,7 @@ pub struct SampleFilter {
     pub measure: Measure,
 }
 
-/// A field must say this.
+/// A condition: a field of a context must have this value.
 #[derive(Debug, Clone)]
 struct Condition {
     field: String,
@@ -46,19 +46,20 @@ impl FromStr for Condition {
 }
 
 impl SampleFilter {
-    /// True if it is not just all of them.
+    /// True if the filter selects only some samples.
     pub fn is_part(&self) -> bool {
         self.thread.is_some() || !self.conditions.is_empty()
     }
 
-    /// As on the command line: `user=moe, thread worker`; empty if it is all of them.
+    /// Returns the filter as text, such as `user=moe, thread worker`. It is empty if all samples
+    /// are selected.
     pub fn words(&self) -> String {
         let conditions = self.conditions.iter().map(|Condition { field, value }| format!("{field}={value}"));
         let thread = self.thread.iter().map(|regex| format!("thread {regex}"));
         conditions.chain(thread).collect::<Vec<_>>().join(", ")
     }
 
-    /// These samples; if they have no weight, why.
+    /// Returns the selected samples. If they have no weight, the error says why.
     pub fn samples(&self, profile: &Profile) -> Result<Vec<Sample>, String> {
         let conditions: Result<Vec<(Field, &str)>, String> = self
             .conditions
@@ -87,14 +88,14 @@ impl SampleFilter {
     }
 }
 
-/// What samples are grouped by, if not by method.
+/// The property by which samples are grouped.
 pub enum By {
-    /// The name of each; where several have one, their numbers with it.
+    /// The names of the threads. Threads with the same name have their ids added.
     Thread(Vec<String>),
     Field(Field),
 }
 
-/// What a sample says when it is asked by something.
+/// The group of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKey<'p> {
     Value(&'p str),
@@ -103,12 +104,12 @@ pub enum GroupKey<'p> {
     Vm,
 }
 
-/// What stands for its time.
+/// The text for the group of samples in the VM itself.
 pub const VM: &str = "[the VM itself]";
 
 impl By {
     pub fn parse(profile: &Profile, name: &str) -> Result<Self, String> {
-        // A context's field of that name is asked for with its kind: `Work.thread`.
+        // A context's field named "thread" must be requested with its kind, as `Work.thread`.
         if name == "thread" {
             Ok(Self::Thread(profile.thread_names()))
         } else {
@@ -123,8 +124,8 @@ impl By {
         }
     }
 
-    /// What to note beside shares by this, if some samples' virtual threads are unknown: these
-    /// could be any of them.
+    /// Returns a note if some samples' virtual threads are unknown: these could belong to any
+    /// group.
     pub fn bias(&self, profile: &Profile, samples: &[Sample]) -> Option<String> {
         let field = match self {
             Self::Field(field) if field.is_of_virtual_threads => field,

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::{Path, absolute};
 
-/// What each line of an agent's begins with.
+/// The text with which each line of an agent begins.
 const MARK: &str = "[vouch] ";
 
 /// Shows lines as they are.
@@ -15,12 +15,12 @@ pub fn show(lines: Vec<String>) {
     }
 }
 
-/// A line without its start, for a sentence or a list.
+/// Returns a line without its prefix, for a sentence or a list.
 pub fn unmarked(line: &str) -> &str {
     line.strip_prefix(MARK).unwrap_or(line)
 }
 
-/// The path of a file as the user of this shell would type it.
+/// Returns the path of a file as the user of this shell would type it.
 pub fn seen(path: &Path) -> String {
     let here = std::env::current_dir().and_then(absolute);
     let short = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));

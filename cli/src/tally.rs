@@ -1,41 +1,40 @@
-//! How much time went into each method, or each line of one: on top, and with what it called.
+//! Counts the time of each method, or of each line, with and without its callees.
 //!
-//! It must never count a method twice for one sample, however often the stack or the file
-//! has it.
+//! It must never count a method twice for one sample, however often the stack or the file has it.
 
 use std::collections::HashMap;
 
 use crate::profile::Profile;
 
-/// Weights, in intervals.
+/// The weights of one row, in sampling intervals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Time {
-    /// It was on top.
+    /// The weight of samples with the method on top.
     pub own: u64,
-    /// It was anywhere in the stack.
+    /// The weight of samples with the method anywhere in the stack.
     pub total: u64,
-    /// It was on top, and the methods on top are the best guess.
+    /// The weight of samples with the method on top, where that method is only the best guess.
     pub uncertain: u64,
 }
 
-/// The rows of a table of a profile, by number.
+/// Maps the stacks of a profile to the rows of a table.
 #[derive(Debug)]
 pub struct Rows {
     pub names: Vec<String>,
-    /// By stack.
+    /// The row of each stack's top frame, by stack.
     row: Vec<usize>,
-    /// By stack: none of its callers is of the same row.
+    /// For each stack: true if none of its callers has the same row.
     outermost: Vec<bool>,
 }
 
 impl Rows {
-    /// A row for each method, by its name: the file may have one twice, such as for
+    /// Makes a row for each method, by its name. A file may have a method twice, such as for
     /// refuted stacks.
     pub fn methods(profile: &Profile) -> Self {
         Self::named(profile, |profile, stack| profile.function_name(profile.function(stack)).to_owned())
     }
 
-    /// A row for each line of a method in which code ran.
+    /// Makes a row for each line of a method in which code ran.
     pub fn lines(profile: &Profile) -> Self {
         Self::named(profile, |profile, stack| {
             let name = profile.function_name(profile.function(stack));
@@ -43,7 +42,7 @@ impl Rows {
         })
     }
 
-    /// A row for each name.
+    /// Makes a row for each name.
     pub fn named(profile: &Profile, name: impl Fn(&Profile, usize) -> String) -> Self {
         let (mut names, mut known, mut of_frame) = (Vec::new(), HashMap::new(), HashMap::new());
         let row = (0..profile.stacks()).map(|stack| {
@@ -60,7 +59,7 @@ impl Rows {
         Self { names, row, outermost }
     }
 
-    /// The time of each row, from the weight of each stack.
+    /// Returns the time of each row, from the weight of each stack.
     pub fn count(&self, profile: &Profile, mut of_stack: Vec<u64>) -> Vec<Time> {
         let mut times = vec![Time::default(); self.names.len()];
         for (stack, weight) in of_stack.iter().enumerate() {
@@ -68,7 +67,8 @@ impl Rows {
             time.own += weight;
             time.uncertain += if profile.is_top_uncertain(stack) { *weight } else { 0 };
         }
-        // Callers come before their callees: from the end, each stack has all that is above it.
+        // Callers come before their callees. So going backwards adds the weight of all callees to
+        // each stack.
         for stack in (0..of_stack.len()).rev() {
             let weight = of_stack[stack];
             if weight > 0 && self.outermost[stack] {
@@ -82,7 +82,7 @@ impl Rows {
     }
 }
 
-/// From each root up and down again: where a row stands for the first time.
+/// Finds for each stack whether its row occurs there for the first time from the root.
 fn outermost(profile: &Profile, row: &[usize], rows: usize) -> Vec<bool> {
     let mut callees = vec![Vec::new(); row.len()];
     let mut next = Vec::new();

@@ -1,8 +1,7 @@
-//! `vouch top`: where the time of a profile went: by method, by line, by thread, or by what the
-//! program said it was for.
+//! Implements `vouch top`, which lists the time of a profile by method, line, thread or context.
 //!
-//! It must never divide by what it has filtered out: a share is one of all samples that were asked
-//! for.
+//! A share must be a share of all samples that the user selected. It must never be divided by
+//! samples that were filtered out.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,13 +20,13 @@ use crate::profile::{Profile, Sample};
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
 
-/// How many characters of a name are printed: at most, if there is no terminal, and at least.
+/// Without a terminal, the table prints at most this many characters of a name.
 const WIDEST: usize = 90;
 const NARROWEST: usize = 24;
-/// Of fewer samples it is said how little their shares say.
+/// With fewer samples than this, a note says how uncertain the shares are.
 const FEW: u64 = 30;
 
-/// What is asked of a profile.
+/// The options of `vouch top`.
 #[derive(Debug, clap::Args)]
 pub struct Question {
     /// Group by `thread`, or by this field of the innermost context, such as user or Request.user
@@ -56,7 +55,7 @@ enum Order {
     Total,
 }
 
-/// What there is to print.
+/// Returns the table for a profile.
 pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let profile = question.wanted.measure.read(file)?;
     let about = |mistake| format!("{}: {mistake}", file.display());
@@ -69,7 +68,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let whole = report.as_ref().filter(|_| !question.wanted.is_part() && counted.what == CPU_TIME);
     let process = whole.zip(counted.value(all.weight)).and_then(|(report, ms)| report.process_time(ms));
     if question.json {
-        // A reader of CPU time must not get another time under its key.
+        // A reader of the JSON must not find another time under the key for CPU time.
         let in_all = if counted.what == CPU_TIME { "cpu_ms" } else { counted.key() };
         let mut told =
             json!({ in_all: counted.value(all.weight), "samples": all.samples, "time": counted.what });
@@ -116,8 +115,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     Ok(text)
 }
 
-/// The row of Vouch's own threads, with its name this many columns after its time. It has no share:
-/// shares are of the samples, and so do not depend on how the profile was taken.
+/// Returns the row of Vouch's own threads, with its name this many columns after its time. It has
+/// no share: shares are of the samples, and so do not depend on how the profile was taken.
 fn vouch_row(ms: f64, columns: usize) -> String {
     format!("{:>11}{:columns$}[Vouch]\n", format!("{ms:.1} ms"), "")
 }
@@ -128,9 +127,9 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> WeightSum {
     sum
 }
 
-/// How uncertain shares are, if there are few samples.
+/// Returns a note on how uncertain shares are, if there are few samples.
 fn few(all: WeightSum) -> Option<String> {
-    // If one sample has most of the weight, the samples are as good as fewer.
+    // If one sample has most of the weight, the shares are as uncertain as with fewer samples.
     let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {
         let points = points_off(good_as);
@@ -175,13 +174,13 @@ impl Shares<'_> {
         let (shown, others) = self.values.split_at(self.values.len().min(rows));
         told["rows"] = shown.iter().map(row).collect();
         told["rows_left_out"] = others.len().into();
-        // The sums of samples without a separate row.
+        // The sums of the samples that have no row are added.
         for (key, sum) in [("left_out", self.others(rows)), ("in_none", self.none), ("of_the_vm", self.vm)] {
             told[key] = json!({ counted.key(): counted.value(sum.weight), "samples": sum.samples, "share": share(sum, all).0 });
         }
     }
 
-    /// The weight of the values after this many rows.
+    /// Returns the weight of the values after this many rows.
     fn others(&self, rows: usize) -> WeightSum {
         self.values.iter().skip(rows).fold(WeightSum::default(), |sum, (_, next)| sum.plus(*next))
     }
@@ -218,7 +217,7 @@ impl Shares<'_> {
     }
 }
 
-/// The time of each method, or line, in the order that was asked for.
+/// Returns the time of each method, or each line, in the requested order.
 fn methods(profile: &Profile, samples: &[Sample], question: &Question) -> Vec<(String, Time)> {
     let mut of_stack = vec![0_u64; profile.stacks()];
     for sample in samples {
@@ -286,8 +285,8 @@ pub fn row_count(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|_| "must be a whole number from 0 up, such as 20")
 }
 
-/// How long a name may be after columns of this width: the rest of the terminal's width, if there
-/// is one.
+/// Returns how long a name may be after columns of this width. It is the rest of the terminal's
+/// width, if there is a terminal.
 pub fn width(columns: usize) -> usize {
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).saturating_sub(columns).max(NARROWEST))

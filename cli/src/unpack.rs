@@ -1,14 +1,14 @@
-//! Gzip files, unpacked as they are read. A small file that unpacks to gigabytes is refused instead
-//! of read for minutes.
+//! Decompresses gzip files while they are read. A small file that decompresses to gigabytes is
+//! refused instead of read for minutes.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// What a file may always unpack to.
+/// Every file may decompress to this many bytes.
 const MIN_LIMIT: u64 = 64 << 20;
-/// How many times its size a larger file may unpack to. Profiles unpack to about ten times, gzip
-/// itself cannot do more than a thousand.
+/// A larger file may decompress to this many times its size. Profiles decompress to about ten
+/// times, and gzip itself cannot exceed a thousand times.
 const MAX_RATIO: u64 = 200;
 
 /// Unpacks a gzip file; an error says that it unpacks to too much.

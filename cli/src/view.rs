@@ -1,8 +1,8 @@
-//! `vouch view`: serves a profile to the Firefox Profiler, from this machine, for as long as
-//! somebody looks at it.
+//! Implements `vouch view`, which serves a profile to the Firefox Profiler from this machine, for
+//! as long as a browser uses it.
 //!
-//! It must serve nothing but the profile, and that only to a client that has the address: another
-//! page in the same browser, another user of the machine or a name that a stranger points here gets
+//! It must serve only the profile, and only to a client that has the address. Other pages in the
+//! same browser, other users of the machine, and foreign host names that resolve to it must get
 //! nothing. The front-end's own files are no secret.
 
 mod server;
@@ -49,7 +49,7 @@ pub struct ViewOptions {
     idle: f64,
 }
 
-/// Serves until no request comes any more.
+/// Serves the profile until no requests have come for the idle time.
 pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, String> {
     document::is_profile(profile)?;
     let ui = how.ui.as_deref().map(FrontEnd::open).transpose()?;
@@ -69,7 +69,7 @@ pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, String> {
     };
     let from = if site.ui.is_some() { &own } else { how.front_end.trim_end_matches('/') };
     let address = format!("{from}/from-url/{}", encoded(&format!("{own}{}", site.path)));
-    // It serves also if stdout is closed.
+    // The server runs also if stdout is closed.
     let _ = writeln!(
         io::stdout(),
         "{address}\nserving {} on this machine alone; Ctrl-C ends it",
@@ -98,11 +98,12 @@ fn take_away_at_end(file: PathBuf) {
     });
 }
 
-/// What is served, and to whom.
+/// The profile that is served, and the clients that may have it.
 struct Site {
     /// The one origin with pages that may read the profile.
     front_end: String,
-    /// By which names it may be asked: any other is a stranger's that was made to lead here.
+    /// The host names that a request may use. Any other name is a foreign one that was made to
+    /// resolve to this machine.
     hosts: [String; 2],
     /// The path of the profile. It cannot be guessed.
     path: String,
@@ -147,7 +148,7 @@ impl Site {
     }
 }
 
-/// Lets the page that asked read it.
+/// Allows the page that sent the request to read the answer.
 fn readable(mut answer: Answer, asked: &Asked) -> Answer {
     if let Some(origin) = &asked.origin {
         answer.header("Access-Control-Allow-Origin", origin);
@@ -156,7 +157,7 @@ fn readable(mut answer: Answer, asked: &Asked) -> Answer {
     answer
 }
 
-/// 128 random bits.
+/// Returns 128 random bits as text.
 fn token() -> Result<String, String> {
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
@@ -164,14 +165,14 @@ fn token() -> Result<String, String> {
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
-/// A name that the front-end shows, and that needs no encoding in a path.
+/// Returns a name for the front-end to show, which needs no encoding in a path.
 fn name(profile: &Path) -> String {
     let name = profile.file_name().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// An address encoded for the path of another one.
+/// Encodes an address for the path of another address.
 fn encoded(address: &str) -> String {
     let encode = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -183,7 +184,7 @@ fn encoded(address: &str) -> String {
     address.bytes().map(encode).collect()
 }
 
-/// `https://host` of an address.
+/// Returns the origin of an address, such as `https://host`.
 fn origin(address: &str) -> Result<String, String> {
     let rest =
         ["https://", "http://"].iter().find_map(|scheme| Some((*scheme, address.strip_prefix(scheme)?)));
@@ -193,8 +194,8 @@ fn origin(address: &str) -> Result<String, String> {
     }
 }
 
-/// In the user's browser, if there is one: by a file that leads there, since all users can read
-/// with what arguments a program was started. The file, which is to be removed.
+/// Opens the address in the user's browser. The address is passed in a file, since all users can
+/// see a program's arguments. Returns the file, which must be removed later.
 fn open(address: &str) -> Option<PathBuf> {
     let file = std::env::temp_dir().join(format!("vouch-{}.html", token().ok()?));
     let page = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={address}\">");

@@ -1,4 +1,5 @@
-//! How far profiles are from what programs know of themselves (java-tests/workloads/Twins.java).
+//! Compares profiles with the times that programs measure themselves
+//! (java-tests/workloads/Twins.java).
 //!
 //! A run is `MAJOR-PROFILER-PROGRAM.json`, which `vouch top --json` prints, with
 //! `MAJOR-PROFILER-PROGRAM.known` beside it. That has lines `CLASS.METHOD MILLISECONDS`, and ends
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::report::{by_jdk, json, table};
 
-/// The profilers, by their names in files, and what they are in tables.
+/// The profilers: their names in files, and their names in tables.
 const PROFILERS: [(&str, &str); 6] = [
     ("vouch", "Vouch"),
     ("peer", "async-profiler"),
@@ -19,21 +20,20 @@ const PROFILERS: [(&str, &str); 6] = [
     ("vouch_c1", "Vouch, code of C1's alone"),
     ("peer_c1", "async-profiler, code of C1's alone"),
 ];
-/// Farther off than this a share is wrong, in points.
+/// A share that is off by more percentage points than this is wrong.
 const LIMIT: f64 = 3.0;
 
 struct Run {
     major: u32,
     profiler: String,
     program: String,
-    /// Shares of the whole by the program's clock, in per cent.
+    /// The share of each method by the program's own clock, in percent.
     known: Vec<(String, f64)>,
-    /// Shares of the whole in the profile.
+    /// The share of each method in the profile.
     shown: HashMap<String, f64>,
 }
 
-/// The methods of a profile with the time that each has, with what it called; and the time of all
-/// Java.
+/// Returns the time of each method in a profile, with its callees, and the time of all Java code.
 fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
     let top = json(file)?;
     let (mut methods, mut all) = (HashMap::new(), 0.0);
@@ -84,13 +84,13 @@ impl Run {
         self.shown.get(method).copied().unwrap_or_default()
     }
 
-    /// Too many points for a method, or too few.
+    /// Returns by how many points a method's share in the profile is too high or too low.
     fn error(&self, method: &str) -> Option<f64> {
         let (_, known) = self.known.iter().find(|(name, _)| name == method)?;
         Some(self.share_of(method) - known)
     }
 
-    /// How many points the method is off that is farthest off.
+    /// Returns the largest error of any method, in points.
     fn worst(&self) -> f64 {
         let errors = self.known.iter().map(|(name, known)| (self.share_of(name) - known).abs());
         errors.fold(0.0, f64::max)
@@ -101,13 +101,13 @@ fn read(files: &[PathBuf]) -> Result<Vec<Run>, String> {
     files.iter().map(|file| Run::read(file)).collect()
 }
 
-/// The profilers of these runs, in the order of the table.
+/// Returns the profilers of these runs, in the order of the table.
 fn profilers(runs: &[Run]) -> impl Iterator<Item = (&'static str, &'static str)> {
     PROFILERS.into_iter().filter(|(name, _)| runs.iter().any(|run| run.profiler == *name))
 }
 
-/// Two tables: how far the profilers are off in the middle and at worst; and each program on each
-/// JDK.
+/// Returns two tables: the median and the largest error of each profiler, and the errors of each
+/// program on each JDK.
 pub fn twins(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let rows = profilers(&runs).map(|(name, words)| {
@@ -153,8 +153,8 @@ pub fn twins(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// How far the first of two methods of the same work is off, by its share and by how both are
-/// called. Programs are `Sweep.WAY.HUNDREDTHS`.
+/// Returns a table of the error of the first of two methods that do the same work, by its share and
+/// by how both are called. Programs are `Sweep.WAY.HUNDREDTHS`.
 pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let mut rows: BTreeMap<(usize, String), BTreeMap<u32, String>> = BTreeMap::new();
@@ -181,12 +181,12 @@ pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&head, rows))
 }
 
-/// How far the shares of five methods are from what is expected of them when one does its work
-/// twice. Programs are `Slowed.METHOD`, and `Slowed.none`.
+/// Returns a table of the errors for five methods when one of them does its work twice. Programs
+/// are `Slowed.METHOD`, and `Slowed.none`.
 pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let method = |run: &Run| run.program.split('.').nth(1).unwrap_or_default().to_owned();
-    // Among themselves: what reads the clock is left out.
+    // Shares are of the five methods only, because the method that reads the clock is left out.
     let normalised = |shares: Vec<(String, f64)>| {
         let all: f64 = shares.iter().map(|(_, share)| share).sum();
         shares.into_iter().map(|(name, share)| (name, 100.0 * share / all)).collect::<Vec<_>>()
@@ -231,8 +231,8 @@ pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&["profiler", "slowed", "by the profile", "by the program's clock"], rows))
 }
 
-/// What the Flight Recorder's method timing measured, beside a profile of the same run:
-/// `vouch top --json`, and `jfr print --json --events jdk.MethodTiming`.
+/// Compares the times of the Flight Recorder's method timing with a profile of the same run. The
+/// files are from `vouch top --json`, and `jfr print --json --events jdk.MethodTiming`.
 pub fn timing(files: &[PathBuf]) -> Result<String, String> {
     let [top, timed] = files else {
         return Err("name what vouch top says, and what jfr print says".to_owned());
@@ -263,7 +263,7 @@ pub fn timing(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&["method", "calls", "elapsed, ms", "Vouch, ms of CPU time", "difference, %"], rows))
 }
 
-/// Seconds, as `jfr print` writes a duration: `PT1M0.5S`.
+/// Returns the seconds of a duration as `jfr print` writes it: `PT1M0.5S`.
 fn seconds(duration: &str) -> Option<f64> {
     let rest = duration.strip_prefix("PT")?.strip_suffix('S')?;
     match rest.split_once('M') {
@@ -286,7 +286,7 @@ mod tests {
             Self(folder)
         }
 
-        /// A run of 1,000 ms, by what is known of methods and what is shown of them.
+        /// Writes a run of 1,000 ms. Each method has its true time and its time in the profile.
         fn run(&self, name: &str, methods: &[(&str, u32, u32)]) -> PathBuf {
             let mut known = String::new();
             let mut rows = vec![r#"{"name": "[outside Java]", "self_ms": 400, "total_ms": 400}"#.to_owned()];
@@ -348,7 +348,7 @@ mod tests {
         };
         let files = [
             run("25-vouch-Slowed.none", [300, 300], [300, 300]),
-            // Two thirds and one third; the profile has three quarters.
+            // The true shares are two thirds and one third, and the profile has three quarters.
             run("25-vouch-Slowed.one", [400, 450], [200, 150]),
         ];
         let text = slowed(&files).unwrap();

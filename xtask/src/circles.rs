@@ -28,7 +28,7 @@ const COUNTS_HEAD: &str = "\
 # `cargo xtask circles --lower` writes the numbers that have fallen. A crate that has none is not listed.
 ";
 
-/// The modules of one crate, and which circles they form.
+/// The modules of one crate, and the circles that they form.
 struct CrateModules {
     name: String,
     modules: Modules,
@@ -46,7 +46,7 @@ impl CrateModules {
         self.circles.iter().map(Vec::len).sum()
     }
 
-    /// Writes each circle: its modules, and each arrow with the paths that make it.
+    /// Prints each circle: its modules, and each dependency with the paths that cause it.
     fn print_to(&self, out: &mut String) {
         for circle in &self.circles {
             let _ = writeln!(out, "{}: a circle of {}: {}", self.name, circle.len(), circle.join(", "));
@@ -102,7 +102,7 @@ pub fn run(arguments: &[String]) -> Result<String, String> {
     if failures.is_empty() { Ok(out) } else { Err(format!("circles:\n{failures}")) }
 }
 
-/// The crates of the workspace, by the names of their folders.
+/// Reads the crates of the workspace, each with the name of its folder.
 fn read_crates() -> Result<Vec<CrateModules>, String> {
     let metadata = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
@@ -122,7 +122,7 @@ fn read_crates() -> Result<Vec<CrateModules>, String> {
     Ok(read)
 }
 
-/// The circles of the graph: every group of modules that all lead to each other.
+/// Returns the circles of the graph: every group of modules that all lead to each other.
 fn circles(modules: &Modules) -> Vec<Vec<String>> {
     let graph: DiGraphMap<&str, ()> =
         modules.arrows().map(|(from, to, _)| (from.as_str(), to.as_str())).collect();

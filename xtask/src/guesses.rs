@@ -1,5 +1,5 @@
-//! How right the methods on top are, by a program that enters a context before each part of its
-//! work (java-tests/accuracy/Parts.java).
+//! Measures how often the methods on top are right, with a program that enters a context before
+//! each part of its work (java-tests/accuracy/Parts.java).
 //!
 //! `MAJOR-ROUNDS-PART.json` is what `vouch top --json --where value=PART` says, and
 //! `MAJOR-ROUNDS-all.json` the same of all samples. A part's method has the part's name, and the
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use crate::report::{json, table};
 
-/// The file of all samples.
+/// The name of the file of all samples, instead of a part's name.
 const ALL: &str = "all";
 
-/// Milliseconds, certain and guessed.
+/// The milliseconds with a certain method on top, and those with a guessed one.
 type Times = [f64; 2];
 
-/// The self time of the methods of parts in a file, by the part.
+/// Returns the self time of the methods of each part in a file.
 fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Times>, String> {
     let mut times: BTreeMap<String, Times> = BTreeMap::new();
     for row in json(file)?["rows"].as_array().into_iter().flatten() {
@@ -31,7 +31,7 @@ fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Ti
     Ok(times)
 }
 
-/// The table of these runs: how much of the time in the methods of parts was in that part.
+/// Returns a table: of the time in a part's methods, how much was in the context of that part.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let mut runs: BTreeMap<(u32, u32), BTreeMap<String, &Path>> = BTreeMap::new();
     for file in files {
@@ -97,7 +97,7 @@ mod tests {
                 "17-8-read.json",
                 &[("Parts.mixed", 10, 10), ("Parts.read", 100, 0), ("Parts.turn", 30, 30)],
             ),
-            // In no context there are 10 ms more, which are wrong.
+            // 10 ms are in no context, which is wrong.
             file("17-8-all.json", &[("Parts.mixed", 90, 50), ("Parts.read", 107, 5), ("Parts.turn", 90, 30)]),
         ];
         let text = page(&files).unwrap();

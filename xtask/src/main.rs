@@ -17,7 +17,7 @@
 //!     xtask circles [--list [CRATE]…|--lower]      which modules depend on each other in circles
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
 //!
-//! It must never write a number that is in none of its files.
+//! It must never write a number that is not in its input files.
 #![forbid(unsafe_code)]
 
 mod accuracy;
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     print(made)
 }
 
-/// Prints what a command made, or why it could not.
+/// Prints the result of a command, or its error.
 fn print(made: Result<String, String>) -> ExitCode {
     match made {
         Ok(text) => {

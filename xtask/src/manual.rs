@@ -1,4 +1,4 @@
-//! What comes with the command in a release: its manual pages, and the completions of shells.
+//! Writes the manual pages and the shell completions of a release.
 
 use std::fs;
 use std::io;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use clap_complete::Shell;
 
-/// Where the completions of each shell belong below `share`, and under which name it looks for
-/// them.
+/// For each shell: the folder below `share` for completions, and the file name that the shell looks
+/// for.
 const SHELLS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/vouch"),
     (Shell::Zsh, "zsh/site-functions/_vouch"),
     (Shell::Fish, "fish/vendor_completions.d/vouch.fish"),
 ];
 
-/// Writes all of them into a folder that is to be `share`.
+/// Writes all manual pages and completions into a folder, which becomes `share`.
 pub fn write(share: &Path) -> io::Result<()> {
     let pages = share.join("man/man1");
     fs::create_dir_all(&pages)?;

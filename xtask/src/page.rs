@@ -28,7 +28,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use interface::Page;
 
-/// One page, without its type.
+/// A row of the table of pages, without the page's type.
 struct Row {
     name: &'static str,
     document: &'static str,
@@ -36,7 +36,7 @@ struct Row {
     make: fn(&ArgMatches) -> Result<(), String>,
 }
 
-/// Every page, by name.
+/// The table of all pages, by name.
 const PAGES: &[Row] = &[
     row::<api_cost::ApiCost>(),
     row::<cpu_share::CpuShare>(),
@@ -89,7 +89,7 @@ fn command() -> Command {
         .subcommands(PAGES.iter().map(|row| (row.command)()))
 }
 
-/// A line for each page: its name, its document and what it shows.
+/// Returns a line for each page: its name, its document and what it shows.
 fn list() -> String {
     let line = |row: &Row| {
         let about = (row.command)().get_about().map(ToString::to_string).unwrap_or_default();

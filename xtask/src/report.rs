@@ -1,4 +1,4 @@
-//! A trust report, and what its file's name says of the run: JDK, mode, program.
+//! Reads a trust report, and the JDK, mode and program of the run in its file's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use vouch_report::{TrustReport, float, grouped};
 
-/// A trust report, with what its file's name says of the run.
+/// A trust report, with the JDK, mode and program of its run.
 #[derive(Debug)]
 pub struct RunReport {
     pub major: u32,
-    /// Empty where the runs have none.
+    /// The mode of the run, or an empty text if the runs have no modes.
     pub mode: String,
     pub program: String,
     pub report: TrustReport,
 }
 
-/// Reads these reports.
+/// Reads the reports in these files.
 pub fn reports(files: &[PathBuf]) -> Result<Vec<RunReport>, String> {
     files.iter().map(|file| RunReport::read(file)).collect()
 }
@@ -33,7 +33,7 @@ impl RunReport {
         Self::named(file, report)
     }
 
-    /// What the name of a file says that this report is of.
+    /// Combines a report with the JDK, mode and program in the name of its file.
     pub fn named(file: &Path, report: TrustReport) -> Result<Self, String> {
         let name = file.display();
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -43,23 +43,23 @@ impl RunReport {
         Ok(Self { major, mode: mode.to_owned(), program: program.to_owned(), report })
     }
 
-    /// The mode without the number of the run, where the name has one: `z` of `z.2`.
+    /// Returns the mode without the number of the run, such as `z` for `z.2`.
     pub fn kind(&self) -> &str {
         self.mode.split('.').next().unwrap_or_default()
     }
 
-    /// Distinct edges that rest on an explanation.
+    /// Returns the number of distinct edges that rest on an explanation.
     pub fn explained(&self) -> u64 {
         self.report.run.edges.explained.values().sum()
     }
 }
 
-/// `1.25 %`
+/// Formats a share in percent, such as `1.25 %`.
 pub fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{} %", (part / whole * 1e4).round() / 100.0) } else { "-".to_owned() }
 }
 
-/// `wrong_root 12, gap 3`, the most frequent first.
+/// Formats counts, the most frequent first, such as `wrong_root 12, gap 3`.
 pub fn kinds(counts: &BTreeMap<String, u64>) -> String {
     let mut counts: Vec<(&String, &u64)> = counts.iter().collect();
     counts.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
@@ -68,7 +68,7 @@ pub fn kinds(counts: &BTreeMap<String, u64>) -> String {
     counts.join(", ")
 }
 
-/// A share of two counts.
+/// Formats the share of one count in another.
 pub fn share(part: u64, whole: u64) -> String {
     percent(float(part), float(whole))
 }
@@ -80,7 +80,8 @@ pub fn json(file: &Path) -> Result<Value, String> {
     serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))
 }
 
-/// A table with a column for each JDK. A row has a key, by which its cells are made, and a name.
+/// Returns a table with a column for each JDK. A row has a name, and a key that is passed to make
+/// its cells.
 pub fn by_jdk<'k>(
     corner: &str,
     majors: &BTreeSet<u32>,
@@ -96,7 +97,7 @@ pub fn by_jdk<'k>(
     table(&head, rows)
 }
 
-/// A table in Markdown.
+/// Returns a table in Markdown.
 pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
@@ -112,7 +113,7 @@ pub mod tests {
     use super::*;
     use vouch_report::{EdgeReport, HandlerTime, Power, Run, Signals};
 
-    /// A report with different values in all fields.
+    /// Makes a report with different values in all fields.
     pub fn report(major: u32, mode: &str, program: &str) -> RunReport {
         let mut report = TrustReport {
             samples: Signals { signals: 1_000, ..Signals::default() },

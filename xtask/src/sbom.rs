@@ -1,7 +1,8 @@
-//! What a release is built of: a list of all packages that are in it, as CycloneDX has one, and the
+//! Lists the content of a release: all packages that are in it, in the CycloneDX format, and the
 //! texts of their licences.
 //!
-//! Only what is linked into what is released: it must never list what merely builds or tests it.
+//! It must list only packages that are linked into the released files, and never those that only
+//! build or test them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -10,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// The packages that are released.
+/// The names of the packages that are released.
 const RELEASED: [&str; 2] = ["vouch", "vouch-cli"];
 
-/// What is linked besides packages of cargo's, in fours: name, version, licence, and the file that
-/// has its text, or nothing.
+/// Reads what is linked besides cargo's packages, in groups of four: name, version, licence, and
+/// the file with the licence's text, or nothing.
 fn others(told: &[PathBuf]) -> Result<Vec<Value>, String> {
     let fours = told.chunks(4).map(|told| match told {
         [name, version, license, text] => {
@@ -26,7 +27,8 @@ fn others(told: &[PathBuf]) -> Result<Vec<Value>, String> {
     fours.collect()
 }
 
-/// Writes both files into a folder; `metadata` is what `cargo metadata --filter-platform …` says.
+/// Writes both files into a folder. `metadata` is the output of `cargo metadata --filter-platform
+/// …`.
 pub fn write(metadata: &Path, folder: &Path, besides: &[PathBuf]) -> Result<(), String> {
     let unread = |error: std::io::Error| format!("{}: {error}", metadata.display());
     let metadata: Value = serde_json::from_str(&fs::read_to_string(metadata).map_err(unread)?)
@@ -44,7 +46,7 @@ pub fn write(metadata: &Path, folder: &Path, besides: &[PathBuf]) -> Result<(), 
     fs::write(folder.join("THIRD-PARTY.txt"), texts(&foreign)?).map_err(unwritten)
 }
 
-/// All packages that the released ones are linked with, and themselves, by name.
+/// Returns the released packages, and all packages that are linked with them, by name.
 fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
     let all = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -127,7 +129,8 @@ fn list(version: &str, packages: &[&Value]) -> Value {
     })
 }
 
-/// The texts of a package's licences, as they lie beside its manifest, or where the package says.
+/// Returns the texts of a package's licences. They are beside its manifest, or where the manifest
+/// says.
 fn texts_of(package: &Value) -> Result<Vec<String>, String> {
     let Some(manifest) = package["manifest_path"].as_str() else {
         let named = package["license_file"].as_str().filter(|file| !file.is_empty());
@@ -145,7 +148,7 @@ fn texts_of(package: &Value) -> Result<Vec<String>, String> {
     Ok(texts.filter_map(|file| fs::read_to_string(file.path()).ok()).collect())
 }
 
-/// Each text once, with the packages that have it.
+/// Returns each licence text once, with the packages that have it.
 fn texts(packages: &[&Value]) -> Result<String, String> {
     let mut packages_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut without = Vec::new();
@@ -188,7 +191,8 @@ fn texts(packages: &[&Value]) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Vouch, linked with `a`, which is linked with `b`; a macro, a build's and a test's package.
+    /// Tests a list in which Vouch is linked with `a`, and `a` with `b`. A macro, and packages for
+    /// a build and a test, must not be listed.
     #[test]
     fn what_is_linked_is_listed_and_nothing_else() {
         let package = |name: &str, kind: &str, own: bool| {

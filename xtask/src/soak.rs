@@ -1,6 +1,6 @@
-//! The soak: how many walks a run made, and the page that adds up all runs.
+//! Counts the walks of the soak, a long series of runs, and makes the page that adds up all runs.
 //!
-//! It must never count a walk that is in no report, nor leave out a run that failed.
+//! It must never count a walk that is in no report, or leave out a run that failed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,11 +10,11 @@ use vouch_report::{TrustReport, grouped};
 
 use crate::report::{RunReport, table};
 
-/// How many numbers end the row of a run that has not failed.
+/// The row of a run that has not failed ends with this many numbers.
 const NUMBERS: usize = 6;
 
-/// The end of a run's row: the walks of each walker, the samples without a stack because all their
-/// walks faulted, all samples, and the refuted samples.
+/// Returns the end of a run's row: the walks of each walker, the samples for which all walks
+/// faulted, all samples, and the refuted samples.
 pub fn row(files: &[PathBuf]) -> Result<String, String> {
     let [file] = files else { return Err("name one report".to_owned()) };
     let RunReport { report, .. } = RunReport::read(file)?;
@@ -24,7 +24,7 @@ pub fn row(files: &[PathBuf]) -> Result<String, String> {
     Ok(format!("{own}\t{asgct}\t{recovered}\t{crashed}\t{}\t{}\n", report.samples.signals, fates.refuted))
 }
 
-/// Walks of a run in which each sample was walked by both walkers.
+/// The walks of a run in which each sample was walked by both walkers.
 struct Walks {
     own: u64,
     asgct: u64,
@@ -40,13 +40,13 @@ impl Walks {
     }
 }
 
-/// One row of the state.
+/// One row of the file that keeps the soak's state.
 struct Run<'s> {
     jdk: &'s str,
     collector: &'s str,
     engine: &'s str,
     failed: bool,
-    /// By our own walker, by AsyncGetCallTrace, from repaired contexts.
+    /// The number of walks by Vouch's own walker, by AsyncGetCallTrace, and from repaired contexts.
     walks: [u64; 3],
     crashed: u64,
     samples: u64,
@@ -78,14 +78,14 @@ impl<'s> Run<'s> {
     }
 }
 
-/// All walks of a state, for the script.
+/// Returns the number of all walks in a state, for the script.
 pub fn sum(files: &[PathBuf]) -> Result<String, String> {
     let text = state(files)?;
     let runs = runs(&text)?;
     Ok(runs.iter().map(Run::all).sum::<u64>().to_string())
 }
 
-/// The page's tables.
+/// Returns the tables of the page.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let text = state(files)?;
     let runs = runs(&text)?;

@@ -1,7 +1,8 @@
-//! Profilers on trial: what became of the samples of each, as audits and Vouch's own reports have
-//! it.
+//! Makes tables that compare the samples of several profilers, from audits and from Vouch's own
+//! reports.
 //!
-//! It must never put a run into a sum that it does not name, or a share where nothing was counted.
+//! It must never put a run into a sum that does not name the run, or print a share if nothing was
+//! counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,19 +15,19 @@ use vouch_report::{Signals, grouped};
 
 use crate::report::{self, kinds, share, table};
 
-/// The recorder with true stacks.
+/// The name in files of the recorder that takes true stacks.
 const TRUE: &str = "true";
 
-/// The other recorders, in the order of the table.
+/// The names in files of the other recorders, in the order of the table.
 const RECORDERS: [&str; 5] = ["jfr", "vm", "fp", "no", "vouch"];
 
-/// A run: `MAJOR-RECORDER-PROGRAM.json`.
+/// A run, from a file `MAJOR-RECORDER-PROGRAM.json`.
 #[derive(Debug)]
 struct Run {
     major: u32,
     recorder: String,
     program: String,
-    /// Samples; of true stacks all events.
+    /// The fates of the samples. For true stacks they are those of all events.
     fates: ByFate<u64>,
     edges: u64,
     refuted_edges: u64,
@@ -35,7 +36,7 @@ struct Run {
     cut: u64,
 }
 
-/// As a report has them; none where it has not.
+/// Reads the fates in a report. A fate that the report lacks is 0.
 fn fates(value: &Value) -> ByFate<u64> {
     serde_json::from_value::<Signals<u64>>(value.clone()).unwrap_or_default().fates
 }
@@ -67,7 +68,7 @@ impl Run {
     }
 }
 
-/// A line for each run.
+/// Returns a line for each run.
 pub fn lines(files: &[PathBuf]) -> Result<String, String> {
     let mut text = String::new();
     for file in files {
@@ -84,7 +85,7 @@ pub fn lines(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// The tables: by recorder, by recorder and JDK, and the kinds.
+/// Returns the tables: by recorder, by recorder and JDK, and by kind of refutation.
 pub fn page(files: &[PathBuf]) -> Result<String, String> {
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
     let of = |recorder: &str| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
@@ -152,16 +153,15 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// A table with a row for each recorder that samples, and a column for each JDK, as far as there
-/// are runs of them.
+/// Returns a table with a row for each recorder that samples, and a column for each JDK with runs.
 fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> String {
     let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
     let present = RECORDERS.into_iter().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
     report::by_jdk(corner, &majors, present.map(|recorder| (recorder, words(recorder).to_owned())), cell)
 }
 
-/// The shortest programs: by recorder and JDK what share of their samples is refuted, and how; and
-/// the programs, which lie in the folder that is named first.
+/// Returns the table of the shortest programs: the share of refuted samples by recorder and JDK,
+/// and the programs. The first argument is the folder of the programs.
 pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
     let [programs, files @ ..] = files else {
         return Err("name the programs' folder, and reports".to_owned());
@@ -191,7 +191,7 @@ pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
     Ok(text)
 }
 
-/// What share of a run's samples is refuted, and how most of them are.
+/// Returns the share of a run's samples that is refuted, and the most frequent kind of refutation.
 fn cell(run: &Run) -> String {
     let java = run.fates.java();
     let most = run.kinds.iter().max_by_key(|(_, count)| **count);

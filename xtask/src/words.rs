@@ -26,19 +26,19 @@ const COUNTS_HEAD: &str = "\
 # `cargo xtask words --lower` writes the numbers that have fallen.
 ";
 
-/// The most columns of a line of Markdown, outside of tables and code.
+/// A line of Markdown has at most this many columns, outside of tables and code.
 const MAX_MARKDOWN_COLUMNS: usize = 120;
-/// The most columns of a line that has only a comment, outside of tables and code.
+/// A line with only a comment has at most this many columns, outside of tables and code.
 const MAX_COMMENT_COLUMNS: usize = 100;
-/// The most letters of a commit's title, and how many commits are checked.
+/// The title of a commit has at most this many characters.
 const MAX_TITLE_LETTERS: usize = 72;
 const CHECKED_TITLES: usize = 30;
-/// The most words of a page, counted as `wc -w` counts them.
+/// The greatest number of words of each page, as `wc -w` counts them.
 const MAX_PAGE_WORDS: [(&str, usize); 2] = [("README.md", 900), ("ARCHITECTURE.md", 2_500)];
-/// How many findings a failed check prints.
+/// A failed check prints at most this many findings.
 const MAX_PRINTED: usize = 40;
 
-/// What a finding counts as.
+/// The check to which a finding belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Check {
     DocWords,
@@ -61,7 +61,7 @@ impl Check {
         Self::Titles,
     ];
 
-    /// The check's name in `xtask/words.counts`.
+    /// Returns the check's name in `xtask/words.counts`.
     const fn name(self) -> &'static str {
         match self {
             Self::DocWords => "docs-words",
@@ -75,7 +75,7 @@ impl Check {
     }
 }
 
-/// One breach of a rule.
+/// A breach of a rule: where it is, and what is wrong.
 struct Finding {
     check: Check,
     path: String,
@@ -140,7 +140,8 @@ pub fn run(arguments: &[PathBuf]) -> Result<String, String> {
     if failures.is_empty() { Ok(out) } else { Err(format!("words:\n{failures}")) }
 }
 
-/// The message on a check that has too many findings. It prints those in changed lines, if any.
+/// Returns the message on a check with too many findings. It prints the findings in changed lines,
+/// if any.
 fn risen(
     check: Check,
     count: usize,
@@ -170,7 +171,7 @@ fn risen(
     text
 }
 
-/// All findings of the repository, and what is wrong with the lengths of its pages.
+/// Returns all findings in the repository, and the errors about the lengths of pages.
 fn findings() -> Result<(Vec<Finding>, String), String> {
     let rules = Rules::parse(include_str!("words/rules.txt"))?;
     let mut findings = Vec::new();

@@ -8,7 +8,7 @@ pub enum Rule {
     /// The class of a lambda or method reference. The class around it names the method that it
     /// calls.
     Lambda,
-    /// A hidden class that is none of the other kinds.
+    /// Any other hidden class.
     HiddenClass,
     /// The accessor that `Method.invoke` uses after several calls.
     ReflectionAccessor,

@@ -103,9 +103,9 @@ pub enum StackEnd {
     Truncated,
     /// The walk broke off for this reason.
     Broken(ReasonId),
-    /// The thread ran no Java: all frames are native, up to the start of the thread.
+    /// The event has no stack, for this reason.
     Outside,
-    /// The event has no stack, for the given reason.
+    /// The event has no stack, for this reason.
     Missing(ReasonId),
 }
 

@@ -10,8 +10,8 @@ pub const NAME: &str = "META-INF/MANIFEST.MF";
 /// A manifest with more bytes than this is not read. One with ten thousand archives is shorter.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
-/// Returns the paths of a manifest's class path, relative to the archive's folder. There are none
-/// if the manifest is unreadable.
+/// Returns the paths of a manifest's class path, relative to the archive's folder. Returns an empty
+/// list if the manifest is unreadable.
 pub fn class_path(archive: &Path, manifest: &Entry) -> Vec<PathBuf> {
     let Ok(bytes) = crate::archive::read(archive, manifest, MAX_MANIFEST_BYTES) else { return Vec::new() };
     let folder = archive.parent().unwrap_or(Path::new(""));

@@ -69,7 +69,7 @@ pub fn event(type_id: i64, body: &[Vec<u8>]) -> Vec<u8> {
 /// The constants of one type: the type id, and each constant with its index.
 pub type Constants = (i64, Vec<(i64, Vec<u8>)>);
 
-/// Makes a chunk that begins at `ticks`, which is the given time since 1970. Its clock has one tick
+/// Makes a chunk that begins at these ticks, which are this time since 1970. Its clock has one tick
 /// each nanosecond.
 pub fn chunk(
     types: &[Declared<'_>],

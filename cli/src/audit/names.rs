@@ -1,5 +1,5 @@
-//! Files that say of a frame no more than what it is called, and its line perhaps: a profile of
-//! Vouch's own, folded stacks, pprof.
+//! Reads files that have only a name for each frame, and perhaps a line: Vouch's own profiles,
+//! folded stacks, and pprof.
 //!
 //! The bytes decide what such a file is. It must never be taken for a recording with bytecode
 //! indices, or be read beyond a bound.
@@ -14,7 +14,7 @@ use crate::document::{self, GZIP};
 use crate::profile::Profile;
 use crate::unpack::gunzip;
 
-/// What pprof's files begin with: the first of their fields, which has a length.
+/// The first byte of pprof files: the tag of the first field, which has a length.
 const PPROF: u8 = 0x0a;
 const PLAIN_PPROF: NamesFileInfo<'_> =
     NamesFileInfo { kind: "pprof", recorder: "somebody, as pprof", jdk: "", flags: "", shows_hidden: false };
@@ -25,21 +25,21 @@ const FOLDED: NamesFileInfo<'_> = NamesFileInfo {
     flags: "",
     shows_hidden: false,
 };
-/// What some editors begin a text with.
+/// The byte order mark with which some editors begin a text.
 const BOM: &[u8] = "\u{feff}".as_bytes();
-/// So much of a text is looked at.
+/// Only this many bytes of a text are used to find out its format.
 const LOOKED_AT: u64 = 64 << 10;
 
-/// Of which kind a file is.
+/// The format of a file that has only names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// JSON: Vouch's own, if any.
+    /// A JSON file, which can only be one of Vouch's profiles.
     Profile,
     Folded,
     Pprof,
 }
 
-/// None: it is nothing that is known.
+/// Returns the format of a file, or `None` if it is unknown.
 pub fn kind(file: &Path) -> Result<Option<Form>, String> {
     let mut first = Vec::new();
     open(file)?.take(LOOKED_AT).read_to_end(&mut first).map_err(|error| unreadable(file, &error))?;
@@ -56,7 +56,7 @@ pub fn kind(file: &Path) -> Result<Option<Form>, String> {
 fn is_folded(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
     let Some(space) = line.iter().rposition(|byte| *byte == b' ') else {
-        // One that is longer than was looked at.
+        // The first line may be longer than the bytes that were read, so its number may be missing.
         return line.len() == bytes.len() && line.contains(&b';') && !line.iter().any(u8::is_ascii_control);
     };
     let (stack, count) = (&line[..space], &line[space + 1..]);
@@ -66,7 +66,7 @@ fn is_folded(bytes: &[u8]) -> bool {
         && !stack.iter().any(u8::is_ascii_control)
 }
 
-/// Takes such a file in.
+/// Adds a file of this format to the audit.
 pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progress)) -> Result<(), String> {
     match form {
         Form::Profile => profile(audit, file),
@@ -90,7 +90,7 @@ fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Re
     Ok(())
 }
 
-/// Vouch shows all frames.
+/// Adds a profile of Vouch, which shows all frames.
 fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
     let profile = Profile::read(file)?;
     let run = profile.report().map(|report| report.run);
@@ -107,7 +107,7 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
         .collect();
     let threads: Vec<_> =
         profile.threads.iter().map(|thread| names.thread(&thread.name, thread.number())).collect();
-    // Each stack of a thread is climbed once.
+    // Each stack of a thread is walked once.
     let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for sample in profile.samples() {
         *counts.entry((sample.thread, sample.stack)).or_default() += 1;
@@ -123,7 +123,7 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A file's bytes, unpacked if they are packed.
+/// Opens a file for reading. It decompresses a gzip file.
 fn open(file: &Path) -> Result<Box<dyn BufRead>, String> {
     let (bytes, first) = document::open(file).map_err(|error| unreadable(file, &error))?;
     Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })

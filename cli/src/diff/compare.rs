@@ -1,10 +1,13 @@
-//! Two sides, method by method: by how much they differ, and how much of that may be chance.
+//! Compares two sides method by method: how much they differ, and how much of the difference may be
+//! chance.
 //!
-//! It must never take two runs for two programs. Runs of one program differ by more than by
-//! sampling: the JIT compiler makes other code of it each time, in which time moves from a method
-//! to its neighbours. How much a method differs from run to run is estimated from its own runs,
-//! from those of all methods, and from what was measured of other programs, each by its degrees of
-//! freedom. So more runs never make an interval wider but by what they show.
+//! It must never take two runs of one program for two programs. Such runs differ by more than
+//! sampling noise. The JIT compiler makes other code each time, so time moves from a method to its
+//! neighbours.
+//!
+//! The spread of a method between runs is estimated from its own runs, from those of all methods,
+//! and from measurements of other programs. Each estimate is weighted by its degrees of freedom. So
+//! more runs make an interval wider only if they really differ.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +16,18 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::run::Run;
 
-/// A method that took a smaller share than that in both is not compared.
+/// A method with a smaller share than this on both sides is not compared.
 const MIN_SHARE: f64 = 0.005;
 /// The probability that all intervals together hold.
 const CONFIDENCE: f64 = 0.95;
-/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as it was
-/// measured of other programs: 1.5 points for a method with a tenth of the time. docs/diff.md has
-/// the measurement.
+/// The variance of a method's share `p` from run to run, in units of `p (1 - p)`, as measured for
+/// other programs: 1.5 points for a method with a tenth of the time. docs/diff.md has the
+/// measurement.
 const USUAL_SPREAD: f64 = 0.016 * 0.016 / 0.1;
-/// How many degrees of freedom what is not measured of this very method counts for.
+/// The degrees of freedom of an estimate that does not come from the method's own runs.
 const PRIOR_FREEDOM: f64 = 10.0;
 
-/// What a method took, before and after, as a share or in milliseconds.
+/// The time of a method before and after, as a share or in milliseconds.
 #[derive(Debug)]
 pub struct Change {
     pub name: String,
@@ -40,7 +43,7 @@ struct Error {
 }
 
 impl Error {
-    /// How far from the middle a value is that is not exceeded with this probability.
+    /// Returns the distance from the mean that a value does not exceed with this probability.
     fn quantile(self, probability: f64) -> f64 {
         let student = StudentsT::new(0.0, 1.0, self.freedom);
         student.map_or(f64::INFINITY, |student| student.inverse_cdf(probability) * self.error)
@@ -63,11 +66,11 @@ impl Change {
 
 #[derive(Debug)]
 pub struct Comparison {
-    /// What changed most comes first.
+    /// The changes of all methods, the largest first.
     pub changes: Vec<Change>,
-    /// There is one run of each side.
+    /// True if each side has only one run.
     pub single: bool,
-    /// By their time, and not their share of it.
+    /// True if times are compared, and not shares of time.
     time: bool,
 }
 
@@ -86,20 +89,20 @@ impl Comparison {
         Self { changes, single: sides.iter().all(|side| side.len() == 1), time }
     }
 
-    /// Half of the width of a change's interval. Each is wider than for one method, so that all
-    /// intervals together hold.
+    /// Returns half the width of a change's interval. Each interval is wider than for one method,
+    /// so that all intervals together hold.
     pub fn half_width(&self, change: &Change) -> f64 {
         let many = count(self.changes.len().max(1));
         change.error.quantile(1.0 - (1.0 - CONFIDENCE) / (2.0 * many))
     }
 
-    /// The interval of a change. No share changes by more than all of it.
+    /// Returns the confidence interval of a change. No share changes by more than its whole.
     pub fn interval(&self, change: &Change) -> [f64; 2] {
         let (by, sure) = (change.by(), self.half_width(change));
         [by - sure, by + sure].map(|end| if self.time { end } else { end.clamp(-1.0, 1.0) })
     }
 
-    /// A change of this size would be seen in four of five cases.
+    /// Returns the size of a change that would be noticed in four of five cases.
     pub fn noticed(&self, change: &Change) -> f64 {
         self.half_width(change) + change.error.quantile(0.8)
     }
@@ -108,21 +111,21 @@ impl Comparison {
         change.by().abs() > self.half_width(change)
     }
 
-    /// What took most, before.
+    /// Returns the method that took most time before.
     pub fn hottest(&self) -> Option<&Change> {
         self.changes.iter().max_by(|one, other| one.values[0].total_cmp(&other.values[0]))
     }
 }
 
-/// What the runs of both sides say of a method.
+/// A method's values on both sides, and their variances.
 struct Method<'n> {
     name: &'n str,
     sides: [Side; 2],
-    /// The variance from run to run, and its degrees of freedom: 0 if there is one run of each
-    /// side.
+    /// The variance from run to run, and its degrees of freedom. They are 0 if each side has one
+    /// run.
     variance: f64,
     freedom: f64,
-    /// What that variance is in proportion to.
+    /// The value that this variance is proportional to.
     scale: f64,
 }
 
@@ -132,8 +135,8 @@ impl<'n> Method<'n> {
         let sides = both.each_ref().map(|side| Side::new(side, name, time, &pattern));
         let freedom: f64 = sides.iter().map(|side| side.runs - 1.0).sum();
         let squares: f64 = sides.iter().map(|side| side.squares).sum();
-        // Of a side of many runs no more than of the other: what is rare on one side need not be on
-        // both.
+        // A side with many runs counts no more than the other. What is rare on one side need not be
+        // on both.
         let value = sides.iter().map(|side| side.value).sum::<f64>() / 2.0;
         Self {
             name,
@@ -144,16 +147,16 @@ impl<'n> Method<'n> {
         }
     }
 
-    /// Its change, where methods differ from run to run as `spread` says, as far as this one's own
-    /// runs do not say otherwise.
+    /// Returns the change of the method. `spread` is how much methods usually differ between runs,
+    /// and the method's own runs correct it.
     fn change(&self, spread: &Spread) -> Change {
         let weight = spread.weight + self.freedom;
         let between = (spread.weight * spread.variance * self.scale + self.freedom * self.variance) / weight;
-        // Of time nothing but this method's own runs has degrees of freedom. So it is never taken
-        // for surer than they are.
+        // For times, only this method's own runs give degrees of freedom. So the estimate is never
+        // more certain than these runs are.
         let between = if spread.freedom > 0.0 { between } else { between.max(self.variance) };
-        // What this method's own runs differ by includes the chance of sampling. What others differ
-        // by does not.
+        // The difference between this method's own runs includes the noise of sampling. The
+        // estimate from other methods does not.
         let others = spread.weight / weight;
         let error: f64 =
             self.sides.iter().map(|side| side.within.max(others * side.within + between / side.runs)).sum();
@@ -163,26 +166,27 @@ impl<'n> Method<'n> {
     }
 }
 
-/// How much methods differ from run to run, in units of their scale.
+/// The spread of methods from run to run, in units of their scale.
 struct Spread {
     variance: f64,
-    /// How much it counts beside a method's own runs, in their degrees of freedom.
+    /// The weight of this estimate against a method's own runs, in degrees of freedom.
     weight: f64,
-    /// By how many degrees of freedom an interval is surer for it.
+    /// The degrees of freedom by which this estimate makes an interval more certain.
     freedom: f64,
 }
 
 impl Spread {
-    /// Of all methods together. They are not independent, so they count as one.
+    /// Estimates the spread from all methods together. Methods are not independent, so they count
+    /// as one.
     fn of_all(methods: &[Method<'_>], time: bool) -> Self {
         let measured = methods.iter().filter(|method| method.freedom > 0.0 && method.scale > 0.0);
         let sum: f64 = measured.clone().map(|method| method.variance / method.scale).sum();
         let mean = sum / count(measured.count().max(1));
         let freedom = methods.first().map_or(0.0, |method| method.freedom);
         if time {
-            // Of time nothing is known beforehand: machines are not equally fast at all times, and
-            // then no method is. By all their time together: a method with few samples differs by
-            // more than a machine does.
+            // For times nothing is known beforehand, because the speed of a machine varies, and
+            // then all methods vary with it. The estimate uses the time of all methods together,
+            // since a method with few samples varies by more than a machine.
             let variance: f64 = methods.iter().map(|method| method.variance).sum();
             let scale: f64 = methods.iter().map(|method| method.scale).sum();
             let variance = if scale > 0.0 { variance / scale } else { 0.0 };
@@ -193,11 +197,12 @@ impl Spread {
     }
 }
 
-/// What a method has more or less in each block of time in all runs, such as in a warm-up. It is no
-/// chance, so it says nothing of how much runs differ.
+/// The deviation of a method in each block of time that all runs share, such as a warm-up. It is
+/// not chance, so it must not count as a difference between runs.
 struct Pattern {
     blocks: Vec<f64>,
-    /// A run is nearer to a mean that it is part of itself than to that of other runs.
+    /// A factor above 1, because a run is nearer to a mean that includes the run than to the mean
+    /// of other runs.
     correction: f64,
 }
 
@@ -205,7 +210,7 @@ impl Pattern {
     fn from_runs(sides: &[Vec<Run>; 2], name: &str, time: bool) -> Self {
         let runs: Vec<&Run> = sides.iter().flatten().collect();
         let blocks = runs.iter().map(|run| run.all.len()).max().unwrap_or(0);
-        // Where runs are cut into different numbers of blocks they have none in common.
+        // Runs with different numbers of blocks share no pattern.
         if runs.iter().any(|run| run.all.len() != blocks) {
             return Self { blocks: vec![0.0; blocks], correction: 1.0 };
         }
@@ -216,13 +221,13 @@ impl Pattern {
     }
 }
 
-/// What one side's runs say of a method.
+/// The values of a method in the runs of one side.
 #[derive(Clone, Copy)]
 struct Side {
     value: f64,
-    /// The variance of the value within runs.
+    /// The variance of the mean that comes from within runs.
     within: f64,
-    /// The sum of squares of what the runs are off that value.
+    /// The sum of the squared deviations of the runs from the mean.
     squares: f64,
     runs: f64,
 }
@@ -254,7 +259,7 @@ impl Run {
         if time { self.own(name) } else { self.share(name) }
     }
 
-    /// By how much the method has more in each block of time than on the average of this run.
+    /// Returns how much the method's value in each block of time deviates from this run's mean.
     fn deviations(&self, name: &str, time: bool) -> Vec<f64> {
         let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
         let of_method = self.methods.get(name);
@@ -265,8 +270,8 @@ impl Run {
         self.all.iter().enumerate().map(deviation).collect()
     }
 
-    /// Of the value, by how the blocks of time differ beside the pattern of all runs; and no less
-    /// than as if each sample were counted by itself.
+    /// Returns the variance of the value, from the deviations of its blocks from the pattern of all
+    /// runs. It is at least the variance of independent samples.
     fn variance(&self, name: &str, time: bool, pattern: &Pattern) -> f64 {
         let (own, all, blocks) = (self.own(name), self.time(), count(self.all.len()));
         let deviations = self.deviations(name, time);

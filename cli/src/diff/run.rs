@@ -1,7 +1,7 @@
-//! One run, cut into blocks of time: how much each method took in each of them.
+//! Reads one run and divides it into blocks of time, with the time of each method in each block.
 //!
-//! Samples of one moment are much alike, so what is counted is how blocks differ, and never how
-//! many samples there are alone.
+//! Samples of one moment are much alike. So variances must come from the differences between
+//! blocks, and never from the number of samples alone.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,39 +15,41 @@ use crate::measure::Measure;
 use crate::profile::{Recorded, Sample};
 use crate::tally::{Rows, Time};
 
-/// How many blocks a run has, if it is long enough.
+/// A run has this many blocks, if it is long enough.
 const BLOCKS: u64 = 40;
-/// How many samples a block has on the average at least, except in the shortest runs.
+/// A block has at least this many samples on average, except in the shortest runs.
 const FILLED: u64 = 20;
 
 #[derive(Debug)]
 pub struct Run {
     name: String,
     samples: u64,
-    /// The weight of all of them.
+    /// The weight of all samples.
     weight: u64,
-    /// What its samples count.
+    /// The meaning of the samples' weights.
     pub counted: Counted,
-    /// All of that time in milliseconds, by block; where it is no time, as if it were, for shares.
+    /// The time of all methods in each block, in milliseconds. For weights that are no time, it
+    /// serves only to calculate shares.
     pub all: Vec<f64>,
-    /// What one sample stands for, on the average.
+    /// The average amount that one sample stands for.
     pub sample_ms: f64,
-    /// That of each method.
+    /// The time of each method in each block.
     pub methods: HashMap<String, Vec<f64>>,
-    /// Its stacks, if they are to be drawn, in microseconds, or as counts of what is no time.
+    /// The folded stacks for a picture, in microseconds, or as counts if weights are no time. Empty
+    /// without a picture.
     pub folded: Vec<String>,
     report: Option<TrustReport>,
-    /// The report's fates, if they are of what the run counts.
+    /// The fates in the report, if they are about the samples that the run counts.
     fates: Option<Fates>,
     began: Option<String>,
     recorded: Vec<Recorded>,
 }
 
-/// What became of the samples that a run counts.
+/// The fates of the samples that a run counts.
 #[derive(Debug)]
 struct Fates {
     words: String,
-    /// The part of the time of Java code, or of its samples, that has no stack that holds.
+    /// The percentage of the time or the samples of Java code that has no valid stack.
     percent_without_stack: f64,
 }
 
@@ -60,10 +62,10 @@ impl Fates {
     }
 }
 
-/// What it is called, and how a run has it.
+/// The name of a property of runs, and a function that returns its value.
 type Circumstance = (&'static str, fn(&Run) -> String);
 
-/// What two runs should have in common.
+/// The properties that two runs should have in common.
 pub const CIRCUMSTANCES: [Circumstance; 7] = [
     ("the command line", |run| run.of_report(|report| report.run.command.clone())),
     ("the JDK", |run| run.of_report(|report| report.run.jdk.clone())),
@@ -77,8 +79,8 @@ pub const CIRCUMSTANCES: [Circumstance; 7] = [
 ];
 
 impl Run {
-    /// Reads it, and counts this measure. `total`: with what a method called. `drawn`: with its
-    /// stacks.
+    /// Reads a run and counts this measure. With `total` a method's time includes its callees. With
+    /// `drawn` the run has stacks for a picture.
     pub fn read(
         path: &Path,
         (measure, total): (Measure, bool),
@@ -131,14 +133,14 @@ impl Run {
         })
     }
 
-    /// No two runs are alike to the last sample, but for some of so few that chance does it: those
-    /// say that they are of two processes, or of two times.
+    /// True if both are the same recording. Two runs are never equal in every sample, except for
+    /// very short ones, which differ in their processes or their times.
     pub fn is_same(&self, other: &Self) -> bool {
         let two = matches!((&self.began, &other.began), (Some(began), Some(other)) if began != other);
         !two && self.samples == other.samples && self.all == other.all && self.methods == other.methods
     }
 
-    /// True if a time of one process is in both.
+    /// True if both runs contain the same time of the same process.
     pub fn shares_a_time(&self, other: &Self) -> bool {
         self.recorded.iter().any(|one| other.recorded.iter().any(|other| one.is_in(other)))
     }
@@ -147,7 +149,7 @@ impl Run {
         &self.name
     }
 
-    /// The file's own name.
+    /// Returns the name of the run's file, without folders.
     pub fn name(&self) -> String {
         Path::new(&self.name).file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -156,8 +158,7 @@ impl Run {
         self.report.as_ref().map(of).unwrap_or_default()
     }
 
-    /// The part of the time of Java code, or of its samples, in percent, that has no stack that
-    /// holds.
+    /// Returns the percentage of the time or the samples of Java code that has no valid stack.
     pub fn without_stack(&self) -> f64 {
         self.fates.as_ref().map_or(0.0, |fates| fates.percent_without_stack)
     }
@@ -167,8 +168,8 @@ fn listed(options: &[String]) -> String {
     if options.is_empty() { "none".to_owned() } else { options.join(", ") }
 }
 
-/// The runs of one side in a line: the files, how much there is, how far it holds if it is the
-/// whole run.
+/// Describes the runs of one side in a line: the files, their amount, and how far they can be
+/// trusted if they are whole runs.
 pub fn line(runs: &[Run], whole: bool) -> String {
     let [samples, weight] =
         [|run: &Run| run.samples, |run: &Run| run.weight].map(|of| runs.iter().map(of).sum::<u64>());
@@ -202,7 +203,7 @@ fn micros(interval_ms: f64) -> u64 {
     (interval_ms * 1e3).round().max(1.0) as u64
 }
 
-/// The block of time of each sample, and the number of blocks.
+/// Returns the block of each sample, and the number of blocks.
 fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     let count = (samples.len() as u64 / FILLED).clamp(4, BLOCKS);
     let times = || samples.iter().map(|sample| sample.time_ms);
@@ -214,10 +215,10 @@ fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
     (times().map(block).collect(), count)
 }
 
-/// A method's name without the numbers that classes get in the order in which they were made, which
-/// is another in each run; and as every JDK writes it.
+/// Returns a method's name as every JDK writes it, without the numbers of generated classes. These
+/// numbers depend on the order of generation, which differs in each run.
 fn unnumbered(name: &str) -> String {
-    // The text before a number, and what replaces both.
+    // The texts before a number, each with the text that replaces both.
     const NUMBERED: [(&str, &str); 8] = [
         ("$$Lambda$", "$$Lambda"),
         ("com.sun.proxy", "jdk.proxy"),

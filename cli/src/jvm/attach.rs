@@ -1,8 +1,8 @@
-//! HotSpot's attach protocol: a word to a JVM that runs, by the socket that it listens at, or that
-//! it is woken to make.
+//! Implements HotSpot's attach protocol. It sends a command to a running JVM through the JVM's
+//! socket, which a signal makes the JVM create.
 //!
-//! It must never send a signal to a process that would end of it, nor talk to anyone but the JVM
-//! that is meant.
+//! It must never send a signal to a process that would end from it, or talk to any process except
+//! for the intended JVM.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,30 +17,31 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::user::{open_inside, within};
 use super::{Jvm, Vm, status};
 
-/// Where a JVM listens, whatever its own folder of temporary files.
+/// The folder with the JVM's socket, whatever the JVM's own folder of temporary files is.
 pub const TMP: &str = "/tmp";
 
-/// The first version's limit for a word, and the second's for all of them.
+/// The length limit for a word in the protocol's first version. The second version limits all words
+/// together.
 const MAX_WORD_BYTES: usize = 1024;
 const MAX_ALL_BYTES: usize = 256 << 10;
-/// A JVM that is well makes its socket within a fraction of a second.
+/// A healthy JVM creates its socket within a fraction of this time.
 const WAKING: Duration = Duration::from_secs(10);
-/// To write a large profile takes a while.
+/// Writing a large profile takes time, so an answer may take this long.
 const ANSWERING: Duration = Duration::from_mins(10);
-/// An answer is a line or a few.
+/// An answer has at most this many bytes, because it is a few lines.
 const MAX_ANSWER_BYTES: u64 = 1 << 16;
 
 /// What a JVM answered.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The agent was loaded and returned this.
+    /// The agent was loaded, and returned this number.
     Agent(i32),
-    /// It could not be, for a reason of the JVM's.
+    /// The JVM could not load the agent, for this reason.
     No(String),
 }
 
-/// How words are put. Every JVM knows the first; those of JDK 24 and later know both, and take
-/// longer words by the second.
+/// The version of the protocol. Every JVM supports the first. JDK 24 and later also support the
+/// second, which allows longer words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     First,
@@ -48,7 +49,8 @@ enum Version {
 }
 
 impl Version {
-    /// What is sent; the first version has always as many words.
+    /// Returns the bytes of a request. In the first version a request always has the same number of
+    /// words.
     fn request(self, words: [&str; 4]) -> Vec<u8> {
         let said: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
         let before = match self {
@@ -59,7 +61,7 @@ impl Version {
     }
 }
 
-/// Has a JVM load the agent, with options.
+/// Makes a JVM load the agent with these options.
 pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
     let library = library
         .to_str()
@@ -73,7 +75,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
     }
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
-    // A JVM listens only to its user.
+    // A JVM accepts connections only from its own user.
     let answer = jvm.user.does(|| {
         let version = if longest <= MAX_WORD_BYTES {
             Version::First
@@ -87,7 +89,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
     understand(&answer).ok_or_else(|| format!("process {} sent an unknown answer: {answer:?}", jvm.pid))
 }
 
-/// What can be known without asking it.
+/// Checks without asking the JVM whether it can be attached to.
 fn may_attach(jvm: &Jvm) -> Result<(), String> {
     let pid = jvm.pid;
     if jvm.vm == Vm::OpenJ9 {
@@ -104,7 +106,7 @@ fn may_attach(jvm: &Jvm) -> Result<(), String> {
     may_answer(pid)
 }
 
-/// It is there, and runs.
+/// Checks that the process exists, and is not stopped.
 fn may_answer(pid: u32) -> Result<(), String> {
     match status(pid, "State") {
         Some(state) if state.starts_with(['T', 't']) => {
@@ -115,21 +117,21 @@ fn may_answer(pid: u32) -> Result<(), String> {
     }
 }
 
-/// The folder of temporary files, as the JVM sees it.
+/// Opens the folder of temporary files as the JVM sees it.
 pub fn folder(pid: u32) -> Result<File, String> {
     let folder = open_inside(pid, Path::new(TMP));
     folder.map_err(|error| format!("{TMP} of process {pid}, where the JVM listens, cannot be read: {error}"))
 }
 
-/// A connection to it, for which it may have to be woken.
+/// Connects to the JVM's socket. If the socket does not exist, it makes the JVM create it.
 fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
     let pid = jvm.pid;
-    // By way of the open folder: its path is too long for a socket's, and may be gone with the
-    // process.
+    // The path goes through the open folder: the full path is too long for a socket, and may vanish
+    // with the process.
     let socket = within(folder, &format!(".java_pid{}", jvm.own_pid));
     match UnixStream::connect(&socket) {
         Ok(stream) => return known(jvm, stream),
-        // A process before it may have left it.
+        // The socket may be that of an earlier process.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
         Err(error) => return Err(format!("process {pid} cannot be talked to: {error}")),
     }
@@ -159,7 +161,7 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
     ))
 }
 
-/// The other end is that process and no other.
+/// Checks that the other end of the connection is the JVM's process.
 fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, String> {
     let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| {
         format!("cannot check which process listens at the socket of process {}: {error}", jvm.pid)
@@ -174,13 +176,14 @@ fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, String> {
     Ok(stream)
 }
 
-/// Signal 3 has a handler.
+/// True if the process has a handler for SIGQUIT (3).
 fn heeds_quit(pid: u32) -> bool {
     let caught = status(pid, "SigCgt").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
     caught.is_some_and(|mask| mask & (1 << 2) != 0)
 }
 
-/// The file that says that the signal is no wish for a thread dump; it is gone when this is.
+/// The file that makes the JVM take the signal for an attach request, and not for a thread dump. It
+/// is removed when this value is dropped.
 struct Trigger(PathBuf);
 
 impl Trigger {
@@ -211,14 +214,15 @@ impl Drop for Trigger {
     }
 }
 
-/// True if it knows the protocol's second version: an older JVM does not even know the question.
+/// True if the JVM supports the second version of the protocol. Older JVMs do not support the
+/// question either.
 fn knows_second(jvm: &Jvm, folder: &File) -> Result<bool, String> {
     let answer = ask(jvm, folder, Version::First, ["getversion", "", "", ""])?;
     let version = answer.strip_prefix("0\n").and_then(|version| version.trim_end().parse::<u32>().ok());
     Ok(version.is_some_and(|version| version >= 2))
 }
 
-/// Says one word to it; the answer.
+/// Sends one command to the JVM, and returns the answer.
 fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<String, String> {
     let stream = connect(jvm, folder)?;
     say(stream, &version.request(words)).map_err(|error| match error.kind() {
@@ -241,8 +245,8 @@ fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// A code of the JVM's, and in the next line what the agent returned, by different words in
-/// different JDKs.
+/// Parses an answer: the JVM's code, and in the next line what the agent returned. Its wording
+/// depends on the JDK.
 fn understand(answer: &str) -> Option<Answer> {
     let (code, rest) = answer.split_once('\n')?;
     let rest = rest.trim();

@@ -1,10 +1,10 @@
-//! What runs in a JVM, out of its command line: the main class, the jar, or the module.
+//! Finds the program of a JVM in its command line: the main class, the jar, or the module.
 //!
-//! It must never show what comes after that: a program's arguments may be secret.
+//! It must never show what comes after the program: its arguments may be secret.
 
 use vouch_report::options::launcher::split;
 
-/// What was asked for; a program that has a JVM in it is called by its own name.
+/// Returns the name of the program. A native program with a JVM inside has its own name.
 pub fn main(words: &[String]) -> String {
     let Some((launcher, words)) = words.split_first() else { return String::new() };
     if !is_java(launcher) {

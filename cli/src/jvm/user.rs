@@ -1,7 +1,7 @@
-//! The user of a JVM. Among that user's files this process works with that user's rights.
+//! Accesses the files of a JVM's user with that user's rights.
 //!
-//! What root does in folders that another user can fill, mount and rename, that user would have
-//! done by root. So it is never root who does it.
+//! Another user can fill, mount and rename folders. If root worked in these folders, that user
+//! could make root do anything. So root's rights must not be used there.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use std::thread;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{Gid, Uid, geteuid};
 
-/// By whom.
+/// The user of a JVM, by user id and group id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     pub uid: u32,
@@ -20,12 +20,13 @@ pub struct User {
 }
 
 impl User {
-    /// This process is another's.
+    /// True if this process runs as another user.
     pub fn is_another(self) -> bool {
         self.uid != geteuid().as_raw()
     }
 
-    /// Does it as that user, in a thread that alone becomes him and has none of root's rights.
+    /// Calls a function with that user's rights, in a separate thread that has none of root's
+    /// rights.
     pub fn does<T: Send>(self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
         if !self.is_another() {
             return work();
@@ -43,8 +44,8 @@ impl User {
     }
 }
 
-/// The path of a file in an open folder: short, and good for as long as the folder is open,
-/// whatever becomes of its name.
+/// Returns the path of a file in an open folder. It is short, and valid while the folder is open,
+/// even if the folder is renamed.
 pub fn within(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
@@ -58,7 +59,7 @@ pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, path, flags, Mode::empty(), within) {
         Ok(file) => Ok(File::from(file)),
-        // Before Linux 5.6 there is no openat2: then no link is followed.
+        // Linux before 5.6 lacks openat2. In that case no link is followed.
         Err(error) if error == rustix::io::Errno::NOSYS => {
             let file = rustix::fs::openat(&root, path, flags | OFlags::NOFOLLOW, Mode::empty())?;
             Ok(File::from(file))
@@ -67,7 +68,8 @@ pub fn open_inside(pid: u32, path: &Path) -> io::Result<File> {
     }
 }
 
-/// A small text of a process's own; `None` if it is no file, or no text.
+/// Reads a small text file by its path in a process. Returns `None` if it is not a regular file, or
+/// not text.
 pub fn read_inside(pid: u32, path: &Path) -> Option<String> {
     const MAX_TEXT_BYTES: u64 = 1 << 16;
     let file = open_inside(pid, path).ok()?;

@@ -1,9 +1,9 @@
-//! As much of HTTP as a browser on the same machine needs: one request on each connection, a head,
-//! no body.
+//! A small HTTP server for a browser on the same machine: one request on each connection, with a
+//! head and no body.
 //!
 //! Any process can connect. Until it has sent the right request it must not be able to end the
-//! server, or to make it take memory. (There are servers as crates. tiny_http makes room
-//! for whatever length a request has in its head, and ends when descriptors run out; hyper is forty
+//! server, or to make it take memory. (There are servers as crates. tiny_http makes room for
+//! whatever length a request has in its head, and ends when descriptors run out; hyper is forty
 //! crates.)
 
 use std::fs::File;
@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A head is no longer, and comes within so long.
+/// A request's head has at most this many bytes.
 const HEAD: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
-/// At a time; a browser has six. Another one takes the slot of the connection that has been silent
-/// for the longest.
+/// At most this many connections are open. A browser has six. A further connection replaces the one
+/// that has been silent for the longest.
 const CONNECTIONS: usize = 64;
 /// Open connections, and closed ones that have not ended yet.
 const MAX_CLOSING: usize = 4 * CONNECTIONS;
-/// Where a connection cannot be had, as when descriptors run out.
+/// The pause after a connection cannot be accepted, as when descriptors run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What somebody wants.
+/// A request of a client.
 #[derive(Debug)]
 pub struct Asked {
     pub method: String,
@@ -35,7 +35,7 @@ pub struct Asked {
     pub origin: Option<String>,
 }
 
-/// What he gets.
+/// The answer to a request.
 pub struct Answer {
     status: u16,
     headers: String,
@@ -69,7 +69,7 @@ impl Answer {
     }
 }
 
-/// Answers until nothing was served for this long.
+/// Answers requests until none was served for this long.
 pub fn serve(
     listener: TcpListener,
     idle: Duration,
@@ -104,14 +104,14 @@ pub fn serve(
     loop {
         match last.recv_timeout(idle.saturating_sub(since.elapsed())) {
             Ok(()) => since = Instant::now(),
-            // While somebody is being answered it does not end.
+            // The server does not end while a request is being answered.
             Err(RecvTimeoutError::Timeout) if busy.load(Ordering::Relaxed) > 0 => thread::sleep(PAUSE),
             Err(_) => return,
         }
     }
 }
 
-/// A connection, while there is one.
+/// A slot for a connection, which is free again when this value is dropped.
 struct One {
     connections: Arc<AtomicUsize>,
     silent: Arc<Silent>,
@@ -140,7 +140,7 @@ impl Drop for One {
 struct Silent(Mutex<Vec<Arc<TcpStream>>>);
 
 impl Silent {
-    /// From here on the connection may be closed for another one.
+    /// Adds a connection, which from now on may be closed for another one.
     fn enter(&self, stream: &Arc<TcpStream>) {
         self.all().push(Arc::clone(stream));
     }
@@ -153,20 +153,20 @@ impl Silent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the oldest connection, which then ends. False without a connection.
+    /// Closes the oldest connection. Returns false without a connection.
     fn close_oldest(&self) -> bool {
         let mut all = self.all();
         if all.is_empty() {
             return false;
         }
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = all.remove(0).shutdown(Shutdown::Both);
         true
     }
 }
 
-/// Reads a request and answers it; with what status. Only while it is being answered the connection
-/// is not silent.
+/// Reads a request, answers it, and returns the status. The connection does not count as silent
+/// while it is being answered.
 fn one_request(
     stream: &Arc<TcpStream>,
     silent: &Silent,
@@ -185,7 +185,7 @@ fn one_request(
     Ok(status)
 }
 
-/// `None`: it is no request that this server knows.
+/// Reads the head of a request. Returns `None` if this server does not support the request.
 fn head(mut stream: &TcpStream) -> io::Result<Option<Asked>> {
     let begun = Instant::now();
     let mut bytes = Vec::new();

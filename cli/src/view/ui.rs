@@ -1,4 +1,4 @@
-//! A build of the front-end: the files below a folder, or in a zip archive.
+//! Serves a build of the front-end: the files below a folder, or in a zip archive.
 //!
 //! It must never serve a file outside of the build, whatever a path says or a link leads to.
 
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use vouch_classes::archive::Entry;
 
-/// The page that the others are parts of; the front-end itself knows what its paths mean.
+/// The page of the front-end. The front-end itself interprets its paths.
 const INDEX: &str = "index.html";
-/// No file of a front-end is longer.
+/// A file of the front-end has at most this many bytes.
 const MAX_BYTES: u64 = 256 << 20;
 
 pub enum FrontEnd {
@@ -36,14 +36,15 @@ impl FrontEnd {
         Ok(Self::Archive { path, entries: listing.entries.into_iter().filter_map(below).collect() })
     }
 
-    /// A file by its path, with its kind; what is no file is the front-end's own address, and gets
-    /// its page.
+    /// Returns a file by its path, with its media type. A path that is no file belongs to the
+    /// front-end, so it returns the page.
     pub fn file(&self, path: &str) -> Option<(&'static str, Vec<u8>)> {
         let name = path.trim_start_matches('/');
         let found = if name.is_empty() { None } else { self.read(name) };
         let (name, bytes) = match found {
             Some(bytes) => (name, bytes),
-            // An address has no ending but the profile's; a file that is not there is not the page.
+            // Only the profile's address has an ending. A missing file must not be answered with
+            // the page.
             None if kind(name).is_none() || name.starts_with("from-url/") => (INDEX, self.read(INDEX)?),
             None => return None,
         };
@@ -66,7 +67,7 @@ impl FrontEnd {
     }
 }
 
-/// The media type of a file for a browser.
+/// Returns the media type of a file.
 fn kind(name: &str) -> Option<&'static str> {
     Some(match name.rsplit('/').next()?.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",

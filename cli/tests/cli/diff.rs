@@ -1,4 +1,4 @@
-//! What a person gets from `vouch diff`: the real binary on profiles with known differences.
+//! Tests of `vouch diff`: they run the real binary on profiles with known differences.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use crate::common;
 
 const METHODS: [&str; 6] = ["main", "A.hot", "B.warm", "C.sort", "D.map", "E$$Lambda$7.run"];
 
-/// Numbers as chance gives them, the same in each run of the test.
+/// A random number generator with the same numbers in each run of the test.
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 up to, not including, 1.
+    /// Returns a number from 0 up to, not including, 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         #[allow(clippy::cast_precision_loss)]
@@ -23,7 +23,7 @@ impl Chance {
     }
 }
 
-/// A run of this many samples. Each method but `main` has its share.
+/// Makes a run with this many samples. Each method except `main` has its share.
 fn profile(chance: &mut Chance, samples: usize, shares: [f64; 5]) -> Value {
     let all: f64 = shares.iter().sum();
     let stacks: Vec<usize> = (0..samples)
@@ -41,7 +41,7 @@ fn profile(chance: &mut Chance, samples: usize, shares: [f64; 5]) -> Value {
     of_stacks(&stacks)
 }
 
-/// `main` is stack 0, what it calls the others.
+/// Makes a profile of these stacks. Stack 0 is `main`, which calls the others.
 fn of_stacks(stacks: &[usize]) -> Value {
     json!({
         "meta": { "interval": 1.0, "vouch": {}, "categories": [] },
@@ -69,7 +69,7 @@ fn text(files: &[PathBuf], arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The methods that surely changed, what changed most first.
+/// Returns the methods that certainly changed, the largest change first.
 fn sure(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
     names_of_changed(&methods(files, arguments))
 }
@@ -79,14 +79,14 @@ fn names_of_changed(methods: &[Value]) -> Vec<String> {
     changed.map(|method| method["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// All methods, as `--json` has them.
+/// Returns all methods, as `--json` prints them.
 fn methods(files: &[PathBuf], arguments: &[&str]) -> Vec<Value> {
     let compared: Value = serde_json::from_str(&text(files, &[&["--json"], arguments].concat())).unwrap();
     compared["methods"].as_array().unwrap().clone()
 }
 
 const EVEN: [f64; 5] = [40.0, 20.0, 20.0, 15.0, 5.0];
-/// The first takes a fifth more.
+/// The shares of a program in which the first method takes a fifth more.
 const SLOWER: [f64; 5] = [48.0, 20.0, 20.0, 15.0, 5.0];
 
 #[test]
@@ -104,7 +104,8 @@ fn equal_runs_seem_to_differ_in_one_of_twenty_cases_at_most() {
         let files: Vec<PathBuf> = (0..6).map(run).collect();
         wrong += usize::from(!several(&files, &[]).is_empty());
     }
-    // Two are expected; of a coverage of 95 % seven are not seen once in a hundred times.
+    // Two wrong ones are expected. With a coverage of 95 % seven or more come once in a hundred
+    // times.
     assert!(wrong < 7, "{wrong} of 40");
 }
 
@@ -122,13 +123,13 @@ fn no_share_changes_by_more_than_there_is() {
     }
 }
 
-/// The methods that surely changed, of several runs of each side: the first half is before, the
-/// second after.
+/// Returns the methods that certainly changed in several runs of each side. The first half of the
+/// files is before, the second half after.
 fn several(files: &[PathBuf], arguments: &[&str]) -> Vec<String> {
     names_of_changed(&compared(files, arguments))
 }
 
-/// All methods of several runs of each side, as `--json` has them.
+/// Returns all methods of several runs of each side, as `--json` prints them.
 fn compared(files: &[PathBuf], arguments: &[&str]) -> Vec<Value> {
     let (before, after) = files.split_at(files.len() / 2);
     let text = |path: &PathBuf| path.to_str().unwrap().to_owned();
@@ -160,7 +161,7 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
 
 #[test]
 fn three_runs_that_happen_to_be_alike_are_no_more_sure_than_three_runs_are() {
-    // Exactly as much as these shares say, in 10,000 samples, by turns.
+    // The samples have exactly these shares, in 10,000 samples, and alternate.
     let exact = |hot: usize| {
         let stacks: Vec<usize> =
             (0..10_000).map(|at| if at * hot / 10_000 == (at + 1) * hot / 10_000 { 2 } else { 1 }).collect();
@@ -181,7 +182,7 @@ fn three_runs_that_happen_to_be_alike_are_no_more_sure_than_three_runs_are() {
 #[test]
 fn more_runs_make_no_interval_wider() {
     let mut chance = Chance(9);
-    // From run to run A.hot differs by some two points.
+    // A.hot differs by some two points from run to run.
     let mut run = |side: &str, at: usize| {
         let hot = 40.0 + 7.0 * (chance.next() - 0.5);
         let shares = [hot, 60.0 - hot, 20.0, 15.0, 5.0];
@@ -198,7 +199,7 @@ fn more_runs_make_no_interval_wider() {
     assert!(last < 0.06, "{last}");
 }
 
-/// How wide the interval of `A.hot` is.
+/// Returns the width of the interval of `A.hot`.
 fn width_of_hot(files: &[PathBuf], arguments: &[&str]) -> f64 {
     let methods = compared(files, arguments);
     let hot = methods.iter().find(|method| method["name"] == "A.hot").unwrap();
@@ -209,7 +210,8 @@ fn width_of_hot(files: &[PathBuf], arguments: &[&str]) -> f64 {
 #[test]
 fn a_warm_up_that_all_runs_have_makes_no_interval_wider() {
     let mut chance = Chance(11);
-    // A.hot has two fifths of each run: all along, or nearly all of the first fifth and less later.
+    // A.hot has two fifths of each run. It has them evenly, or has nearly all of the first fifth
+    // and less later.
     let mut runs = |name: &str, shares: [f64; 2]| -> Vec<PathBuf> {
         let mut run = |at: usize| {
             let stacks: Vec<usize> = (0..5_000)
@@ -232,7 +234,7 @@ fn small_methods_make_the_time_of_large_ones_no_less_sure() {
     let mut chance = Chance(12);
     let mut runs = |name: &str, small: [f64; 2]| -> Vec<PathBuf> {
         let mut run = |at: usize| {
-            // The small ones differ several times from run to run.
+            // The shares of the small methods vary several times from run to run.
             let [map, lambda] = small.map(|share| share * 10.0 * chance.next().powi(3));
             let shares = [50.0, 30.0, 20.0, map, lambda];
             file(&format!("small-{name}-{at}.json"), &profile(&mut chance, 5_000, shares))
@@ -255,7 +257,7 @@ fn time_and_what_was_called_can_be_compared() {
     assert_eq!(several(&files, &["--time", "--total"])[0], "main");
     let twice = run_diff(&[files[0].clone(), files[0].clone()], &[]);
     assert!(String::from_utf8_lossy(&twice.stderr).contains("are the same run"), "{twice:?}");
-    // Two that are alike to the last sample, and say that they are two.
+    // Two runs have the same samples, but state that they are different.
     let alike = |at: usize| {
         let mut profile: Value = serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap();
         profile["meta"]["vouchProcess"] = json!(format!("{at}"));
@@ -272,7 +274,7 @@ fn time_and_what_was_called_can_be_compared() {
     );
 }
 
-/// A run of a process, from when to when on a clock that was 0 at `start_ms`.
+/// Makes a run of a process that was recorded for this time, on a clock that was 0 at `start_ms`.
 fn recorded(name: &str, at: u64, process: &str, start_ms: f64, [from, to]: [f64; 2]) -> PathBuf {
     let mut profile = profile(&mut Chance(at), 2000, EVEN);
     let meta = &mut profile["meta"];
@@ -296,7 +298,7 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     );
     assert!(!in_common(&recorded("next", 3, "7", 1e6, [3050.0, 9000.0])), "one after the other");
     assert!(!in_common(&recorded("other", 4, "8", 1e6, [1000.0, 9000.0])), "two processes at once");
-    // What is merged says of each process when it was recorded.
+    // A merged profile states for each process when it was recorded.
     let merged = |name: &str, at: u64, process: &str| {
         let path = recorded(name, at, "unknown", 2e6, [0.0, 9000.0]);
         let mut profile: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -312,7 +314,7 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     assert!(!in_common(&merged("apart", 6, "6")));
 }
 
-/// A profile of async-profiler's samples, with this value in its report.
+/// Makes a profile of async-profiler's samples, with this value in its report.
 fn audited(key: &str, at: u64, value: &str) -> PathBuf {
     let mut profile = profile(&mut Chance(at), 2000, EVEN);
     let mut report = serde_json::to_value(vouch_report::TrustReport::default()).unwrap();
@@ -375,7 +377,7 @@ fn sides_need_not_be_equally_sure() {
 
 #[test]
 fn a_burst_is_one_event_and_no_sure_change() {
-    // All of D within one moment: in 600 samples, which are as good as one.
+    // All samples of D are from one moment. So its 600 samples are as good as one.
     let stacks: Vec<usize> =
         (0..6000).map(|at| if (3000..3600).contains(&at) { 4 } else { [1, 2, 3][at % 3] }).collect();
     let even: Vec<usize> = (0..6000).map(|at| [1, 2, 3][at % 3]).collect();
@@ -438,7 +440,7 @@ fn large_changes_that_are_uncertain_are_counted() {
     let mut chance = Chance(5);
     let mut run =
         |name: &str, shares| file(&format!("uncertain-{name}.json"), &profile(&mut chance, 2000, shares));
-    // Of one run each, 5 points are uncertain and 40 are not.
+    // With one run of each side, 5 points are uncertain and 40 are not.
     let files = [run("a", [40.0, 20.0, 20.0, 15.0, 5.0]), run("b", [45.0, 15.0, 20.0, 15.0, 5.0])];
     let told = text(&files, &[]);
     assert!(told.contains("\n2 of 2 changes above 3 points are uncertain (--all lists them)\n"), "{told}");

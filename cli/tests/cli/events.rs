@@ -1,4 +1,4 @@
-//! What a person gets from `vouch events`: the real binary.
+//! Tests of `vouch events`, with the real binary.
 
 use std::process::{Command, Output};
 

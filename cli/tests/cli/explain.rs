@@ -1,5 +1,4 @@
-//! What a person gets from `vouch explain`, for good files and bad ones: the real binary on real
-//! files.
+//! Tests of `vouch explain` for good and bad files, with the real binary.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ fn report(count: usize) -> Value {
     json!({ "vouch": "0.1.0", "refutations": (1..=count).map(refutation).collect::<Vec<_>>() })
 }
 
-/// A separate file, under the test's name.
+/// Writes a file for the test with this name.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     common::file("explain", name, bytes)
 }
@@ -43,7 +42,7 @@ fn good(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// A refusal is one sentence, and nothing else.
+/// Checks that the output is one sentence on stderr and nothing else, and returns it.
 fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
@@ -192,7 +191,7 @@ fn no_more_can_a_files_name() {
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
 
-/// The report with other values in its only refutation.
+/// Writes a report with changed values in its only refutation.
 fn with(changes: &Value) -> PathBuf {
     let mut report = report(1);
     for (key, value) in changes.as_object().unwrap() {
@@ -286,7 +285,7 @@ fn what_the_jvm_itself_contradicts_is_shown_with_both_accounts() {
     for which in ["w0", "w3", "4"] {
         assert!(refused(&explain(&path, Some(which))).contains(&format!("{which}:")), "{which}");
     }
-    // An older report has none.
+    // The report of an older version has no such key.
     let older = file("older.json", report(1).to_string().as_bytes());
     assert!(refused(&explain(&older, Some("w1"))).contains("contradicted no stack"));
 }

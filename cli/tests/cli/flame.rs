@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::common;
 
-/// `main` calls `hot`, which is under it at two lines, and `cold`; names as no picture should take
-/// for its own.
+/// Makes a profile in which `main` calls `hot`, at two lines, and `cold`. The names contain
+/// characters that a picture must not interpret.
 fn profile(weights: [u32; 3]) -> Value {
     json!({
         "meta": { "interval": 2.0, "vouch": {}, "categories": [] },
@@ -36,7 +36,7 @@ fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_vouch")).arg(verb).args(files).args(options).output().unwrap()
 }
 
-/// The title of each frame in the picture, as in `main (80 ms, 100%)`.
+/// Returns the title of each frame in a picture, such as `main (80 ms, 100%)`.
 fn titles(picture: &PathBuf) -> Vec<String> {
     let text = fs::read_to_string(picture).unwrap();
     let titles = text.split("<title>").skip(1).map(|part| part.split("</title>").next().unwrap().to_owned());
@@ -91,7 +91,7 @@ fn deep_stacks_and_narrow_ones_are_their_callers() {
         all.len()
     );
     assert!(!all.iter().any(|title| title.starts_with("narrow")));
-    // As text it is cut where the agent's own is.
+    // The folded stacks are cut at the same depth as the agent's.
     let text = path.with_extension("folded");
     assert!(vouch(&["flame", "--out", text.to_str().unwrap()], &[&path]).status.success());
     let text = fs::read_to_string(&text).unwrap();
@@ -119,8 +119,8 @@ fn a_difference_is_drawn_with_what_gained_and_lost() {
     }
 }
 
-/// Samples of `main` and of what it calls: for moe who stores, for larry without an
-/// action, without a context, and the VM's own.
+/// Makes samples of `main` and its callees. The contexts are: moe with an action, larry without
+/// one, none, and the VM's own.
 fn with_contexts() -> Value {
     json!({
         "meta": {
@@ -146,7 +146,7 @@ fn with_contexts() -> Value {
     })
 }
 
-/// The lines that `vouch flame --out ….folded` writes.
+/// Returns the lines that `vouch flame --out ….folded` writes.
 fn folded(name: &str, arguments: &[&str]) -> Vec<String> {
     let path = file(&format!("{name}.json"), &with_contexts());
     let out = path.with_extension("folded");

@@ -1,4 +1,5 @@
-//! Verbs as their user meets them: all in one program, since separate ones would be linked each.
+//! Tests that run the verbs of the command. They are one program, because separate programs would
+//! take longer to link.
 
 mod common;
 mod diff;

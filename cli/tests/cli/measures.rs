@@ -1,4 +1,4 @@
-//! What `vouch top`, `flame` and `diff` count besides CPU time: the real binary on profiles with
+//! Tests that `vouch top`, `flame` and `diff` count allocations: the real binary on profiles with
 //! known allocations.
 
 use std::fs;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::common;
 
-/// `main` calls `make`, which allocates arrays, and `main` allocates strings itself. Another
-/// thread allocates nothing.
+/// Makes a profile in which `main` calls `make`, which allocates arrays, and `main` allocates
+/// strings itself. Another thread allocates nothing.
 fn profile(arrays: u64) -> Value {
     let samples = json!({ "length": 1, "stack": [1], "weight": [7], "timeDeltas": [1.0] });
     json!({

@@ -1,4 +1,4 @@
-//! What a person gets from `vouch merge` with a Flight Recorder file: the real binary.
+//! Tests of `vouch merge` with a Flight Recorder file, with the real binary.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const MS: u64 = 1_000_000;
 const LONG: i64 = 20;
 const ORDER: i64 = 100;
 
-/// A profile of the 50 ms after the machine's start, without a sample.
+/// Makes a profile of the 50 ms after the machine's start, without a sample.
 fn profile() -> Vec<u8> {
     let recording = Recording::new();
     let run = Run { interval_ns: MS, ..Run::default() };
@@ -26,7 +26,7 @@ fn profile() -> Vec<u8> {
     bytes
 }
 
-/// A recording of one event, which began at this time since 1970.
+/// Makes a recording with one event, which began at this time since 1970.
 fn recording(start_unix_ns: i64) -> Vec<u8> {
     let kind = |id, name, event, fields| Declared { id, name, annotations: &[], event, fields };
     let fields = [plain("startTime", LONG), plain("duration", LONG)];

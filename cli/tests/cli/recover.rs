@@ -1,5 +1,5 @@
-//! `vouch recover` as its user meets it: the real binary, on recordings that are whole, in use, or
-//! none at all.
+//! Tests of `vouch recover`: the real binary on recordings that are complete, in use, or not
+//! recordings at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A recording of one sample.
+/// Writes a recording with one sample.
 fn recording(folder: &Path, name: &str) -> Writer {
     let mut recording = Recording::new();
     let java = Category::Application;

@@ -1,4 +1,4 @@
-//! What a person gets from `vouch top`, for good files and bad ones: the real binary on real files.
+//! Tests of `vouch top` for good and bad files, with the real binary.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::common;
 
-/// Strings: functions, then what the contexts say.
+/// The strings of the profile: names of functions, followed by values of contexts.
 const STRINGS: [&str; 11] =
     ["main", "serve", "again", "[GC]", "Request", "user", "moe", "larry", "Step", "name", "r\u{1b}[31mead"];
 
-/// `main` calls `serve`, which calls `again`, which calls itself; a collector. Contexts: moe, a
-/// step of his, larry.
+/// Makes a profile in which `main` calls `serve`, which calls `again`, which calls itself. It also
+/// has a collector's stack. The contexts are moe's, a step inside of it, and larry's.
 fn profile() -> Value {
     let thread = |stack: Value, weight: Value, context: Value| json!({ "name": "t", "samples": { "length": 0, "stack": stack, "weight": weight, "vouchContext": context } });
     json!({
@@ -32,7 +32,7 @@ fn profile() -> Value {
             "stringArray": STRINGS,
             "funcTable": { "name": [0, 1, 2, 3] },
             "frameTable": { "func": [0, 1, 2, 3], "category": [0, 0, 0, 1] },
-            // main, serve, again, again, again's caller serve, the collector.
+            // The frames are: main, serve, again, again, again's caller serve, and the collector.
             "stackTable": { "frame": [0, 1, 2, 2, 1, 3], "prefixOffset": [0, 1, 1, 1, 1, 0] },
         },
         "threads": [
@@ -53,7 +53,8 @@ fn top(path: &PathBuf, arguments: &[&str]) -> Output {
 fn good(output: &Output) -> Vec<String> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).unwrap();
-    // Numbers and words, one space between; that these samples are few has another test.
+    // Only numbers and words are compared, one space between them. Another test checks the note
+    // about few samples.
     text.lines()
         .filter(|line| !line.starts_with("note: "))
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -67,7 +68,7 @@ fn refused(output: &Output) -> String {
     text
 }
 
-/// `again` is on top twice: once proven, once as a guess.
+/// Puts `again` on top twice: once proven, once as a guess.
 fn make_again_uncertain(profile: &mut Value) {
     profile["meta"]["categories"][0]["subcategories"] =
         json!(["Other", "proven", "plausible, top method uncertain"]);
@@ -115,7 +116,7 @@ fn time_goes_by_what_the_innermost_context_says() {
     let rows = good(&top(&path, &["--by", "user"]));
     let names: Vec<&str> = rows.iter().skip(2).map(|row| row.rsplit_once(" %").unwrap().1).collect();
     assert_eq!(rows[0], "24.0 ms of CPU time in 6 samples");
-    // Both have six: then by name.
+    // Both have six samples, so they are sorted by name.
     assert_eq!((&names[0], &names[1]), (&" 1 larry", &" 2 moe"));
     assert!(rows[4].ends_with("[in no such context]") && rows[5].ends_with("[the VM itself]"), "{rows:?}");
     assert!(rows[2].starts_with("6.0 ms 25.0 %") && rows[5].starts_with("4.0 ms 16.7 %"), "{rows:?}");
@@ -129,7 +130,7 @@ fn samples_are_kept_by_what_all_contexts_around_them_say() {
     let rows = good(&top(&path, &["--where", "user=moe"]));
     assert_eq!(rows[0], "6.0 ms of CPU time in 2 samples");
     let rows = good(&top(&path, &["--where", "user=moe", "--by", "name"]));
-    // What a terminal would obey is not printed.
+    // Control characters that a terminal would execute are not printed.
     assert!(rows[2].starts_with("4.0 ms 66.7 %") && rows[2].ends_with("r\u{fffd}[31mead"), "{rows:?}");
     assert!(refused(&top(&path, &["--where", "user=moe", "--where", "user=larry"])).contains("no sample"));
     assert!(refused(&top(&path, &["--by", "file"])).contains("there are Request.user, Step.name"));
@@ -181,7 +182,7 @@ fn threads_lines_and_totals_can_be_asked_for() {
     let mut profile = profile();
     profile["threads"][1]["name"] = json!("GC Thread#0");
     profile["shared"]["frameTable"]["line"] = json!([null, 7, 8, null]);
-    // main, serve and again at two lines of one method.
+    // The frames are main, and serve and again at two lines of one method.
     profile["shared"]["frameTable"]["func"] = json!([0, 1, 1, 3]);
     let path = file("threads.json", &profile);
     assert_eq!(
@@ -231,7 +232,7 @@ fn a_machine_gets_the_same_figures() {
     let users = told(&["--by", "user"]);
     assert_eq!((&users["rows"][1]["name"], &users["rows"][1]["samples"]), (&json!("moe"), &json!(2)));
     assert_eq!(users["rows"][0]["interval"].as_array().unwrap().len(), 2);
-    // No time is nowhere, however few rows there are.
+    // All time is in some row, however few rows are printed.
     for rows in ["0", "1", "99"] {
         let users = told(&["--by", "user", "--rows", rows]);
         let named =
@@ -258,7 +259,7 @@ fn of_few_samples_it_is_said_how_little_they_say() {
         let mut profile = profile();
         profile["threads"][1]["name"] = json!("lone");
         profile["threads"][1]["samples"]["stack"] = json!(vec![5; samples]);
-        // The other thread's are not asked for.
+        // The samples of the other thread are filtered out.
         let output = top(&file(&format!("few-{samples}.json"), &profile), &["--thread", "lone"]);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -317,7 +318,7 @@ fn samples_without_time_have_no_unit_of_time() {
         let (all, row) = (told.get("ms"), told["rows"][0].get(key));
         assert_eq!((all, row), (Some(&Value::Null), Some(&Value::Null)), "{told}");
     }
-    // A report that this version cannot read says so much all the same.
+    // Some keys are understood even if this version cannot read the report.
     profile["meta"]["vouch"] = json!({ "recorder": "async-profiler 4.5", "event": "cache-misses" });
     assert_eq!(good(&top(&file("counted-other.json", &profile), &[]))[0], "6 samples, and of no time");
 }
@@ -363,7 +364,7 @@ fn unknown_virtual_threads_are_noted_beside_shares_by_their_names() {
     assert_eq!(note(&["--by", "user"]), None);
 }
 
-/// The profile with a report. If its process was measured, that ran for 26 ms: 24 in samples, and
+/// Adds a report to the profile. If the process was measured, it ran for 26 ms: 24 in samples, and
 /// 1.5 in Vouch's own threads.
 fn of_process(is_measured: bool, mut profile: Value) -> Value {
     profile["threads"][1]["name"] = json!("GC Thread#0");
@@ -411,7 +412,7 @@ fn all_time_of_the_process_is_in_the_head_and_vouchs_own_in_a_row() {
         let above = others.iter().find(|line| line.ends_with(name)).unwrap();
         assert_eq!(added[2].find("[Vouch]"), above.find(name), "names are in one column: {}", text[0]);
     }
-    // A part of the samples is no part of Vouch's time.
+    // A filter selects samples, and Vouch's own time has none. So the row is left out.
     for part in [["--thread", "^t$"], ["--where", "user=moe"]] {
         assert_eq!(text(&certain[0], &part), text(&certain[1], &part));
     }

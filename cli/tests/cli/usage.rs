@@ -1,4 +1,4 @@
-//! What `vouch` answers to a command line as a whole: the real binary.
+//! Tests of how `vouch` answers to command lines, with the real binary.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! What can be had from `vouch view`, and by whom: the real binary, asked over its socket as a
-//! browser would, and as a stranger.
+//! Tests of what `vouch view` serves, and to which clients. The real binary is asked over its
+//! socket, as a browser or a stranger would.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ const PROFILE: &str = r#"{"meta":{"vouch":{"vouch":"0"}},"threads":[]}"#;
 
 struct Serving {
     child: Child,
-    /// What it prints first.
+    /// The address that the server prints first.
     address: String,
     host: String,
     path: String,
@@ -48,7 +48,7 @@ fn serve(profile: &Path, arguments: &[&str]) -> Serving {
 }
 
 impl Serving {
-    /// Status, head and body of the answer.
+    /// Sends a request, and returns the status, head and body of the answer.
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -95,8 +95,7 @@ fn the_front_end_gets_the_profile() {
     assert!(head.contains("access-control-allow-origin: https://profiler.firefox.com"), "{head}");
     let (status, head, _) = serving.ask("OPTIONS", &serving.path, &origin);
     assert!(status == 204 && head.contains("access-control-allow-private-network: true"), "{head}");
-    // The page may have been saved, or the profile be fetched by another tool of the user's, who
-    // knows the address.
+    // A saved page, or another tool of the user, may fetch the profile if it has the address.
     assert_eq!(serving.status("GET", &serving.path, &[]), 200);
     assert_eq!(serving.status("HEAD", &serving.path, &[]), 200);
 }
@@ -106,7 +105,7 @@ fn other_origins_and_paths_get_nothing() {
     let serving = serve(&profile("nobody"), &[]);
     let (get, path) = ("GET", serving.path.as_str());
     let port = serving.host.split_once(':').unwrap().1;
-    // Pages of other origins, by their origin or by a name of theirs that leads here.
+    // Pages of other origins are refused, by their origin or by the host name that they use.
     for origin in [
         "https://evil.example",
         "null",
@@ -123,7 +122,7 @@ fn other_origins_and_paths_get_nothing() {
         assert_eq!(serving.status(get, path, &[("Host", &host)]), 403, "{host}");
     }
     assert_eq!(serving.status(get, path, &[("Host", &format!("localhost:{port}"))]), 200);
-    // Other paths: without the token, with another one, above.
+    // Other paths are refused: without the token, with another token, or of a folder above.
     let (token, name) = path[1..].split_once('/').unwrap();
     let other = if token.starts_with('0') { "1" } else { "0" };
     assert_eq!(token.len(), 32);
@@ -141,7 +140,7 @@ fn other_origins_and_paths_get_nothing() {
     }
     assert_eq!(serving.status("POST", path, &[]), 405);
     assert_eq!(serving.status("DELETE", path, &[]), 405);
-    // Not even its own origin's pages: it serves no front-end here.
+    // Pages of the server's own origin are refused, too, since it serves no front-end here.
     assert_eq!(serving.status(get, path, &[("Origin", &format!("http://127.0.0.1:{port}"))]), 403);
 }
 
@@ -171,7 +170,7 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
         let get = |path: &str| serving.ask("GET", path, &[]);
         let (status, head, body) = get("/static/a.js?x=1");
         assert!(status == 200 && body == b"the script" && head.contains("text/javascript"), "{head}");
-        // The front-end's own addresses are the page.
+        // The front-end's own addresses get the page.
         for path in ["/", &serving.address[own.len()..], "/compare/"] {
             let (status, head, body) = get(path);
             assert!(status == 200 && body == b"the page" && head.contains("text/html"), "{path}: {head}");
@@ -195,17 +194,16 @@ fn a_front_end_of_ones_own_is_served_beside_it_and_nothing_beside_that() {
 #[test]
 fn a_stranger_can_neither_end_it_nor_hold_it_up() {
     let serving = serve(&profile("strangers"), &[]);
-    // A body that cannot be sent, a head without an end, what is no HTTP, and many who say
-    // nothing.
+    // The requests have a body that cannot be sent, a head without an end, or no HTTP. Many
+    // connections send nothing.
     assert_eq!(serving.status("POST", "/", &[("Content-Length", "18446744073709551615")]), 405);
     for nonsense in [&b"GET / HTTP/1.1\r\n"[..], b"\0\xff\r\n\r\n", b"GET\r\n\r\n"] {
         TcpStream::connect(&serving.host).unwrap().write_all(nonsense).unwrap();
     }
     let mut endless = TcpStream::connect(&serving.host).unwrap();
     endless.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    // It is refused at some point: then writing fails. The sockets' buffers have some megabytes,
-    // which a server that has not had the processor yet leaves full; so there is more to write than
-    // any of them holds.
+    // The server refuses the endless head at some point, and then writing fails. The sockets'
+    // buffers take some megabytes, so more than that is written.
     endless.set_write_timeout(Some(Duration::from_mins(1))).unwrap();
     let part = vec![b'x'; 1 << 20];
     let written = (0..256).take_while(|_| endless.write_all(&part).is_ok()).count();
@@ -223,14 +221,14 @@ fn a_stranger_can_neither_end_it_nor_hold_it_up() {
 fn many_silent_connections_do_not_shut_anybody_out() {
     let serving = serve(&profile("silent"), &[]);
     let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&serving.host).unwrap()).collect();
-    // Some have begun to say something.
+    // Some of the silent connections have sent a part of a request.
     for stream in silent.iter_mut().rev().take(50) {
         stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
     }
     for _ in 0..3 {
         assert_eq!(serving.status("GET", &serving.path, &[]), 200);
     }
-    // Each that was closed made room for one more.
+    // Each connection that the server closed freed a slot for another one.
     let is_closed = |mut stream: &TcpStream| {
         stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
         stream.read(&mut [0]).is_ok()

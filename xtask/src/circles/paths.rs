@@ -1,4 +1,4 @@
-//! Which module of a crate names which, by its paths.
+//! Finds which modules of a crate depend on which, by the paths in their code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use syn::{Attribute, ItemMod, UseTree};
 pub struct Modules(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 impl Modules {
-    /// Reads a crate from the folder of its files.
+    /// Reads the modules of a crate from its folder.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let mut files = Vec::new();
         collect(folder, "", &mut files)?;
         Self::parse(files)
     }
 
-    /// From the files of a crate: name of the module, and text.
+    /// Parses the modules of a crate. Each file has the module's name, and its text.
     pub fn parse(files: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
         let files: BTreeMap<String, String> = files.into_iter().collect();
         let names: BTreeSet<String> = files.keys().cloned().collect();
@@ -29,7 +29,8 @@ impl Modules {
             let file = syn::parse_file(&text).map_err(|error| format!("module {name}: {error}"))?;
             let mut found =
                 Paths { module: &name, names: &names, aliases: BTreeMap::new(), arrows: BTreeMap::new() };
-            // The names that `use` brings are needed to understand the other paths.
+            // The names that `use` brings into scope are read first, because other paths begin with
+            // them.
             file.items.iter().for_each(|item| found.read_uses(item));
             found.visit_file(&file);
             let arrows = found.arrows;
@@ -38,13 +39,13 @@ impl Modules {
         Ok(modules)
     }
 
-    /// Each arrow: from, to, and the paths that make it.
+    /// Returns each dependency: the two modules, and the paths that cause it.
     pub fn arrows(&self) -> impl Iterator<Item = (&String, &String, &BTreeSet<String>)> {
         self.0.iter().flat_map(|(from, arrows)| arrows.iter().map(move |(to, paths)| (from, to, paths)))
     }
 }
 
-/// Reads the files of a folder, and of its folders. Files of tests are left out.
+/// Collects the files of a folder and of the folders below it. Files of tests are left out.
 fn collect(folder: &Path, parent: &str, files: &mut Vec<(String, String)>) -> Result<(), String> {
     let in_folder = |error: std::io::Error| format!("{}: {error}", folder.display());
     let entries: Result<Vec<PathBuf>, _> =
@@ -70,17 +71,17 @@ fn collect(folder: &Path, parent: &str, files: &mut Vec<(String, String)>) -> Re
     Ok(())
 }
 
-/// The paths of one module.
+/// Reads the paths in one module.
 struct Paths<'a> {
     module: &'a str,
     names: &'a BTreeSet<String>,
-    /// What a name means that a `use` brought, as a path from the crate's root.
+    /// The path from the crate's root for each name that a `use` brings into scope.
     aliases: BTreeMap<String, Vec<String>>,
     arrows: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Paths<'_> {
-    /// The path from the crate's root; `None` if it leads out of the crate.
+    /// Returns the path from the crate's root. Returns `None` if the path leads out of the crate.
     fn absolute(&self, segments: &[String]) -> Option<Vec<String>> {
         let mut base: Vec<String> = Vec::new();
         if !self.module.is_empty() {
@@ -123,7 +124,7 @@ impl Paths<'_> {
         while length > 0 && !full.get(..length).is_some_and(|path| self.names.contains(&path.join("::"))) {
             length = length.saturating_sub(1);
         }
-        // A path that names a module alone says nothing yet: what is taken from it does.
+        // A path to a module alone is no dependency. What is used from the module is one.
         if length == full.len() {
             return;
         }
@@ -173,7 +174,7 @@ impl Paths<'_> {
         }
     }
 
-    /// Paths in a macro's arguments, which are not parsed.
+    /// Reads the paths in a macro's arguments, which syn does not parse.
     fn read_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -216,7 +217,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
             syn::Item::Struct(item) => &item.attrs,
             syn::Item::Static(item) => &item.attrs,
             syn::Item::Const(item) => &item.attrs,
-            // The paths of a `use` are read before.
+            // The paths of `use` were read before.
             syn::Item::Use(_) => return,
             _ => &[],
         };
@@ -240,7 +241,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        // One inside of a function or of a module of the same file.
+        // This `use` is inside of a function, or of a module in the same file.
         if !is_for_tests(&item.attrs) {
             self.read_tree(&item.tree, &mut Vec::new());
         }

@@ -1,4 +1,5 @@
-//! The table of docs/contexts.md: what a context, a trace, a task and a marker cost, by JMH.
+//! Makes the table of docs/contexts.md: the cost of a context, a trace, a task and a marker,
+//! measured by JMH.
 
 use std::fs;
 use std::path::PathBuf;
@@ -88,7 +89,7 @@ impl Page for ApiCost {
 }
 
 impl ApiCost {
-    /// Runs all benchmarks in JVMs with or without the agent: JMH's file of results.
+    /// Runs all benchmarks in JVMs with or without the agent, and returns JMH's file of results.
     fn run(&self, runner: &Runner, path: &str, name: &str, agent: Option<&str>) -> Result<String, String> {
         println!("running {name} the agent");
         let csv: PathBuf = runner.runs.join(format!("{name}.csv"));
@@ -104,7 +105,8 @@ impl ApiCost {
     }
 }
 
-/// A benchmark's time with its interval, and the bytes that it allocates; empty if it did not run.
+/// Returns a benchmark's time with its interval, and the bytes that it allocates. They are empty if
+/// the benchmark did not run.
 fn time_and_bytes(csv: &str, benchmark: &str) -> [String; 2] {
     let name = format!("dev.vouch.cost.ApiCost.{benchmark}");
     let rows: Vec<Vec<String>> =

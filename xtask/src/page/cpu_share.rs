@@ -1,7 +1,7 @@
-//! The table of docs/cost.md on CPU shares: which part of a program's CPU time is a profiler's own
-//! code, counted by `perf`.
+//! Makes the table of docs/cost.md on CPU shares: the part of a program's CPU time that is a
+//! profiler's own code, counted by `perf`.
 //!
-//! It must never show a share without the number of samples, nor without the program by itself.
+//! It must never show a share without the number of samples, or without a run of the program alone.
 
 mod classify;
 
@@ -100,7 +100,7 @@ impl Page for CpuShare {
     }
 }
 
-/// Each way: its name, and the JVM's option.
+/// Returns each way to profile: its name, and the JVM's option.
 fn ways(runner: &Runner, library: &str) -> Vec<(String, String)> {
     let profile = runner.runs.join("profile");
     let profile = profile.display();
@@ -160,7 +160,7 @@ impl CpuShare {
         if !observer.0.try_wait().is_ok_and(|status| status.is_none()) {
             return Err(format!("perf ended before {program} did: see {}", shown(&perf_log)));
         }
-        // perf writes its data when it is asked to end.
+        // perf writes its data when it receives the signal.
         let pid = observer.0.id().to_string();
         let ended = Command::new("kill").args(["-TERM", &pid]).status();
         if !ended.is_ok_and(|status| status.success()) {
@@ -182,12 +182,12 @@ impl CpuShare {
     }
 }
 
-/// Starts `perf` for the whole machine. For one process it would have an event at each of its
-/// switches.
+/// Starts `perf` for the whole machine. Limited to one process, perf would count an event at each
+/// context switch.
 fn observe(recorded: &Path, log: &Path) -> Result<Observer, String> {
     let output = File::create(log).map_err(|error| at(log, &error))?;
     let errors = output.try_clone().map_err(|error| at(log, &error))?;
-    // Without its parent perf would record for ever.
+    // Without this, perf would record for ever after its parent ended.
     let mut perf = Command::new("setpriv");
     perf.args([
         "--pdeathsig",
@@ -206,7 +206,7 @@ fn observe(recorded: &Path, log: &Path) -> Result<Observer, String> {
     perf.spawn().map(Observer).map_err(|error| format!("perf: {error}"))
 }
 
-/// The samples of the JVM's process.
+/// Counts the samples of the JVM's process.
 fn count(recorded: &Path, log: &Path) -> Result<Counts, String> {
     let errors = File::options().append(true).open(log).map_err(|error| at(log, &error))?;
     let mut script = Command::new("perf");

@@ -1,5 +1,5 @@
-//! The table of docs/cost.md on depth: the handler's time by the depth of the stack, with each
-//! walker, from a recursion of each depth.
+//! Makes the table of docs/cost.md on depth: the handler's time by the depth of the stack, with
+//! each walker.
 
 use std::collections::BTreeMap;
 
@@ -99,11 +99,11 @@ impl Page for Depth {
     }
 }
 
-/// By mode, JDK and depth: the time that nine of ten handlers of a run took at most, in
-/// nanoseconds, by walker.
+/// For each mode, JDK, depth and walker: the 90th percentile of the handler's time in each run, in
+/// nanoseconds.
 type Costs = BTreeMap<(String, u32, u32), BTreeMap<String, Vec<u64>>>;
 
-/// The table of these runs. The mode of each is `MODE.WALKER.DEPTH.RUN`.
+/// Returns the table of these runs. The mode of each is `MODE.WALKER.DEPTH.RUN`.
 fn page(reports: &[RunReport]) -> Result<String, String> {
     let mut costs = Costs::new();
     for of in reports {
@@ -127,14 +127,14 @@ fn page(reports: &[RunReport]) -> Result<String, String> {
     Ok(table(&head, rows))
 }
 
-/// The least, the middle and the most of these.
+/// Returns the minimum, the median and the maximum of these values.
 fn middle(runs: &[u64]) -> Option<(u64, u64, u64)> {
     let mut runs = runs.to_vec();
     runs.sort_unstable();
     Some((*runs.first()?, *runs.get(runs.len() / 2)?, *runs.last()?))
 }
 
-/// `12.3 µs (11.9 to 14)`
+/// Formats a time with its range, such as `12.3 µs (11.9 to 14)`.
 fn shown((least, middle, most): (u64, u64, u64)) -> String {
     let micros = |nanos: u64| (float(nanos) / 100.0).round() / 10.0;
     format!("{} µs ({} to {})", micros(middle), micros(least), micros(most))

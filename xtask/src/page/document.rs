@@ -1,4 +1,4 @@
-//! Parts of documents that are made from runs.
+//! Replaces parts of documents that are made from runs.
 //!
 //! Such a part is between the lines `<!-- NAME -->` and `<!-- end of NAME -->`. The rest of the
 //! document must never change.
@@ -17,7 +17,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Puts a text and tables into a part of a document, or only prints the tables.
+    /// Writes a text and tables into a part of a document, or only prints the tables.
     pub fn put(&self, document: &str, part: &str, text: &str, tables: &str) -> Result<(), String> {
         let tables = tables.trim_end();
         if self.no_page {
@@ -30,7 +30,7 @@ impl Output {
     }
 }
 
-/// Writes a document that is made as a whole.
+/// Writes a document that consists only of generated text.
 pub fn write_whole(document: &str, text: &str) -> Result<(), String> {
     fs::write(document, text).map_err(|error| format!("{document}: {error}"))?;
     println!("{document} is made");
@@ -45,7 +45,7 @@ pub fn put_into(document: &Path, part: &str, text: &str) -> Result<(), String> {
     fs::write(document, new).map_err(|error| wrong(&error.to_string()))
 }
 
-/// The document with another text in the part, or `None` if it does not have the part.
+/// Returns the document with another text in the part, or `None` if it does not have the part.
 fn replaced(document: &str, part: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {part} -->\n"), format!("<!-- end of {part} -->\n"));
     let (before, rest) = document.split_once(&begin)?;

@@ -1,5 +1,5 @@
-//! The table of docs/cost.md on endurance: how a process's memory grows in a long run under Vouch,
-//! and what the recording on disk took.
+//! Makes the table of docs/cost.md on endurance: the growth of a process's memory in a long run,
+//! and the cost of the recording on disk.
 //!
 //! It must never count a run that failed, had no storm or churn, or wrote no profile.
 
@@ -37,7 +37,7 @@ pub struct Endurance {
     output: Output,
 }
 
-/// How many MiB a process had when a quarter of its time was over, and at its end.
+/// The MiB that a process had after a quarter of its time, and at its end.
 struct Memory {
     from: i64,
     to: i64,
@@ -150,7 +150,7 @@ impl Endurance {
     }
 }
 
-/// The resident memory in MiB of the JVM with this option, each second until it ends.
+/// Returns the resident memory of the JVM with this option, in MiB, each second until it ends.
 fn memory_each_second(option: &str, has_ended: &AtomicBool) -> Vec<i64> {
     let (mut jvm, mut readings) = (None, Vec::new());
     while !has_ended.load(Ordering::Relaxed) {
@@ -161,7 +161,7 @@ fn memory_each_second(option: &str, has_ended: &AtomicBool) -> Vec<i64> {
     readings
 }
 
-/// The process id of the JVM with this option.
+/// Returns the process id of the JVM with this option.
 fn jvm_with(option: &str) -> Option<u32> {
     let processes =
         fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -178,15 +178,15 @@ fn resident_mib(pid: u32) -> Option<i64> {
     Some(kib.parse::<i64>().ok()? / 1024)
 }
 
-/// The middle one of the last ten readings.
+/// Returns the median of the last ten readings.
 fn around_the_end(readings: &[i64]) -> i64 {
     let mut last = readings[readings.len().saturating_sub(10)..].to_vec();
     last.sort_unstable();
     last.get(4).copied().unwrap_or_default()
 }
 
-/// MiB recorded, seconds of CPU time, and of the file: KiB written for a minute of CPU time, and
-/// its part of that time.
+/// Returns the MiB that were recorded, and the seconds of CPU time. For the file it returns the KiB
+/// for a minute of CPU time, and the share of that time.
 fn recorded(run: &RunReport) -> Result<[String; 4], String> {
     let report = &run.report;
     let written = report.run.recording_file.as_ref().ok_or("there was no recording on disk")?;

@@ -1,4 +1,5 @@
-//! The table of docs/cost.md on events: what each kind costs a program that does nothing else.
+//! Makes the table of docs/cost.md on events: the cost of each kind in a program that only causes
+//! such events.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +28,7 @@ pub struct EventCost {
     output: Output,
 }
 
-/// Vouch's kinds, each with JFR's events for the same.
+/// Vouch's kinds of events, each with JFR's events for the same thing.
 const KINDS: [(&str, &[&str]); 9] = [
     ("gc", &["jdk.GarbageCollection"]),
     ("monitor", &["jdk.JavaMonitorEnter"]),
@@ -100,7 +101,7 @@ impl EventCost {
     }
 }
 
-/// The CPU time of one event, in nanoseconds.
+/// Returns the CPU time of one event, in nanoseconds.
 fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64, String> {
     let log = runner.logs.join("run.log");
     let mut java = Runner::java(&runner.newest, 60);
@@ -114,7 +115,7 @@ fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64, String> 
         .ok_or_else(|| format!("{kind} failed with {options:?}: {}: see {}", last_line(&log), shown(&log)))
 }
 
-/// JFR's settings that record these events alone, with stacks, however short they are.
+/// Returns JFR's settings that record only these events, with stacks, however short the events are.
 fn jfr_settings(events: &[&str]) -> String {
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><configuration version=\"2.0\">\n");

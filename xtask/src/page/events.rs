@@ -1,4 +1,4 @@
-//! docs/events.md: all events, from the catalogue.
+//! Makes docs/events.md, a list of all events, from the catalogue.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ impl Page for Events {
 /// The facts that the list of all kinds has, so that a kind's own table leaves them out.
 const IN_THE_LIST: [&str; 3] = ["JDK", "Default", "Fields"];
 
-/// The text of docs/events.md.
+/// Returns the text of docs/events.md.
 fn page() -> String {
     let mut text = String::from(HEAD);
     text.push_str("| word | JDK | default | what | fields |\n|---|---|---|---|---|\n");

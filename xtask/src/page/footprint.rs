@@ -1,8 +1,7 @@
-//! The table of docs/cost.md on the footprint: what a profiler takes of a process apart from the
-//! program's own work.
+//! Makes the table of docs/cost.md on the footprint: what a profiler takes of a process in addition
+//! to the program's own work.
 //!
-//! It must never count a run that did not end well or wrote no profile, nor show a median without
-//! its spread.
+//! It must never count a run that failed or wrote no profile, or show a median without its spread.
 
 use std::collections::HashMap;
 use std::fs;
@@ -43,7 +42,7 @@ enum Program {
     Mix,
 }
 
-/// What a run took: seconds, seconds of CPU time, MiB of memory, and KiB of profile.
+/// The cost of a run: seconds, seconds of CPU time, MiB of memory, and KiB of profile.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     seconds: f64,
@@ -52,7 +51,7 @@ struct Taken {
     profile_kib: f64,
 }
 
-/// The name of a way, and the JVM's option; the first has none.
+/// The name of a way to profile, and the JVM's option. The first way has no option.
 type Way = (&'static str, Option<String>);
 
 /// Runs a command, and prints its seconds, seconds in user mode and seconds in the kernel.
@@ -114,7 +113,7 @@ impl Page for Footprint {
     }
 }
 
-/// A row: differences from the run without a profiler in the same turn.
+/// Returns a row with the differences from the run without a profiler in the same turn.
 fn row(program: Program, way: &str, without: &[Taken], with: &[Taken]) -> Result<Vec<String>, String> {
     let differences = |value: fn(&Taken) -> f64| {
         let values: Vec<f64> =
@@ -152,7 +151,7 @@ impl Footprint {
             .args(["timeout", "--foreground", &(self.seconds + 120).to_string()])
             .arg(jdk.home.join("bin/java"));
         Runner::clean(&mut command);
-        // The whole heap exists from the start: a collector that grows it is no profiler's cost.
+        // The whole heap exists from the start, because a growing heap is not a profiler's cost.
         command.args(["-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"]).args(option);
         if program == "deep" {
             command.args(["-Ddepth=1000", "-Xss64m"]);
@@ -199,7 +198,7 @@ fn capitalised(name: &str) -> String {
     first.to_uppercase() + rest
 }
 
-/// The profiles that a run wrote.
+/// Returns the profiles that a run wrote.
 fn profiles(runs: &Path) -> impl Iterator<Item = fs::DirEntry> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with("profile.")))

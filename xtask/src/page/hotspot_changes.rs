@@ -1,5 +1,5 @@
-//! docs/hotspot-changes.md: what changed in HotSpot in which JDK, from the agent's table of names
-//! and the snapshots of VMStructs.
+//! Makes docs/hotspot-changes.md: what changed in HotSpot in which JDK, from the agent's table of
+//! names and the snapshots of VMStructs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -64,7 +64,7 @@ fn page() -> String {
     text + VALUES + &values()
 }
 
-/// A row of a table of changes, if a name is another one, new, or no longer there.
+/// Returns a row for a table of changes, if a name was renamed, added or removed.
 fn change(kind: RowKind, row: &Row, before: u32, jdk: u32) -> Option<Vec<String>> {
     let name_in = |jdk| row.names.iter().find(|name| name.is_in(jdk)).map(ToString::to_string);
     let (old, new) = (name_in(before), name_in(jdk));
@@ -86,7 +86,8 @@ fn words(kind: RowKind) -> &'static str {
     }
 }
 
-/// A table for each loss: a row for each name, with its value in each JDK.
+/// Returns a table for each feature that is lost if its names are missing. It has a row for each
+/// name, with its value in each JDK.
 fn values() -> String {
     let snapshots: HashMap<u32, HashMap<&str, &str>> =
         JDKS.iter().map(|(jdk, snapshot)| (*jdk, by_name(snapshot))).collect();
@@ -111,8 +112,8 @@ fn values() -> String {
     text
 }
 
-/// The text of a row's names in snapshots, and how they are shown. A name that no JDK has is left
-/// out.
+/// Returns the text of a row's names in snapshots, and how they are shown. A name that no JDK has
+/// is left out.
 fn keys(kind: RowKind, row: &'static Row) -> impl Iterator<Item = (String, String)> {
     let has_jdk = |name: &&JdkName| !name.jdks.is_empty();
     row.names.iter().filter(has_jdk).filter_map(move |name| {
@@ -121,7 +122,7 @@ fn keys(kind: RowKind, row: &'static Row) -> impl Iterator<Item = (String, Strin
     })
 }
 
-/// The values of a snapshot, by the text before them.
+/// Returns the values of a snapshot, by the text before them.
 fn by_name(snapshot: &str) -> HashMap<&str, &str> {
     let value = |line| match str::rsplit_once(line, ' ') {
         Some((name, value)) if !line.starts_with("static") => (name, value),

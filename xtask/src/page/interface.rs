@@ -1,12 +1,12 @@
-//! What each page implements.
+//! The interface that each page implements.
 
 /// A page, or a part of one, with its options.
 pub trait Page: clap::Args {
-    /// The name in `cargo xtask page NAME`.
+    /// The name of the page in `cargo xtask page NAME`.
     const NAME: &'static str;
-    /// The file that is written, from the repository's top.
+    /// The file that the page writes, as a path from the repository's top.
     const DOCUMENT: &'static str;
 
-    /// Runs what the page is about, and writes the page.
+    /// Runs the programs that the page is about, and writes the page.
     fn make(self) -> Result<(), String>;
 }

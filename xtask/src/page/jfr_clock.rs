@@ -1,5 +1,5 @@
-//! The table of docs/jfr-clock.md: how far JFR events were off in merged profiles, against what the
-//! merge states.
+//! Makes the table of docs/jfr-clock.md: the true error of JFR events' times in merged profiles,
+//! compared with the error that the merge states.
 //!
 //! It must never leave out an event.
 
@@ -86,7 +86,7 @@ struct Jvm(Child);
 
 impl Drop for Jvm {
     fn drop(&mut self) {
-        // SIGTERM, which `timeout` passes on. Its JVM would go on after SIGKILL.
+        // `timeout` passes SIGTERM on to its JVM. After SIGKILL the JVM would go on.
         if self.0.try_wait().is_ok_and(|status| status.is_none()) {
             let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         }
@@ -131,19 +131,19 @@ fn merge(runner: &Runner, name: &str) -> Result<(), String> {
     }
 }
 
-/// The events that say themselves when they were, by System.nanoTime.
+/// The kind of events that contain their own time, by System.nanoTime.
 const KIND: &str = "jfr.vouch.Clock";
 /// A profile's times are whole microseconds.
 const ROUNDED_MS: f64 = 0.001;
 
-/// Reads merged profiles, each named after its JDK.
+/// Reads merged profiles. The name of each has its JDK's version.
 fn read(files: &[PathBuf]) -> Result<Vec<Run>, String> {
     let mut runs: Vec<Run> = files.iter().map(|file| Run::read(file)).collect::<Result<_, _>>()?;
     runs.sort_by_key(|run| (run.major, run.pauses == 0));
     Ok(runs)
 }
 
-/// The table of these runs.
+/// Returns the table of these runs.
 fn page(runs: &[Run]) -> String {
     let head = [
         "JDK",
@@ -204,7 +204,7 @@ impl Run {
         if run.off_ms.is_empty() { Err(wrong("it has no event of Clock's")) } else { Ok(run) }
     }
 
-    /// The share of events that are at most as far off as stated, in thousandths of a per cent. It
+    /// Returns the share of events with at most the stated error, in thousandths of a percent. It
     /// is never rounded up.
     fn thousandths_within(&self) -> usize {
         let within = self.off_ms.partition_point(|off| *off <= self.stated_us / 1e3 + ROUNDED_MS);

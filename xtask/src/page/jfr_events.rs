@@ -1,5 +1,5 @@
-//! The catalogue of the JDK's own kinds of events, from recordings: its facts, and
-//! docs/jfr-events.md.
+//! Makes the catalogue of the JDK's own kinds of events from recordings, and docs/jfr-events.md
+//! from the catalogue.
 //!
 //! The words are written by hand, in `agent/jfr/src/catalogue/words.txt`; a test names those that
 //! are missing. It must never write a fact that is in no recording.
@@ -71,7 +71,7 @@ fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3], String> {
     runner.compile(&jdk.home, &classes, &["java-tests/clock/Lively.java"])?;
     record(runner, jdk, "default", "default", None)?;
     record(runner, jdk, "profile", "profile", None)?;
-    // All of them, whatever they cost.
+    // All kinds are recorded, whatever they cost.
     let all = file(format!("{major}.jfc"));
     let default = file(format!("{major}.default.jfr"));
     fs::write(&all, settings(&default)?).map_err(|error| at(&all, &error))?;
@@ -109,12 +109,12 @@ fn record(
     }
 }
 
-/// How many letters of a text an example shows.
+/// An example shows at most this many characters of a text.
 const MAX_TEXT_LETTERS: usize = 60;
-/// How many fields an example shows.
+/// An example shows at most this many fields.
 const MAX_FIELDS: usize = 8;
 
-/// These have values of this machine, which are of no use elsewhere.
+/// The kinds with values of this machine, which are of no use elsewhere.
 const OF_THIS_MACHINE: [&str; 5] = [
     "jdk.InitialEnvironmentVariable",
     "jdk.InitialSystemProperty",
@@ -123,7 +123,7 @@ const OF_THIS_MACHINE: [&str; 5] = [
     "jdk.NativeLibrary",
 ];
 
-/// A set of settings under which all kinds are recorded, whatever they cost, as the JVM reads it.
+/// Returns settings with which the JVM records all kinds, whatever they cost.
 fn settings(recording: &Path) -> Result<String, String> {
     let recorded = read(recording)?;
     let mut text =
@@ -142,8 +142,8 @@ fn settings(recording: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// kinds.json, of recordings `MAJOR.default.jfr` and `MAJOR.profile.jfr` and merged profiles
-/// `MAJOR.examples.json`.
+/// Returns the text of kinds.json. The files are recordings `MAJOR.default.jfr` and
+/// `MAJOR.profile.jfr`, and merged profiles `MAJOR.examples.json`.
 fn kinds(files: &[PathBuf]) -> Result<String, String> {
     let mut by_jdk: BTreeMap<u32, [Option<Recorded>; 2]> = BTreeMap::new();
     let mut examples = HashMap::new();
@@ -193,7 +193,7 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
                 reports: "",
                 lacks: "",
             });
-            // As the newest has them.
+            // The label and the category are those of the newest JDK.
             (kind.label, kind.category) = (facts.label, facts.category);
             match kind.shapes.last_mut() {
                 Some(last) if (Shape { jdks: last.jdks.clone(), ..shape.clone() }) == *last => {
@@ -207,7 +207,7 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
     lines(&made).map_err(|error| error.to_string())
 }
 
-/// A line for each kind, so that a change of one is a change of a line.
+/// Writes each kind on its own line, so that a change of one kind changes one line.
 fn lines(made: &Catalogue) -> serde_json::Result<String> {
     let kinds: Vec<String> = made.kinds.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
     Ok(format!("{{\"jdks\":{},\"kinds\":[\n{}\n]}}\n", serde_json::to_string(&made.jdks)?, kinds.join(",\n")))
@@ -221,7 +221,7 @@ fn read(file: &Path) -> Result<Recorded, String> {
     recorded.damage.pop().map_or(Ok(recorded), |damage| Err(wrong(damage)))
 }
 
-/// Of each kind's last marker what it says, in a line.
+/// Returns an example of each kind: the values of its last marker, in a line.
 fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
     let profile = json(file)?;
     let schemas = profile["meta"]["markerSchema"].as_array();
@@ -267,7 +267,7 @@ fn field_text(profile: &Value, format: &str, value: &Value) -> Option<String> {
     })
 }
 
-/// docs/jfr-events.md.
+/// Returns the text of docs/jfr-events.md.
 fn page() -> String {
     let catalogue = catalogue();
     let mut text = format!(

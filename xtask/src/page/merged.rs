@@ -1,8 +1,8 @@
-//! Profiles into which a recording of JFR's was merged, as the tables' makers read them.
+//! Reads the markers of profiles into which a Flight Recorder file was merged.
 
 use serde_json::Value;
 
-/// A marker: when it begins and ends, in milliseconds, and what it says.
+/// A marker: its start and end in milliseconds, and its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Marker<'p> {
     pub start_ms: Option<f64>,
@@ -10,7 +10,7 @@ pub struct Marker<'p> {
     pub data: &'p Value,
 }
 
-/// All markers of all tracks.
+/// Returns all markers of all tracks.
 pub fn markers(profile: &Value) -> impl Iterator<Item = Marker<'_>> {
     let tables = profile["threads"].as_array().into_iter().flatten().map(|thread| &thread["markers"]);
     tables.flat_map(|table| {

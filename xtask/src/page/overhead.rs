@@ -1,7 +1,7 @@
-//! The table of docs/cost.md on overhead: how much longer a program's rounds take under a profiler
-//! that starts and stops in a warm JVM.
+//! Makes the table of docs/cost.md on overhead: how much longer a program's rounds take under a
+//! profiler that starts and stops in a warm JVM.
 //!
-//! It must never compare two JVMs, nor show a median without its spread.
+//! It must never compare two JVMs, or show a median without its spread.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -52,7 +52,7 @@ enum Profiler {
 /// One setting of a profiler, and the JVM's diagnostic commands that start and stop it.
 struct Way {
     name: String,
-    /// Seconds before it is measured.
+    /// The seconds between the profiler's start and the measurement.
     settle: &'static str,
     start: String,
     stop: String,
@@ -195,7 +195,7 @@ impl Overhead {
             }
             writeln!(copy, "{line}").map_err(|error| at(&errors, &error))?;
         }
-        // Its exit code says nothing: what it measured does.
+        // The exit code is ignored, because only the measured values count.
         jvm.wait().map_err(|error| error.to_string())?;
         let measured = fs::read_to_string(&turns_file).unwrap_or_default();
         if measured.is_empty() {
@@ -217,7 +217,8 @@ impl Overhead {
     }
 }
 
-/// By how many percent each turn of this way was longer: a column of the driver's file has ratios.
+/// Returns by how many percent each turn of this way took longer. A column of the driver's file has
+/// the ratios.
 fn percent_more(measured: &str, way: &str, column: usize) -> Vec<f64> {
     let ratio = |line: &str| {
         let cells: Vec<&str> = line.split('\t').collect();

@@ -1,5 +1,5 @@
-//! The tables of docs/recovery.md: how many stacks of Java code are bad by each walker, with
-//! recovery and without, and by async-profiler on the same program; and what each strategy brought.
+//! Makes the tables of docs/recovery.md: the share of bad stacks of Java code by each walker, with
+//! recovery and without, and by async-profiler. They also show what each recovery strategy found.
 
 mod peer;
 
@@ -75,7 +75,7 @@ impl Page for Recovery {
 }
 
 impl Recovery {
-    /// One run. False if it failed.
+    /// Runs a program once. Returns false if the run failed.
     fn run(
         &self,
         runner: &Runner,
@@ -117,13 +117,13 @@ impl Recovery {
     }
 }
 
-/// Shares of bad stacks, a run each.
+/// The share of bad stacks in each run.
 type Runs = Vec<f64>;
 
-/// The runs of a program on a JDK, by what profiled it.
+/// The runs of a program on a JDK, by the profiler and its mode.
 type Kinds = BTreeMap<String, Runs>;
 
-/// The columns: the runs' mode, and what it is called.
+/// The columns of the table: the mode of the runs, and the heading.
 const KINDS: [(&str, &str); 5] = [
     ("off", "AsyncGetCallTrace"),
     ("on", "with recovery"),
@@ -132,8 +132,8 @@ const KINDS: [(&str, &str); 5] = [
     ("peer", "async-profiler"),
 ];
 
-/// The tables of these files: `MAJOR-MODE.RUN-PROGRAM.json` is a trust report, `….collapsed` has
-/// async-profiler's stacks.
+/// Returns the tables of these files: `MAJOR-MODE.RUN-PROGRAM.json` is a trust report,
+/// `….collapsed` has async-profiler's stacks.
 fn page(files: &[PathBuf]) -> Result<String, String> {
     let mut programs: BTreeMap<(String, u32), Kinds> = BTreeMap::new();
     let mut strategies: BTreeMap<String, RecoveryReport> = BTreeMap::new();
@@ -179,14 +179,14 @@ fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(format!("{shares}\n{brought}"))
 }
 
-/// The share of bad stacks in the time of a report's samples of Java code.
+/// Returns the share of bad stacks, by the time of a report's samples of Java code.
 fn bad(report: &TrustReport) -> f64 {
     let fates = report.weights();
     let bad = fates.refuted + fates.unwalked;
     bad / (bad + fates.proven + fates.plausible)
 }
 
-/// `0.25 % (0.2 to 0.31)`: the middle one, and the least and the most.
+/// Formats the median with the minimum and maximum, such as `0.25 % (0.2 to 0.31)`.
 fn median(runs: &[f64]) -> String {
     let mut runs = runs.to_vec();
     runs.sort_unstable_by(f64::total_cmp);

@@ -9,12 +9,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The agent and what it is tried on.
+/// Builds the agent, and runs programs with it on the JDKs of this machine.
 #[derive(Debug)]
 pub struct Runner {
     /// The folder of all logs.
     pub logs: PathBuf,
-    /// What the runs wrote. It stays until the page is made again.
+    /// The folder of the runs' output. It stays until the page is made again.
     pub runs: PathBuf,
     /// The newest JDK that the tests' own tools run on.
     pub newest: PathBuf,
@@ -29,22 +29,22 @@ pub struct Jdk {
     pub home: PathBuf,
 }
 
-/// How a workload ended.
+/// The result of running a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did its work, and its results were right.
+    /// The workload did its work, and its results were right.
     Done,
-    /// It cannot run on this JDK. Its log says why.
+    /// The workload cannot run on this JDK. Its log says why.
     CannotRun,
-    /// It ended with this exit code, or by a signal.
+    /// The workload ended with this exit code, or by a signal.
     Failed(i32),
 }
 
-/// Variables that would change which JVM starts, or what it prints.
+/// Environment variables that would change which JVM starts, or what it prints.
 const JVM_VARIABLES: [&str; 5] =
     ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_LIBRARY_PATH", "LD_PRELOAD"];
 
-/// What the shell's shared functions need. `$0` is the folder of logs.
+/// The shell code that the functions of `scripts/lib` need. `$0` is the folder of logs.
 const PRELUDE: &str = "set -euo pipefail; top=$PWD logs=$0; source scripts/lib/jdks.sh; \
                        source scripts/lib/setup.sh; source scripts/lib/workloads.sh; ";
 
@@ -54,42 +54,43 @@ pub fn enter_repository() -> Result<(), String> {
     std::env::set_current_dir(&top).map_err(|error| at(&top, &error))
 }
 
-/// How many processors the machine has.
+/// Returns the number of the machine's processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// An error with the file that it is about.
+/// Returns an error that names the file.
 pub fn at(file: &Path, error: &impl ToString) -> String {
     format!("{}: {}", shown(file), error.to_string())
 }
 
-/// A path as it is shown: from the repository's top, if it is below that.
+/// Returns a path as it is printed: from the repository's top, if it is below that.
 pub fn shown(path: &Path) -> std::path::Display<'_> {
     let top = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(top).unwrap_or(path).display()
 }
 
-/// The last line of a log.
+/// Returns the last line of a log.
 pub fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     text.lines().last().unwrap_or_default().to_owned()
 }
 
-/// True if an agent beside the program did something. Its log has a line such as `storm: 12`.
+/// True if an agent that disturbs the program did something. Its log has a line such as `storm:
+/// 12`.
 pub fn weather_came(log: &Path, agent: &str) -> bool {
     let text = fs::read_to_string(log).unwrap_or_default();
     let count = |line: &str| line.strip_prefix(agent)?.strip_prefix(": ")?.chars().next();
     text.lines().filter_map(count).any(|digit| matches!(digit, '1'..='9'))
 }
 
-/// True if a folder has a file with this beginning.
+/// True if a folder has a file with this prefix.
 pub fn wrote_a_file(folder: &Path, beginning: &str) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(beginning)))
 }
 
-/// The files of a folder with this ending, in the order of their names.
+/// Returns the files of a folder with this ending, ordered by name.
 pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?;
     let mut files: Vec<PathBuf> = entries
@@ -100,7 +101,7 @@ pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, St
     Ok(files)
 }
 
-/// `JDK 25.0.1`
+/// Returns the JDK's version as text, such as `JDK 25.0.1`.
 pub fn release_of(home: &Path) -> Result<String, String> {
     let output = Command::new(home.join("bin/java")).arg("-version").output();
     let output = output.map_err(|error| at(home, &error))?;
@@ -141,19 +142,20 @@ impl Runner {
         runner.shell("build_agent --workspace >&2", &[])?;
         for file in ["libvouch.so", "vouch"] {
             let (built, copy) = (target.join("release").join(file), runner.bin.join(file));
-            // A new file: a JVM may have loaded the old one.
+            // The file is replaced and not overwritten, because a JVM may have loaded the old one.
             let _ = fs::remove_file(&copy);
             fs::copy(&built, copy).map_err(|error| at(&built, &error))?;
         }
         Ok(runner)
     }
 
-    /// An error if runs failed. Called last: the page is made of the others.
+    /// Returns an error if runs failed. It is called last, so that the page is still made from the
+    /// other runs.
     pub fn report_failed(&self, failed: u32) -> Result<(), String> {
         if failed == 0 { Ok(()) } else { Err(format!("{failed} runs failed: see {}", shown(&self.logs))) }
     }
 
-    /// Removes what earlier runs wrote.
+    /// Removes the output of earlier runs.
     pub fn clear_runs(&self) -> Result<(), String> {
         fs::remove_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))?;
         fs::create_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))
@@ -164,7 +166,7 @@ impl Runner {
         self.shell("fetch_workloads >&2", &[]).map(drop)
     }
 
-    /// Fetches packages of Maven Central into a folder of `target/tools`: their jars.
+    /// Fetches packages of Maven Central into a folder of `target/tools`, and returns their jars.
     pub fn fetch_jars(&self, folder: &str, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
         let folder = Path::new("target/tools").join(folder);
         let mut arguments = Vec::new();
@@ -179,22 +181,23 @@ impl Runner {
         Ok(arguments.iter().skip(1).step_by(2).map(|jar| top.join(jar)).collect())
     }
 
-    /// Fetches async-profiler: its library.
+    /// Fetches async-profiler, and returns its library.
     pub fn fetch_peer(&self) -> Result<String, String> {
         self.shell("newest=$1; fetch_peer", &[&self.newest.display().to_string()])
     }
 
-    /// Makes sure that a command is installed.
+    /// Checks that a command is installed.
     pub fn need(&self, command: &str, package: &str) -> Result<(), String> {
         self.shell("need \"$1\" \"$2\" >&2", &[command, package]).map(drop)
     }
 
-    /// A variable of `scripts/lib/workloads.sh`.
+    /// Returns a variable of `scripts/lib/workloads.sh`.
     pub fn variable(&self, name: &str) -> Result<String, String> {
         self.shell(&format!("printf '%s' \"${{{name}}}\""), &[])
     }
 
-    /// The JDKs of these versions, as far as this machine has them; all JDKs for an empty list.
+    /// Returns the JDKs of these versions that this machine has. For an empty list it returns all
+    /// JDKs.
     pub fn jdks(&self, majors: &[u32]) -> Result<Vec<Jdk>, String> {
         let homes = self.shell("jdks_homes", &[])?;
         let jdks = homes.lines().filter_map(|line| {
@@ -209,28 +212,29 @@ impl Runner {
         }
     }
 
-    /// The JDK of this version.
+    /// Returns the JDK of this version.
     pub fn jdk(&self, major: u32) -> Result<Jdk, String> {
         let missing = || format!("JDK {major} is not here: scripts/jdks fetches it");
         self.jdks(&[major]).ok().and_then(|mut jdks| jdks.pop()).ok_or_else(missing)
     }
 
-    /// The JVM option that loads the agent with these options.
+    /// Returns the JVM option that loads the agent with these options.
     pub fn agent(&self, options: &str) -> String {
         format!("-agentpath:{}={options}", self.agent_library())
     }
 
-    /// The agent's library.
+    /// Returns the path of the agent's library.
     pub fn agent_library(&self) -> String {
         self.bin.join("libvouch.so").display().to_string()
     }
 
-    /// The command `vouch`.
+    /// Returns the command `vouch`, to which arguments can be added.
     pub fn vouch(&self) -> Command {
         Command::new(self.bin.join("vouch"))
     }
 
-    /// A workload of `java-tests/workloads`, until the work that it does after these seconds ends.
+    /// Runs a workload of `java-tests/workloads`. It ends with the round of work during which these
+    /// seconds are over.
     pub fn workload<S: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -255,7 +259,7 @@ impl Runner {
         command
     }
 
-    /// A workload's class path.
+    /// Returns a workload's class path.
     pub fn workload_path(&self, program: &str) -> Result<String, String> {
         self.shell("workload_path \"$1\"", &[program])
     }
@@ -275,7 +279,7 @@ impl Runner {
         }
     }
 
-    /// A JVM that `timeout` ends after these seconds.
+    /// Returns a command that starts a JVM, which `timeout` ends after these seconds.
     pub fn java(jdk: &Path, seconds: u64) -> Command {
         let mut command = Command::new("timeout");
         command.arg(seconds.to_string()).arg(jdk.join("bin/java"));
@@ -290,7 +294,7 @@ impl Runner {
         }
     }
 
-    /// What functions of `scripts/lib` print, without the last newline.
+    /// Calls functions of `scripts/lib`, and returns what they print without the last newline.
     fn shell(&self, code: &str, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.shell_command(code);
         let output = command.args(arguments).stderr(Stdio::inherit()).output();

@@ -1,6 +1,6 @@
-//! Many runs of one thing as one cell of a table.
+//! Formats the values of many runs as one cell of a table.
 
-/// The median of these values, and the middle half in parentheses: `1.2 (1.0 to 1.5)`.
+/// Returns the median of these values, with the middle half in parentheses: `1.2 (1.0 to 1.5)`.
 ///
 /// Fails without a value: a run without a result must not look like one.
 pub fn middle(values: &[f64], show: impl Fn(f64) -> String) -> Result<String, String> {
@@ -10,7 +10,8 @@ pub fn middle(values: &[f64], show: impl Fn(f64) -> String) -> Result<String, St
     if count == 0 {
         return Err("no run has a value for this cell".to_owned());
     }
-    // Counted from 1: the median is at (count + 1) / 2, and a quarter is left out at each end.
+    // Values are counted from 1. The median is at (count + 1) / 2, and a quarter is left out at
+    // each end.
     let cut = count.div_ceil(4);
     let [median, low, high] = [count.div_ceil(2), cut, count + 1 - cut].map(|at| show(sorted[at - 1]));
     Ok(format!("{median} ({low} to {high})"))

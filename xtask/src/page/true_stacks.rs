@@ -1,5 +1,5 @@
-//! The part of docs/proof.md on true stacks: what was checked, what it rests on, and what was
-//! refuted, which is a false alarm each time.
+//! Makes the part of docs/proof.md on true stacks. Each refutation of a true stack is a false
+//! alarm.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ impl Page for TrueStacks {
                     let row = format!("{:<3} {mode:<6} {name:<9}", jdk.major);
                     let run = format!("{}-{mode}-{name}", jdk.major);
                     let log = runner.logs.join(format!("{run}.log"));
-                    // It becomes a run's report when the run has ended well.
+                    // The file becomes a run's report when the run has succeeded.
                     let new = runner.logs.join("new.json");
                     let _ = fs::remove_file(&new);
                     let agent = runner.agent(&format!(
@@ -129,7 +129,7 @@ impl Page for TrueStacks {
     }
 }
 
-/// A line, wrapped at 100 columns.
+/// Wraps a line at 100 columns.
 fn wrapped(line: &str) -> String {
     let (mut text, mut column) = (String::new(), 0);
     for word in line.split(' ') {
@@ -147,10 +147,10 @@ fn wrapped(line: &str) -> String {
     text
 }
 
-/// How many refutations of a run are printed.
+/// At most this many refutations of a run are printed.
 const MAX_REFUTATIONS: usize = 11;
 
-/// A line for each run, with what it refuted; at the end the sums.
+/// Returns a line for each run with its refutations, followed by the sums.
 fn lines(reports: &[RunReport]) -> String {
     let mut text = String::new();
     for of in reports {
@@ -185,7 +185,7 @@ fn lines(reports: &[RunReport]) -> String {
     text
 }
 
-/// Two lines of sums, and a table by JDK.
+/// Returns two lines of sums, and a table by JDK.
 fn sums_and_table(reports: &[RunReport]) -> (String, String) {
     let sum = |figure: fn(&RunReport) -> u64| reports.iter().map(figure).sum::<u64>();
     let mut explained = BTreeMap::new();
@@ -220,7 +220,7 @@ fn sums_and_table(reports: &[RunReport]) -> (String, String) {
     (sums, table(&head, rows))
 }
 
-/// Stacks that were refuted, each a false alarm.
+/// Returns the number of refuted stacks, each a false alarm.
 fn all_refuted(reports: &[RunReport]) -> u64 {
     reports.iter().map(refuted).sum()
 }

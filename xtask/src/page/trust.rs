@@ -1,4 +1,5 @@
-//! The tables of docs/proof.md on real programs: fates, refutations, the power of proof, its cost.
+//! Makes the tables of docs/proof.md on real programs: fates of samples, refutations, and the power
+//! and the cost of proof.
 
 use clap::Args;
 use vouch_report::{Power, Signals, float, grouped};
@@ -56,7 +57,7 @@ impl Page for Trust {
     }
 }
 
-/// The tables, by program and JDK.
+/// Returns the tables, by program and JDK.
 fn page(reports: &[RunReport]) -> String {
     let mut reports: Vec<&RunReport> = reports.iter().collect();
     reports.sort_by_key(|of| (&of.program, of.major));
@@ -120,7 +121,7 @@ fn fates(of: &RunReport) -> Vec<String> {
 
 fn refutations(of: &RunReport) -> Vec<String> {
     let edges = &of.report.run.edges;
-    // Ungrouped: commas part them.
+    // The numbers are not grouped, because commas separate them.
     let distinct = [edges.proven, of.explained(), edges.refuted].map(|count| count.to_string()).join(", ");
     vec![kinds(&of.report.run.refuted), distinct, kinds(&edges.explained)]
 }

@@ -1,5 +1,5 @@
-//! The tables of docs/witness-results.md: how many stacks of real programs GetStackTrace was asked
-//! about, how many it contradicted, and how often one of these had been proven.
+//! Makes the tables of docs/witness-results.md: how many stacks of real programs were compared with
+//! GetStackTrace, and how many of them it contradicted.
 
 mod lies;
 mod sum;
@@ -67,7 +67,7 @@ impl Mode {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The JVM's option. `storm` is the agent that redefines classes.
+    /// Returns the JVM's option. `storm` is the agent that redefines classes.
     fn option(self, storm: &str) -> String {
         match self {
             Self::G1 => "-XX:+UseG1GC",
@@ -149,7 +149,7 @@ impl Witness {
         if self.asgct { rate + ",walker=asgct,recovery=off" } else { rate }
     }
 
-    /// How the runs are described on the page.
+    /// Describes the runs for the page.
     fn described(&self) -> String {
         let rate = match self.rate.as_str() {
             "default" => "the default rate of witnesses".to_owned(),
@@ -162,8 +162,8 @@ impl Witness {
         format!("{rate} and `walker=asgct,recovery=off`, modes {}", modes.join(" "))
     }
 
-    /// One run: about how many stacks GetStackTrace was asked. It is 0 if this JDK cannot run the
-    /// program, and `None` if the run failed.
+    /// Runs a program once, and returns the number of compared stacks. It is 0 if this JDK cannot
+    /// run the program, and `None` if the run failed.
     fn run(
         &self,
         runner: &Runner,
@@ -204,7 +204,7 @@ impl Witness {
     }
 }
 
-/// An error if GetStackTrace contradicts a stack that was proven.
+/// Returns an error if GetStackTrace contradicts a stack that was proven.
 fn contradicts_no_proven_stack(reports: &[RunReport], runner: &Runner) -> Result<(), String> {
     let mut all = Sum::default();
     for run in reports {
@@ -220,7 +220,7 @@ fn contradicts_no_proven_stack(reports: &[RunReport], runner: &Runner) -> Result
     if proven == 0 { Ok(()) } else { Err(format!("GetStackTrace contradicts {proven} proven stacks")) }
 }
 
-/// The tables: by program and JDK, by the JVM's mode, and the power of both.
+/// Returns the tables: by program and JDK, by the JVM's mode, and the power of proof and witness.
 fn page(reports: &[RunReport]) -> String {
     let by = |key: fn(&RunReport) -> Vec<String>| {
         let mut sums: BTreeMap<Vec<String>, Sum> = BTreeMap::new();
@@ -281,12 +281,12 @@ impl Sum {
     }
 }
 
-/// In millionths: these shares are small.
+/// Formats a share in millionths, because these shares are small.
 fn rate(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} ppm", part / whole * 1e6) } else { "-".to_owned() }
 }
 
-/// The interval of a share of this many.
+/// Returns the confidence interval of a share with these counts.
 fn interval(part: u64, whole: u64) -> (f64, f64) {
     wilson(float(part) / float(whole.max(1)), float(whole))
 }

@@ -4,9 +4,9 @@ use super::repository::Language;
 
 /// A text of one or more lines: a block of comment, a string or a paragraph.
 pub struct Piece {
-    /// The number of its first line.
+    /// The number of the text's first line.
     pub line: usize,
-    /// Its lines, without comment markers, one for each line of the file.
+    /// The lines of the text without comment markers, one for each line of the file.
     pub text: String,
     /// True for a doc comment.
     pub is_doc: bool,
@@ -18,23 +18,23 @@ impl Piece {
     }
 }
 
-/// The parts of a Rust file.
+/// The comments, strings and code of a Rust file.
 pub struct RustParts {
     pub comments: Vec<Piece>,
     strings: Vec<Piece>,
-    /// The code with a space for each character of comments and strings.
+    /// The file's code with a space for each character of comments and strings.
     pub code: String,
 }
 
 impl RustParts {
-    /// Strings with several words, outside of `#[cfg(test)] mod`.
+    /// Returns the strings with several words, outside of `#[cfg(test)] mod`.
     pub fn texts(&self) -> Vec<&Piece> {
         let tests = test_module_line(&self.code);
         self.strings.iter().filter(|string| string.line < tests && string.text.trim().contains(' ')).collect()
     }
 }
 
-/// The line where `#[cfg(test)] mod … {` begins; `usize::MAX` otherwise.
+/// Returns the line where `#[cfg(test)] mod … {` begins, or `usize::MAX` if it does not exist.
 fn test_module_line(code: &str) -> usize {
     code.match_indices("#[cfg(test)]\nmod ")
         .find(|(at, _)| {
@@ -44,12 +44,12 @@ fn test_module_line(code: &str) -> usize {
         .map_or(usize::MAX, |(at, _)| line_at(code, at))
 }
 
-/// The number of the line that an offset is in.
+/// Returns the number of the line that contains an offset.
 pub fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|&&byte| byte == b'\n').count().saturating_add(1)
 }
 
-/// The lines of Markdown outside of code and HTML comments, a piece for each paragraph.
+/// Returns the lines of Markdown outside of code and HTML comments, as a piece for each paragraph.
 pub fn markdown(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut in_fence = false;
@@ -66,12 +66,12 @@ pub fn markdown(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Each line as a separate text.
+/// Returns each line as a separate piece.
 pub fn whole(text: &str) -> Vec<Piece> {
     text.lines().enumerate().map(|(index, line)| Piece::new(index.saturating_add(1), line)).collect()
 }
 
-/// Adds a line to the last piece if it continues that, and begins another after an empty line.
+/// Adds a line to the last piece if the line continues it. Otherwise the line begins a new piece.
 fn push_line(pieces: &mut Vec<Piece>, index: usize, text: &str, is_doc: bool) {
     let line = index.saturating_add(1);
     if text.trim().is_empty() {
@@ -88,7 +88,7 @@ fn push_line(pieces: &mut Vec<Piece>, index: usize, text: &str, is_doc: bool) {
     }
 }
 
-/// The lines that have only a comment, without code blocks in them.
+/// Returns the lines that have only a comment, without code blocks in comments.
 pub fn comment_lines(text: &str, language: Language) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut in_block = false;
@@ -154,7 +154,7 @@ pub fn rust(text: &str) -> RustParts {
     parts
 }
 
-/// A format string with spaces instead of the names in its placeholders, such as `{place}`.
+/// Returns a format string with spaces instead of the names in its placeholders, such as `{place}`.
 fn without_placeholders(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -180,7 +180,8 @@ fn push_comment(parts: &mut RustParts, line: usize, comment: &str) {
     push_line(&mut parts.comments, line.saturating_sub(1), text, doc.is_some());
 }
 
-/// How long the string is that begins here, with its prefix; `None` if none begins.
+/// Returns the length of the string literal that begins here, with its prefix. Returns `None` if
+/// none begins.
 fn string_length(text: &str, before: Option<char>) -> Option<usize> {
     if before.is_some_and(|character| character.is_alphanumeric() || character == '_') {
         return None;
@@ -208,7 +209,7 @@ fn string_length(text: &str, before: Option<char>) -> Option<usize> {
     None
 }
 
-/// How long a character literal is, or the quote of a lifetime.
+/// Returns the length of a character literal, or of the quote of a lifetime.
 fn char_length(text: &str) -> usize {
     let mut characters = text.char_indices().skip(1);
     match (characters.next(), characters.next()) {

@@ -1,12 +1,12 @@
-//! What git has: the files to check, the titles of the last commits, and the lines that changed.
+//! Reads from git the files to check, the titles of the last commits, and the lines that changed.
 
 use std::collections::HashSet;
 use std::process::Command;
 
-/// Paths and line numbers that changed.
+/// The paths and numbers of the lines that changed.
 pub type ChangedLines = HashSet<(String, usize)>;
 
-/// How a file is read.
+/// The language of a file, which decides how it is split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     Markdown,
@@ -16,7 +16,7 @@ pub enum Language {
     CLike,
     /// Shell, TOML and Python: comments begin with `#`.
     Script,
-    /// Each line is shown to users.
+    /// A text that is shown to users line by line.
     UserText,
 }
 
@@ -48,7 +48,7 @@ fn git(arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// All files of the working tree that git tracks and that have words to check.
+/// Returns all files of the working tree that git tracks and that have words to check.
 pub fn source_files() -> Result<Vec<SourceFile>, String> {
     let listed = git(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
     let mut files = Vec::new();
@@ -75,13 +75,14 @@ fn language(path: &str) -> Option<Language> {
     }
 }
 
-/// The titles of the last commits, the newest first.
+/// Returns the titles of the last commits, the newest first.
 pub fn titles(count: usize) -> Result<Vec<String>, String> {
     let log = git(&["log", "--no-merges", "--format=%s", &format!("-{count}")])?;
     Ok(log.lines().map(str::to_owned).collect())
 }
 
-/// Lines that were added since the last commit that changed a file; `None` without such a commit.
+/// Returns the lines that were added since the last commit that changed a file. Returns `None` if
+/// no commit changed it.
 pub fn lines_changed_since(path: &str) -> Result<Option<ChangedLines>, String> {
     let commit = git(&["log", "-1", "--format=%H", "--", path])?;
     if commit.is_empty() {
@@ -105,7 +106,7 @@ pub fn lines_changed_since(path: &str) -> Result<Option<ChangedLines>, String> {
     Ok(Some(lines))
 }
 
-/// Reads `FIRST,COUNT @@` or `FIRST @@`.
+/// Parses the range of added lines in a diff: `FIRST,COUNT @@` or `FIRST @@`.
 fn added_range(text: &str) -> Option<(usize, usize)> {
     let range = text.split(' ').next()?;
     match range.split_once(',') {

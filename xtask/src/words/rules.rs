@@ -4,7 +4,7 @@ use regex_lite::Regex;
 
 use super::lexer::{Piece, line_at};
 
-/// A pattern that is banned, and what to write instead.
+/// A banned pattern, and the better words.
 struct Rule {
     banned: Regex,
     unless: Option<Regex>,
@@ -12,7 +12,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// True if the word has its legitimate sense here.
+    /// True if the word has its legitimate sense at this position.
     fn is_excepted(&self, text: &str, start: usize, end: usize) -> bool {
         self.unless
             .iter()
@@ -27,7 +27,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads `rules.txt`, which describes its own form.
+    /// Parses `rules.txt`, which describes its own syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut rules = Self { words: Vec::new(), names: Vec::new() };
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -55,7 +55,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The banned words of a text: the line of each, and a message.
+    /// Returns the banned words in a text: the line of each, and a message.
     pub fn banned_words(&self, piece: &Piece) -> Vec<(usize, String)> {
         let text = without_code(&piece.text);
         let mut found: Vec<(usize, String)> = Vec::new();
@@ -71,7 +71,7 @@ impl Rules {
         found
     }
 
-    /// The declarations with banned names: the line of each, and a message.
+    /// Returns the declarations with banned names: the line of each, and a message.
     pub fn banned_names(&self, code: &str) -> Vec<(usize, String)> {
         declarations(code)
             .into_iter()
@@ -85,7 +85,7 @@ impl Rules {
     }
 }
 
-/// The text with spaces instead of code in backticks and targets of Markdown links.
+/// Returns the text with spaces instead of code in backticks and targets of Markdown links.
 fn without_code(text: &str) -> String {
     let mut ends_with = None;
     let mut before = ' ';
@@ -114,7 +114,7 @@ fn without_code(text: &str) -> String {
         .collect()
 }
 
-/// The declarations in Rust code without comments: the line of each, and "keyword name".
+/// Returns the declarations in Rust code without comments: the line of each, and "keyword name".
 pub fn declarations(code: &str) -> Vec<(usize, String)> {
     const PATTERN: &str = r"(?:^|[^'*\w])(fn|struct|enum|trait|type|const|static|mod|union)\s+([A-Za-z_]\w*)";
     const PUBLIC_FIELD: &str = r"(?m)^\s*pub(?:\([a-z]+\))?\s+([a-z_]\w*):";
@@ -137,7 +137,7 @@ pub fn declarations(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The lines that are wider than the limit, with a message. Tables and links may be wider.
+/// Returns the lines that are wider than the limit, with a message. Tables and links may be wider.
 pub fn wide_lines(pieces: &[Piece], text: &str, limit: usize) -> Vec<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut wide = Vec::new();
@@ -154,7 +154,7 @@ pub fn wide_lines(pieces: &[Piece], text: &str, limit: usize) -> Vec<(usize, Str
     wide
 }
 
-/// What is wrong with a commit's title.
+/// Returns the error in a commit's title, if there is one.
 pub fn wrong_in_title(title: &str, limit: usize) -> Option<String> {
     let letters = title.chars().count();
     if letters > limit {

@@ -123,7 +123,7 @@ public final class Trace implements AutoCloseable {
             trace = begun;
             Agent.go(cell, DEEPEST + 1, high, low, span);
         } catch (Throwable mistake) {
-            // As above.
+            // There is no memory or no stack left.
         }
         return trace;
     }

@@ -4,15 +4,15 @@ package dev.vouch;
 public enum Unit {
     /** A plain number. */
     NONE(1),
-    /** A size. */
+    /** A size in bytes. */
     BYTES(1),
-    /** A time. */
+    /** A time in nanoseconds. */
     NANOSECONDS(1),
-    /** A time. */
+    /** A time in microseconds. */
     MICROSECONDS(1_000),
-    /** A time. */
+    /** A time in milliseconds. */
     MILLISECONDS(1_000_000),
-    /** A time. */
+    /** A time in seconds. */
     SECONDS(1_000_000_000),
     /** A fraction: 1 is 100 %. */
     PERCENTAGE(1);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use regex_lite::Regex;
 use vouch_report::float;
 
-/// Samples: all, those in a profiler's own code, and those in the kernel for it.
+/// Numbers of samples: all, those in a profiler's own code, and those in the kernel for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts<N = u64> {
     pub all: N,
@@ -40,7 +40,7 @@ pub struct Counter {
     signals: Regex,
 }
 
-/// The sample of the lines at hand.
+/// The sample with the lines that are being read.
 struct Sample {
     process: String,
     is_own: bool,
@@ -106,7 +106,7 @@ impl Counter {
         }
     }
 
-    /// The counts of the process with most samples: the JVM's.
+    /// Returns the counts of the process with most samples, which is the JVM.
     pub fn of_the_busiest_process(mut self) -> Counts {
         self.end_sample();
         self.by_process.into_values().max_by_key(|counts| counts.all).unwrap_or_default()

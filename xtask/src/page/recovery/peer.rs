@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-/// Samples of Java threads, and those with a bad stack.
+/// The number of samples of Java threads, and of those with a bad stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stacks {
     pub java: u64,
@@ -15,10 +15,10 @@ pub struct Stacks {
 /// The suffixes of Java frames with async-profiler's option `ann`: interpreted, C1's, inlined,
 /// compiled.
 const JAVA: [&str; 4] = ["_[0]", "_[1]", "_[i]", "_[j]"];
-/// Where a native thread begins.
+/// The functions in which a native thread begins.
 const BEGINS: [&str; 6] =
     ["clone", "clone3", "start_thread", "_start", "__libc_start_main", "__libc_start_call_main"];
-/// Methods that the JVM, the launcher or native code calls first.
+/// The methods that the JVM, the launcher or native code calls first.
 const ENTRIES: [&str; 13] = [
     "run",
     "main",
@@ -36,8 +36,8 @@ const ENTRIES: [&str; 13] = [
 ];
 
 impl Stacks {
-    /// Counts in folded stacks. The first frame is the thread (`threads`):
-    /// `[main tid=1];A.main_[j];A.b_[i] 17`.
+    /// Counts the samples in folded stacks of async-profiler. With the option `threads` the first
+    /// frame is the thread: `[main tid=1];A.main_[j];A.b_[i] 17`.
     pub fn from_folded(folded: &str) -> Self {
         let lines = || folded.lines().filter_map(parts);
         // A thread that never runs Java is the JVM's own.

@@ -1,5 +1,5 @@
-//! The last table of docs/witness-results.md: how often GetStackTrace contradicts AsyncGetCallTrace
-//! in ordinary sampling.
+//! Makes the last table of docs/witness-results.md: how often GetStackTrace contradicts
+//! AsyncGetCallTrace in ordinary sampling.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use vouch_report::{float, grouped};
 use super::sum::Sum;
 use crate::report::{RunReport, kinds, table};
 
-/// By what proof had made of them.
+/// The fates that proof gave to the compared stacks.
 const FATES: [&str; 3] = ["refuted", "plausible", "proven"];
 
-/// The table: by program and JDK.
+/// Returns the table, by program and JDK.
 pub fn page(reports: &[RunReport]) -> String {
     let mut sums: BTreeMap<(String, u32), Sum> = BTreeMap::new();
     for of in reports {

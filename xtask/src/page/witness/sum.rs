@@ -1,19 +1,19 @@
-//! What GetStackTrace said of stacks, added up over runs.
+//! Adds up the results of comparing stacks with GetStackTrace over several runs.
 
 use std::collections::BTreeMap;
 
 use vouch_report::{WitnessPower, WitnessReport};
 
-/// What is added up over runs.
+/// The sums of all runs.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
     pub asked: u64,
     pub whole: u64,
     pub frames: u64,
-    /// By what proof had made of them: confirmed and contradicted.
+    /// For each fate from proof: the numbers of confirmed and contradicted stacks.
     pub fates: BTreeMap<String, (u64, u64)>,
     pub power: BTreeMap<String, WitnessPower>,
-    /// In what the whole ones differed.
+    /// The numbers of differences in fully compared stacks, by their kind.
     pub differences: BTreeMap<String, u64>,
 }
 
@@ -41,7 +41,7 @@ impl Sum {
         }
     }
 
-    /// How many stacks with this fate the JVM contradicts.
+    /// Returns the number of stacks with this fate that the JVM contradicts.
     pub fn contradicted(&self, fate: &str) -> u64 {
         self.fates.get(fate).map_or(0, |(_, contradicted)| *contradicted)
     }
