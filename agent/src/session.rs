@@ -331,7 +331,7 @@ impl Session {
             grouped(u64::try_from(rate).unwrap_or(u64::MAX)),
             self.plan.choice.engine.name(),
             self.plan.options.interval * stride,
-            self.recorder.room_left(),
+            self.recorder.stack_budget_left(),
         )
     }
 

@@ -3,7 +3,8 @@
 //!
 //! A session passes each entry of a lane to a [`record::Recorder`]. It finds the track of the
 //! sample's thread, resolves method ids ([`jvm`]), has each edge judged by the bytecode
-//! ([`prove`]) and some stacks by GetStackTrace ([`witness`]), and adds the sample to the recording.
+//! ([`prove`]) and some stacks by GetStackTrace ([`witness`]), and adds the sample to the
+//! recording.
 //!
 //! The stages ask the JVM through the trait in [`jvm`] and the session through the one in
 //! [`threads`], so that tests run them without either. They must never call JNI or JVMTI.

@@ -32,7 +32,7 @@ pub struct Prover {
     took_ns: u64,
 }
 
-/// The number of verdicts of which one is timed. Its time is multiplied by this number. Reading the
+/// One verdict in this number is timed, and its time is multiplied by this number. Reading the
 /// clock costs as much CPU time as a verdict.
 const TIMING_STRIDE: u64 = 8;
 
@@ -177,7 +177,7 @@ impl Prover {
     }
 }
 
-/// Returns the verdict on a stack with a redefined class, given the verdict by the class's present
+/// Returns the verdict on a stack with a redefined class, from the verdict by the class's present
 /// version. If the present version refutes the stack, too, the stack may be of a version in
 /// between.
 fn by_present_version(verdict: Verdict) -> Verdict {

@@ -12,21 +12,20 @@
 //! write them, torn entries, and any words at all. Each entry with a head ends as one sample of one
 //! fate. Held by: `record/tests.rs`.
 
-mod accounts;
 mod agreement;
 mod by_proof;
-mod carried;
+mod candidate_stacks;
 mod contexts;
 mod events;
+mod mounted_vthread;
 mod names;
-mod offences;
 mod own_kind;
-mod pairs;
 mod reasons;
 pub mod recovered;
-mod room;
+mod refutations;
 mod shared;
 mod show;
+mod stack_budget;
 mod still;
 mod taken;
 #[cfg(test)]
@@ -36,6 +35,7 @@ mod traces;
 mod tracks;
 mod tree;
 mod walks;
+mod witnessed_stacks;
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem::take;
@@ -61,12 +61,12 @@ use crate::jvm::{CodeAt, Jvm, Site};
 use crate::threads::{Threads, Unsignalled};
 use crate::witness::Witness;
 use agreement::Agreement;
-use contexts::Met;
+use contexts::SampleContexts;
 use names::Names;
 use reasons::ReasonCounts;
 use recovered::{Began, Recovered};
-use room::Room;
 use show::Shown;
+use stack_budget::StackBudget;
 use taken::Taken;
 use tracks::Tracks;
 use walks::Walks;
@@ -107,7 +107,7 @@ pub struct Recorder {
     tracks: Tracks,
     walks: Walks,
     names: Names,
-    contexts: Met,
+    contexts: SampleContexts,
     events: EventTypes,
     /// The number of events of unknown kinds.
     events_lost: u64,
@@ -133,7 +133,7 @@ pub struct Recorder {
     /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
     frames: Vec<Frame>,
     other: Vec<Frame>,
-    meant: Vec<ResolvedFrame>,
+    resolved: Vec<ResolvedFrame>,
 }
 
 impl Recorder {
@@ -152,7 +152,7 @@ impl Recorder {
             tracks: Tracks::new(threads, u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX)),
             walks: Walks::new(depth, threads),
             names: Names::new(showing.names),
-            contexts: Met::new(contexts),
+            contexts: SampleContexts::new(contexts),
             events,
             events_lost: 0,
             events_refuted: 0,
@@ -170,7 +170,7 @@ impl Recorder {
             names_asked: HashSet::new(),
             frames: Vec::new(),
             other: Vec::new(),
-            meant: Vec::new(),
+            resolved: Vec::new(),
         }
     }
 
@@ -275,28 +275,28 @@ impl Recorder {
 
     /// Returns the reports on stacks that bytecode refutes, the most frequent first.
     pub fn refutations(&self) -> Vec<RefutationReport> {
-        self.walks.offences.report()
+        self.walks.refutations.report()
     }
 
     /// Returns the reports on stacks that the JVM itself contradicts, the most frequent first.
     pub fn contradictions(&self) -> Vec<RefutationReport> {
-        self.walks.offences.contradictions()
+        self.walks.refutations.contradictions()
     }
 
     /// Returns the number of refuted samples, by kind of refutation.
     pub fn refuted(&self) -> BTreeMap<String, u64> {
-        self.walks.offences.kinds()
+        self.walks.refutations.kinds()
     }
 
     /// Returns the number of samples with a stack that was cut because the stack budget was
     /// exhausted.
     pub fn stacks_cut(&self) -> u64 {
-        self.walks.room.cut()
+        self.walks.budget.cut()
     }
 
-    /// Returns the percentage of the stack budget that is left.
-    pub fn room_left(&self) -> usize {
-        Room::left(self.walks.nodes(&self.recording))
+    /// Returns the unused percentage of the stack budget.
+    pub fn stack_budget_left(&self) -> usize {
+        StackBudget::unused_percent(self.walks.nodes(&self.recording))
     }
 
     /// Measures how many deliberate corruptions are noticed. Proof is tried on all stacks, the
@@ -319,7 +319,7 @@ impl Recorder {
             self.ask_name(&head, jvm);
         }
         let mut frames = take(&mut self.frames);
-        match self.of_walkers(&head, entry, &mut frames, jvm) {
+        match self.walked_stack(&head, entry, &mut frames, jvm) {
             Ok(Taken { walker, began, cut, refuted, site, is_asgct_alone }) => {
                 let is_recovered = if refuted {
                     self.recovered_instead(&head, entry, &frames, jvm)
@@ -362,7 +362,7 @@ impl Recorder {
     }
 
     fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
-        let context = self.contexts.of(head, &mut self.recording);
+        let context = self.contexts.context(head, &mut self.recording);
         let cpu_ns = self.tracks.clock(head, track);
         let Head { time: time_ns, weight, .. } = *head;
         let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
@@ -401,22 +401,22 @@ impl Recorder {
         let (track, _) = self.tracks.track(head, &mut self.recording);
         let walk = Stack { frames, cut };
         // The witness goes first, because the thread runs on.
-        let account = head.wants_witness.then(|| self.witness.take(head, walk, began, jvm));
+        let jvm_stack = head.wants_witness.then(|| self.witness.take(head, walk, began, jvm));
         if !head.wants_witness && walk.frames.iter().any(|frame| frame.method().is_none()) {
             self.witness.make_ids(head, jvm);
         }
-        let mut account = account.flatten();
+        let mut jvm_stack = jvm_stack.flatten();
         let known = site.map_or(Certainty::Exact.into(), |site| {
             let is_leaf_call = is_asgct_alone
                 && jvm.code_at(site.pc) == CodeAt::Other
                 && frames.first().is_some_and(|top| top.bci() != NATIVE);
-            let corrected = top_frames::correct((frames, &mut cut), 0, account.as_mut(), site, jvm);
+            let corrected = top_frames::correct((frames, &mut cut), 0, jvm_stack.as_mut(), site, jvm);
             if is_leaf_call { Certainty::Approximate.into() } else { corrected.known }
         });
-        self.meant.clear();
-        jvm.resolve_frames(frames, head.time, &mut self.meant);
+        self.resolved.clear();
+        jvm.resolve_frames(frames, head.time, &mut self.resolved);
         let judged = self.judge(head, (began, known), cut, jvm);
-        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
+        let (fate, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
         self.add(head, track, stack, fate);
     }
 
@@ -448,8 +448,8 @@ impl Recorder {
         against: fn(Verdict) -> bool,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let Self { walks, witness, meant, .. } = self;
-        let walk = Stack { frames: meant, cut };
+        let Self { walks, witness, resolved, .. } = self;
+        let walk = Stack { frames: resolved, cut };
         walks.refutes(walk, head.serial, against, jvm, asking_root(witness, head, walk))
     }
 }

@@ -66,7 +66,7 @@ pub struct Witness {
 
 /// The stack that the JVM reported for the same moment as a walk.
 #[derive(Debug)]
-pub struct Account {
+pub struct JvmStack {
     pub frames: Vec<Frame>,
     /// The top frames that may have returned since the walk. It is `None` if every frame was
     /// compared.
@@ -75,7 +75,7 @@ pub struct Account {
     pub differs: bool,
 }
 
-impl Account {
+impl JvmStack {
     /// Returns true if the JVM's stack refutes the walk. The walk's frames are compared by the
     /// methods to which their ids were resolved.
     pub fn refutes(&self, walk: &[Frame]) -> bool {
@@ -234,13 +234,19 @@ impl Witness {
 
     /// Compares a marked sample with its witness. Returns the JVM's stack, if it is of the same
     /// moment. `began` is the frame with which the walk began.
-    pub fn take(&mut self, head: &Head, walk: Stack<'_>, began: Began, jvm: &mut dyn Jvm) -> Option<Account> {
+    pub fn take(
+        &mut self,
+        head: &Head,
+        walk: Stack<'_>,
+        began: Began,
+        jvm: &mut dyn Jvm,
+    ) -> Option<JvmStack> {
         let begun = own_cpu();
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
         // A walk without a root cannot be compared.
-        let account = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
+        let jvm_stack = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
         self.pay(begun);
-        account
+        jvm_stack
     }
 
     /// Drops the JVM's stack for a marked sample that has no walk to compare.
@@ -267,7 +273,7 @@ impl Witness {
         began: Began,
         answer: Option<Answer>,
         jvm: &mut dyn Jvm,
-    ) -> Option<Account> {
+    ) -> Option<JvmStack> {
         let (witnessed, top) = match answer {
             Some(Answer { witnessed, top, .. }) => (witnessed, top),
             None => (jvm.stack(head.tid, head.serial, &mut || ()), None),
@@ -319,14 +325,14 @@ impl Witness {
             counts.difference(difference.kind());
         }
         let top = top.filter(|_| !exact);
-        Some(Account { frames: witness, top, differs: !differences.is_empty() })
+        Some(JvmStack { frames: witness, top, differs: !differences.is_empty() })
     }
 
     /// Records that a sample was compared with this stack, if the sample's fate follows from the
     /// proof alone.
-    pub fn compared(&mut self, fate: Fate, account: &Account) {
+    pub fn compared(&mut self, fate: Fate, jvm_stack: &JvmStack) {
         let WitnessReport { contradicted, confirmed, .. } = &mut self.counts;
-        let counts = if account.differs { contradicted } else { confirmed };
+        let counts = if jvm_stack.differs { contradicted } else { confirmed };
         *counts.entry(fate.name().to_owned()).or_default() += 1;
     }
 

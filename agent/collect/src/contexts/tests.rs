@@ -36,7 +36,7 @@ fn a_number_stands_for_one_context_within_one_other() {
 }
 
 #[test]
-fn what_cannot_be_is_no_context() {
+fn an_impossible_context_gets_no_number() {
     let contexts = Contexts::default();
     let step = contexts.kind(kind("Step", &["name"]));
     for wrong in [

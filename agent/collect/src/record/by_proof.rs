@@ -4,16 +4,16 @@
 use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
 use vouch_sample::{Cut, Head, Stack};
 
-use super::offences::{Contradiction, Disputed};
 use super::reasons::Reasons;
 use super::recovered::{Began, Leaf};
+use super::refutations::{Contradiction, Disputed};
 use super::show::Judged;
 use super::top_frames::TopKnown;
 use super::tree::Standing;
 use super::walks::{Placed, fate};
 use super::{Recorder, asking_root};
 use crate::jvm::Jvm;
-use crate::witness::Account;
+use crate::witness::JvmStack;
 
 /// A walk in the tree, and the verdict on it by proof alone.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +62,8 @@ impl Recorder {
         cut: Option<Cut>,
         jvm: &mut dyn Jvm,
     ) -> ByProof {
-        let Self { recording, witness, walks, names, meant, .. } = self;
-        let walk = Stack { frames: meant, cut };
+        let Self { recording, witness, walks, names, resolved, .. } = self;
+        let walk = Stack { frames: resolved, cut };
         let placed = walks.place(walk, head.time, recording, names, jvm);
         walks.count_edges(placed);
         let standing = walks.judge(placed, head.serial, jvm, asking_root(witness, head, walk));
@@ -75,34 +75,35 @@ impl Recorder {
         &mut self,
         head: &Head,
         by_proof: ByProof,
-        account: Option<Account>,
+        jvm_stack: Option<JvmStack>,
         track: ThreadId,
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
-        let Self { recording, witness, walks, names, shown, plausible, meant, .. } = self;
+        let Self { recording, witness, walks, names, shown, plausible, resolved, .. } = self;
         let ByProof { placed, leaf, cut, .. } = by_proof;
-        let walk = meant.as_slice();
-        if let Some(account) = &account {
-            witness.compared(by_proof.fate(), account);
+        let walk = resolved.as_slice();
+        if let Some(jvm_stack) = &jvm_stack {
+            witness.compared(by_proof.fate(), jvm_stack);
         }
-        let against = match (account, placed.leaf) {
-            (Some(account), _) if account.differs => Some(Contradiction::new(&account, jvm)),
-            (Some(account), Some(node)) if !walks.tree.get(node).cut => {
-                walks.pairs.add(node, walk, &account, jvm);
+        let against = match (jvm_stack, placed.leaf) {
+            (Some(jvm_stack), _) if jvm_stack.differs => Some(Contradiction::new(&jvm_stack, jvm)),
+            (Some(jvm_stack), Some(node)) if !walks.tree.get(node).cut => {
+                walks.witnessed_stacks.add(node, walk, &jvm_stack, jvm);
                 None
             }
             _ => None,
         };
         // The witness overrides proof.
         let standing = match &against {
-            Some(against) => walks.offences.contradicted(walk, against),
+            Some(against) => walks.refutations.contradicted(walk, against),
             None => by_proof.standing,
         };
         let refuted = match standing {
-            Standing::Refuted(offence) => {
+            Standing::Refuted(refutation) => {
                 let stack = Disputed { walk: Stack { frames: walk, cut }, witness: against.as_ref() };
-                let how = walks.offences.count(offence, track, stack, recording, &mut walks.prover, jvm);
-                Some((offence, how))
+                let how =
+                    walks.refutations.count(refutation, track, stack, recording, &mut walks.prover, jvm);
+                Some((refutation, how))
             }
             Standing::Proven | Standing::Explained(_) => None,
         };
@@ -118,7 +119,7 @@ impl Recorder {
         let stack = match placed.leaf {
             Some(leaf) => {
                 let parts = against.as_ref().and_then(|against| against.parts(walk));
-                let refuted = refuted.map(|(offence, _)| offence);
+                let refuted = refuted.map(|(refutation, _)| refutation);
                 let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
                 shown.stack(
                     Judged { leaf, lost, shown: leaf_row, refuted, parts },

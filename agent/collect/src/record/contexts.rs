@@ -10,35 +10,35 @@ use vouch_recording::{ContextField, ContextId, ContextKind, ContextKindId, Conte
 use vouch_sample::Head;
 use vouch_signal::unread_names::UNREAD_NAMES;
 
-use super::carried::Carried;
+use super::mounted_vthread::MountedVthreads;
 use super::traces::Traces;
 use crate::contexts::{Contexts, ProgramContextKind};
 
 /// The maximum number of contexts within virtual threads and traces. Further ones are added within
 /// the context that all other virtual threads or traces share.
-const MOST_WITHIN: usize = 1 << 18;
+const MAX_WITHIN: usize = 1 << 18;
 
 /// The contexts of the recording in which samples were taken.
 #[derive(Debug)]
-pub struct Met {
+pub struct SampleContexts {
     contexts: &'static Contexts,
     /// The recording's contexts, by the program's number and by the enclosing virtual thread or
     /// trace.
     known: HashMap<(Option<ContextId>, u32), Option<ContextId>>,
-    carried: Carried,
+    vthreads: MountedVthreads,
     traces: Traces,
     /// The recording's id of each kind of contexts, by the number that the program uses for the
     /// kind.
     kinds: HashMap<u32, ContextKindId>,
 }
 
-impl Met {
+impl SampleContexts {
     pub fn new(contexts: &'static Contexts) -> Self {
         UNREAD_NAMES.clear();
         Self {
             contexts,
             known: HashMap::new(),
-            carried: Carried::default(),
+            vthreads: MountedVthreads::default(),
             traces: Traces::default(),
             kinds: HashMap::new(),
         }
@@ -46,19 +46,19 @@ impl Met {
 
     /// Sets the name of the virtual thread with this id.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
-        self.carried.named(id, name, recording);
+        self.vthreads.named(id, name, recording);
     }
 
     /// Returns true if the virtual thread with this id was sampled and its name is still unknown.
     pub fn lacks_name(&self, id: u64, recording: &Recording) -> bool {
-        self.carried.lacks_name(id, recording)
+        self.vthreads.lacks_name(id, recording)
     }
 
     /// Returns the context in which a sample was taken. `None` if there was none or its number is
     /// unknown.
-    pub fn of(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
-        let carried = self.carried.of(head.mounted_vthread, recording);
-        let around = self.traces.of(carried, head.trace, recording);
+    pub fn context(&mut self, head: &Head, recording: &mut Recording) -> Option<ContextId> {
+        let vthread = self.vthreads.context(head.mounted_vthread, recording);
+        let around = self.traces.context(vthread, head.trace, recording);
         self.within(around, head.context, recording)
     }
 
@@ -74,32 +74,32 @@ impl Met {
         if let Some(known) = self.known.get(&(around, number)) {
             return *known;
         }
-        if let Some(one) = around.filter(|_| self.known.len() >= MOST_WITHIN) {
+        if let Some(one) = around.filter(|_| self.known.len() >= MAX_WITHIN) {
             let others = Some(if self.traces.is_one(one, recording) {
-                let outer = recording.contexts().get(one).outer.map(|_| self.carried.others(recording));
+                let outer = recording.contexts().get(one).outer.map(|_| self.vthreads.others(recording));
                 self.traces.others(outer, recording)
             } else {
-                self.carried.others(recording)
+                self.vthreads.others(recording)
             });
             if around != others {
                 return self.within(others, number, recording);
             }
         }
-        let met = self.contexts.get(number).map(|(context, kind)| {
+        let found = self.contexts.get(number).map(|(context, kind)| {
             // The outer context was added before this one, so the recursion ends.
             let outer = self.within(around, context.outer, recording);
             let kinds = &mut self.kinds;
-            let kind = *kinds.entry(context.kind).or_insert_with(|| tell(&kind, recording));
+            let kind = *kinds.entry(context.kind).or_insert_with(|| add_kind(&kind, recording));
             let values = context.values.iter().map(|value| recording.string(value)).collect();
             recording.context(ContextRow { outer, kind, values })
         });
-        let met = met.or(around);
-        self.known.insert((around, number), met);
-        met
+        let found = found.or(around);
+        self.known.insert((around, number), found);
+        found
     }
 }
 
-fn tell(kind: &ProgramContextKind, recording: &mut Recording) -> ContextKindId {
+fn add_kind(kind: &ProgramContextKind, recording: &mut Recording) -> ContextKindId {
     let fields = kind
         .fields
         .iter()

@@ -68,7 +68,7 @@ impl Recorder {
     /// Records waits that have not ended as markers. Returns those for a lock as lines of the
     /// report. `now` is in nanoseconds.
     pub fn take_still(&mut self, still: Vec<Still>, now: u64, jvm: &mut dyn Jvm) -> Vec<WaitingReport> {
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         for Still { waiting: Waiting { tid, serial, wait }, wanted: WaitTarget { class, owner }, frames } in
             still
         {
@@ -93,10 +93,10 @@ impl Recorder {
                 && (is_lock || is_park && owner.is_some())
             {
                 let waited_ms = millis(now.saturating_sub(wait.since));
-                told.push(WaitingReport { thread, class, owner, waited_ms });
+                reports.push(WaitingReport { thread, class, owner, waited_ms });
             }
         }
-        told
+        reports
     }
 
     fn take_event(&mut self, entry: &Entry<'_>, jvm: &mut dyn Jvm) {
@@ -164,13 +164,13 @@ impl Recorder {
     /// Returns the stack of an event as it is shown. Its top frame is certain, because the JVM
     /// itself has reported it.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
-        self.meant.clear();
-        jvm.resolve_frames(frames, event.ended, &mut self.meant);
-        let Self { recording, walks, names, shown, meant, .. } = self;
-        let walk = Stack::innermost(meant, walks.room.depth().min(MAX_EVENT_FRAMES));
+        self.resolved.clear();
+        jvm.resolve_frames(frames, event.ended, &mut self.resolved);
+        let Self { recording, walks, names, shown, resolved, .. } = self;
+        let walk = Stack::innermost(resolved, walks.budget.depth().min(MAX_EVENT_FRAMES));
         let placed = walks.place(walk, event.ended, recording, names, jvm);
         let refuted = match placed.standing {
-            Standing::Refuted(offence) => Some(offence),
+            Standing::Refuted(refutation) => Some(refutation),
             Standing::Proven | Standing::Explained(_) => None,
         };
         self.events_refuted += u64::from(refuted.is_some());

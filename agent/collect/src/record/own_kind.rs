@@ -10,27 +10,27 @@ pub struct OwnKind {
     fields: [&'static str; 2],
     /// The id of the kind of contexts. It is `None` until the first context, so that a recording
     /// without such contexts lacks the kind.
-    told: Option<ContextKindId>,
+    id: Option<ContextKindId>,
 }
 
 impl OwnKind {
     pub const fn new(class: &'static str, label: &'static str, fields: [&'static str; 2]) -> Self {
-        Self { class, label, fields, told: None }
+        Self { class, label, fields, id: None }
     }
 
     /// Returns true if a context is of this kind.
     pub fn has(&self, context: ContextId, recording: &Recording) -> bool {
-        Some(recording.contexts().get(context).kind) == self.told
+        Some(recording.contexts().get(context).kind) == self.id
     }
 
     /// Adds a context of this kind, within another context or at the top.
-    pub fn tell(
+    pub fn add(
         &mut self,
         outer: Option<ContextId>,
         values: [&str; 2],
         recording: &mut Recording,
     ) -> ContextId {
-        let kind = *self.told.get_or_insert_with(|| {
+        let kind = *self.id.get_or_insert_with(|| {
             let fields = self.fields.map(|key| {
                 let key = recording.string(key);
                 ContextField { key, label: key }

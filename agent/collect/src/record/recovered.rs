@@ -73,9 +73,9 @@ pub enum Began {
 
 impl Began {
     /// Returns where a walk from an unrepaired context began.
-    pub fn from_candidate(account: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
-        let Some(before) = account.origin.resumed else { return Self::Here };
-        Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), account.pc, jvm) }
+    pub fn from_candidate(candidate: &CandidateStack<'_>, jvm: &mut dyn Jvm) -> Self {
+        let Some(before) = candidate.origin.resumed else { return Self::Here };
+        Self::Caller { leaf: Leaf::Walked, top: top_with(before.into(), candidate.pc, jvm) }
     }
 
     /// Returns how the top frame of the walk was found.
@@ -114,7 +114,7 @@ impl Repair {
         self,
         head: &Head,
         frames: &mut Vec<Frame>,
-        meant: &mut Vec<ResolvedFrame>,
+        resolved: &mut Vec<ResolvedFrame>,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
     ) -> Began {
@@ -130,7 +130,7 @@ impl Repair {
                 let meaning = jvm.resolve(id, head.time);
                 bci_of(meaning, prover, jvm).map_or(Leaf::Lost, |bci| {
                     frames.insert(0, Frame::new(id, bci));
-                    meant.insert(0, ResolvedFrame::new(meaning, bci));
+                    resolved.insert(0, ResolvedFrame::new(meaning, bci));
                     Leaf::PutBack
                 })
             }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use vouch_recording::{Recording, ThreadId, family};
 
 /// The maximum number of separate tracks of threads. With their thread data they use about 16 MiB.
-pub const OWN: usize = 1 << 14;
+pub const MAX_SEPARATE: usize = 1 << 14;
 /// The maximum number of tracks that families of threads share.
 const FAMILIES: usize = 1_000;
 const OTHERS: &str = "other threads";
@@ -22,7 +22,7 @@ pub struct Shared {
     families: HashMap<String, ThreadId>,
     charged: HashMap<ThreadId, Charged>,
     /// The number of times that a thread was assigned to a shared track.
-    puts: u64,
+    assigned: u64,
 }
 
 /// The CPU time of all threads of a shared track, in nanoseconds.
@@ -40,7 +40,7 @@ impl Shared {
     /// Returns the shared track for a thread with this name. `time`, in nanoseconds, is when a new
     /// track begins.
     pub fn track(&mut self, name: &str, time: u64, recording: &mut Recording) -> ThreadId {
-        self.puts += 1;
+        self.assigned += 1;
         let mut family = family(name);
         if !self.families.contains_key(&family) && self.families.len() >= FAMILIES {
             OTHERS.clone_into(&mut family);
@@ -58,8 +58,8 @@ impl Shared {
     }
 
     /// Returns how many threads share tracks. A renamed thread counts once for each name.
-    pub fn puts(&self) -> u64 {
-        self.puts
+    pub fn assigned(&self) -> u64 {
+        self.assigned
     }
 
     /// Advances a track's clock by a sample's CPU time. Returns the clock in nanoseconds, or `None`
@@ -78,7 +78,7 @@ impl Shared {
     }
 
     /// Begins an update of CPU times: resets each shared track to its ended threads' CPU time.
-    pub fn reckon(&mut self) {
+    pub fn begin_update(&mut self) {
         for charged in self.charged.values_mut() {
             charged.all = charged.ended;
         }
@@ -92,7 +92,7 @@ impl Shared {
     }
 
     /// Writes the CPU time of all shared tracks to the recording.
-    pub fn tell(&self, recording: &mut Recording) {
+    pub fn write(&self, recording: &mut Recording) {
         for (track, charged) in &self.charged {
             recording.set_thread_cpu(*track, charged.all);
         }
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(recording.threads().len(), FAMILIES + 1);
         let last = shared.track("whoever comes", 8, &mut recording);
         assert_eq!(recording.thread_name(last), "other threads, further threads");
-        assert_eq!(shared.puts(), 3 + 2 * FAMILIES as u64);
+        assert_eq!(shared.assigned(), 3 + 2 * FAMILIES as u64);
     }
 
     #[test]
@@ -127,9 +127,9 @@ mod tests {
         let track = shared.track("worker", 5, &mut recording);
         shared.ended(track, 100);
         for lives in [10, 30] {
-            shared.reckon();
+            shared.begin_update();
             shared.lives(track, lives);
-            shared.tell(&mut recording);
+            shared.write(&mut recording);
             assert_eq!(recording.threads()[0].cpu_ns(), Some(100 + lives));
         }
         assert_eq!(shared.run(track, 4), Some(4));

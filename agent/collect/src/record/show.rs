@@ -8,7 +8,7 @@ use vouch_recording::{Category, FRAMES_LEFT_OUT, Leaf, Recording, StackId, refut
 use vouch_sample::{Cut, ResolvedFrame, Stack};
 
 use super::names::Names;
-use super::tree::{NodeId, OffenceId};
+use super::tree::{NodeId, RefutationIndex};
 use super::walks::Walks;
 use crate::choices::Refuted;
 use crate::jvm::Jvm;
@@ -33,7 +33,7 @@ pub struct Judged {
     /// The fate of the walk, and the certainty of its top frame.
     pub shown: Leaf,
     /// The refutation of the walk, or `None` if the walk is not refuted.
-    pub refuted: Option<OffenceId>,
+    pub refuted: Option<RefutationIndex>,
     /// The index, from the leaf, of the outermost frame that the witness lacks.
     pub parts: Option<usize>,
 }
@@ -42,7 +42,7 @@ pub struct Judged {
 enum As {
     Stack(Leaf),
     WithoutLeaf(Leaf),
-    Refuted(OffenceId, Option<usize>),
+    Refuted(RefutationIndex, Option<usize>),
 }
 
 impl Shown {
@@ -54,13 +54,13 @@ impl Shown {
     pub fn stack(
         &mut self,
         Judged { leaf, lost, shown, refuted, parts }: Judged,
-        Walks { tree, offences, .. }: &Walks,
+        Walks { tree, refutations, .. }: &Walks,
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> StackId {
         let shown_as = match refuted.filter(|_| self.wish != Refuted::Keep) {
-            Some(offence) => As::Refuted(offence, parts),
+            Some(refutation) => As::Refuted(refutation, parts),
             None if lost => As::WithoutLeaf(shown),
             None => As::Stack(shown),
         };
@@ -77,15 +77,15 @@ impl Shown {
                 }
             }
             As::WithoutLeaf(shown) => recording.placeholder_on_top(tree.get(leaf).stack, LOST_LEAF, shown),
-            As::Refuted(offence, parts) => {
-                let root = refuted_root(offences.kind(offence).name());
+            As::Refuted(refutation, parts) => {
+                let root = refuted_root(refutations.kind(refutation).name());
                 let mut stack = recording.placeholder_stack(None, &root, Category::Refuted);
                 if self.wish == Refuted::Isolate {
                     let places: Vec<Option<ResolvedFrame>> = tree.frames(leaf).collect();
                     let frames: Vec<ResolvedFrame> = places.iter().copied().flatten().collect();
                     let cut = places.iter().position(Option::is_none).and_then(|at| u32::try_from(at).ok());
                     let cut = cut.map(|at| Cut { at, missing: 0 });
-                    let edge = offences.edge(offence, Stack { frames: &frames, cut }, parts);
+                    let edge = refutations.edge(refutation, Stack { frames: &frames, cut }, parts);
                     let mut left = frames.len();
                     for place in places.into_iter().rev() {
                         let Some(frame) = place else {

@@ -3,9 +3,9 @@
 
 mod agreement;
 mod bench;
-mod carried;
 mod contexts;
 mod events;
+mod mounted_vthread;
 mod recovered;
 mod traces;
 mod witness;
@@ -62,10 +62,10 @@ fn a_stack_that_its_bytecode_forbids_is_refuted_and_stands_apart() {
         ]
     );
     let refutations = bench.recorder.refutations();
-    let [told] = refutations.as_slice() else { panic!("one place is against both: {refutations:?}") };
-    assert_eq!((told.count, told.bci, told.at, told.number), (2, STEP, Some(2), 1));
-    assert_eq!(told.expected, "invokestatic shop/Main.lost:()V");
-    assert_eq!(told.found, "shop/Main.store:()V");
+    let [report] = refutations.as_slice() else { panic!("one place is against both: {refutations:?}") };
+    assert_eq!((report.count, report.bci, report.at, report.number), (2, STEP, Some(2), 1));
+    assert_eq!(report.expected, "invokestatic shop/Main.lost:()V");
+    assert_eq!(report.found, "shop/Main.store:()V");
     assert_eq!(bench.recorder.recording.threads()[0].refuted().len(), 2);
 }
 
@@ -82,7 +82,7 @@ fn refuted_stacks_are_kept_or_dropped_as_was_asked_and_their_time_stays() {
 }
 
 #[test]
-fn where_nobody_can_tell_a_stack_is_plausible() {
+fn a_stack_that_proof_cannot_decide_is_plausible() {
     let mut bench = Bench::new();
     // The callees of the unloaded `lost` are unknown, and a cut stack has no known root.
     bench.sample(10, &[(WRITE, 0), (LOST, 3), (MAIN, STEP)]);
@@ -131,8 +131,8 @@ fn what_stands_on_both_sides_of_a_cut_is_no_place_to_refute() {
     let walk = [(WRITE, 0), (STORE, 0), (MAIN, STEP), (STORE, 0), (MAIN, STEP)];
     bench.take(10, &walk, Some(Cut { at: 2, missing: 7 }));
     let refutations = bench.recorder.refutations();
-    let [told] = refutations.as_slice() else { panic!("{refutations:?}") };
-    assert_eq!((told.stack[2].as_str(), told.at), ("[frames left out]", Some(5)));
+    let [report] = refutations.as_slice() else { panic!("{refutations:?}") };
+    assert_eq!((report.stack[2].as_str(), report.at), ("[frames left out]", Some(5)));
     let place = "shop.Main.main:11;[✗ no such call: the bytecode calls shop.Main.lost()];shop.Main.store:10";
     let rest = ";shop.Main.main:11;[frames left out];shop.Main.store:10;shop.Main.write 1";
     assert_eq!(bench.shown(), [format!("main: [refuted: other_callee];{place}{rest}")]);
@@ -169,7 +169,7 @@ fn a_frame_without_a_method_refutes_and_a_name_that_is_lost_is_counted() {
 }
 
 #[test]
-fn a_method_that_the_jvm_has_not_numbered_is_no_offence() {
+fn a_method_without_an_id_refutes_no_stack() {
     let mut bench = Bench::new();
     let unnumbered = MethodId::UNNUMBERED.0;
     bench.sample(10, &[(WRITE, 0), (unnumbered, 0), (MAIN, 0)]);
@@ -252,7 +252,7 @@ fn each_sample_goes_to_the_name_that_its_thread_had_then() {
 }
 
 #[test]
-fn a_thread_that_nobody_knows_has_a_track_by_its_number() {
+fn an_unknown_thread_has_a_track_by_its_number() {
     let mut bench = Bench::new();
     bench.publish(&Head { tid: 7, serial: 0, ..bench.head(10) }, &[Err(Reason::NO_JAVA_THREAD)]);
     bench.publish(&Head { tid: 7, serial: 900, ..bench.head(20) }, &[Err(Reason::NO_JAVA_THREAD)]);
@@ -380,7 +380,7 @@ proptest! {
         }
         let fates = bench.tally().samples;
         prop_assert_eq!(fates.proven + fates.plausible + fates.refuted, walks.len() as u64);
-        let told: u64 = bench.recorder.refutations().iter().map(|told| told.count).sum();
-        prop_assert_eq!(told, fates.refuted);
+        let reported: u64 = bench.recorder.refutations().iter().map(|report| report.count).sum();
+        prop_assert_eq!(reported, fates.refuted);
     }
 }

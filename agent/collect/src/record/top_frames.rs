@@ -3,7 +3,7 @@
 use vouch_sample::{Certainty, Cut, Frame};
 
 use crate::jvm::{CodeAt, DebugInfoAt, InlinedFrames, Jvm, Site};
-use crate::witness::Account;
+use crate::witness::JvmStack;
 
 /// The result of correcting the inlined frames of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl From<Certainty> for TopKnown {
 pub fn correct(
     (frames, cut): (&mut Vec<Frame>, &mut Option<Cut>),
     first: usize,
-    account: Option<&mut Account>,
+    jvm_stack: Option<&mut JvmStack>,
     site: Site,
     jvm: &mut dyn Jvm,
 ) -> Corrected {
@@ -48,7 +48,8 @@ pub fn correct(
     let end = first + found;
     // Frames are missing among them, or the witness compared every one of them.
     let is_cut = cut.is_some_and(|cut| (cut.at as usize) < end);
-    let is_witnessed = account.as_ref().is_some_and(|account| account.differs || account.top.is_none());
+    let is_witnessed =
+        jvm_stack.as_ref().is_some_and(|jvm_stack| jvm_stack.differs || jvm_stack.top.is_none());
     if is_cut || is_witnessed {
         return unchanged(TopKnown { certainty: Certainty::Approximate, described });
     }
@@ -56,7 +57,7 @@ pub fn correct(
     if let Some(cut) = cut {
         cut.at = u32::try_from(shifted(cut.at as usize)).unwrap_or(u32::MAX);
     }
-    if let Some(top) = account.and_then(|account| account.top.as_mut()?.frame.as_mut()) {
+    if let Some(top) = jvm_stack.and_then(|jvm_stack| jvm_stack.top.as_mut()?.frame.as_mut()) {
         top.frames = shifted(top.frames);
     }
     frames.splice(first..end, right);
@@ -78,7 +79,7 @@ mod tests {
 
     /// Corrects a walk of four frames. The second and the third frame are one compiled frame, to
     /// which three other frames belong according to the machine code.
-    fn corrected(cut: Option<Cut>, account: Option<&mut Account>) -> (bool, Vec<usize>, Option<Cut>) {
+    fn corrected(cut: Option<Cut>, jvm_stack: Option<&mut JvmStack>) -> (bool, Vec<usize>, Option<Cut>) {
         let mut jvm = FakeJvm::default();
         let right = [7, 8, 9].map(frame);
         jvm.inlined.insert(
@@ -91,14 +92,14 @@ mod tests {
             },
         );
         let (mut frames, mut cut) = ([1, 2, 3, 4].map(frame).to_vec(), cut);
-        let corrected = correct((&mut frames, &mut cut), 1, account, SITE, &mut jvm);
+        let corrected = correct((&mut frames, &mut cut), 1, jvm_stack, SITE, &mut jvm);
         (corrected.is_changed, frames.iter().map(|frame| frame.method().0).collect(), cut)
     }
 
-    fn account(frames: Option<usize>, differs: bool) -> Account {
+    fn jvm_stack(frames: Option<usize>, differs: bool) -> JvmStack {
         let frame = |frames| TopFrame { frames, outermost: None };
         let top = frames.map(|frames| Top { frame: Some(frame(frames)), away: false });
-        Account { frames: Vec::new(), top, differs }
+        JvmStack { frames: Vec::new(), top, differs }
     }
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
     fn what_is_said_of_a_place_in_the_walk_moves_with_it() {
         let at = |at| Some(Cut { at, missing: 5 });
         assert_eq!(corrected(at(3), None).2, at(4));
-        let mut witnessed = account(Some(3), false);
+        let mut witnessed = jvm_stack(Some(3), false);
         assert!(corrected(None, Some(&mut witnessed)).0);
         assert_eq!(witnessed.top.and_then(|top| top.frame).map(|frame| frame.frames), Some(4));
     }
@@ -120,8 +121,8 @@ mod tests {
         let same = vec![1, 2, 3, 4];
         let cut = Some(Cut { at: 2, missing: 5 });
         assert_eq!(corrected(cut, None), (false, same.clone(), cut));
-        for mut account in [account(None, false), account(Some(3), true)] {
-            assert_eq!(corrected(None, Some(&mut account)), (false, same.clone(), None));
+        for mut jvm_stack in [jvm_stack(None, false), jvm_stack(Some(3), true)] {
+            assert_eq!(corrected(None, Some(&mut jvm_stack)), (false, same.clone(), None));
         }
     }
 }

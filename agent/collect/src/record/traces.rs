@@ -13,7 +13,7 @@ use super::own_kind::OwnKind;
 
 /// The maximum number of contexts of traces. A trace has one for each virtual thread that it was
 /// sampled on.
-const MOST: usize = 1 << 16;
+const MAX_CONTEXTS: usize = 1 << 16;
 
 /// The contexts of the traces that samples were taken in.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Default for Traces {
 impl Traces {
     /// Returns the context of a sample in this trace, within the context `around`. A trace id of
     /// zero means that there is no trace.
-    pub fn of(
+    pub fn context(
         &mut self,
         around: Option<ContextId>,
         trace: Trace,
@@ -48,11 +48,11 @@ impl Traces {
         if let Some(known) = self.known.get(&(around, trace)) {
             return Some(*known);
         }
-        if self.known.len() >= MOST {
+        if self.known.len() >= MAX_CONTEXTS {
             return Some(self.others(around, recording));
         }
         let (id, span) = (format!("{high:016x}{low:016x}"), format!("{span:016x}"));
-        let row = self.kind.tell(around, [&id, &span], recording);
+        let row = self.kind.add(around, [&id, &span], recording);
         self.known.insert((around, trace), row);
         Some(row)
     }
@@ -67,7 +67,7 @@ impl Traces {
         if let Some(others) = self.others.get(&around) {
             return *others;
         }
-        let others = self.kind.tell(around, [OTHERS; 2], recording);
+        let others = self.kind.add(around, [OTHERS; 2], recording);
         self.others.insert(around, others);
         others
     }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use vouch_recording::{Category, OutsideJava, Recording, ThreadId, outside_java};
 use vouch_sample::{Event, Head};
 
-use super::shared::{OWN, Shared};
+use super::shared::{MAX_SEPARATE, Shared};
 use crate::threads::{NamedThread, Thread, ThreadTimes, Threads};
 
 /// The tracks of all threads that have one.
@@ -34,16 +34,16 @@ struct Known {
 #[derive(Debug)]
 struct Adding {
     /// The number of threads that may still get a separate track.
-    room: usize,
+    separate_left: usize,
     shared: Shared,
 }
 
 impl Adding {
     fn add(&mut self, name: &str, tid: u32, time: u64, recording: &mut Recording) -> ThreadId {
-        let Some(less) = self.room.checked_sub(1) else {
+        let Some(less) = self.separate_left.checked_sub(1) else {
             return self.shared.track(name, time, recording);
         };
-        self.room = less;
+        self.separate_left = less;
         recording.add_thread(name, tid.into(), time)
     }
 }
@@ -98,12 +98,12 @@ impl Known {
 
 impl Tracks {
     pub fn new(threads: &'static dyn Threads, interval_ns: u64) -> Self {
-        Self::with_room(threads, interval_ns, OWN)
+        Self::with_limit(threads, interval_ns, MAX_SEPARATE)
     }
 
     /// Makes tracks with a limit on the number of separate ones. Tests pass a low limit.
-    fn with_room(threads: &'static dyn Threads, interval_ns: u64, room: usize) -> Self {
-        let adding = Adding { room, shared: Shared::default() };
+    fn with_limit(threads: &'static dyn Threads, interval_ns: u64, limit: usize) -> Self {
+        let adding = Adding { separate_left: limit, shared: Shared::default() };
         let known = Known { tracks: HashMap::new(), adding };
         Self { threads, interval_ns, known, strays: HashMap::new() }
     }
@@ -149,9 +149,9 @@ impl Tracks {
     /// samples.
     pub fn complete(&mut self, recording: &mut Recording) {
         let Self { threads, known, .. } = self;
-        known.adding.shared.reckon();
+        known.adding.shared.begin_update();
         threads.each(&mut |times| known.update(times, recording, Shared::lives));
-        known.adding.shared.tell(recording);
+        known.adding.shared.write(recording);
     }
 
     /// Completes and removes threads that ended before `time`, in nanoseconds. All entries up to
@@ -172,7 +172,7 @@ impl Tracks {
 
     /// Returns how many threads share a track, because the limit on separate tracks was reached.
     pub fn shared(&self) -> u64 {
-        self.known.adding.shared.puts()
+        self.known.adding.shared.assigned()
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn threads_beyond_the_most_share_a_track_that_has_all_their_time_when_they_are_forgotten() {
         let threads = FakeThreads::leaked();
-        let (mut tracks, mut recording) = (Tracks::with_room(threads, 1_000_000, 2), Recording::new());
+        let (mut tracks, mut recording) = (Tracks::with_limit(threads, 1_000_000, 2), Recording::new());
         let mut clocks = Vec::new();
         for tid in GONE..GONE + 5 {
             clocks.push(run(threads, &mut tracks, &mut recording, tid));
@@ -219,18 +219,18 @@ mod tests {
                 assert!(!tracks.forget(u64::MAX, &mut recording).is_empty());
             }
         }
-        let told = |recording: &Recording| -> Vec<(String, Option<u64>, bool)> {
-            let rows = recording.threads().iter();
-            rows.map(|row| (row.name().to_owned(), row.cpu_ns(), row.ended_ns().is_some())).collect()
+        let rows = |recording: &Recording| -> Vec<(String, Option<u64>, bool)> {
+            let threads = recording.threads().iter();
+            threads.map(|row| (row.name().to_owned(), row.cpu_ns(), row.ended_ns().is_some())).collect()
         };
         let own = |tid| (format!("pool-1-thread-{tid}"), Some(5_000_000), true);
         let shared = ("pool-#-thread-#, further threads".to_owned(), Some(15_000_000), false);
         let expected = [own(GONE), own(GONE + 1), shared];
         tracks.complete(&mut recording);
-        assert_eq!(told(&recording), expected);
+        assert_eq!(rows(&recording), expected);
         tracks.forget(u64::MAX, &mut recording);
         tracks.complete(&mut recording);
-        assert_eq!(told(&recording), expected);
+        assert_eq!(rows(&recording), expected);
         threads.each(&mut |times| panic!("{times:?} is remembered"));
         assert_eq!(tracks.shared(), 3);
         // The shared track's own clock goes by what the samples stand for.
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ended_after_the_time_is_remembered() {
+    fn a_thread_that_ended_after_the_time_is_kept() {
         let threads = FakeThreads::leaked();
         let (mut tracks, mut recording) = (Tracks::new(threads, 1_000_000), Recording::new());
         run(threads, &mut tracks, &mut recording, GONE);

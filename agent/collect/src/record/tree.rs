@@ -13,12 +13,12 @@ ids! {
     /// The id of a node of the tree of walks.
     NodeId;
     /// The id of a distinct frame in the table of frames.
-    MeantId;
+    FrameId;
 }
 
 /// The id of a refutation: its index in the list of refutations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct OffenceId(pub u32);
+pub struct RefutationIndex(pub u32);
 
 /// The verdict on the frames from the root to a node. It covers neither the leaf's own bci nor the
 /// root.
@@ -28,7 +28,7 @@ pub enum Standing {
     /// Some edges are only plausible by an explanation, or frames are missing.
     Explained(Reasons),
     /// An edge is refuted. If several are, this is the refutation of the outermost one.
-    Refuted(OffenceId),
+    Refuted(RefutationIndex),
 }
 
 /// A frame under all of its callers, or a placeholder for missing frames.
@@ -49,7 +49,7 @@ pub struct Node {
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     parent: Option<NodeId>,
-    frame: Option<MeantId>,
+    frame: Option<FrameId>,
     stack: StackId,
     standing: Standing,
     depth: u32,
@@ -62,7 +62,7 @@ pub struct Tree {
     nodes: Vec<Kept>,
     /// The children of nodes, by parent node and frame.
     children: Index<NodeId>,
-    frames: Table<ResolvedFrame, MeantId>,
+    frames: Table<ResolvedFrame, FrameId>,
 }
 
 impl Tree {
@@ -107,7 +107,7 @@ impl Tree {
 
 impl Kept {
     /// Returns the key of a node in the index. A placeholder has none.
-    fn key(&self) -> Option<(Option<NodeId>, MeantId)> {
+    fn key(&self) -> Option<(Option<NodeId>, FrameId)> {
         Some((self.parent, self.frame?))
     }
 }

@@ -11,11 +11,11 @@ use vouch_verify::proof::{Corruption, FrameWithMethod, KnownFrame, PowerCounts, 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::names::Names;
-use super::offences::{Against, Offences};
-use super::pairs::Pairs;
 use super::reasons::Reasons;
-use super::room::Room;
+use super::refutations::{Against, Refutations};
+use super::stack_budget::StackBudget;
 use super::tree::{Node, NodeId, Standing, Tree};
+use super::witnessed_stacks::WitnessedStacks;
 use crate::jvm::Jvm;
 use crate::prove::Prover;
 use crate::prove::roots::Roots;
@@ -31,7 +31,7 @@ const STEP: usize = 256;
 const TRIALS: u32 = 2_000;
 /// The maximum number of frames that are cached while the power of proof is measured. Most stacks
 /// are drawn repeatedly, so reading them from the tree each time is slow.
-const AT_HAND: usize = 100_000;
+const MAX_CACHED_FRAMES: usize = 100_000;
 
 /// A walk's node in the tree, and the verdict on it that holds for any thread.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ pub struct Placed {
 /// All distinct walks of a recording, with their verdicts.
 #[derive(Debug)]
 pub struct Walks {
-    pub room: Room,
+    pub budget: StackBudget,
     /// The placeholder nodes for missing frames, by parent node.
     cuts: HashMap<Option<NodeId>, NodeId>,
     /// The nodes that a step of `STEP` frames leads to, by parent node and hash of the frames.
@@ -58,8 +58,8 @@ pub struct Walks {
     known: HashMap<u128, Placed>,
     pub prover: Prover,
     pub roots: Roots,
-    pub offences: Offences,
-    pub pairs: Pairs,
+    pub refutations: Refutations,
+    pub witnessed_stacks: WitnessedStacks,
     /// The number of edges in the stacks of all samples, repeated ones included.
     checked: u64,
     words: Vec<u8>,
@@ -68,15 +68,15 @@ pub struct Walks {
 impl Walks {
     pub fn new(depth: usize, threads: &'static dyn Threads) -> Self {
         Self {
-            room: Room::new(depth),
+            budget: StackBudget::new(depth),
             cuts: HashMap::new(),
             steps: HashMap::new(),
             tree: Tree::default(),
             known: HashMap::new(),
             prover: Prover::default(),
             roots: Roots::new(threads),
-            offences: Offences::default(),
-            pairs: Pairs::default(),
+            refutations: Refutations::default(),
+            witnessed_stacks: WitnessedStacks::default(),
             checked: 0,
             words: Vec::new(),
         }
@@ -98,7 +98,7 @@ impl Walks {
         jvm: &mut dyn Jvm,
     ) -> Placed {
         self.recall(walk).unwrap_or_else(|hash| {
-            let kept = self.room.kept(walk.frames.len(), self.nodes(recording), time);
+            let kept = self.budget.kept(walk.frames.len(), self.nodes(recording), time);
             if walk.frames.len() <= kept {
                 return self.look(walk, hash, recording, names, jvm);
             }
@@ -234,7 +234,7 @@ impl Walks {
     fn and(&mut self, standing: Standing, verdict: Verdict, against: Against) -> Standing {
         match (standing, verdict) {
             (Standing::Refuted(_), _) | (_, Verdict::Proven) => standing,
-            (_, Verdict::Refuted(kind)) => Standing::Refuted(self.offences.id(kind, against)),
+            (_, Verdict::Refuted(kind)) => Standing::Refuted(self.refutations.id(kind, against)),
             (Standing::Explained(reasons), Verdict::Explained(explanation)) => {
                 Standing::Explained(reasons.and(Reasons::explained(explanation)))
             }
@@ -312,8 +312,8 @@ impl Walks {
     /// Measures how many corruptions proof, the witness or either of them notices. It corrupts
     /// stacks that agreed with their witness.
     pub fn witness_power(&self, jvm: &mut dyn Jvm) -> BTreeMap<String, WitnessPower> {
-        let stacks = self.pairs.leaves();
-        let noticed = self.noticed(&stacks, jvm, |pair, walk| self.pairs.refutes(pair, walk));
+        let stacks = self.witnessed_stacks.leaves();
+        let noticed = self.noticed(&stacks, jvm, |pair, walk| self.witnessed_stacks.refutes(pair, walk));
         noticed
             .map(|(name, PowerCounts { tried, by_proof, by_witness, by_either })| {
                 (name, WitnessPower { tried, by_proof, by_witness, by_either })
@@ -332,14 +332,14 @@ impl Walks {
             let frames = self.tree.frames(stacks[place]).flatten();
             frames.map(|frame| KnownFrame { frame, method: self.prover.known(frame.method()) }).collect()
         };
-        let (mut at_hand, mut room) = (vec![None; stacks.len()], AT_HAND);
+        let (mut cached, mut frames_left) = (vec![None; stacks.len()], MAX_CACHED_FRAMES);
         let mut stack = move |place: usize| -> Vec<KnownFrame<'_>> {
-            if let Some(found) = &at_hand[place] {
+            if let Some(found) = &cached[place] {
                 return Vec::clone(found);
             }
             let found = stack(place);
-            if let Some(left) = room.checked_sub(found.len()) {
-                (room, at_hand[place]) = (left, Some(found.clone()));
+            if let Some(left) = frames_left.checked_sub(found.len()) {
+                (frames_left, cached[place]) = (left, Some(found.clone()));
             }
             found
         };

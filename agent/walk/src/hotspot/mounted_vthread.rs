@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! **Invariant 30.** A sample of a virtual thread names that thread, or says that it is unknown. It
-//! never names another one. Held by: `agent/collect/src/record/tests/carried.rs`,
+//! never names another one. Held by: `agent/collect/src/record/tests/mounted_vthread.rs`,
 //! `recording/tests/virtual_threads.rs`; `java-tests/profile/VirtualNames.java`.
 
 use super::heap::{HeapLayout, KlassEncoding};

@@ -16,7 +16,7 @@ const NONE: Walk = Err(Reason::UNKNOWN_JAVA);
 const PROVEN: &str = "main: shop.Main.main:10;shop.Main.store:10;shop.Main.write 1";
 
 /// Returns the shown stacks and the agreement count of a sample with these two walks.
-fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
+fn counted_for(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
     let mut bench = Bench::new();
     bench.publish(&bench.head(10), &[own, asgct]);
     bench.drain();
@@ -25,7 +25,7 @@ fn told(own: Walk, asgct: Walk) -> (Vec<String>, String, AgreementReport) {
 }
 
 #[test]
-fn of_two_accounts_the_one_is_taken_that_is_not_refuted() {
+fn of_two_stacks_the_one_that_is_not_refuted_is_taken() {
     const WRONG_TOO: [(usize, i32); 3] = [(WRITE, 0), (STORE, STEP), (MAIN, 0)];
     let refuted = |stacks: &[String]| stacks[0].contains("[refuted");
     for (own, asgct, kind, own_refuted, asgct_refuted) in [
@@ -34,7 +34,7 @@ fn of_two_accounts_the_one_is_taken_that_is_not_refuted() {
         (&WRONG, &WRONG_TOO, "other_line", 1, 1),
         (&WHOLE, &WHOLE, "same", 0, 0),
     ] {
-        let (shown, difference, counted) = told(Ok(own), Ok(asgct));
+        let (shown, difference, counted) = counted_for(Ok(own), Ok(asgct));
         assert_eq!((difference.as_str(), counted.samples), (kind, 1));
         assert_eq!((counted.own_refuted, counted.asgct_refuted), (own_refuted, asgct_refuted));
         let both = own_refuted + asgct_refuted == 2;
@@ -44,9 +44,9 @@ fn of_two_accounts_the_one_is_taken_that_is_not_refuted() {
 }
 
 #[test]
-fn of_accounts_that_are_cut_those_frames_are_compared_that_both_have() {
+fn of_cut_stacks_the_frames_that_both_have_are_compared() {
     const DEEP: [(usize, i32); DEPTH + 2] = [(AGAIN, 0); DEPTH + 2];
-    let kind = |own: Walk, asgct: Walk| told(own, asgct).1;
+    let kind = |own: Walk, asgct: Walk| counted_for(own, asgct).1;
     assert_eq!(kind(Ok(&DEEP), Ok(&DEEP)), "same");
     assert_eq!(kind(Ok(&DEEP[..DEPTH]), Ok(&DEEP)), "same", "it may have been all");
     assert_eq!(kind(Ok(&DEEP[..3]), Ok(&DEEP)), "asgct_longer", "it has ended before the other was cut");
@@ -55,27 +55,28 @@ fn of_accounts_that_are_cut_those_frames_are_compared_that_both_have() {
 }
 
 #[test]
-fn a_walker_that_has_no_stack_leaves_the_word_to_the_other() {
-    let (shown, kind, _) = told(NONE, Ok(&WHOLE));
+fn if_one_walker_has_no_stack_the_other_stack_is_taken() {
+    let (shown, kind, _) = counted_for(NONE, Ok(&WHOLE));
     assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "asgct_alone"));
-    let (shown, kind, _) = told(Ok(&WHOLE), NONE);
+    let (shown, kind, _) = counted_for(Ok(&WHOLE), NONE);
     assert_eq!((shown, kind.as_str()), (vec![PROVEN.to_owned()], "own_alone"));
     // If both walks failed, AsyncGetCallTrace's reason is shown.
-    let (shown, kind, _) = told(NONE, Err(Reason::NOT_WALKABLE_JAVA));
+    let (shown, kind, _) = counted_for(NONE, Err(Reason::NOT_WALKABLE_JAVA));
     assert_eq!(
         (shown, kind.as_str()),
         (vec!["main: [no stack: in Java, unknown callers] 1".to_owned()], "neither")
     );
     // If neither walker reports Java code, our own walker's reason is shown.
-    let (shown, kind, _) = told(Err(Reason::NO_JAVA_FRAME), answer_from_number(-3).map(|_| &WHOLE[..]));
+    let (shown, kind, _) =
+        counted_for(Err(Reason::NO_JAVA_FRAME), answer_from_number(-3).map(|_| &WHOLE[..]));
     assert_eq!((shown, kind.as_str()), (vec!["main: [outside Java] 1".to_owned()], "neither"));
     // AsyncGetCallTrace reports Java, so the thread is about to enter its first method.
-    let (shown, ..) = told(Err(Reason::NO_JAVA_FRAME), Err(Reason::UNKNOWN_JAVA));
+    let (shown, ..) = counted_for(Err(Reason::NO_JAVA_FRAME), Err(Reason::UNKNOWN_JAVA));
     assert_eq!(shown, ["main: [no stack: in Java, unknown code] 1"]);
 }
 
 #[test]
-fn differences_are_told_apart() {
+fn each_kind_of_difference_is_counted_separately() {
     const SHORT: [(usize, i32); 2] = [(STORE, 0), (MAIN, 0)];
     const NATIVE_LEAF: [(usize, i32); 3] = [(READ, NATIVE), (STORE, STEP), (MAIN, 0)];
     for (own, asgct, kind) in [
@@ -85,7 +86,7 @@ fn differences_are_told_apart() {
         (&WHOLE, &NATIVE_LEAF, "other_method"),
         (&[(AGAIN, 0), (AGAIN, 0)], &[(AGAIN, 0), (AGAIN, STEP)], "other_line"),
     ] {
-        assert_eq!(told(Ok(own), Ok(asgct)).1, kind);
+        assert_eq!(counted_for(Ok(own), Ok(asgct)).1, kind);
     }
 }
 
@@ -100,17 +101,17 @@ fn what_was_not_asked_to_be_compared_is_not_counted() {
 }
 
 #[test]
-fn each_stack_is_told_to_be_by_the_walker_whose_it_is() {
+fn each_stack_is_counted_for_its_walker() {
     let mut bench = Bench::new();
-    let accounts: [[Walk; 2]; 5] = [
+    let candidates: [[Walk; 2]; 5] = [
         [Ok(&WHOLE), Ok(&WHOLE)],
         [Ok(&WHOLE), NONE],
         [Ok(&WRONG), Ok(&WHOLE)],
         [NONE, Ok(&WHOLE)],
         [NONE, NONE],
     ];
-    for accounts in &accounts {
-        bench.publish(&bench.head(10), accounts);
+    for candidates in &candidates {
+        bench.publish(&bench.head(10), candidates);
     }
     bench.drain();
     let by = bench.recorder.agreement().walked_by(&["own", "asgct"]);

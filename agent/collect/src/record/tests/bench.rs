@@ -90,9 +90,9 @@ impl Bench {
     }
 
     /// Publishes a sample in a lane as a handler does.
-    pub fn publish(&self, head: &Head, accounts: &[Result<&[(usize, i32)], Reason>]) {
+    pub fn publish(&self, head: &Head, candidates: &[Result<&[(usize, i32)], Reason>]) {
         let walkers = (0..).map(|walker| Origin { walker, compared: true, ..Origin::FIRST });
-        self.publish_all(head, walkers.zip(accounts).map(|(origin, account)| (*account, origin, 0)));
+        self.publish_all(head, walkers.zip(candidates).map(|(origin, candidate)| (*candidate, origin, 0)));
     }
 
     /// Publishes a sample that was interrupted at this pc and has no walked stack. `recovered` has
@@ -120,9 +120,9 @@ impl Bench {
     pub fn publish_all<'f>(
         &self,
         head: &Head,
-        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
+        candidates: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
-        self.publish_named(head, &VthreadName::default(), accounts);
+        self.publish_named(head, &VthreadName::default(), candidates);
     }
 
     /// Publishes a sample of a carrier, with the name of its virtual thread.
@@ -130,20 +130,21 @@ impl Bench {
         &self,
         head: &Head,
         name: &VthreadName,
-        accounts: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
+        candidates: impl Iterator<Item = (Result<&'f [(usize, i32)], Reason>, Origin, usize)>,
     ) {
-        const MOST: usize = 4;
-        let mut sample = Sample::new(self.lane.claim(max_words(3, MOST, DEPTH + 1)).unwrap(), DEPTH);
+        const MAX_CANDIDATES: usize = 4;
+        let mut sample =
+            Sample::new(self.lane.claim(max_words(3, MAX_CANDIDATES, DEPTH + 1)).unwrap(), DEPTH);
         sample.set_name(name);
-        for (account, origin, pc) in accounts {
-            let frames = account.unwrap_or_default();
+        for (candidate, origin, pc) in candidates {
+            let frames = candidate.unwrap_or_default();
             let kept = frames.len().min(DEPTH);
             for (at, &(method, bci)) in frames[..kept].iter().enumerate() {
                 // SAFETY: the claim has space for `DEPTH` frames, and `at` is less.
                 unsafe { sample.buffer().frames.add(at).write(RawFrame { bci, method }) };
             }
             let [kept, depth] = [kept, DEPTH].map(|count| u32::try_from(count).unwrap());
-            let answer: Answer = account.map(|_| kept);
+            let answer: Answer = candidate.map(|_| kept);
             // AsyncGetCallTrace cuts a deep stack at its outer end in the same way.
             let cut = (frames.len() > DEPTH).then_some(Cut { at: depth, missing: 0 });
             sample.add_candidate(answer, cut, origin, pc);

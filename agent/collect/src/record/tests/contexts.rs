@@ -16,7 +16,7 @@ pub fn named(bench: &Bench, outer: u32, value: &str) -> u32 {
 }
 
 /// Returns each context of the recording, outermost first, with its number of samples.
-pub fn told(bench: &Bench) -> Vec<(String, u64)> {
+pub fn context_rows(bench: &Bench) -> Vec<(String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
     contexts
@@ -42,7 +42,7 @@ fn every_sample_has_its_context_whatever_became_of_it() {
     bench.publish(&Head { context: inner, ..bench.head(30) }, &[Err(Reason::UNKNOWN_JAVA)]);
     bench.publish(&bench.head(40), &[Ok(&WHOLE)]);
     bench.drain();
-    assert_eq!(told(&bench), [("request".to_owned(), 1), ("request/read".to_owned(), 2)]);
+    assert_eq!(context_rows(&bench), [("request".to_owned(), 1), ("request/read".to_owned(), 2)]);
     let contexts = bench.recorder.recording.contexts();
     assert_eq!((contexts.without().samples, contexts.kinds().len()), (1, 1));
     let of_thread: Vec<_> =
@@ -52,12 +52,12 @@ fn every_sample_has_its_context_whatever_became_of_it() {
 }
 
 #[test]
-fn a_number_that_nobody_gave_is_no_context() {
+fn an_unknown_number_is_no_context() {
     let mut bench = Bench::new();
     let known = named(&bench, 0, "request");
     for context in [known + 1, u32::MAX, 0] {
         bench.publish(&Head { context, ..bench.head(10) }, &[Ok(&WHOLE)]);
     }
     bench.drain();
-    assert_eq!((told(&bench).len(), bench.recorder.recording.contexts().without().samples), (0, 3));
+    assert_eq!((context_rows(&bench).len(), bench.recorder.recording.contexts().without().samples), (0, 3));
 }

@@ -102,7 +102,7 @@ fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
 }
 
 #[test]
-fn an_event_is_a_mark_of_the_thread_that_it_happened_to() {
+fn an_event_is_a_marker_of_its_thread() {
     let mut bench = bench(&[NAP]);
     bench.threads.rename(bench.serial, "request", 100);
     let nap = nap(&bench);
@@ -153,15 +153,15 @@ fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
 }
 
 #[test]
-fn what_the_program_tells_has_all_of_its_texts_and_no_frame_of_the_library() {
+fn a_marker_of_the_program_has_all_its_texts_and_no_frame_of_the_library() {
     let mut bench = bench(&[NAP]);
     bench.jvm.add_method(LIBRARY, 0, "dev/vouch/Marker", "commit", &[]);
-    let told = |lengths: [u64; 2]| Event {
+    let reported = |lengths: [u64; 2]| Event {
         kind: UPLOAD.number,
         values: pad_values([lengths[0], 512, 0, lengths[1]]),
         ..nap(&bench)
     };
-    let (whole, askew) = (told(["Zoë".len() as u64, 3]), told([3, 99]));
+    let (whole, askew) = (reported(["Zoë".len() as u64, 3]), reported([3, 99]));
     let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::new(MethodId(method), 0));
     publish(&bench, &whole, EventDetails { frames: &frames, text: "Zoëcat" });
     publish(&bench, &whole, EventDetails { frames: &[], text: "Zoëcat" });
@@ -221,7 +221,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
 }
 
 #[test]
-fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
+fn a_method_is_named_and_an_allocation_is_no_marker() {
     let mut bench = bench(&[COMPILATION, ALLOCATION]);
     let event = |event_type: EventType, values| Event { kind: event_type.number, values, ..nap(&bench) };
     let frame = Frame::new(MethodId(STORE), 0);
@@ -245,7 +245,7 @@ fn a_method_is_named_and_an_allocation_is_none_of_the_marks() {
 }
 
 #[test]
-fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
+fn an_unfinished_wait_for_a_lock_is_reported_with_its_owner() {
     let mut bench = bench(&[STILL_ENTERS]);
     let wait = Wait { since: 1_000_000, kind: STILL_ENTERS.number, note: 0 };
     let waiting = vec![Waiting { tid: TID, serial: bench.serial, wait }; 300];
@@ -256,14 +256,14 @@ fn who_still_waits_for_a_lock_is_told_with_who_has_it() {
     assert_eq!(still.len(), 200, "a program may have thousands");
     still.truncate(1);
     let before = bench.recorder.recording.marker_counts();
-    let told = bench.recorder.take_still(still, 3_000_000, &mut bench.jvm);
+    let reported = bench.recorder.take_still(still, 3_000_000, &mut bench.jvm);
     let wanted = WaitingReport {
         thread: "main".to_owned(),
         class: "shop.Cart".to_owned(),
         owner: Some("worker".to_owned()),
         waited_ms: 2.0,
     };
-    assert_eq!(told, [wanted]);
+    assert_eq!(reported, [wanted]);
     let [marker] = bench.recorder.recording.threads()[0].markers() else { panic!("one marker") };
     assert_eq!((marker.began_ns, marker.ended_ns), (1_000_000, 3_000_000));
     // An event that had not ended at a dump is recorded again when it ends.

@@ -1,4 +1,4 @@
-//! Tests what recovery adds to a sample whose walk failed: which candidate is taken, and which
+//! Tests what recovery adds to a sample after a failed walk: which candidate is taken, and which
 //! frame is on top of it.
 
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn a_candidate_is_refuted_as_the_same_walk_of_the_jvms_was() {
 }
 
 #[test]
-fn the_method_whose_code_was_interrupted_is_put_back_on_top_and_is_no_proof() {
+fn the_interrupted_method_is_put_back_on_top_and_is_no_proof() {
     let mut bench = bench();
     bench.publish_recovered(&bench.head(10), IN_WRITE, &[(strategy("top"), &STORED)]);
     bench.publish_recovered(&bench.head(20), IN_READ, &[(strategy("top"), &[(STORE, STEP), (MAIN, 0)])]);
@@ -147,7 +147,7 @@ fn the_method_whose_code_was_interrupted_is_put_back_on_top_and_is_no_proof() {
 }
 
 #[test]
-fn what_is_lost_on_top_is_told() {
+fn a_lost_top_frame_has_a_placeholder() {
     let mut bench = bench();
     bench.publish_recovered(&bench.head(10), INTERPRETER, &[(strategy("probe"), &STORED)]);
     bench.drain();
@@ -223,7 +223,7 @@ fn where_nothing_holds_the_witness_is_not_waited_for() {
 }
 
 #[test]
-fn what_nobody_knows_is_recovered_by_nobody() {
+fn an_unknown_strategy_recovers_nothing() {
     let mut bench = bench();
     bench.publish_recovered(&bench.head(10), STUB, &[(99, &WHOLE)]);
     // A stack stays plausible if the callees of one of its methods are unknown.
@@ -272,7 +272,7 @@ fn at_a_call_that_is_not_described_the_recovered_stack_is_taken_where_the_rest_a
 }
 
 #[test]
-fn a_stack_whose_top_methods_are_a_guess_is_plausible_and_says_so() {
+fn a_stack_with_guessed_top_methods_is_plausible_for_that_reason() {
     let site = Site { pc: 0, is_call: false };
     let guess = Some("approximate_top_frame");
     for (certainty, described, reason) in [

@@ -3,7 +3,7 @@
 
 use super::WHOLE;
 use super::bench::Bench;
-use super::contexts::{named, told};
+use super::contexts::{context_rows, named};
 use vouch_sample::Head;
 
 fn publish(bench: &Bench, trace: [u64; 3], carried: u64, context: u32) {
@@ -33,7 +33,7 @@ fn a_trace_is_a_context_around_what_is_named_in_it() {
         (&format!("[unknown]/{one}/request"), 1),
         ("request", 1),
     ];
-    let mut seen = told(&bench);
+    let mut seen = context_rows(&bench);
     seen.sort();
     let mut expected = paths.map(|(path, samples)| (path.to_owned(), samples)).to_vec();
     expected.sort();
@@ -45,20 +45,20 @@ fn a_trace_is_a_context_around_what_is_named_in_it() {
 
 #[test]
 fn what_comes_after_too_many_is_one_of_the_others() {
-    const MOST: u64 = 1 << 16;
+    const MAX_TRACES: u64 = 1 << 16;
     let mut bench = Bench::new();
     let request = named(&bench, 0, "request");
-    for number in 1..=MOST + 3 {
+    for number in 1..=MAX_TRACES + 3 {
         publish(&bench, [0, number, 1], 0, 0);
         bench.drain();
     }
-    publish(&bench, [0, MOST + 2, 1], 0, request);
+    publish(&bench, [0, MAX_TRACES + 2, 1], 0, request);
     publish(&bench, [0, 5, 1], 0, 0);
     // The mounted virtual thread is recorded even beyond the limit.
-    publish(&bench, [0, MOST + 2, 1], Head::UNKNOWN_VTHREAD, request);
+    publish(&bench, [0, MAX_TRACES + 2, 1], Head::UNKNOWN_VTHREAD, request);
     bench.drain();
-    let told = told(&bench);
-    let of = |path: &str| told.iter().find(|(known, _)| known == path).map(|(_, samples)| *samples);
+    let rows = context_rows(&bench);
+    let of = |path: &str| rows.iter().find(|(known, _)| known == path).map(|(_, samples)| *samples);
     assert_eq!((of("[others]"), of("[others]/request")), (Some(3), Some(1)));
     assert_eq!(of("[unknown]/[others]/request"), Some(1));
     assert_eq!(of("00000000000000000000000000000005"), Some(2), "one that was known goes on");

@@ -24,7 +24,7 @@ fn a_root_that_the_witness_confirms_is_right() {
 }
 
 #[test]
-fn a_root_that_nobody_could_be_asked_about_is_asked_about_again() {
+fn a_root_without_an_answer_is_asked_about_again() {
     let mut bench = Bench::new();
     let mut sampled = |stack: Option<&[(usize, i32)]>, root: usize| {
         bench.jvm.stack = stack.map(|stack| now_is(stack, false));
@@ -85,7 +85,7 @@ pub fn now_is(stack: &[(usize, i32)], exact: bool) -> Witnessed {
 }
 
 /// Returns the agreed and asked counts by grade, and the kinds of difference.
-fn told(bench: &Bench) -> ([(u64, u64); 3], Vec<&str>) {
+fn grades_and_differences(bench: &Bench) -> ([(u64, u64); 3], Vec<&str>) {
     let counts = bench.recorder.witness.counts();
     let grades = [counts.exact, counts.all_but_top, counts.root_only];
     (grades.map(|grade| (grade.agreed, grade.asked)), counts.differences.keys().map(String::as_str).collect())
@@ -94,13 +94,13 @@ fn told(bench: &Bench) -> ([(u64, u64); 3], Vec<&str>) {
 #[test]
 fn a_witness_is_held_to_as_much_as_its_grade_says() {
     let exact = witnessed(&WHOLE, now_is(&WHOLE, true), None);
-    assert_eq!(told(&exact), ([(1, 1), (0, 0), (0, 0)], vec![]));
+    assert_eq!(grades_and_differences(&exact), ([(1, 1), (0, 0), (0, 0)], vec![]));
     assert_eq!(exact.recorder.witness.counts().exact.frames, 3);
     // `write` was inlined into `store`, so both may have returned.
     let inlined = Some(TopFrame { frames: 2, outermost: Some(MethodId(STORE)) });
     for now in [&WHOLE[..], &WHOLE[2..], &[(READ, NATIVE), (LOST, 3), (MAIN, 0)]] {
         let bench = witnessed(&WHOLE, now_is(now, false), inlined);
-        assert_eq!(told(&bench), ([(0, 0), (1, 1), (0, 0)], vec![]), "{now:?}");
+        assert_eq!(grades_and_differences(&bench), ([(0, 0), (1, 1), (0, 0)], vec![]), "{now:?}");
         let GradeReport { frames, frames_left_out, .. } = bench.recorder.witness.counts().all_but_top;
         assert_eq!((frames, frames_left_out, bench.tally().samples.proven), (1, 2, 1));
     }
@@ -108,21 +108,21 @@ fn a_witness_is_held_to_as_much_as_its_grade_says() {
     let elsewhere = Some(TopFrame { frames: 1, outermost: Some(MethodId(STORE)) });
     for stayed in [None, elsewhere] {
         let bench = witnessed(&WHOLE, now_is(&[(LOST, 0), (MAIN, STEP)], false), stayed);
-        assert_eq!(told(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "{stayed:?}");
+        assert_eq!(grades_and_differences(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "{stayed:?}");
     }
     let all = Some(TopFrame { frames: 3, outermost: Some(MethodId(MAIN)) });
     let bench = witnessed(&WHOLE, now_is(&[(MAIN, 0)], false), all);
-    assert_eq!(told(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "nothing is outside");
+    assert_eq!(grades_and_differences(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]), "nothing is outside");
     assert_eq!(bench.recorder.witness.counts().root_only_because["top_alone"], 1);
     let gone = witnessed(&WHOLE, None, None);
-    assert_eq!((told(&gone).0, gone.recorder.witness.counts().gone), ([(0, 0); 3], 1));
+    assert_eq!((grades_and_differences(&gone).0, gone.recorder.witness.counts().gone), ([(0, 0); 3], 1));
     // The JVM is not asked about a cut stack.
     let cut = witnessed(&[(WRITE, 0); DEPTH + 1], now_is(&WHOLE, true), None);
     assert_eq!(cut.recorder.witness.counts().asked, 0);
 }
 
 #[test]
-fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
+fn the_stack_of_a_carrier_contradicts_no_mounted_thread() {
     for exact in [true, false] {
         let mut bench = Bench::new();
         bench.jvm.add_method(70, 0, "jdk/internal/vm/Continuation", "enter", &["write"]);
@@ -132,7 +132,7 @@ fn a_carriers_own_account_is_not_held_against_what_is_mounted_on_it() {
         bench.publish(&head, &[Ok(&[(WRITE, 0), (STORE, 0), (70, 0), (MAIN, 0)])]);
         bench.stay(&head);
         bench.drain();
-        assert_eq!(told(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]));
+        assert_eq!(grades_and_differences(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]));
         assert_eq!(bench.recorder.witness.counts().root_only_because["carrier"], 1);
     }
 }
@@ -150,7 +150,7 @@ fn a_class_that_is_redefined_meanwhile_makes_no_difference() {
         bench.stay(&head);
         bench.drain();
     }
-    assert_eq!(told(&bench), ([(0, 0), (1, 2), (0, 0)], vec!["extra", "gap"]));
+    assert_eq!(grades_and_differences(&bench), ([(0, 0), (1, 2), (0, 0)], vec!["extra", "gap"]));
 }
 
 #[test]
@@ -166,16 +166,16 @@ fn a_native_method_polls_before_it_returns() {
         bench.drain();
         // Otherwise its caller may be anywhere.
         let expected = if away { [(0, 0), (0, 1), (0, 0)] } else { [(0, 0), (0, 0), (1, 1)] };
-        assert_eq!(told(&bench).0, expected);
+        assert_eq!(grades_and_differences(&bench).0, expected);
     }
 }
 
 #[test]
-fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
+fn a_stack_that_the_jvm_contradicts_is_refuted_and_reported_with_both_stacks() {
     let inlined = Some(TopFrame { frames: 1, outermost: Some(MethodId(WRITE)) });
     let now = [(WRITE, 0), (STORE, 0), (LOST, 9), (MAIN, 0)];
     let mut bench = witnessed(&WHOLE, now_is(&now, false), inlined);
-    assert_eq!(told(&bench), ([(0, 0), (0, 1), (0, 0)], vec!["gap"]));
+    assert_eq!(grades_and_differences(&bench), ([(0, 0), (0, 1), (0, 0)], vec!["gap"]));
     assert_eq!(bench.recorder.witness.counts().contradicted["proven"], 1);
     assert_eq!((bench.tally().samples.refuted, bench.recorder.refuted()["witness"]), (1, 1));
     assert_eq!(
@@ -186,23 +186,26 @@ fn what_the_jvm_itself_contradicts_is_refuted_and_told_with_both_accounts() {
     );
     assert_eq!(bench.recorder.refutations(), []);
     let contradictions = bench.recorder.contradictions();
-    let [told] = contradictions.as_slice() else { panic!("one is against it: {contradictions:?}") };
-    assert_eq!((told.count, told.number, told.at), (1, 1, Some(1)));
-    assert_eq!((told.expected.as_str(), told.found.as_str()), ("shop.Main.lost @ 9", "shop.Main.store @ 0"));
-    let witness = told.witness.as_ref().unwrap();
-    assert_eq!((witness.grade.as_str(), witness.stack.len(), told.stack.len()), ("all_but_top", 4, 3));
+    let [report] = contradictions.as_slice() else { panic!("one is against it: {contradictions:?}") };
+    assert_eq!((report.count, report.number, report.at), (1, 1, Some(1)));
+    assert_eq!(
+        (report.expected.as_str(), report.found.as_str()),
+        ("shop.Main.lost @ 9", "shop.Main.store @ 0")
+    );
+    let witness = report.witness.as_ref().unwrap();
+    assert_eq!((witness.grade.as_str(), witness.stack.len(), report.stack.len()), ("all_but_top", 4, 3));
     // An exact witness contradicts every frame.
     let exact = witnessed(&WHOLE, now_is(&WHOLE[1..], true), None);
-    assert_eq!(told_grade(&exact), "exact");
+    assert_eq!(contradiction_grade(&exact), "exact");
     assert_eq!(exact.recorder.witness.counts().contradicted["proven"], 1);
 }
 
-fn told_grade(bench: &Bench) -> String {
+fn contradiction_grade(bench: &Bench) -> String {
     bench.recorder.contradictions()[0].witness.clone().unwrap().grade
 }
 
 #[test]
-fn in_a_recursion_the_place_is_where_the_two_accounts_part() {
+fn in_a_recursion_the_report_is_of_the_first_frame_that_differs() {
     let walk = [(AGAIN, 0); 4];
     let mut bench = witnessed(&walk, now_is(&[(AGAIN, 0), (AGAIN, 0), (LOST, 3), (AGAIN, 0)], true), None);
     let again = ";shop.Main.again:10";

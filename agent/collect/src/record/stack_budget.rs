@@ -19,7 +19,7 @@ const WHOLE: usize = 2 << 20;
 /// The number of frames of a new stack that are kept in any case below `WHOLE` nodes, up to the
 /// configured depth. At `WHOLE` nodes half of this is kept.
 const DEEPEST: usize = 2_048;
-/// The divisor of the nodes that are left below `WHOLE`: one stack may take this fraction of them.
+/// The divisor of the unused nodes below `WHOLE`: one stack may take this fraction of them.
 /// It may always take `DEEPEST`.
 const PART: usize = 16;
 /// The number of nodes beyond `WHOLE` after which the kept depth halves once more. Once that depth
@@ -33,7 +33,7 @@ const EARNED: i64 = 100;
 
 /// The budget for stacks: the configured depth, the token bucket, and the count of cut stacks.
 #[derive(Debug)]
-pub struct Room {
+pub struct StackBudget {
     depth: usize,
     /// New nodes left in the token bucket. `nodes` and `time`, in nanoseconds, date from its last
     /// update.
@@ -44,7 +44,7 @@ pub struct Room {
     cut: u64,
 }
 
-impl Room {
+impl StackBudget {
     pub fn new(depth: usize) -> Self {
         Self { depth, left: SUPPLY, nodes: 0, time: 0, cut: 0 }
     }
@@ -85,8 +85,8 @@ impl Room {
         self.nodes = nodes;
     }
 
-    /// Returns the percentage of the stack budget that is left at this number of nodes.
-    pub fn left(nodes: usize) -> usize {
+    /// Returns the unused percentage of the stack budget at this number of nodes.
+    pub fn unused_percent(nodes: usize) -> usize {
         100 - nodes.min(WHOLE) * 100 / WHOLE
     }
 
@@ -101,46 +101,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_stacks_are_kept_while_there_is_room() {
-        let mut room = Room::new(2048);
-        assert_eq!((room.kept(2049, 0, 0), room.kept(2049, WHOLE - 1, 0)), (2048, 2048));
-        assert_eq!(room.cut(), 0);
-        assert_eq!([0, WHOLE / 4, WHOLE, 2 * WHOLE].map(Room::left), [100, 75, 0, 0]);
+    fn whole_stacks_are_kept_within_the_budget() {
+        let mut budget = StackBudget::new(2048);
+        assert_eq!((budget.kept(2049, 0, 0), budget.kept(2049, WHOLE - 1, 0)), (2048, 2048));
+        assert_eq!(budget.cut(), 0);
+        assert_eq!([0, WHOLE / 4, WHOLE, 2 * WHOLE].map(StackBudget::unused_percent), [100, 75, 0, 0]);
     }
 
     #[test]
-    fn without_room_ever_less_is_kept_and_it_is_told() {
-        let mut room = Room::new(2048);
-        assert_eq!((room.kept(2049, WHOLE, 0), room.kept(2049, WHOLE + HALVED, 0)), (1024, 512));
-        assert_eq!(room.kept(100, WHOLE, 0), 1024);
-        assert_eq!(room.kept(2049, WHOLE * 2, 0), 1);
-        assert_eq!(room.kept(2049, usize::MAX, 0), 1);
-        assert_eq!(room.cut(), 4);
+    fn beyond_the_budget_less_is_kept_and_cuts_are_counted() {
+        let mut budget = StackBudget::new(2048);
+        assert_eq!((budget.kept(2049, WHOLE, 0), budget.kept(2049, WHOLE + HALVED, 0)), (1024, 512));
+        assert_eq!(budget.kept(100, WHOLE, 0), 1024);
+        assert_eq!(budget.kept(2049, WHOLE * 2, 0), 1);
+        assert_eq!(budget.kept(2049, usize::MAX, 0), 1);
+        assert_eq!(budget.cut(), 4);
     }
 
     #[test]
-    fn the_most_rows_that_there_can_be_are_little_more() {
-        let mut room = Room::new(65_536);
+    fn the_number_of_rows_stays_below_twice_the_limit() {
+        let mut budget = StackBudget::new(65_536);
         let (mut rows, mut stacks) = (0, 0_u64);
-        while room.kept(65_536, rows, 0) > 1 {
-            // No two stacks have a place in common.
-            rows += room.kept(65_536, rows, 0) + 1;
+        while budget.kept(65_536, rows, 0) > 1 {
+            // No two stacks share a frame.
+            rows += budget.kept(65_536, rows, 0) + 1;
             stacks += 1;
         }
         assert!(rows < WHOLE * 2, "{rows} rows of {stacks} stacks");
-        // Deep ones alone leave room for others.
+        // Deep stacks leave a part of the budget for others.
         let kept = [0, WHOLE / 2, WHOLE / 4 * 3, WHOLE - 1, WHOLE]
-            .map(|nodes| Room { nodes, ..Room::new(65_536) }.kept(90_000, nodes, 0));
+            .map(|nodes| StackBudget { nodes, ..StackBudget::new(65_536) }.kept(90_000, nodes, 0));
         assert_eq!(kept, [65_536, 65_536, 32_768, 2_048, 1_024]);
     }
 
     #[test]
     fn deep_stacks_that_are_never_alike_are_cut_until_there_is_time_for_more() {
-        let mut room = Room::new(65_536);
+        let mut budget = StackBudget::new(65_536);
         let (second, mut nodes) = (1_000_000_000, 0);
         let mut kept = |new: usize, time: u64| {
             nodes += new;
-            (room.kept(50_000, nodes, time), room.kept(100, nodes, time))
+            (budget.kept(50_000, nodes, time), budget.kept(100, nodes, time))
         };
         assert_eq!(kept(0, 100 * second), (65_536, 65_536));
         assert_eq!(kept(100_000, 100 * second).0, 65_536);

@@ -2,7 +2,7 @@
 
 use super::WHOLE;
 use super::bench::Bench;
-use super::contexts::{named, told};
+use super::contexts::{context_rows, named};
 use vouch_sample::Head;
 use vouch_signal::sample_layout::Origin;
 use vouch_walk::hotspot::mounted_vthread::VthreadName;
@@ -26,19 +26,24 @@ fn name(text: &str) -> VthreadName {
 
 fn publish(bench: &Bench, carried: u64, called: &str, context: u32) {
     let head = Head { mounted_vthread: carried, context, ..bench.head(10) };
-    let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
-    bench.publish_named(&head, &name(called), std::iter::once(account));
+    let candidate = (Ok(&WHOLE[..]), Origin::FIRST, 0);
+    bench.publish_named(&head, &name(called), std::iter::once(candidate));
 }
 
-/// Returns the rows of [`told`], each with the id of the outermost virtual thread.
-fn told_with_ids(bench: &Bench) -> Vec<(String, String, u64)> {
+/// Returns the rows of [`context_rows`], each with the id of the outermost virtual thread.
+fn rows_with_ids(bench: &Bench) -> Vec<(String, String, u64)> {
     let recording = &bench.recorder.recording;
     let contexts = recording.contexts();
     let id_of = |id| {
         let carried = contexts.virtual_thread_of(Some(id)).map(|carried| contexts.get(carried).values[1]);
         carried.map_or(String::new(), |id| recording.strings().get(id).to_owned())
     };
-    contexts.ids().map(id_of).zip(told(bench)).map(|(id, (path, samples))| (path, id, samples)).collect()
+    contexts
+        .ids()
+        .map(id_of)
+        .zip(context_rows(bench))
+        .map(|(id, (path, samples))| (path, id, samples))
+        .collect()
 }
 
 fn row(path: &str, id: &str, samples: u64) -> (String, String, u64) {
@@ -57,7 +62,7 @@ fn a_virtual_thread_is_a_context_around_all_that_is_named_on_it() {
     publish(&bench, 0, "", request);
     bench.drain();
     assert_eq!(
-        told_with_ids(&bench),
+        rows_with_ids(&bench),
         [
             row("worker-1", "31", 1),
             row("worker-1/request", "31", 1),
@@ -72,7 +77,7 @@ fn a_virtual_thread_is_a_context_around_all_that_is_named_on_it() {
 }
 
 #[test]
-fn one_that_is_renamed_is_told_under_each_of_its_names() {
+fn a_renamed_virtual_thread_is_shown_under_each_name() {
     let mut bench = Bench::new();
     publish(&bench, 31, "", 0);
     for _ in 0..3 {
@@ -81,13 +86,13 @@ fn one_that_is_renamed_is_told_under_each_of_its_names() {
     }
     bench.drain();
     assert_eq!(
-        told_with_ids(&bench),
+        rows_with_ids(&bench),
         [row("[unnamed]", "31", 1), row("first", "31", 3), row("second", "31", 3)]
     );
 }
 
 #[test]
-fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
+fn a_virtual_thread_with_an_unreadable_name_keeps_its_known_name() {
     let mut bench = Bench::new();
     unread(&bench, 31);
     publish(&bench, 31, "worker", 0);
@@ -97,41 +102,41 @@ fn one_whose_name_cannot_be_read_keeps_the_one_that_is_known() {
     // The name also applies to samples before it was read. The zero row is the context that brought
     // it.
     let rows = [row("worker", "31", 2 + 1), row("worker", "31", 0), row("[unknown]", "32", 1)];
-    assert_eq!(told_with_ids(&bench), rows);
+    assert_eq!(rows_with_ids(&bench), rows);
     publish(&bench, 31, "renamed", 0);
     bench.drain();
-    assert!(told_with_ids(&bench).contains(&row("renamed", "31", 1)));
+    assert!(rows_with_ids(&bench).contains(&row("renamed", "31", 1)));
 }
 
 fn unread(bench: &Bench, id: u64) {
     let head = Head { mounted_vthread: id, ..bench.head(10) };
-    let account = (Ok(&WHOLE[..]), Origin::FIRST, 0);
+    let candidate = (Ok(&WHOLE[..]), Origin::FIRST, 0);
     bench.publish_named(
         &head,
         &VthreadName { unread: true, ..VthreadName::default() },
-        std::iter::once(account),
+        std::iter::once(candidate),
     );
 }
 
 #[test]
-fn the_jvm_is_asked_whom_a_carrier_runs_where_a_name_could_not_be_read() {
+fn the_jvm_is_asked_for_the_mounted_thread_if_its_name_was_not_read() {
     let mut bench = Bench::new();
     bench.jvm.mounted = Some((32, "x".repeat(200)));
     publish(&bench, 31, "known", 0);
     bench.drain();
     unread(&bench, 31);
     bench.drain();
-    assert_eq!(told_with_ids(&bench), [row("known", "31", 2)], "nothing is missing");
+    assert_eq!(rows_with_ids(&bench), [row("known", "31", 2)], "nothing is missing");
     unread(&bench, 32);
     unread(&bench, 33);
     bench.drain();
     let long = "x".repeat(128);
     let rows = [row("known", "31", 2), row(&long, "32", 1), row(&long, "32", 0), row("[unknown]", "33", 1)];
-    assert_eq!(told_with_ids(&bench), rows, "as much of it as a handler reads");
+    assert_eq!(rows_with_ids(&bench), rows, "as much of it as a handler reads");
 }
 
 #[test]
-fn beyond_a_limit_they_are_not_told_apart() {
+fn beyond_a_limit_virtual_threads_share_a_context() {
     let mut bench = Bench::new();
     // The limit also covers one virtual thread that is renamed repeatedly.
     for n in 1..=(1 << 15) + 5_u64 {
@@ -143,11 +148,11 @@ fn beyond_a_limit_they_are_not_told_apart() {
     publish(&bench, 5, "", 0);
     publish(&bench, Head::UNKNOWN_VTHREAD, "", 0);
     bench.drain();
-    let told = told_with_ids(&bench);
-    assert_eq!(told.len(), (1 << 16) + 2);
+    let rows = rows_with_ids(&bench);
+    assert_eq!(rows.len(), (1 << 16) + 2);
     let last = format!("request {}", 1 << 15);
-    assert!(told.contains(&row("[unnamed]", "5", 2)) && told.contains(&row("[unknown]", "[unknown]", 1)));
-    assert!(told.contains(&row("[others]", "[others]", 6)), "{:?}", told.last());
-    let kept = told.iter().find(|(name, ..)| *name == last).unwrap();
+    assert!(rows.contains(&row("[unnamed]", "5", 2)) && rows.contains(&row("[unknown]", "[unknown]", 1)));
+    assert!(rows.contains(&row("[others]", "[others]", 6)), "{:?}", rows.last());
+    let kept = rows.iter().find(|(name, ..)| *name == last).unwrap();
     assert_eq!(*kept, row(&last, "1", 6), "it keeps the last of its names that there was room for");
 }

@@ -7,7 +7,7 @@ use vouch_verify::proof::KnownFrame;
 
 use super::tree::NodeId;
 use crate::jvm::Jvm;
-use crate::witness::Account;
+use crate::witness::JvmStack;
 
 /// The maximum number of pairs of a walk and its witness that are kept. `FRAMES` is the maximum
 /// number of frames of each.
@@ -16,38 +16,38 @@ const FRAMES: usize = 2_048;
 
 /// A random sample (reservoir) of walks and their witnesses' stacks.
 #[derive(Debug)]
-pub struct Pairs {
-    met: usize,
+pub struct WitnessedStacks {
+    seen: usize,
     random: Rng,
-    kept: Vec<(NodeId, Account)>,
+    kept: Vec<(NodeId, JvmStack)>,
 }
 
-impl Default for Pairs {
+impl Default for WitnessedStacks {
     fn default() -> Self {
-        Self { met: 0, random: Rng::with_seed(0x7061_6972), kept: Vec::new() }
+        Self { seen: 0, random: Rng::with_seed(0x7061_6972), kept: Vec::new() }
     }
 }
 
-impl Pairs {
+impl WitnessedStacks {
     /// Adds a walk that agreed with its witness, by its node. Each pair has the same chance to be
     /// kept, except pairs that agree only by their methods' names.
-    pub fn add(&mut self, leaf: NodeId, walk: &[ResolvedFrame], account: &Account, jvm: &mut dyn Jvm) {
-        if account.frames.len() > FRAMES {
+    pub fn add(&mut self, leaf: NodeId, walk: &[ResolvedFrame], jvm_stack: &JvmStack, jvm: &mut dyn Jvm) {
+        if jvm_stack.frames.len() > FRAMES {
             return;
         }
-        self.met += 1;
-        let place = if self.kept.len() < KEPT { self.kept.len() } else { self.random.usize(..self.met) };
+        self.seen += 1;
+        let place = if self.kept.len() < KEPT { self.kept.len() } else { self.random.usize(..self.seen) };
         if place >= KEPT {
             return;
         }
-        let account = by_meaning(account, jvm);
+        let jvm_stack = with_resolved_methods(jvm_stack, jvm);
         let walk: Vec<Frame> = walk.iter().copied().map(plain).collect();
-        if account.refutes(&walk) {
+        if jvm_stack.refutes(&walk) {
             return;
         }
         match self.kept.get_mut(place) {
-            Some(kept) => *kept = (leaf, account),
-            None => self.kept.push((leaf, account)),
+            Some(kept) => *kept = (leaf, jvm_stack),
+            None => self.kept.push((leaf, jvm_stack)),
         }
     }
 
@@ -64,17 +64,17 @@ impl Pairs {
 }
 
 /// Replaces the method ids in a witness's stack by resolved methods, as in walks.
-fn by_meaning(account: &Account, jvm: &mut dyn Jvm) -> Account {
-    let mut meant = Vec::with_capacity(account.frames.len());
-    jvm.resolve_frames(&account.frames, u64::MAX, &mut meant);
-    let top = account.top.map(|top| top.map_method(|id| plain_id(jvm.resolve(id, u64::MAX))));
-    Account { frames: meant.into_iter().map(plain).collect(), top, differs: account.differs }
+fn with_resolved_methods(jvm_stack: &JvmStack, jvm: &mut dyn Jvm) -> JvmStack {
+    let mut resolved = Vec::with_capacity(jvm_stack.frames.len());
+    jvm.resolve_frames(&jvm_stack.frames, u64::MAX, &mut resolved);
+    let top = jvm_stack.top.map(|top| top.map_method(|id| plain_id(jvm.resolve(id, u64::MAX))));
+    JvmStack { frames: resolved.into_iter().map(plain).collect(), top, differs: jvm_stack.differs }
 }
 
 fn plain(frame: ResolvedFrame) -> Frame {
     Frame::new(plain_id(frame.method()), frame.bci())
 }
 
-fn plain_id(meaning: ResolvedMethod) -> MethodId {
-    MethodId(meaning.0)
+fn plain_id(resolved: ResolvedMethod) -> MethodId {
+    MethodId(resolved.0)
 }

@@ -10,14 +10,14 @@ use vouch_report::{MAX_LISTED, RefutationReport, WitnessStack, sign};
 use vouch_sample::{Bci, Call, ENTRY, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Refutation as Kind, describe_call, listing};
 
-use super::tree::{OffenceId, Standing};
+use super::tree::{RefutationIndex, Standing};
 use crate::jvm::Jvm;
 use crate::prove::Prover;
 use crate::witness;
 
 /// The maximum number of distinct refutations with their own entry. Further ones share one entry
 /// for each kind. Refutations by witnesses have a separate limit, equally high.
-const MOST: usize = 500;
+const MAX_DISTINCT: usize = 500;
 /// The maximum number of frames that a report lists, around the refuted one.
 const FRAMES: usize = 60;
 /// The number of bytecode instructions that a report lists on either side of the refuted bci.
@@ -41,11 +41,11 @@ pub enum Against {
 
 /// A distinct refutation, and the number of samples that it has refuted.
 #[derive(Debug)]
-struct Offence {
+struct CountedRefutation {
     kind: Kind,
     against: Against,
     count: u64,
-    told: Option<(RefutationId, RefutationReport)>,
+    reported: Option<(RefutationId, RefutationReport)>,
 }
 
 /// The line that marks a refutation within a displayed stack.
@@ -72,11 +72,11 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    pub fn new(account: &witness::Account, jvm: &mut dyn Jvm) -> Self {
-        let mut stack = Vec::with_capacity(account.frames.len());
+    pub fn new(jvm_stack: &witness::JvmStack, jvm: &mut dyn Jvm) -> Self {
+        let mut stack = Vec::with_capacity(jvm_stack.frames.len());
         // The ids are fresh, so they resolve to their current methods.
-        jvm.resolve_frames(&account.frames, u64::MAX, &mut stack);
-        Self { exact: account.top.is_none(), stack }
+        jvm.resolve_frames(&jvm_stack.frames, u64::MAX, &mut stack);
+        Self { exact: jvm_stack.top.is_none(), stack }
     }
 
     /// Counts the outermost frames that the walk and its witness have in common.
@@ -96,14 +96,14 @@ impl Contradiction {
 
 /// All distinct refutations of a recording.
 #[derive(Debug, Default)]
-pub struct Offences {
-    all: Vec<Offence>,
-    known: HashMap<(Kind, Against), OffenceId>,
+pub struct Refutations {
+    all: Vec<CountedRefutation>,
+    known: HashMap<(Kind, Against), RefutationIndex>,
 }
 
-impl Offences {
+impl Refutations {
     /// Returns the entry for a kind of refutation and a part of a stack, and adds it if it is new.
-    pub fn id(&mut self, kind: Kind, against: Against) -> OffenceId {
+    pub fn id(&mut self, kind: Kind, against: Against) -> RefutationIndex {
         let Self { all, known } = self;
         if let Some(known) = known.get(&(kind, against)) {
             return *known;
@@ -111,12 +111,12 @@ impl Offences {
         // Refutations by witnesses are few. They have their own limit, so that refutations by
         // bytecode never crowd them out.
         let of_witness = |kind| kind == Kind::Witness;
-        let alike = all.iter().filter(|offence| of_witness(offence.kind) == of_witness(kind)).count();
-        let against = if alike < MOST { against } else { Against::Others };
+        let alike = all.iter().filter(|refutation| of_witness(refutation.kind) == of_witness(kind)).count();
+        let against = if alike < MAX_DISTINCT { against } else { Against::Others };
         let place = u32::try_from(all.len()).unwrap_or(u32::MAX);
         *known.entry((kind, against)).or_insert_with(|| {
-            all.push(Offence { kind, against, count: 0, told: None });
-            OffenceId(place)
+            all.push(CountedRefutation { kind, against, count: 0, reported: None });
+            RefutationIndex(place)
         })
     }
 
@@ -127,14 +127,14 @@ impl Offences {
         Standing::Refuted(self.id(Kind::Witness, Against::Witness(at(walk), at(&witness.stack))))
     }
 
-    pub fn kind(&self, id: OffenceId) -> Kind {
+    pub fn kind(&self, id: RefutationIndex) -> Kind {
         self.all[id.0 as usize].kind
     }
 
     /// Finds the position of a refutation in a stack, and describes it. `parts` is the index, from
     /// the leaf, of the outermost frame that the witness lacks.
-    pub fn edge(&self, id: OffenceId, stack: Stack<'_, ResolvedMethod>, parts: Option<usize>) -> Edge {
-        let Offence { kind, against, told, .. } = &self.all[id.0 as usize];
+    pub fn edge(&self, id: RefutationIndex, stack: Stack<'_, ResolvedMethod>, parts: Option<usize>) -> Edge {
+        let CountedRefutation { kind, against, reported, .. } = &self.all[id.0 as usize];
         let at = place_in(stack, *against).unwrap_or_else(|| stack.frames.len().saturating_sub(1));
         let below = match against {
             // `None` means that the JVM has every frame of the walk, and continues beyond its leaf.
@@ -145,7 +145,7 @@ impl Offences {
         };
         let text = match against {
             Against::Others => format!("[✗ somewhere in this stack: {}]", kind.description()),
-            _ => sign(*kind, told.as_ref().map_or("", |(_, report)| &report.expected)),
+            _ => sign(*kind, reported.as_ref().map_or("", |(_, report)| &report.expected)),
         };
         Edge { below, text }
     }
@@ -154,23 +154,23 @@ impl Offences {
     /// refutation also adds its report to the recording.
     pub fn count(
         &mut self,
-        id: OffenceId,
+        id: RefutationIndex,
         track: ThreadId,
         stack: Disputed<'_>,
         recording: &mut Recording,
         prover: &mut Prover,
         jvm: &mut dyn Jvm,
     ) -> RefutationId {
-        let offence = &mut self.all[id.0 as usize];
-        offence.count += 1;
-        if let Some((told, _)) = &offence.told {
-            return *told;
+        let refutation = &mut self.all[id.0 as usize];
+        refutation.count += 1;
+        if let Some((reported, _)) = &refutation.reported {
+            return *reported;
         }
-        let report = tell(offence, recording.thread_name(track), stack, prover, jvm);
-        let told = report.add_to(recording);
-        let report = RefutationReport { number: told.number(), ..report };
-        offence.told = Some((told, report));
-        told
+        let report = new_report(refutation, recording.thread_name(track), stack, prover, jvm);
+        let reported = report.add_to(recording);
+        let report = RefutationReport { number: reported.number(), ..report };
+        refutation.reported = Some((reported, report));
+        reported
     }
 
     /// Reports the most frequent refutations by bytecode, at most `MAX_LISTED`.
@@ -185,13 +185,13 @@ impl Offences {
 
     fn most_frequent(&self, of: impl Fn(Kind) -> bool) -> Vec<RefutationReport> {
         let mut all: Vec<_> =
-            self.all.iter().filter(|offence| offence.count > 0 && of(offence.kind)).collect();
-        all.sort_by_key(|offence| Reverse(offence.count));
+            self.all.iter().filter(|refutation| refutation.count > 0 && of(refutation.kind)).collect();
+        all.sort_by_key(|refutation| Reverse(refutation.count));
         all.truncate(MAX_LISTED);
         all.into_iter()
-            .filter_map(|offence| {
-                let (_, report) = offence.told.as_ref()?;
-                Some(RefutationReport { count: offence.count, ..report.clone() })
+            .filter_map(|refutation| {
+                let (_, report) = refutation.reported.as_ref()?;
+                Some(RefutationReport { count: refutation.count, ..report.clone() })
             })
             .collect()
     }
@@ -199,8 +199,8 @@ impl Offences {
     /// Returns the number of refuted samples for each kind of refutation, by its name.
     pub fn kinds(&self) -> BTreeMap<String, u64> {
         let mut kinds = BTreeMap::new();
-        for offence in self.all.iter().filter(|offence| offence.count > 0) {
-            *kinds.entry(offence.kind.name().to_owned()).or_default() += offence.count;
+        for refutation in self.all.iter().filter(|refutation| refutation.count > 0) {
+            *kinds.entry(refutation.kind.name().to_owned()).or_default() += refutation.count;
         }
         kinds
     }
@@ -208,8 +208,8 @@ impl Offences {
 
 /// Writes the report of a refutation. It runs at the first sample, while the JVM still resolves the
 /// methods.
-fn tell(
-    offence: &Offence,
+fn new_report(
+    refutation: &CountedRefutation,
     thread: &str,
     Disputed { walk, witness }: Disputed<'_>,
     prover: &mut Prover,
@@ -220,7 +220,7 @@ fn tell(
         None if id.is_none() => "a null method id".to_owned(),
         None => "a method without a known name".to_owned(),
     };
-    let (caller, found, expected, place) = match offence.against {
+    let (caller, found, expected, place) = match refutation.against {
         Against::Edge { caller, callee } => {
             let expected =
                 prover.known(caller.method()).map_or_else(String::new, |it| describe_call(it, caller.bci()));
@@ -242,9 +242,11 @@ fn tell(
             };
             (String::new(), there(walk), there(witness), None)
         }
-        Against::Others => (String::new(), String::new(), format!("one of more than {MOST} others"), None),
+        Against::Others => {
+            (String::new(), String::new(), format!("one of more than {MAX_DISTINCT} others"), None)
+        }
     };
-    let at = match (offence.against, witness) {
+    let at = match (refutation.against, witness) {
         (Against::Witness(..), Some(witness)) => witness.parts(walk.frames),
         (against, _) => place_in(walk, against),
     };
@@ -259,7 +261,7 @@ fn tell(
     RefutationReport {
         number: 0,
         count: 0,
-        kind: offence.kind,
+        kind: refutation.kind,
         caller,
         bci: place.map_or(0, ResolvedFrame::bci),
         line: None,
@@ -273,7 +275,7 @@ fn tell(
 }
 
 /// Prints at most `FRAMES` lines of a stack around a frame. Returns the lines, and the index of
-/// that frame's line. A cut within the stack has a line of its own.
+/// that frame's line. A cut within the stack has a separate line.
 fn around(
     stack: Stack<'_, ResolvedMethod>,
     at: Option<usize>,

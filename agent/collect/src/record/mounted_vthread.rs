@@ -14,11 +14,11 @@ use super::own_kind::OwnKind;
 
 /// The maximum number of contexts of virtual threads. A renamed virtual thread has one for each
 /// name.
-const MOST: usize = 1 << 16;
+const MAX_CONTEXTS: usize = 1 << 16;
 
 /// The contexts of the virtual threads that samples were taken on.
 #[derive(Debug)]
-pub struct Carried {
+pub struct MountedVthreads {
     kind: OwnKind,
     /// The contexts by the id of their virtual thread, each under its latest name.
     known: HashMap<u64, ContextId>,
@@ -31,7 +31,7 @@ pub struct Carried {
     key: String,
 }
 
-impl Default for Carried {
+impl Default for MountedVthreads {
     fn default() -> Self {
         Self {
             kind: OwnKind::new(VIRTUAL_THREAD, "VirtualThread", ["name", "id"]),
@@ -45,7 +45,7 @@ impl Default for Carried {
     }
 }
 
-impl Carried {
+impl MountedVthreads {
     /// Sets the name of the virtual thread with this id. `None` means that the handler could not
     /// read the name.
     pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
@@ -74,10 +74,10 @@ impl Carried {
         let _ = write!(self.key, "{id} {}", self.name);
         let row = match self.rows.get(self.key.as_str()) {
             Some(row) => *row,
-            None if self.rows.len() >= MOST => return,
+            None if self.rows.len() >= MAX_CONTEXTS => return,
             None => {
                 let name = std::mem::take(&mut self.name);
-                let row = self.kind.tell(None, [&name, &id.to_string()], recording);
+                let row = self.kind.add(None, [&name, &id.to_string()], recording);
                 self.name = name;
                 self.rows.insert(self.key.as_str().into(), row);
                 row
@@ -98,11 +98,11 @@ impl Carried {
 
     /// Returns the context of a sample by the id of the virtual thread that was mounted. Zero means
     /// that none was mounted.
-    pub fn of(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
+    pub fn context(&mut self, id: u64, recording: &mut Recording) -> Option<ContextId> {
         match id {
             0 => None,
             Head::UNKNOWN_VTHREAD => {
-                let unknown = self.unknown.unwrap_or_else(|| self.kind.tell(None, [UNKNOWN; 2], recording));
+                let unknown = self.unknown.unwrap_or_else(|| self.kind.add(None, [UNKNOWN; 2], recording));
                 self.unknown = Some(unknown);
                 self.unknown
             }
@@ -112,7 +112,7 @@ impl Carried {
 
     /// Returns the context that all virtual threads beyond the limit share.
     pub fn others(&mut self, recording: &mut Recording) -> ContextId {
-        let others = self.others.unwrap_or_else(|| self.kind.tell(None, [OTHERS; 2], recording));
+        let others = self.others.unwrap_or_else(|| self.kind.add(None, [OTHERS; 2], recording));
         self.others = Some(others);
         others
     }

@@ -22,7 +22,7 @@ impl Recorder {
     /// Chooses one of the walkers' candidate stacks, and fills `frames` with its frames. If two
     /// differ it is the first, unless proof refutes only that one. Without a stack, returns the
     /// reason and the interrupted instruction.
-    pub(super) fn of_walkers(
+    pub(super) fn walked_stack(
         &mut self,
         head: &Head,
         entry: &Entry<'_>,
@@ -30,7 +30,7 @@ impl Recorder {
         jvm: &mut dyn Jvm,
     ) -> Result<Taken, (Reason, usize)> {
         frames.clear();
-        let mut walkers = candidates(entry).filter(|account| account.origin.strategy.is_none());
+        let mut walkers = candidates(entry).filter(|candidate| candidate.origin.strategy.is_none());
         let Some(mut taken) = walkers.next() else { return Err((Reason::NO_JAVA_FRAME, 0)) };
         let mut is_asgct_alone = self.is_asgct_alone;
         frames.extend(taken.frames());
@@ -41,7 +41,7 @@ impl Recorder {
             other.extend(second.frames());
             let [own, asgct] =
                 [(&*frames, taken.cut), (&other, second.cut)].map(|(frames, cut)| Stack { frames, cut });
-            let difference = Difference::of(own, asgct);
+            let difference = Difference::between(own, asgct);
             let differ = !matches!(difference, Difference::Same | Difference::Neither);
             refuted = differ && !own.frames.is_empty() && self.is_refuted(head, own, jvm);
             let other_refuted = differ && !asgct.frames.is_empty() && self.is_refuted(head, asgct, jvm);
@@ -78,8 +78,8 @@ impl Recorder {
 
     /// Returns true if proof refutes this walk of a sample.
     fn is_refuted(&mut self, head: &Head, walk: Stack<'_>, jvm: &mut dyn Jvm) -> bool {
-        self.meant.clear();
-        jvm.resolve_frames(walk.frames, head.time, &mut self.meant);
+        self.resolved.clear();
+        jvm.resolve_frames(walk.frames, head.time, &mut self.resolved);
         self.refutes(head, walk.cut, Verdict::is_refuted, jvm)
     }
 
@@ -123,15 +123,15 @@ impl Recorder {
             return false;
         }
         let mut frames = take(&mut self.other);
-        let agrees = |account: &CandidateStack<'_>, jvm: &mut dyn Jvm| {
-            let walked: Vec<Frame> = account.frames().collect();
+        let agrees = |candidate: &CandidateStack<'_>, jvm: &mut dyn Jvm| {
+            let walked: Vec<Frame> = candidate.frames().collect();
             // C1's code leaves the frame pointer unchanged. AsyncGetCallTrace follows it, and so
             // skips the calling frames.
-            let is_sure = account.origin.strategy.and_then(|strategy| ALL.get(usize::from(strategy)));
+            let is_sure = candidate.origin.strategy.and_then(|strategy| ALL.get(usize::from(strategy)));
             if is_sure.is_some_and(|it| it.sure) && walked.len() > found.len() && walked.ends_with(found) {
                 return true;
             }
-            let site = Site { pc: account.pc, is_call: true };
+            let site = Site { pc: candidate.pc, is_call: true };
             let Some(inlined) = jvm.inlined_at(site, &walked).map(|inlined| inlined.found) else {
                 return false;
             };
@@ -155,8 +155,8 @@ impl Recorder {
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let begins = |account: &CandidateStack<'_>, _: &mut dyn Jvm| {
-            let mut frames = account.frames().map(Frame::method);
+        let begins = |candidate: &CandidateStack<'_>, _: &mut dyn Jvm| {
+            let mut frames = candidate.frames().map(Frame::method);
             inner.iter().all(|frame| frames.next() == Some(frame.method()))
         };
         self.recovered_where(head, entry, interrupted, begins, frames, jvm)
@@ -173,15 +173,16 @@ impl Recorder {
         frames: &mut Vec<Frame>,
         jvm: &mut dyn Jvm,
     ) -> bool {
-        let mut recovered = candidates(entry).filter_map(|account| Some((account.origin.strategy?, account)));
-        recovered.any(|(strategy, account)| {
-            if !is_wanted(&account, jvm) {
+        let mut recovered =
+            candidates(entry).filter_map(|candidate| Some((candidate.origin.strategy?, candidate)));
+        recovered.any(|(strategy, candidate)| {
+            if !is_wanted(&candidate, jvm) {
                 return false;
             }
             frames.clear();
-            frames.extend(account.frames());
-            let repair = Repair { strategy, interrupted, caller: account.pc };
-            self.take_recovered(head, repair, (frames, account.cut), jvm)
+            frames.extend(candidate.frames());
+            let repair = Repair { strategy, interrupted, caller: candidate.pc };
+            self.take_recovered(head, repair, (frames, candidate.cut), jvm)
         })
     }
 
@@ -194,9 +195,9 @@ impl Recorder {
         jvm: &mut dyn Jvm,
     ) -> bool {
         let (track, _) = self.tracks.track(head, &mut self.recording);
-        self.meant.clear();
-        jvm.resolve_frames(frames, head.time, &mut self.meant);
-        let began = repair.put_back(head, frames, &mut self.meant, &mut self.walks.prover, jvm);
+        self.resolved.clear();
+        jvm.resolve_frames(frames, head.time, &mut self.resolved);
+        let began = repair.put_back(head, frames, &mut self.resolved, &mut self.walks.prover, jvm);
         if let (Some(cut), Leaf::PutBack) = (&mut cut, began.leaf()) {
             cut.at += 1;
         }
@@ -204,17 +205,17 @@ impl Recorder {
             self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
             return false;
         }
-        let mut account =
+        let mut jvm_stack =
             head.wants_witness.then(|| self.witness.take(head, Stack { frames, cut }, began, jvm)).flatten();
         let site = Site { pc: repair.caller, is_call: true };
         let put_back = usize::from(began.leaf() == Leaf::PutBack);
-        let corrected = top_frames::correct((frames, &mut cut), put_back, account.as_mut(), site, jvm);
+        let corrected = top_frames::correct((frames, &mut cut), put_back, jvm_stack.as_mut(), site, jvm);
         if corrected.is_changed {
-            self.meant.clear();
-            jvm.resolve_frames(frames, head.time, &mut self.meant);
+            self.resolved.clear();
+            jvm.resolve_frames(frames, head.time, &mut self.resolved);
         }
         let judged = self.judge(head, (began, corrected.known), cut, jvm);
-        let (fate, stack) = self.java_stack(head, judged, account, track, jvm);
+        let (fate, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
         self.recovered.count(repair.strategy, fate, head.weight);
         self.add(head, track, stack, fate);
         true
