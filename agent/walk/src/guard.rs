@@ -98,7 +98,7 @@ pub unsafe fn walk<W: Walker + ?Sized>(walker: &W, subject: &Subject<'_>, room: 
 /// # Safety
 /// The subject must be the calling thread: its JNIEnv, context and slot. The closure may be
 /// abandoned at any instruction, so it must hold nothing that has to be dropped.
-pub(crate) unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut body: F) {
+pub unsafe fn run<F: FnMut()>(subject: &Subject<'_>, mut body: F) {
     let slot = subject.walking;
     // A foreign longjmp may have abandoned an earlier walk without clearing the slot. The frame of
     // such a walk was below this one.

@@ -14,6 +14,7 @@
 //! * [`jvm_layout`] has offsets in a JavaThread, and where the JVM's code is.
 //! * [`guard`] ends a walk that faults, and [`context`] has its part that depends on the processor.
 //! * [`recover`] walks again from a repaired context, after a walk has failed.
+//! * [`native`] is the trait of the walker of native frames, which is in the crate `vouch-unwind`.
 //! * [`kernel`] has what is read from the kernel: ids, clocks, and memory that may be unmapped.
 //!
 //! The caller must pass the calling thread's JNIEnv, which must be valid, and a guard slot that no
@@ -30,5 +31,6 @@ pub mod hotspot;
 pub mod jvm_layout;
 pub mod kernel;
 pub mod memory;
+pub mod native;
 pub mod recover;
 pub mod walker;

@@ -1,0 +1,281 @@
+//! The names of functions in libraries: ELF symbol tables, demangled.
+//!
+//! It runs in normal context: in the agent's own thread, when samples are recorded. A table is read
+//! at the first address in its library. It must not trust a file, and it must not guess: an address
+//! in no symbol has no name.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use cpp_demangle::DemangleOptions;
+use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
+
+use crate::libraries::{ElfReader, Library, read_file};
+
+/// The longest name of a function that is kept, in bytes. Names of templates may be much longer.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The functions of a library, by address in its file.
+#[derive(Debug, Default)]
+struct SymbolTable {
+    /// What to add to an address of the file for the address in memory.
+    bias: u64,
+    /// Sorted by their beginning, without overlaps of equal beginnings.
+    functions: Vec<Function>,
+    /// The names of all functions, one after the other.
+    names: String,
+    /// Where functions begin by the unwind table, sorted, if the file has been stripped.
+    begins: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Function {
+    begin: u64,
+    bytes: u64,
+    /// Where the name begins in `names`, and how long it is.
+    name: (u32, u32),
+}
+
+/// The function at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol {
+    /// The name of the library's file.
+    pub library: String,
+    /// The name of the function, or `None` if the library has no symbol there.
+    pub function: Option<String>,
+    /// The address as an offset from the beginning of the library. Without a name it is where the
+    /// function begins, if that is known.
+    pub offset: usize,
+}
+
+impl Symbol {
+    /// The name for users: `library!function`, or `library+0x1234`.
+    pub fn full_name(&self) -> String {
+        match &self.function {
+            Some(function) => format!("{}!{function}", self.library),
+            None => format!("{}+{:#x}", self.library, self.offset),
+        }
+    }
+}
+
+/// Finds names, in the libraries that are loaded now.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    /// Sorted by address.
+    libraries: Vec<Library>,
+    tables: HashMap<Library, SymbolTable>,
+}
+
+impl Symbols {
+    /// Sets the libraries that are loaded now. The tables of libraries that stay are kept.
+    pub fn set_libraries(&mut self, mut libraries: Vec<Library>) {
+        libraries.sort_by_key(|library| library.range.start);
+        self.tables.retain(|library, _| libraries.contains(library));
+        self.libraries = libraries;
+    }
+
+    /// Finds the function at an address. The result is `None` if the address is in no library.
+    pub fn find(&mut self, address: usize) -> Option<Symbol> {
+        let after = self.libraries.partition_point(|library| library.range.start <= address);
+        let library = self.libraries[..after].last().filter(|it| it.range.contains(&address))?;
+        let table = match self.tables.get(library) {
+            Some(table) => table,
+            None => self.tables.entry(library.clone()).or_insert_with(|| SymbolTable::read(library)),
+        };
+        let function = table.find(address).map(demangled);
+        let begin = function.is_none().then(|| table.begin_of(address)).flatten().unwrap_or(address);
+        let offset = begin.wrapping_sub(library.range.start);
+        Some(Symbol { library: library.name().to_owned(), function, offset })
+    }
+}
+
+impl SymbolTable {
+    /// Reads the symbols of a library, or of its separate debug file. Without either it is empty.
+    fn read(library: &Library) -> Self {
+        let read = library.read(SymbolReader(library)).unwrap_or_default();
+        let debug = read.build_id.as_deref().and_then(debug_file);
+        let mut table = read.table;
+        if let Some(separate) = debug.and_then(|path| read_file(&path, SymbolReader(library))) {
+            // Only the loaded file has the segments by which the bias is found.
+            table = Self { bias: table.bias, begins: Vec::new(), ..separate.table };
+        }
+        table
+    }
+
+    fn add(&mut self, begin: u64, bytes: u64, name: &str) {
+        let (Ok(at), Ok(length)) = (u32::try_from(self.names.len()), u32::try_from(name.len())) else {
+            return;
+        };
+        self.names.push_str(name);
+        self.functions.push(Function { begin, bytes, name: (at, length) });
+    }
+
+    fn finish(&mut self) {
+        // Of several names of one function the longest symbol is kept, then the first name.
+        self.functions.sort_by_key(|function| (function.begin, std::cmp::Reverse(function.bytes)));
+        self.functions.dedup_by_key(|function| function.begin);
+        self.functions.shrink_to_fit();
+    }
+
+    /// Finds the name of the function at an address in memory.
+    fn find(&self, address: usize) -> Option<&str> {
+        let in_file = (address as u64).wrapping_sub(self.bias);
+        let after = self.functions.partition_point(|function| function.begin <= in_file);
+        let index = after.checked_sub(1)?;
+        let Function { begin, bytes, name: (at, length) } = self.functions[index];
+        // Functions in assembly may have no size. They last until the next one.
+        let next = self.functions.get(after).map_or(begin, |next| next.begin);
+        let end = if bytes == 0 { next } else { begin.saturating_add(bytes) };
+        (in_file < end).then_some(())?;
+        self.names.get(at as usize..)?.get(..length as usize)
+    }
+
+    /// Finds where the function at an address in memory begins, by the unwind table.
+    fn begin_of(&self, address: usize) -> Option<usize> {
+        let after = self.begins.partition_point(|begin| *begin <= (address as u64).wrapping_sub(self.bias));
+        let begin = self.begins.get(after.checked_sub(1)?)?;
+        usize::try_from(begin.wrapping_add(self.bias)).ok()
+    }
+}
+
+#[derive(Default)]
+struct SymbolsRead {
+    table: SymbolTable,
+    build_id: Option<Vec<u8>>,
+}
+
+struct SymbolReader<'l>(&'l Library);
+
+impl ElfReader for SymbolReader<'_> {
+    type Output = SymbolsRead;
+
+    fn read<'d, R: ReadRef<'d>>(self, file: &object::File<'d, R>) -> Option<SymbolsRead> {
+        let mut table = SymbolTable { bias: self.0.bias(file).unwrap_or(0), ..SymbolTable::default() };
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
+            if let (true, Ok(name)) = (is_function, symbol.name()) {
+                table.add(symbol.address(), symbol.size(), name);
+            }
+        }
+        table.finish();
+        if file.symbols().next().is_none() {
+            table.begins =
+                file.section_by_name(".eh_frame_hdr").and_then(|it| begins(&it)).unwrap_or_default();
+        }
+        Some(SymbolsRead { table, build_id: file.build_id().ok().flatten().map(<[u8]>::to_vec) })
+    }
+}
+
+/// Reads where functions begin, from the table for searches in `.eh_frame_hdr`. The result is `None`
+/// if its numbers are not in the form that linkers write.
+fn begins<'d>(section: &impl ObjectSection<'d>) -> Option<Vec<u64>> {
+    /// Version 1; the pointer as i32 from here, the count as u32, the table as i32 from the section.
+    const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    let (address, bytes) = (section.address(), section.data().ok()?);
+    let (head, entries) = bytes.split_at_checked(12)?;
+    (head.get(..4)? == FORM).then_some(())?;
+    let begins = entries.chunks_exact(8).map(|entry| {
+        let begin = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
+        address.wrapping_add_signed(begin.into())
+    });
+    let mut begins: Vec<u64> = begins.collect();
+    begins.sort_unstable();
+    Some(begins)
+}
+
+/// Returns the path of an installed debug file by the build id of the library.
+fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
+    let (first, rest) = build_id.split_first()?;
+    let mut path = format!("/usr/lib/debug/.build-id/{first:02x}/");
+    for byte in rest {
+        write!(path, "{byte:02x}").ok()?;
+    }
+    path.push_str(".debug");
+    let path = PathBuf::from(path);
+    path.is_file().then_some(path)
+}
+
+/// The name of a function in its language, without the types of its parameters.
+fn demangled(name: &str) -> String {
+    let rust = rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"));
+    let plain = || {
+        let options = DemangleOptions::new().no_params().no_return_type();
+        cpp_demangle::Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    };
+    let mut name = rust.or_else(plain).unwrap_or_else(|| name.to_owned());
+    if name.len() > MAX_NAME_BYTES {
+        name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+        name.push('…');
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::libraries::loaded;
+
+    fn table(functions: &[(u64, u64, &str)]) -> SymbolTable {
+        let mut table = SymbolTable { bias: 0x1000, ..SymbolTable::default() };
+        for (begin, bytes, name) in functions {
+            table.add(*begin, *bytes, name);
+        }
+        table.finish();
+        table
+    }
+
+    #[test]
+    fn a_function_has_its_addresses_and_none_beyond_them() {
+        let table = table(&[(0x30, 0, "bare"), (0x10, 8, "short"), (0x10, 16, "long"), (0x40, 4, "last")]);
+        let name = |address| table.find(address);
+        assert_eq!([0x100f, 0x1010, 0x101f, 0x1020].map(name), [None, Some("long"), Some("long"), None]);
+        assert_eq!(
+            [0x1030, 0x103f, 0x1040, 0x1044].map(name),
+            [Some("bare"), Some("bare"), Some("last"), None]
+        );
+    }
+
+    #[test]
+    fn without_symbols_an_address_has_the_beginning_of_its_function() {
+        let table = SymbolTable { bias: 0x1000, begins: vec![0x10, 0x30], ..SymbolTable::default() };
+        let begins = [0x100f, 0x1010, 0x102f, 0x1030].map(|address| table.begin_of(address));
+        assert_eq!(begins, [None, Some(0x1010), Some(0x1010), Some(0x1030)]);
+    }
+
+    #[test]
+    fn names_are_demangled_and_cut() {
+        assert_eq!(
+            demangled("_ZN14PhaseIdealLoop18build_and_optimizeEv"),
+            "PhaseIdealLoop::build_and_optimize"
+        );
+        assert_eq!(
+            demangled("_ZNSt6vectorIiSaIiEE9push_backERKi"),
+            "std::vector<int, std::allocator<int> >::push_back"
+        );
+        assert_eq!(demangled("_ZN5vouch4walk17h0123456789abcdefE"), "vouch::walk");
+        assert_eq!(demangled("deflate_slow"), "deflate_slow");
+        assert_eq!(demangled(&"é".repeat(200)).chars().count(), 129);
+    }
+
+    #[test]
+    fn this_function_is_found_by_its_address() {
+        let mut symbols = Symbols::default();
+        symbols.set_libraries(loaded().unwrap());
+        let address = (this_function_is_found_by_its_address as *const ()).addr();
+        let symbol = symbols.find(address).unwrap();
+        assert!(symbol.function.is_some_and(|name| name.ends_with("this_function_is_found_by_its_address")));
+        assert_eq!(symbols.find(0x10), None);
+    }
+
+    #[test]
+    fn an_address_without_a_symbol_has_its_offset() {
+        let symbol = |function: Option<&str>| Symbol {
+            library: "liba.so".to_owned(),
+            function: function.map(str::to_owned),
+            offset: 0x1234,
+        };
+        assert_eq!(symbol(Some("run")).full_name(), "liba.so!run");
+        assert_eq!(symbol(None).full_name(), "liba.so+0x1234");
+    }
+}

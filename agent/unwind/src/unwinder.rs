@@ -1,0 +1,381 @@
+//! Walks native frames in a signal handler.
+//!
+//! The tables are made before, in normal context, and replaced when libraries come and go. The
+//! handler finds a cache that no other handler uses, and never waits for one. A walk runs under the
+//! guard, so a fault ends it. Then its cache is free again, and the next walk overwrites it.
+
+use core::cell::UnsafeCell;
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
+    UnwindRegsNative, Unwinder, UnwinderNative,
+};
+use vouch_sample::{Answer, Cut, Frame, MethodId, Reason};
+use vouch_walk::code_cache::CodeCache;
+use vouch_walk::context::registers;
+use vouch_walk::guard;
+use vouch_walk::memory::{LiveMemory, Memory};
+use vouch_walk::native::NativeWalker;
+use vouch_walk::walker::{RawFrame, ResumePoint, Room, StackInfo, Subject};
+
+use crate::libraries::{Library, Section, UnwindSections};
+
+type Rules = UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
+type Cache = CacheNative<MustNotAllocateDuringUnwind>;
+
+/// What a walk needs of the libraries that are loaded.
+pub struct Tables {
+    rules: Rules,
+    /// The addresses of code in libraries, sorted.
+    code: Vec<Range<usize>>,
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tables").field("code", &self.code.len()).finish_non_exhaustive()
+    }
+}
+
+/// Makes tables, and keeps what was read of libraries that stay loaded.
+#[derive(Default)]
+pub struct TableMaker(HashMap<Library, Option<Module<Arc<[u8]>>>>);
+
+impl fmt::Debug for TableMaker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("TableMaker").field(&self.0.len()).finish()
+    }
+}
+
+impl TableMaker {
+    /// Makes the tables of these libraries. A library without unwind tables is walked by frame
+    /// pointers.
+    pub fn make(&mut self, libraries: &[Library]) -> Tables {
+        let Self(known) = self;
+        known.retain(|library, _| libraries.contains(library));
+        let mut rules = Rules::new();
+        let mut code: Vec<Range<usize>> = Vec::new();
+        for library in libraries {
+            code.extend(library.code.iter().cloned());
+            let read = || library.unwind_sections().map(|sections| module(library, sections));
+            if let Some(module) = known.entry(library.clone()).or_insert_with(read) {
+                rules.add_module(module.clone());
+            }
+        }
+        code.sort_by_key(|range| range.start);
+        Tables { rules, code }
+    }
+}
+
+impl Tables {
+    fn is_code(&self, address: usize) -> bool {
+        let after = self.code.partition_point(|range| range.start <= address);
+        after
+            .checked_sub(1)
+            .and_then(|index| self.code.get(index))
+            .is_some_and(|range| range.contains(&address))
+    }
+}
+
+fn module(library: &Library, sections: UnwindSections) -> Module<Arc<[u8]>> {
+    let UnwindSections { bias, eh_frame, eh_frame_hdr } = sections;
+    let split = |section: Option<Section>| section.map(|it| (it.addresses, it.bytes)).unzip();
+    let (eh_frame_svma, eh_frame) = split(eh_frame);
+    let (eh_frame_hdr_svma, eh_frame_hdr) = split(eh_frame_hdr);
+    let info = ExplicitModuleSectionInfo {
+        eh_frame_svma,
+        eh_frame,
+        eh_frame_hdr_svma,
+        eh_frame_hdr,
+        ..ExplicitModuleSectionInfo::default()
+    };
+    let range = library.range.start as u64..library.range.end as u64;
+    Module::new(library.name().to_owned(), range, bias, info)
+}
+
+/// A cache of unwinding rules, which one handler uses at a time.
+struct Slot {
+    is_taken: AtomicBool,
+    cache: UnsafeCell<Cache>,
+}
+
+// SAFETY: only the handler that has set `is_taken` uses the cache.
+unsafe impl Sync for Slot {}
+
+/// How often walks had which result.
+#[derive(Debug, Default)]
+pub struct WalkCounts {
+    /// Walks that ended at the thread's start or in Java code.
+    pub whole: AtomicU64,
+    /// Walks that ended before.
+    pub broken: AtomicU64,
+    /// Walks that faulted, or had no cache.
+    pub failed: AtomicU64,
+}
+
+/// The walker of native frames.
+pub struct NativeUnwinder {
+    tables: AtomicPtr<Tables>,
+    slots: Box<[Slot]>,
+    code_cache: CodeCache,
+    /// True if a walk met code in no known library, so that the tables should be made again.
+    has_met_unknown_code: AtomicBool,
+    pub counts: WalkCounts,
+}
+
+impl fmt::Debug for NativeUnwinder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("NativeUnwinder").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+impl NativeUnwinder {
+    /// Makes a walker without tables, which finds no frames. `at_once` is how many handlers may walk
+    /// at the same time.
+    #[must_use]
+    pub fn new(code_cache: CodeCache, at_once: usize) -> Self {
+        let slot = || Slot { is_taken: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new_in()) };
+        Self {
+            tables: AtomicPtr::new(null_mut()),
+            slots: (0..at_once).map(|_| slot()).collect(),
+            code_cache,
+            has_met_unknown_code: AtomicBool::new(false),
+            counts: WalkCounts::default(),
+        }
+    }
+
+    /// Publishes new tables, and returns the old ones. They must not be dropped while a handler that
+    /// has begun before may still use them.
+    pub fn replace(&self, tables: Box<Tables>) -> Option<Box<Tables>> {
+        let old = self.tables.swap(Box::into_raw(tables), Ordering::AcqRel);
+        // SAFETY: the pointer is null, or comes from `Box::into_raw` above, and is returned once.
+        (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
+    }
+
+    /// Removes the tables, so that walks find no frames.
+    pub fn stop(&self) -> Option<Box<Tables>> {
+        let old = self.tables.swap(null_mut(), Ordering::AcqRel);
+        // SAFETY: the pointer is null, or comes from `Box::into_raw` in `replace`.
+        (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
+    }
+
+    /// True if a walk has met code in no known library since the last call.
+    pub fn take_met_unknown_code(&self) -> bool {
+        self.has_met_unknown_code.swap(false, Ordering::Relaxed)
+    }
+
+    /// Walks, with a cache that only this handler uses.
+    ///
+    /// # Safety
+    /// As for [`NativeWalker::walk`], under the guard.
+    unsafe fn walk_with(
+        &self,
+        tables: &Tables,
+        cache: &mut Cache,
+        subject: &Subject<'_>,
+        room: Room,
+    ) -> Answer {
+        // SAFETY: the caller promised a ucontext, and that the guard runs this function.
+        let (at, memory) = unsafe { (registers(subject.context), LiveMemory::guarded()) };
+        // SAFETY: as above.
+        let mut registers = unsafe { unwind_registers(subject.context) };
+        let mut read = |address: u64| {
+            usize::try_from(address)
+                .ok()
+                .and_then(|address| memory.word(address))
+                .map(|it| it as u64)
+                .ok_or(())
+        };
+        let most = u32::try_from(room.depth).unwrap_or(0);
+        let mut next = Some(FrameAddress::from_instruction_pointer(at.pc as u64));
+        let (mut count, mut is_whole) = (0_u32, false);
+        let push = |pc: usize, count: u32| {
+            if count >= most {
+                return count;
+            }
+            let (bci, method) = Frame::<MethodId>::from_pc(pc).to_words();
+            // SAFETY: the caller promised a buffer of `depth` frames, and `count` is below that.
+            unsafe { room.frames.add(count as usize).write(RawFrame { bci, method }) };
+            count.wrapping_add(1)
+        };
+        while let Some(address) = next {
+            let pc = usize::try_from(address.address_for_lookup()).unwrap_or(0);
+            if !tables.is_code(pc) {
+                is_whole = self.code_cache.kind_at(pc, &memory).is_some();
+                if !is_whole {
+                    self.has_met_unknown_code.store(true, Ordering::Relaxed);
+                    // The library may be known when the frame gets its name.
+                    count = push(pc, count);
+                }
+                break;
+            }
+            if count == most {
+                break;
+            }
+            count = push(pc, count);
+            next = match tables.rules.unwind_frame(address, &mut registers, cache, &mut read) {
+                Ok(Some(caller)) => FrameAddress::from_return_address(caller),
+                Ok(None) => {
+                    is_whole = true;
+                    None
+                }
+                Err(_) => None,
+            };
+        }
+        let cut = (!is_whole && count > 0).then_some(Cut { at: count, missing: 0 });
+        subject.info.set(StackInfo { resume_point: ResumePoint::default(), cut });
+        if count == 0 { Err(Reason::NO_JAVA_FRAME) } else { Ok(count) }
+    }
+}
+
+// SAFETY: a walk only reads, under the guard, and writes at most `depth` frames. It uses only its own
+// cache, and allocates nothing by the cache's policy.
+unsafe impl NativeWalker for NativeUnwinder {
+    unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
+        // SAFETY: the pointer is null, or the agent keeps the tables while a handler may use them.
+        let Some(tables) = (unsafe { self.tables.load(Ordering::Acquire).as_ref() }) else {
+            return Err(Reason::STOPPED);
+        };
+        let free = |slot: &&Slot| {
+            slot.is_taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        let Some(slot) = self.slots.iter().find(free) else {
+            self.counts.failed.fetch_add(1, Ordering::Relaxed);
+            return Err(Reason::STOPPED);
+        };
+        let mut answer = Err(Reason::CRASHED);
+        // SAFETY: the caller promised the subject. The closure may be abandoned: the cache has no
+        // state that outlives a step, and `answer` is stored at once.
+        unsafe {
+            guard::run(subject, || {
+                answer = self.walk_with(tables, &mut *slot.cache.get(), subject, room);
+            });
+        }
+        slot.is_taken.store(false, Ordering::Release);
+        let count = match answer {
+            Ok(_) if subject.info.get().cut.is_none() => Some(&self.counts.whole),
+            Ok(_) => Some(&self.counts.broken),
+            Err(Reason::CRASHED) => Some(&self.counts.failed),
+            Err(_) => None,
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
+impl Drop for NativeUnwinder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Reads the registers that unwinding begins with.
+///
+/// # Safety
+/// The context must be a ucontext of the kernel.
+#[cfg(target_arch = "x86_64")]
+unsafe fn unwind_registers(context: *mut c_void) -> UnwindRegsNative {
+    // SAFETY: the caller promised a ucontext.
+    let at = unsafe { registers(context) };
+    UnwindRegsNative::new(at.pc as u64, at.sp as u64, at.fp as u64)
+}
+
+/// Reads the registers that unwinding begins with.
+///
+/// # Safety
+/// The context must be a ucontext of the kernel.
+#[cfg(target_arch = "aarch64")]
+unsafe fn unwind_registers(context: *mut c_void) -> UnwindRegsNative {
+    // SAFETY: the caller promised a ucontext.
+    let (at, link) =
+        unsafe { (registers(context), (*context.cast::<libc::ucontext_t>()).uc_mcontext.regs[30]) };
+    UnwindRegsNative::new(link, at.sp as u64, at.fp as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::libraries::loaded;
+    use crate::symbols::Symbols;
+    use core::cell::Cell;
+    use core::mem::zeroed;
+    use core::sync::atomic::AtomicUsize;
+
+    /// Walks this thread from here, and returns the names of its functions and the cut.
+    #[inline(never)]
+    fn walked(unwinder: &NativeUnwinder, depth: i32) -> (Answer, Vec<String>, Option<Cut>) {
+        static WALKING: AtomicUsize = AtomicUsize::new(0);
+        // SAFETY: all zero is a valid context, and `getcontext` fills it.
+        let mut context: libc::ucontext_t = unsafe { zeroed() };
+        // SAFETY: the context is large enough.
+        assert_eq!(unsafe { libc::getcontext(&raw mut context) }, 0);
+        let info = Cell::default();
+        let subject = Subject::interrupted(null_mut(), (&raw mut context).cast(), &info, &WALKING);
+        let mut frames = vec![RawFrame::EMPTY; 65];
+        // SAFETY: the context is this thread's own, and there are more frames than `depth`.
+        let answer = unsafe { unwinder.walk(&subject, Room { frames: frames.as_mut_ptr(), depth }) };
+        let mut symbols = Symbols::default();
+        symbols.set_libraries(loaded().unwrap());
+        let names = frames[..answer.map_or(0, |count| count as usize)].iter().map(|raw| {
+            let Frame::Native { pc } = Frame::<MethodId>::from_words(raw.bci, raw.method) else {
+                panic!("{raw:?}")
+            };
+            symbols.find(pc).unwrap().full_name()
+        });
+        (answer, names.collect(), info.get().cut)
+    }
+
+    fn unwinder() -> NativeUnwinder {
+        let unwinder = NativeUnwinder::new(CodeCache::default(), 1);
+        let tables = TableMaker::default().make(&loaded().unwrap());
+        assert!(unwinder.replace(Box::new(tables)).is_none());
+        unwinder
+    }
+
+    #[test]
+    fn a_walk_reaches_the_start_of_the_thread() {
+        let unwinder = unwinder();
+        for _ in 0..3 {
+            let (answer, names, cut) = walked(&unwinder, 64);
+            assert!(answer.is_ok() && cut.is_none(), "{names:#?}");
+            assert!(names[0].contains("walked"), "{names:#?}");
+            assert!(names[1].contains("a_walk_reaches_the_start_of_the_thread"), "{names:#?}");
+            assert!(names.last().unwrap().starts_with("libc.so.6!"), "{names:#?}");
+        }
+        assert_eq!(unwinder.counts.whole.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn a_walk_that_does_not_end_has_a_cut() {
+        let unwinder = unwinder();
+        let (answer, _, cut) = walked(&unwinder, 2);
+        assert_eq!((answer, cut), (Ok(2), Some(Cut { at: 2, missing: 0 })));
+        assert_eq!(unwinder.counts.broken.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn code_in_no_library_is_noted() {
+        let unwinder = NativeUnwinder::new(CodeCache::default(), 1);
+        assert_eq!(walked(&unwinder, 64).0, Err(Reason::STOPPED), "it has no tables");
+        unwinder.replace(Box::new(TableMaker::default().make(&[])));
+        let (answer, names, cut) = walked(&unwinder, 64);
+        assert_eq!((answer, names.len(), cut), (Ok(1), 1, Some(Cut { at: 1, missing: 0 })));
+        assert!(unwinder.take_met_unknown_code() && !unwinder.take_met_unknown_code());
+    }
+
+    #[test]
+    fn handlers_do_not_wait_for_a_cache() {
+        let unwinder = unwinder();
+        unwinder.slots[0].is_taken.store(true, Ordering::Relaxed);
+        assert_eq!(walked(&unwinder, 64).0, Err(Reason::STOPPED));
+        assert_eq!(unwinder.counts.failed.load(Ordering::Relaxed), 1);
+    }
+}
