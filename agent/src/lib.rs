@@ -22,7 +22,7 @@
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
-//! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`.
+//! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`, `native`.
 //! 5. What the stages ask the JVM: `jvm`, then `truth`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
@@ -47,6 +47,7 @@
 //! | `sampling_signal.rs` | which program owns the signal; installs the handler | take it from code that has it |
 //! | `guard.rs` | installs the guard's fault handlers | install them where the JVM would complain |
 //! | `walkers.rs` | chooses the walkers; checks the own walker against GetStackTrace | change under a handler |
+//! | `native.rs` | the tables for walks of native frames, and when they are made again | drop what a handler may use |
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | the data that recovery needs from this JVM | guess |
 //! | `engine*` | makes the kernel send signals | depend on the JVM |
@@ -93,6 +94,7 @@ mod lazy_zeroed;
 mod library;
 mod load;
 mod markers;
+mod native;
 mod options;
 mod own_thread;
 mod plan;

@@ -28,6 +28,7 @@ use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_signal::handler::MAX_CRASHES;
+use vouch_walk::native::NativeWalker;
 
 use crate::anchors::Anchors;
 use crate::clock;
@@ -39,6 +40,8 @@ use crate::groups::groups;
 use crate::guard;
 use crate::jvm::live::JvmState;
 use crate::markers::markers;
+use crate::native::NativeTables;
+use crate::options::choices::NativeWish;
 use crate::plan::Plan;
 use crate::recovery;
 use crate::resolve::Resolver;
@@ -77,8 +80,6 @@ impl Session {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let rig =
-            Rig::new(&walkers, recovery, options.depth, options.interval, plan.choice.engine, layouts.polls);
         let witness = Witness::new(options.witness);
         let mut recorder = Recorder::new(
             options.depth,
@@ -90,6 +91,18 @@ impl Session {
             options.interval,
         );
         recorder.is_asgct_alone = walkers.own.is_none();
+        let wants_native = options.native == NativeWish::On && guard::unguarded().is_none();
+        let code_cache = layouts.code.as_ref().and_then(|code| code.code_cache).filter(|_| wants_native);
+        let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native.symbols));
+        let rig = Rig::new(
+            &walkers,
+            recovery,
+            options.depth,
+            options.interval,
+            plan.choice.engine,
+            layouts.polls,
+            native.as_ref().map(|tables| tables.walker() as &dyn NativeWalker),
+        );
         let anchors = Anchors::new(&hotspot);
         let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
@@ -107,6 +120,7 @@ impl Session {
             plan,
             rig,
             recorder,
+            native,
             disk,
             questions,
             walkers,
@@ -217,6 +231,9 @@ impl Session {
 
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         self.look_for_guard();
+        if let Some(native) = &mut self.native {
+            native.keep_up(&mut self.recorder.native.symbols);
+        }
         resolver.name_pending(env);
         let begun = clock::own_cpu();
         let has_come = clock::monotonic().saturating_sub(SETTLED);

@@ -19,6 +19,7 @@ mod contexts;
 mod events;
 mod mounted_vthread;
 mod names;
+mod native;
 mod own_kind;
 mod reasons;
 pub mod recovered;
@@ -63,6 +64,7 @@ use crate::witness::Witness;
 use agreement::Agreement;
 use contexts::SampleContexts;
 use names::Names;
+use native::NativeFrames;
 use reasons::ReasonCounts;
 use recovered::{Began, Recovered};
 use show::Shown;
@@ -130,6 +132,7 @@ pub struct Recorder {
     /// The serials of the carriers that were asked for their virtual thread in this round of the
     /// drain.
     names_asked: HashSet<u32>,
+    pub native: NativeFrames,
     /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
     frames: Vec<Frame>,
     other: Vec<Frame>,
@@ -168,6 +171,7 @@ impl Recorder {
             handler_total_ns: 0,
             dropped: (0, 0),
             names_asked: HashSet::new(),
+            native: NativeFrames::default(),
             frames: Vec::new(),
             other: Vec::new(),
             resolved: Vec::new(),
@@ -318,6 +322,7 @@ impl Recorder {
             self.contexts.named(head.mounted_vthread, name(entry), &mut self.recording);
             self.ask_name(&head, jvm);
         }
+        self.native.read(entry);
         let mut frames = take(&mut self.frames);
         match self.walked_stack(&head, entry, &mut frames, jvm) {
             Ok(Taken { walker, began, cut, refuted, site, is_asgct_alone }) => {
@@ -342,6 +347,7 @@ impl Recorder {
             }
         }
         self.frames = frames;
+        self.native.clear();
     }
 
     /// Asks the JVM which virtual thread a carrier runs, if the sampled one has no name yet. Each
@@ -426,7 +432,13 @@ impl Recorder {
         // A thread without Java was outside Java at any time, seen or unseen.
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {
-            (Fate::Outside, self.recording.placeholder_stack(None, outside.name, outside.category))
+            let stack = self.recording.placeholder_stack(None, outside.name, outside.category);
+            let is_native = !self.native.is_empty();
+            let on_top = |native: &mut NativeFrames, recording: &mut Recording| {
+                native.on_top(stack, Some(outside.category), Fate::Outside.into(), recording)
+            };
+            let stack = if is_native { on_top(&mut self.native, &mut self.recording) } else { stack };
+            (Fate::Outside, stack)
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
             if why.is_unseen() {

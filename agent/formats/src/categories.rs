@@ -30,7 +30,7 @@ const TRUST_LEVELS: [&str; 7] = [
 
 /// The categories, each with its colour and its subcategories. [`categories`] adds the reasons for
 /// missing stacks to the subcategories of "No stack".
-const CATEGORIES: [(&str, &str, &[&str]); 9] = [
+const CATEGORIES: [(&str, &str, &[&str]); 11] = [
     ("Other", "grey", &["Other"]),
     ("Application", "yellow", &TRUST_LEVELS),
     ("Library", "green", &TRUST_LEVELS),
@@ -40,6 +40,8 @@ const CATEGORIES: [(&str, &str, &[&str]); 9] = [
     ("No stack", "darkgrey", &["Other"]),
     ("Refuted", "red", &["Other"]),
     ("Allocated class", "purple", &["Other"]),
+    ("JVM", "brown", &TRUST_LEVELS),
+    ("Kernel", "magenta", &TRUST_LEVELS),
 ];
 
 /// Returns all categories. They are the same in each profile, so that profiles of several processes
@@ -68,6 +70,8 @@ pub fn index(category: Category) -> u8 {
         Category::NoStack => 6,
         Category::Refuted => 7,
         Category::Class => 8,
+        Category::Jvm => 9,
+        Category::Kernel => 10,
     }
 }
 
@@ -85,17 +89,23 @@ impl Parts {
         match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,
             (Category::Vm(VmPart::Jit), _) => 2,
-            (Category::Application | Category::Library | Category::Jdk | Category::Native, Some(leaf)) => {
-                match (leaf.fate, leaf.top_frame) {
-                    (Fate::Proven, Some(Certainty::MethodCertain)) => 4,
-                    (Fate::Plausible, Some(Certainty::MethodCertain)) => 5,
-                    (Fate::Plausible, Some(Certainty::Approximate)) => 6,
-                    (Fate::Proven, _) => 1,
-                    (Fate::Plausible, _) => 2,
-                    (Fate::Refuted, _) => 3,
-                    (Fate::Unwalked | Fate::Outside | Fate::Dropped, _) => 0,
-                }
-            }
+            (
+                Category::Application
+                | Category::Library
+                | Category::Jdk
+                | Category::Native
+                | Category::Jvm
+                | Category::Kernel,
+                Some(leaf),
+            ) => match (leaf.fate, leaf.top_frame) {
+                (Fate::Proven, Some(Certainty::MethodCertain)) => 4,
+                (Fate::Plausible, Some(Certainty::MethodCertain)) => 5,
+                (Fate::Plausible, Some(Certainty::Approximate)) => 6,
+                (Fate::Proven, _) => 1,
+                (Fate::Plausible, _) => 2,
+                (Fate::Refuted, _) => 3,
+                (Fate::Unwalked | Fate::Outside | Fate::Dropped, _) => 0,
+            },
             (Category::NoStack, _) => {
                 let why = why_no_stack(name).and_then(|why| self.0.binary_search(&why).ok());
                 why.map_or(0, |at| at + 1)

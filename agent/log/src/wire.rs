@@ -395,6 +395,8 @@ pub enum Category {
     Refuted = 8,
     NoStack = 9,
     Class = 10,
+    Jvm = 11,
+    Kernel = 12,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
@@ -440,7 +442,7 @@ const UNITS: [(RecordingUnit, Unit); 6] = [
     (RecordingUnit::Percentage, Unit::Percentage),
 ];
 
-const CATEGORIES: [(RecordingCategory, Category); 11] = [
+const CATEGORIES: [(RecordingCategory, Category); 13] = [
     (RecordingCategory::Other, Category::Other),
     (RecordingCategory::Application, Category::Application),
     (RecordingCategory::Library, Category::Library),
@@ -452,6 +454,8 @@ const CATEGORIES: [(RecordingCategory, Category); 11] = [
     (RecordingCategory::Refuted, Category::Refuted),
     (RecordingCategory::NoStack, Category::NoStack),
     (RecordingCategory::Class, Category::Class),
+    (RecordingCategory::Jvm, Category::Jvm),
+    (RecordingCategory::Kernel, Category::Kernel),
 ];
 
 const FATES: [(Option<RecordingFate>, Fate); 7] = [

@@ -9,7 +9,12 @@ pub enum Category {
     Application,
     Library,
     Jdk,
+    /// Code of a library, or a native method.
     Native,
+    /// The JVM's own code, called by a thread of the program.
+    Jvm,
+    Kernel,
+    /// A thread of the VM's own.
     Vm(VmPart),
     /// The function is a placeholder for a refuted part of a stack.
     Refuted,

@@ -45,8 +45,8 @@ pub use proof::{
     Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower, WitnessStack, sign,
 };
 pub use report::{
-    AgreementReport, Delivered, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, ThreadReport,
-    TrustReport,
+    AgreementReport, Delivered, HandlerTime, NativeReport, Rate, RecordingFile, RecoveryReport, Run, Signals,
+    ThreadReport, TrustReport,
 };
 pub use several::{RefutationNumbers, ReportSum, add_groups};
 pub use summary::{Detail, FATES, Files, LIMIT_REACHED, most_frequent, noticed};

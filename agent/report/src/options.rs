@@ -101,7 +101,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// The table of all options, in the order in which the help lists them.
-pub static KEYS: [Key; 25] = [
+pub static KEYS: [Key; 26] = [
     Key {
         is_repeatable: true,
         ..writing(
@@ -207,6 +207,16 @@ pub static KEYS: [Key; 25] = [
     )
     .form(Form::OneOf { words: &["auto", "asgct", "own", "both"], for_tests: &[] })
     .rare(),
+    with_default(
+        "native",
+        "auto",
+        "auto|on|off",
+        &[
+            "show native frames: what runs inside of native methods, the VM and its threads.",
+            "auto is off for now",
+        ],
+    )
+    .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] }),
     with_default(
         "recovery",
         "all",

@@ -159,6 +159,9 @@ pub struct Run {
     /// The number of samples with a stack that was cut below the requested depth, because the
     /// memory for stacks was full.
     pub stacks_cut: u64,
+    /// How the walks of native frames ended. `None` if stacks have only Java frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_walks: Option<NativeReport>,
     /// The number of the program's contexts that were not recorded because the table was full.
     #[serde(skip)]
     pub contexts_left_out: u64,
@@ -208,6 +211,17 @@ fn in_micros<S: Serializer>(nanos: &u64, serializer: S) -> Result<S::Ok, S::Erro
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
 fn from_micros<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Ok((f64::deserialize(deserializer)? * 1000.0).round() as u64)
+}
+
+/// How walks of native frames ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct NativeReport {
+    /// At the thread's start, or in the Java code that called native code.
+    pub whole: u64,
+    /// Before that. Their stacks say where frames are missing.
+    pub broken: u64,
+    /// Without a frame, by a fault or because too many threads walked at once.
+    pub failed: u64,
 }
 
 /// The cost of writing the recording to disk.

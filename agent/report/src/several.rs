@@ -18,8 +18,8 @@ use crate::measures::MeasureReport;
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
-    AgreementReport, HandlerTime, Rate, RecordingFile, RecoveryReport, Run, Signals, THREADS_OPTION,
-    TrustReport,
+    AgreementReport, HandlerTime, NativeReport, Rate, RecordingFile, RecoveryReport, Run, Signals,
+    THREADS_OPTION, TrustReport,
 };
 use crate::top_frame::{Counted, TopFrameReport};
 use crate::witness::{GradeReport, WitnessReport};
@@ -172,6 +172,7 @@ add! {
     ClassReport { loaded, initialized, loading_ms, linking_ms, initializing_ms }
     CompilerReport { compiled, failed, took_ms }
     RecordingFile { bytes, cpu_ms }
+    NativeReport { whole, broken, failed }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }
 
@@ -333,6 +334,7 @@ impl Add for Run {
             handler_ns,
             names_lost,
             stacks_cut,
+            native_walks,
             contexts_left_out: _,
         } = more;
         append_new(&mut self.vouch, &vouch, ", ");
@@ -396,6 +398,7 @@ impl Add for Run {
         add_if_known(&mut self.handler_ns, handler_ns);
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);
+        self.native_walks.add(native_walks);
     }
 }
 

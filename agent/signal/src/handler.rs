@@ -1,12 +1,14 @@
 //! The handler of SIGPROF, which takes one sample for each signal.
 //!
 //! The handler counts the signal, finds the thread's slot and claims a lane. Each walker writes its
-//! candidate stack there. If they fail, a walker walks again from repaired contexts. The sample is
-//! then published. Failures are counted. The handler must never wait (except in
+//! candidate stack there. If they fail, a walker walks again from repaired contexts. The walker of
+//! native frames follows, and the sample is then published. Failures are counted. The handler must
+//! never wait (except in
 //! [`crate::witness_rendezvous`]), allocate, lock, panic or change errno.
 
 use core::cell::Cell;
 use core::ffi::c_void;
+use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use vouch_sample::{Head, Reason};
@@ -25,7 +27,7 @@ use crate::otel_thread_context::OTEL_THREAD_CONTEXT;
 use crate::sample_layout::{MAX_RECOVERED, Origin, Sample};
 use crate::sampler::{GATE, Sampler};
 use crate::slots::Slot;
-use crate::subject::subject;
+use crate::subject::{is_on_small_stack, subject};
 use crate::thread_context::{ThreadContext, Trace};
 use crate::unread_names::UNREAD_NAMES;
 use crate::vthread_contexts::VTHREAD_CONTEXTS;
@@ -87,6 +89,9 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
     let at = unsafe { registers(context) };
     let (walked, MountedVthread { id: mounted, is_unread }) =
         walk(sampler, slot, &mut sample, number, (no_stack, at.pc, context));
+    let java_words = sample.words();
+    // SAFETY: the kernel passed this context to the handler of this thread.
+    unsafe { walk_native(sampler, slot.filter(|_| no_stack.is_none()), &mut sample, context) };
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| thread_context_of(slot, mounted));
     // The CPU clock is used because a handler may be preempted.
@@ -99,7 +104,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         rest(sampler, slot, now, (handler_ns, sample.words()));
     }
     let handler_ns = u32::try_from(handler_ns).unwrap_or(u32::MAX);
-    let is_shallow = walked && sample.words() <= MAX_WITNESSED_DEPTH.saturating_mul(FRAME_WORDS);
+    let is_shallow = walked && java_words <= MAX_WITNESSED_DEPTH.saturating_mul(FRAME_WORDS);
     let witnessed = slot.filter(|_| is_shallow && take_witness_request(sampler));
     let head = Head {
         time,
@@ -301,6 +306,31 @@ fn walk(
     // candidates with all frames as may be recovered.
     let recovered = unsafe { recover(sampler, &subject, sample, fallback, limit) };
     (walked || recovered, mounted)
+}
+
+/// Adds the native frames of the interrupted thread. A thread in Java code has none.
+///
+/// # Safety
+/// The context must be the one that the kernel passed to the calling handler.
+unsafe fn walk_native(
+    sampler: &Sampler,
+    slot: Option<&Slot>,
+    sample: &mut Sample<'_, '_>,
+    context: *mut c_void,
+) {
+    let (Some(native), Some(slot)) = (sampler.native, slot) else { return };
+    // SAFETY: the caller promised that this is the handler's own context.
+    if unsafe { is_on_small_stack(context) } {
+        return;
+    }
+    let Some(room) = sample.native_buffer() else { return };
+    let info = Cell::default();
+    let subject = Subject::interrupted(null_mut(), context, &info, slot.walking());
+    // SAFETY: the subject is this thread, with its slot and the context of its handler. The buffer
+    // has space for as many frames as it says.
+    if let Ok(frames) = unsafe { native.walk(&subject, room) } {
+        sample.add_native(frames, info.get().cut);
+    }
 }
 
 /// Recovers up to `limit` stacks: the walker walks again from repaired contexts. True if it found a

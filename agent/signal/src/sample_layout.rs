@@ -3,8 +3,8 @@
 //! A sample is ten words of head, the name of the mounted virtual thread, and the candidate stacks:
 //! first one of each walker, then the recovered ones. A candidate is three words and then its
 //! frames as the walker wrote them. The three words are answer and origin, the pc where the walk
-//! began, and the cut. The handler writes the layout and the drain reads it, both only by this
-//! module.
+//! began, and the cut. The native frames come last, in the form of a candidate. The handler writes
+//! the layout and the drain reads it, both only by this module.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_from_number, answer_to_number};
 use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
@@ -19,9 +19,13 @@ const CANDIDATE_WORDS: usize = 3;
 
 /// The maximal number of stacks that are recovered for a sample.
 pub const MAX_RECOVERED: usize = 3;
+/// How many native frames a sample has at most. A compiler's recursion has some two hundred.
+pub const MAX_NATIVE_FRAMES: usize = 256;
+/// Words of the native frames.
+pub const NATIVE_WORDS: usize = CANDIDATE_WORDS + MAX_NATIVE_FRAMES * FRAME_WORDS;
 
-/// Returns the maximal number of words of a sample. Each candidate of `walkers` has up to `depth`
-/// frames, and so has each recovered one. If a walker has a stack, one fewer is recovered. So space
+/// Returns the maximal number of words of a sample without native frames. Each candidate of
+/// `walkers` has up to `depth` frames, and so has each recovered one. If a walker has a stack, one fewer is recovered. So space
 /// for the frames of the larger group is enough.
 #[must_use]
 pub const fn max_words(walkers: usize, recovered: usize, depth: usize) -> usize {
@@ -42,11 +46,14 @@ pub struct Origin {
     /// The number of the recovery strategy that repaired the context, or `None` if the context was
     /// not repaired.
     pub strategy: Option<u16>,
+    /// True for the native frames, which are no candidate.
+    pub is_native: bool,
 }
 
 impl Origin {
     /// The origin of a stack that the first walker found from the context as it was.
-    pub const FIRST: Self = Self { walker: 0, compared: false, resumed: None, strategy: None };
+    pub const FIRST: Self =
+        Self { walker: 0, compared: false, resumed: None, strategy: None, is_native: false };
 
     const fn to_bits(self) -> u32 {
         let strategy = match self.strategy {
@@ -57,7 +64,11 @@ impl Origin {
             None => 0,
             Some(before) => 1 + before as u32,
         };
-        (self.walker as u32) << 24 | (self.compared as u32) << 18 | resumed << 16 | strategy as u32
+        (self.walker as u32) << 24
+            | (self.is_native as u32) << 19
+            | (self.compared as u32) << 18
+            | resumed << 16
+            | strategy as u32
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a number")]
@@ -70,6 +81,7 @@ impl Origin {
                 before => Some(before == 2),
             },
             strategy: (bits as u16).checked_sub(1),
+            is_native: bits & 1 << 19 != 0,
         }
     }
 }
@@ -132,6 +144,23 @@ impl<'l, 'm> Sample<'l, 'm> {
         self.claim.set(self.next.wrapping_add(2), encode_cut(cut));
         let frames = answer.map_or(0, |frames| frames as usize);
         self.next = self.next.wrapping_add(CANDIDATE_WORDS + frames.wrapping_mul(FRAME_WORDS));
+    }
+
+    /// Returns the buffer for the native frames, or `None` if the claim has no space for them.
+    #[inline]
+    pub fn native_buffer(&self) -> Option<Room> {
+        let last = self.next.wrapping_add(NATIVE_WORDS).wrapping_sub(1);
+        if self.claim.pointer(last).is_null() {
+            return None;
+        }
+        let depth = i32::try_from(MAX_NATIVE_FRAMES).unwrap_or(0);
+        Some(Room { depth, ..self.buffer() })
+    }
+
+    /// Adds the native frames, which are in that buffer. No candidate may follow.
+    #[inline]
+    pub fn add_native(&mut self, frames: u32, cut: Option<Cut>) {
+        self.add_candidate(Ok(frames), cut, Origin { is_native: true, ..Origin::FIRST }, 0);
     }
 
     /// Returns how many words the sample has so far.
@@ -241,7 +270,8 @@ impl CandidateStack<'_> {
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         self.words.clone().step_by(FRAME_WORDS).map_while(|at| {
             let words = [self.entry.word(at)?, self.entry.word(at.checked_add(1)?)?];
-            Some(RawFrame::from_words(words).into())
+            let raw = RawFrame::from_words(words);
+            Some(if self.origin.is_native { Frame::from_words(raw.bci, raw.method) } else { raw.into() })
         })
     }
 }
@@ -249,6 +279,15 @@ impl CandidateStack<'_> {
 /// Returns the candidate stacks of a sample: first the walkers' in their order, then the recovered
 /// ones. A candidate that is longer than the entry ends with the entry.
 pub fn candidates<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateStack<'e>> {
+    stacks(entry).take_while(|stack| !stack.origin.is_native)
+}
+
+/// Returns the native frames of a sample, and whether frames are missing after them.
+pub fn native<'e>(entry: &'e Entry<'_>) -> Option<CandidateStack<'e>> {
+    stacks(entry).find(|stack| stack.origin.is_native)
+}
+
+fn stacks<'e>(entry: &'e Entry<'_>) -> impl Iterator<Item = CandidateStack<'e>> {
     let mut next = HEAD_WORDS.saturating_add(NameFlags::from_entry(entry).words());
     core::iter::from_fn(move || {
         let (answer, origin) = split(entry.word(next)?);
@@ -432,6 +471,31 @@ mod tests {
                 (Ok(1), called, 14, 9)
             ]
         );
+    }
+
+    #[test]
+    fn native_frames_follow_the_candidates_and_are_none() {
+        let words: Vec<Word> = (0..2 * (64 + NATIVE_WORDS)).map(|_| Word::default()).collect();
+        let lane = Lane::new(&words);
+        let short = Sample::new(lane.claim(max_words(1, 0, 4)).unwrap(), 3);
+        assert!(short.native_buffer().is_none(), "a claim without space");
+        drop(short);
+        let native_frames = [Frame::Native { pc: 0x7f00 }, Frame::Kernel { pc: usize::MAX }];
+        let mut sample = Sample::new(lane.claim(max_words(1, 0, 4) + NATIVE_WORDS).unwrap(), 3);
+        sample.add_candidate(Err(Reason::NO_JAVA_THREAD), None, Origin::FIRST, 7);
+        let room = sample.native_buffer().unwrap();
+        for (at, frame) in native_frames.into_iter().enumerate() {
+            let (bci, method) = frame.to_words();
+            // SAFETY: the buffer has space for `MAX_NATIVE_FRAMES` frames.
+            unsafe { room.frames.add(at).write(RawFrame { bci, method }) };
+        }
+        sample.add_native(2, Some(Cut { at: 2, missing: 0 }));
+        sample.publish(&HEAD);
+        lane.drain(|entry| {
+            let found = native(entry).unwrap();
+            assert_eq!(found.frames().collect::<Vec<_>>(), native_frames);
+            assert_eq!((candidates(entry).count(), found.cut.map(|cut| cut.at)), (1, Some(2)));
+        });
     }
 
     #[test]

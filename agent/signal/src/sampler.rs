@@ -3,12 +3,13 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use vouch_walk::hotspot::HotspotWalker;
+use vouch_walk::native::NativeWalker;
 use vouch_walk::recover::Recovery;
 use vouch_walk::walker::Walker;
 
 use crate::gate::Gate;
 use crate::outlet::Outlet;
-use crate::sample_layout::{MAX_RECOVERED, max_words};
+use crate::sample_layout::{MAX_RECOVERED, NATIVE_WORDS, max_words};
 use crate::slots::Slots;
 use crate::witness_rendezvous::WitnessRendezvous;
 
@@ -33,6 +34,8 @@ pub struct Sampler {
     pub carrier_filter: Option<&'static HotspotWalker>,
     /// The recovery after a failed walk. With `None` there is no recovery.
     pub recovery: Option<Recovery>,
+    /// The walker of native frames. With `None` stacks have only Java frames.
+    pub native: Option<&'static dyn NativeWalker>,
     /// The maximal number of frames of a stack that are kept.
     pub depth: usize,
     /// The sampling interval, in nanoseconds of CPU time.
@@ -67,7 +70,8 @@ impl Sampler {
     #[must_use]
     pub fn max_words(&self, depth: usize) -> usize {
         let recovered = if self.recovery.is_some() { MAX_RECOVERED } else { 0 };
-        max_words(self.walkers.len(), recovered, depth.saturating_add(1))
+        let native = if self.native.is_some() { NATIVE_WORDS } else { 0 };
+        max_words(self.walkers.len(), recovered, depth.saturating_add(1)) + native
     }
 }
 

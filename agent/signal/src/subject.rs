@@ -32,7 +32,7 @@ pub unsafe fn subject<'t>(
 ///
 /// # Safety
 /// The context must be the one that the kernel passed to the calling handler.
-unsafe fn is_on_small_stack(context: *mut c_void) -> bool {
+pub unsafe fn is_on_small_stack(context: *mut c_void) -> bool {
     /// The size of the alternate stacks of the Go runtime, in bytes.
     const MIN_SIZE: usize = 32 << 10;
     // SAFETY: the caller promised a context of the kernel, which describes the thread's alternate

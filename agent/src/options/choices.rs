@@ -40,6 +40,16 @@ pub enum WalkerWish {
     Both,
 }
 
+/// Whether samples have native frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NativeWish {
+    /// They have none for now.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
 /// How long the recording stays on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDisk {

@@ -11,7 +11,7 @@ use vouch_report::Detail;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
 
-use super::choices::{EngineWish, OnDisk, OnError, Verb, WalkerWish};
+use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use super::signal::Signal;
 use crate::events::chosen::{self, Chosen as ChosenEvents};
 use crate::recovery::Chosen;
@@ -64,6 +64,7 @@ pub struct Options {
     pub showing: Showing,
     pub virtual_threads: VirtualThreads,
     pub walker: WalkerWish,
+    pub native: NativeWish,
     /// The strategies that retry a failed walk.
     pub recovery: Chosen,
     /// The JVM events that are recorded.
@@ -106,6 +107,7 @@ impl Default for Options {
             showing: Showing::default(),
             virtual_threads: VirtualThreads::default(),
             walker: WalkerWish::default(),
+            native: NativeWish::default(),
             recovery: [true; STRATEGIES],
             events: chosen::by_default(),
             terminal: None,

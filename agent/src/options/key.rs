@@ -16,7 +16,7 @@ use vouch_report::Detail;
 use crate::events::chosen::chosen;
 use crate::recovery;
 
-use super::choices::{EngineWish, OnDisk, OnError, Verb, WalkerWish};
+use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use super::fields::{Options, Output};
 use super::signal::Signal;
 use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
@@ -97,6 +97,10 @@ pub fn apply(
                 ("both", WalkerWish::Both),
             ];
             options.walker = choice(value, &walkers).map_err(named)?;
+        }
+        "native" => {
+            let wishes = [("auto", NativeWish::Auto), ("on", NativeWish::On), ("off", NativeWish::Off)];
+            options.native = choice(value, &wishes).map_err(named)?;
         }
         "witness" => {
             options.witness = match value {

@@ -13,6 +13,7 @@ use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
 use vouch_signal::sampler::{Counters, GATE, Sampler};
 use vouch_signal::witness_rendezvous::{PollOffsets, WitnessRendezvous};
+use vouch_walk::native::NativeWalker;
 use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
@@ -61,6 +62,7 @@ impl Rig {
         interval: Duration,
         engine: Engine,
         polls: Option<PollOffsets>,
+        native: Option<&'static dyn NativeWalker>,
     ) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted while it holds its lane, so there are more lanes than
@@ -72,6 +74,7 @@ impl Rig {
             vthread_reader: walkers.reads,
             carrier_filter: walkers.parts,
             recovery,
+            native,
             depth: depth.max(LEAST_WALKED),
             interval: clock::nanos(interval),
             user_only: engine.user_only(),
@@ -234,7 +237,7 @@ mod tests {
     fn events_come_in_while_the_rig_is_there_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; MAX_VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, parts: None, missing: None };
-        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None);
+        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None, None);
         publish(&event, EventDetails::default());
         rig.open();
         rig.open_events();

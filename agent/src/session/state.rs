@@ -14,6 +14,7 @@ use crate::events::totals::Totals;
 use crate::facade::Jvmti;
 use crate::governor;
 use crate::jvm::live::JvmState;
+use crate::native::NativeTables;
 use crate::plan::Plan;
 use crate::truth::Truth;
 use crate::walkers::Walkers;
@@ -36,6 +37,8 @@ pub struct Session {
     pub(super) plan: Plan,
     pub(super) rig: Rig,
     pub(super) recorder: Recorder,
+    /// The tables for native frames. They are dropped after the rig, which handlers must have left.
+    pub(super) native: Option<NativeTables>,
     pub(super) disk: Disk,
     pub(super) questions: JvmState,
     /// The walkers that walk the samples' stacks.

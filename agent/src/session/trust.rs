@@ -20,6 +20,7 @@ use crate::facade::Jvmti;
 use crate::governor;
 use crate::groups::groups;
 use crate::markers::markers;
+use crate::native::NativeTables;
 use crate::worker;
 
 /// The description of the profiled program.
@@ -123,6 +124,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
+        native_walks: session.native.as_ref().map(NativeTables::report),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
     }
 }

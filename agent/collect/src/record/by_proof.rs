@@ -79,7 +79,7 @@ impl Recorder {
         track: ThreadId,
         jvm: &mut dyn Jvm,
     ) -> (Fate, StackId) {
-        let Self { recording, witness, walks, names, shown, plausible, resolved, .. } = self;
+        let Self { recording, witness, walks, names, shown, plausible, resolved, native, .. } = self;
         let ByProof { placed, leaf, cut, .. } = by_proof;
         let walk = resolved.as_slice();
         if let Some(jvm_stack) = &jvm_stack {
@@ -121,13 +121,13 @@ impl Recorder {
                 let parts = against.as_ref().and_then(|against| against.parts(walk));
                 let refuted = refuted.map(|(refutation, _)| refutation);
                 let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
-                shown.stack(
-                    Judged { leaf, lost, shown: leaf_row, refuted, parts },
-                    walks,
-                    recording,
-                    names,
-                    jvm,
-                )
+                let has_native = !native.is_empty() && refuted.is_none() && !lost;
+                if has_native {
+                    native.on_top(walks.tree.get(leaf).stack, None, leaf_row, recording)
+                } else {
+                    let judged = Judged { leaf, lost, shown: leaf_row, refuted, parts };
+                    shown.stack(judged, walks, recording, names, jvm)
+                }
             }
             None => recording.placeholder_stack(None, "[no frames]", Category::NoStack),
         };

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
-    Clock, EventReport, FieldReport, GroupReport, KindReport, MeasureReport, PlausibleReport, RecordingFile,
-    Run, TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessStack,
+    Clock, EventReport, FieldReport, GroupReport, KindReport, MeasureReport, NativeReport, PlausibleReport,
+    RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -108,6 +108,7 @@ fn each_key_is_explained() {
     report.event = Some("cache-misses".to_owned());
     report.run.runs_ms = Some(1.0);
     report.run.recording_file = Some(RecordingFile::default());
+    report.run.native_walks = Some(NativeReport::default());
     report.run.plausible_because = [("class_loading".to_owned(), PlausibleReport::default())].into();
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
     first.line = Some(1);

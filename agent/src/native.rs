@@ -1,0 +1,104 @@
+//! The walker of native frames during a recording: its tables, and the names of its frames.
+//!
+//! The tables are made before the first sample, and again when a walk met code in no known library.
+//! It must never drop tables that a handler may use.
+
+use std::time::Duration;
+
+use once_cell::sync::OnceCell;
+use vouch_report::NativeReport;
+use vouch_signal::sampler::GATE;
+use vouch_unwind::libraries::loaded;
+use vouch_unwind::symbols::Symbols;
+use vouch_unwind::unwinder::{NativeUnwinder, TableMaker, Tables, WalkCounts};
+use vouch_walk::code_cache::CodeCache;
+
+use crate::clock;
+
+/// How long at least passes between two readings of the list of libraries. It doubles while no
+/// library is new: code that no file has may be met at any time.
+const MIN_PAUSE: Duration = Duration::from_millis(10);
+const MAX_PAUSE: Duration = Duration::from_secs(64);
+
+/// The walker of all recordings, because a handler may hold it at any time.
+static UNWINDER: OnceCell<NativeUnwinder> = OnceCell::new();
+
+/// The tables of a recording. The walker finds no frames after it is dropped.
+#[derive(Debug)]
+pub struct NativeTables {
+    unwinder: &'static NativeUnwinder,
+    maker: TableMaker,
+    libraries: usize,
+    /// Tables that a handler may still use.
+    retired: Vec<Box<Tables>>,
+    next_look_ns: u64,
+    pause: Duration,
+    before: [u64; 3],
+}
+
+impl NativeTables {
+    /// Makes the walker and its first tables.
+    pub fn begin(code_cache: CodeCache, symbols: &mut Symbols) -> Self {
+        let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
+        // A handler may be preempted while it walks, so there are more caches than processors.
+        let unwinder =
+            UNWINDER.get_or_init(|| NativeUnwinder::new(code_cache, (processors * 2).clamp(4, 64)));
+        let mut tables = Self {
+            unwinder,
+            maker: TableMaker::default(),
+            libraries: 0,
+            retired: Vec::new(),
+            next_look_ns: 0,
+            pause: MIN_PAUSE,
+            before: counts(&unwinder.counts),
+        };
+        tables.look(symbols);
+        tables
+    }
+
+    pub fn walker(&self) -> &'static NativeUnwinder {
+        self.unwinder
+    }
+
+    /// Makes the tables again if a walk met unknown code, and drops those that no handler uses.
+    pub fn keep_up(&mut self, symbols: &mut Symbols) {
+        if clock::monotonic() >= self.next_look_ns && self.unwinder.take_met_unknown_code() {
+            self.look(symbols);
+        }
+        if !self.retired.is_empty() && GATE.is_empty() {
+            self.retired.clear();
+        }
+    }
+
+    fn look(&mut self, symbols: &mut Symbols) {
+        let Ok(libraries) = loaded() else { return };
+        let is_new = libraries.len() != self.libraries;
+        self.pause = if is_new { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
+        self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));
+        self.libraries = libraries.len();
+        self.retired.extend(self.unwinder.replace(Box::new(self.maker.make(&libraries))));
+        symbols.set_libraries(libraries);
+    }
+
+    /// Returns how the walks of this recording ended.
+    pub fn report(&self) -> NativeReport {
+        let now = counts(&self.unwinder.counts);
+        let [whole, broken, failed] = [0, 1, 2].map(|at: usize| now[at].saturating_sub(self.before[at]));
+        NativeReport { whole, broken, failed }
+    }
+}
+
+fn counts(counts: &WalkCounts) -> [u64; 3] {
+    let WalkCounts { whole, broken, failed } = counts;
+    [whole, broken, failed].map(|count| count.load(std::sync::atomic::Ordering::Relaxed))
+}
+
+impl Drop for NativeTables {
+    fn drop(&mut self) {
+        self.retired.extend(self.unwinder.stop());
+        if !GATE.is_empty() {
+            // A handler that has not returned may still read them.
+            std::mem::forget(std::mem::take(&mut self.retired));
+        }
+    }
+}
