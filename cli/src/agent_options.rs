@@ -329,7 +329,7 @@ mod tests {
         let wrong = |line: &str| given(line).wrong_endings().join("; ");
         assert_eq!(
             wrong("out=a.txt,out=b.json,report=r.html,jfr=f.json"),
-            "out=a.txt: must end in .json, .json.gz, .folded, .html or .svg; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
+            "out=a.txt: must end in .json, .json.gz, .folded, .html, .svg or .pb.gz; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
         );
         assert_eq!(wrong("out=a.%{ENDING},out=b-%p.folded,report=r.json,jfr=f.jfr,depth=x"), "");
     }

@@ -5,7 +5,7 @@
 
 use std::iter;
 
-use vouch_recording::{Id, Recording, StackRow};
+use vouch_recording::{Id, Recording, StackId, StackRow};
 
 /// A cut stack keeps this many of its outermost frames. A stack is cut if it has more frames than
 /// this and [`MAX_INNER_FRAMES`] together.
@@ -53,6 +53,12 @@ impl<'r> CutStacks<'r> {
         let inner = self.rows[stack].depth.saturating_sub(MAX_OUTER_FRAMES);
         let left_out = (inner > max).then_some(None);
         self.callers(stack).take(inner.min(max)).map(Some).chain(left_out)
+    }
+
+    /// The frames of a stack, the leaf first, with `None` for the frames that are left out.
+    pub fn frames(&self, stack: StackId) -> impl Iterator<Item = Option<StackRow>> {
+        let stack = stack.row();
+        self.inner(stack, MAX_INNER_FRAMES).chain(self.callers(self.outer(stack)).map(Some))
     }
 
     fn callers(&self, stack: usize) -> impl Iterator<Item = StackRow> {

@@ -13,6 +13,7 @@ mod folded;
 mod html;
 mod json;
 mod meta;
+pub mod pprof;
 mod tracks;
 mod tree;
 
@@ -37,12 +38,13 @@ pub struct Format {
 }
 
 /// The file formats, in the order in which texts list them.
-pub static FORMATS: [Format; 5] = [
+pub static FORMATS: [Format; 6] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
     Format { ending: ".folded", gzip: false, opens: false, write: folded::write },
     Format { ending: ".html", gzip: false, opens: false, write: html::write },
     Format { ending: ".svg", gzip: false, opens: false, write: flame::write },
+    Format { ending: ".pb.gz", gzip: true, opens: false, write: pprof::write },
 ];
 
 impl PartialEq for Format {

@@ -203,7 +203,7 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     let whole = fs::read(folder.join("a.json")).unwrap();
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
-        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html or .svg"),
+        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html, .svg or .pb.gz"),
         (vec!["a.vouch", "--report", "a.vouch"], "name a .json file"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "pass only one recording"),

@@ -7,6 +7,7 @@ mod flame;
 mod folded;
 mod html;
 mod markers;
+mod pprof;
 mod refuted;
 mod samples;
 mod tables;

@@ -1,0 +1,420 @@
+//! The format of pprof, `profile.proto`, which Go's tool and many others read.
+//!
+//! It must never hold the whole document in memory. It writes pieces of the message: readers join
+//! the pieces, because a protobuf message may come in parts.
+//!
+//! Samples of CPU time with the same stack, context and weight are one row. Those of other measures
+//! have a row each.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::io::{self, BufWriter, Write};
+use std::mem;
+use std::num::NonZeroU32;
+
+use indexmap::IndexSet;
+use prost::Message;
+use vouch_recording::measures::{ALLOCATED, CPU};
+use vouch_recording::{
+    Certainty, ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow,
+    StringId, TRACE, Thread, VIRTUAL_TID_BIT,
+};
+use vouch_report::Clock;
+
+use crate::categories;
+use crate::cut::CutStacks;
+use crate::meta::Meta;
+use crate::tracks::split_threads;
+
+/// How many samples are written at once.
+const PIECE: usize = 256;
+
+/// Writes a recording.
+pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
+    let split = split_threads(recording, meta);
+    let threads = split.threads(recording);
+    let mut writer = Writer {
+        recording,
+        cut: CutStacks::new(recording),
+        columns: Columns::new(&threads, meta),
+        strings: Strings::default(),
+        locations: IndexSet::new(),
+        samples: Vec::new(),
+        out: BufWriter::with_capacity(64 << 10, out),
+    };
+    writer.write_properties(meta)?;
+    for thread in threads {
+        writer.thread(thread)?;
+    }
+    writer.write_samples()?;
+    writer.write_tables(meta)?;
+    writer.out.flush()
+}
+
+struct Writer<'r, W: Write> {
+    recording: &'r Recording,
+    cut: CutStacks<'r>,
+    columns: Columns,
+    strings: Strings,
+    /// The functions and lines that samples refer to. `None` is the frames that were left out.
+    locations: IndexSet<(Option<FuncId>, Option<NonZeroU32>)>,
+    /// The samples that are not written yet.
+    samples: Vec<Sample>,
+    out: BufWriter<W>,
+}
+
+/// The values of a sample: one or two for each measure of the recording.
+struct Columns {
+    /// Each measure, with the index of its first value.
+    measures: Vec<(&'static Measure, usize)>,
+    /// The name and the unit of each value.
+    types: Vec<(String, &'static str)>,
+    /// The time of a weight of 1. `None` if weights count no time.
+    interval_ns: Option<u64>,
+}
+
+impl Columns {
+    fn new(threads: &[&Thread], meta: &Meta) -> Self {
+        let report = &meta.report;
+        let interval_ns = report.event.is_none().then_some(report.run.interval_ns);
+        let mut columns = Self { measures: Vec::new(), types: Vec::new(), interval_ns };
+        let has = |measure: &Measure| threads.iter().any(|thread| !thread.amounts().get(measure).is_empty());
+        for measure in MEASURES.into_iter().filter(|measure| **measure == CPU || has(measure)) {
+            columns.measures.push((measure, columns.types.len()));
+            let key = measure.key;
+            columns.types.extend(match (&report.event, report.clock, &report.run.recorder) {
+                (Some(event), _, _) if *measure == CPU => vec![(event.clone(), "count")],
+                (_, clock, recorder) if *measure == CPU => {
+                    let time = match (clock, recorder) {
+                        (Some(Clock::Wall), _) => "wall",
+                        (Some(Clock::Cpu), _) | (None, None) => "cpu",
+                        (None, Some(_)) => "time",
+                    };
+                    vec![("samples".to_owned(), "count"), (time.to_owned(), "nanoseconds")]
+                }
+                // The names that Go gives them.
+                _ if *measure == ALLOCATED => {
+                    vec![("alloc_objects".to_owned(), "count"), ("alloc_space".to_owned(), "bytes")]
+                }
+                _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), "bytes")],
+            });
+        }
+        columns
+    }
+
+    /// The name of the value that counts a measure.
+    fn amount_of(&self, measure: &Measure) -> &str {
+        let after = self.measures.iter().skip_while(|(known, _)| *known != measure).nth(1);
+        let end = after.map_or(self.types.len(), |(_, first)| *first);
+        &self.types[end - 1].0
+    }
+
+    /// The values of a sample that counts one measure.
+    fn values(&self, measure: &Measure, events: u64, amount: u64) -> Vec<i64> {
+        let mut values = vec![0; self.types.len()];
+        let first = self.measures.iter().find(|(known, _)| *known == measure).map(|(_, first)| *first);
+        let Some(first) = first else { return values };
+        match self.interval_ns {
+            _ if *measure != CPU => {
+                values[first] = whole(events);
+                values[first + 1] = whole(amount);
+            }
+            Some(interval_ns) => {
+                values[first] = whole(events);
+                values[first + 1] = whole(amount.saturating_mul(interval_ns));
+            }
+            None => values[first] = whole(amount),
+        }
+        values
+    }
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn write_properties(&mut self, meta: &Meta) -> io::Result<()> {
+        let strings = &mut self.strings;
+        let mut value_type =
+            |name: &str, unit: &str| ValueType { r#type: strings.row(name), unit: strings.row(unit) };
+        let sample_type: Vec<_> =
+            self.columns.types.iter().map(|(name, unit)| value_type(name, unit)).collect();
+        let period_type = self.columns.amount_of(&CPU).to_owned();
+        let (unit, period) = match self.columns.interval_ns {
+            Some(interval_ns) => ("nanoseconds", whole(interval_ns)),
+            None => ("count", 1),
+        };
+        let period_type = Some(value_type(&period_type, unit));
+        let chosen = self.columns.measures.iter().any(|(measure, _)| *measure == meta.measure);
+        let default = self.columns.amount_of(if chosen { meta.measure } else { &CPU });
+        let default_sample_type = strings.row(default);
+        // pprof prints all comments above each table.
+        let comment = vec![strings.row(&meta.report.fates())];
+        self.write_piece(&Profile {
+            sample_type,
+            time_nanos: whole(meta.started_unix_ns),
+            duration_nanos: whole(meta.ended_ns.saturating_sub(meta.started_ns)),
+            period_type,
+            period,
+            comment,
+            default_sample_type,
+            ..Profile::default()
+        })
+    }
+
+    fn thread(&mut self, thread: &Thread) -> io::Result<()> {
+        let mut of_thread = vec![self.label("thread", thread.name())];
+        if thread.tid() & VIRTUAL_TID_BIT == 0 {
+            of_thread.push(self.label("thread_id", &thread.tid().to_string()));
+        }
+        let mut rows: BTreeMap<_, u64> = BTreeMap::new();
+        for (sample, context) in thread.samples_in_contexts() {
+            *rows.entry((sample.stack, context, sample.weight)).or_default() += 1;
+        }
+        for ((stack, context, weight), samples) in rows {
+            let frame = self.recording.leaf(stack);
+            let mut label = of_thread.clone();
+            label.extend(self.contexts(context));
+            label.push(self.label("fate", self.recording.fate_of(frame).name()));
+            label.extend(self.top_frame(frame.leaf));
+            let category = self.recording.funcs().get(frame.func).category;
+            label.push(self.label("category", categories::name(category)));
+            let value = self.columns.values(&CPU, samples, samples.saturating_mul(weight.into()));
+            self.sample(stack, value, label)?;
+        }
+        for (measure, amounts) in thread.amounts().iter() {
+            for amount in amounts {
+                let leaf = self.recording.leaf(amount.stack).leaf;
+                let mut label = of_thread.clone();
+                label.extend(leaf.map(|leaf| self.label("fate", leaf.fate.name())));
+                label.extend(self.top_frame(leaf));
+                let value = self.columns.values(measure, amount.events, amount.amount);
+                self.sample(amount.stack, value, label)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A label for each field of a context and of those around it, the innermost first. Of several
+    /// contexts of one kind only the innermost has labels.
+    fn contexts(&mut self, context: Option<ContextId>) -> Vec<Label> {
+        let recording = self.recording;
+        let (text, contexts) = (|id| recording.strings().get(id), recording.contexts());
+        let mut labels: Vec<Label> = Vec::new();
+        for row in contexts.outwards(context).map(|id| contexts.get(id)) {
+            let kind = contexts.kind(row.kind);
+            for (field, value) in kind.fields.iter().zip(&row.values) {
+                let key = match text(kind.class) {
+                    TRACE => self.strings.row(text(field.key)),
+                    _ => self.strings.row(&format!("{}.{}", text(kind.label), text(field.key))),
+                };
+                if labels.iter().all(|known| known.key != key) {
+                    labels.push(Label { key, str: self.strings.row(text(*value)) });
+                }
+            }
+        }
+        labels
+    }
+
+    fn top_frame(&mut self, leaf: Option<Leaf>) -> Option<Label> {
+        let certainty = match leaf?.top_frame? {
+            Certainty::Exact => "exact",
+            Certainty::MethodCertain => "method certain",
+            Certainty::Approximate => "approximate",
+        };
+        Some(self.label("top_frame", certainty))
+    }
+
+    fn label(&mut self, key: &str, value: &str) -> Label {
+        Label { key: self.strings.row(key), str: self.strings.row(value) }
+    }
+
+    fn sample(&mut self, stack: StackId, value: Vec<i64>, label: Vec<Label>) -> io::Result<()> {
+        let (frames, locations) = (self.recording.frames(), &mut self.locations);
+        let code = |stack: StackRow| {
+            let frame = frames.get(stack.frame);
+            (Some(frame.func), frame.line)
+        };
+        let cut = self.cut.frames(stack);
+        let location_id = cut.map(|frame| id(locations, frame.map_or((None, None), code))).collect();
+        self.samples.push(Sample { location_id, value, label });
+        if self.samples.len() == PIECE { self.write_samples() } else { Ok(()) }
+    }
+
+    fn write_samples(&mut self) -> io::Result<()> {
+        let sample = mem::take(&mut self.samples);
+        self.write_piece(&Profile { sample, ..Profile::default() })
+    }
+
+    /// Writes the tables that samples refer to. They have only rows that a sample needs.
+    fn write_tables(&mut self, meta: &Meta) -> io::Result<()> {
+        let Self { recording, strings, .. } = self;
+        let text = |id: StringId| recording.strings().get(id);
+        let row = |func: Option<FuncId>| func.map(|func| recording.funcs().get(func));
+        // pprof takes the first mapping for the program.
+        let (mut functions, mut mappings) = (IndexSet::new(), IndexSet::from([None]));
+        let mut location = Vec::with_capacity(self.locations.len());
+        for (number, (func, line)) in (1..).zip(&self.locations) {
+            let resource = row(*func).and_then(|row| row.resource);
+            let mapping_id = resource.map_or(0, |resource| id(&mut mappings, Some(resource)));
+            let line = vec![Line { function_id: id(&mut functions, *func), line: line_number(*line) }];
+            location.push(Location { id: number, mapping_id, line });
+        }
+        let function = (1..).zip(functions).map(|(id, func)| Function {
+            id,
+            name: strings.row(row(func).map_or(FRAMES_LEFT_OUT, |row| text(row.name))),
+            filename: row(func)
+                .and_then(|row| row.source)
+                .map_or(0, |source| strings.row(text(recording.sources().get(source)))),
+            start_line: line_number(row(func).and_then(|row| row.line)),
+        });
+        let function = function.collect();
+        let mapping = (1..).zip(mappings).map(|(id, resource)| Mapping {
+            id,
+            filename: strings
+                .row(resource.map_or(&meta.product, |resource| text(recording.resources().get(resource)))),
+            has_functions: true,
+            has_filenames: true,
+            has_line_numbers: true,
+            has_inline_frames: true,
+        });
+        let mapping = mapping.collect();
+        let string_table = mem::take(strings).0.into_iter().collect();
+        self.write_piece(&Profile { mapping, location, function, string_table, ..Profile::default() })
+    }
+
+    fn write_piece(&mut self, piece: &Profile) -> io::Result<()> {
+        self.out.write_all(&piece.encode_to_vec())
+    }
+}
+
+/// The id of a row, which is added if it is new. Ids begin at 1.
+fn id<T: Hash + Eq>(rows: &mut IndexSet<T>, row: T) -> u64 {
+    rows.insert_full(row).0 as u64 + 1
+}
+
+fn line_number(line: Option<NonZeroU32>) -> i64 {
+    line.map_or(0, |line| line.get().into())
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The table of strings, which begins with the empty one.
+struct Strings(IndexSet<String>);
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self(IndexSet::from([String::new()]))
+    }
+}
+
+impl Strings {
+    fn row(&mut self, text: &str) -> i64 {
+        let row = self.0.get_index_of(text).unwrap_or_else(|| self.0.insert_full(text.to_owned()).0);
+        whole(row as u64)
+    }
+}
+
+/// The whole message. Field names are those of `profile.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    pub sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    pub sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "3")]
+    pub mapping: Vec<Mapping>,
+    #[prost(message, repeated, tag = "4")]
+    pub location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    pub function: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    pub string_table: Vec<String>,
+    #[prost(int64, tag = "9")]
+    pub time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    pub duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    pub period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    pub period: i64,
+    #[prost(int64, repeated, tag = "13")]
+    pub comment: Vec<i64>,
+    #[prost(int64, tag = "14")]
+    pub default_sample_type: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct ValueType {
+    #[prost(int64, tag = "1")]
+    pub r#type: i64,
+    #[prost(int64, tag = "2")]
+    pub unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Sample {
+    /// The leaf first.
+    #[prost(uint64, repeated, tag = "1")]
+    pub location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    pub label: Vec<Label>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Label {
+    #[prost(int64, tag = "1")]
+    pub key: i64,
+    #[prost(int64, tag = "2")]
+    pub str: i64,
+}
+
+/// A jar, module or library, or the program.
+#[derive(Clone, Copy, PartialEq, Message)]
+#[expect(clippy::struct_excessive_bools, reason = "the format has them")]
+pub struct Mapping {
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(int64, tag = "5")]
+    pub filename: i64,
+    #[prost(bool, tag = "7")]
+    pub has_functions: bool,
+    #[prost(bool, tag = "8")]
+    pub has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    pub has_line_numbers: bool,
+    #[prost(bool, tag = "10")]
+    pub has_inline_frames: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Location {
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(uint64, tag = "2")]
+    pub mapping_id: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub line: Vec<Line>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Line {
+    #[prost(uint64, tag = "1")]
+    pub function_id: u64,
+    #[prost(int64, tag = "2")]
+    pub line: i64,
+}
+
+/// A function. It has no `system_name`, so pprof changes nothing of a name that contains brackets.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Function {
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    #[prost(int64, tag = "2")]
+    pub name: i64,
+    #[prost(int64, tag = "4")]
+    pub filename: i64,
+    #[prost(int64, tag = "5")]
+    pub start_line: i64,
+}

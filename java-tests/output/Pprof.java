@@ -1,0 +1,163 @@
+/*
+ * The sums of a run in .pb.gz, as `go tool pprof` reads them, are those of the folded stacks: for
+ * each method alone and with all that it called, for each thread, and for allocated bytes. A team
+ * whose tools read pprof must get the same answer as one that reads Vouch's own files.
+ *
+ * @test
+ * @summary go tool pprof reads the sums by method and thread of .folded and .json
+ * @key newest
+ * @library /lib
+ * @build dev.vouch.test.*
+ * @run main/othervm Pprof
+ */
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import dev.vouch.test.Burn;
+import dev.vouch.test.Check;
+import dev.vouch.test.Run;
+import dev.vouch.test.Skip;
+import dev.vouch.test.Tool;
+import dev.vouch.test.Vm;
+
+public class Pprof {
+    /** A sample of weight 1 in nanoseconds. */
+    private static final long INTERVAL = 1_000_000;
+    /** The first places to look for Go, after the path. */
+    private static final String[] GO = {"go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"};
+
+    public static void main(String[] args) throws Exception {
+        boolean allocates = Vm.major() >= 11;
+        String events = allocates ? ",events=alloc" : "";
+        Run run = Vm.with("out=profile.folded,out=profile.pb.gz,interval=1ms" + events).run(Program.class).ok();
+        String go = go(run.dir);
+
+        equal(folded(run.dir.resolve("profile.folded"), INTERVAL), top(run.dir, go, "cpu", "ns"), "cpu");
+        Map<String, Long> threads = new HashMap<>();
+        run.profile().tracks.forEach(track -> track.samples.forEach(sample -> threads.merge(track.name, sample.weight * INTERVAL, Long::sum)));
+        Map<String, Long> labels = tags(run.dir, go, "thread");
+        Check.equal(threads, labels, "nanoseconds by thread, .json and the label in .pb.gz");
+        Check.atLeast(2, labels.keySet().stream().filter(name -> name.startsWith("worker-")).count(), "workers with samples");
+
+        if (allocates) {
+            String[] flame = {"flame", "profile.json", "--measure", "alloc", "--out", "alloc.folded"};
+            Tool.vouch(run.dir, flame).ok();
+            equal(folded(run.dir.resolve("alloc.folded"), 1), top(run.dir, go, "alloc_space", "B"), "alloc_space");
+        }
+    }
+
+    /** How Go is called here. Without it the test is skipped. */
+    private static String go(Path dir) throws InterruptedException {
+        for (String go : GO) {
+            try {
+                pprof(dir, go, "-h");
+                return go;
+            } catch (IOException none) {
+                System.out.println(none.getMessage());
+            }
+        }
+        Skip.unless(false, "there is no Go, with its pprof: install it (https://go.dev/dl)");
+        return null;
+    }
+
+    /** Both sums of each method: alone, and with all that it called. */
+    private static void equal(Map<String, List<Long>> expected, Map<String, List<Long>> actual, String type) {
+        Check.atLeast(3, expected.size(), "methods in " + type);
+        Check.equal(expected.keySet(), actual.keySet(), "methods in .folded and in .pb.gz, " + type);
+        Check.equal(expected, actual, "sums by method, .folded and .pb.gz, " + type);
+    }
+
+    private static Map<String, List<Long>> folded(Path file, long times) throws IOException {
+        Map<String, List<Long>> sums = new HashMap<>();
+        for (String line : Files.readAllLines(file, StandardCharsets.UTF_8)) {
+            int space = line.lastIndexOf(' ');
+            List<String> frames = Arrays.asList(line.substring(0, space).split(";"));
+            long weight = Long.parseLong(line.substring(space + 1)) * times;
+            add(sums, frames.get(frames.size() - 1), weight, 0);
+            new HashSet<>(frames).forEach(frame -> add(sums, frame, 0, weight));
+        }
+        return sums;
+    }
+
+    private static void add(Map<String, List<Long>> sums, String method, long alone, long all) {
+        sums.merge(method, Arrays.asList(alone, all), (one, other) -> Arrays.asList(one.get(0) + other.get(0), one.get(1) + other.get(1)));
+    }
+
+    private static Map<String, List<Long>> top(Path dir, String go, String type, String unit) throws IOException, InterruptedException {
+        Map<String, List<Long>> sums = new HashMap<>();
+        Pattern row = Pattern.compile("\\s*(\\d+)(?:" + unit + ")?\\s+\\S+%\\s+\\S+%\\s+(\\d+)(?:" + unit + ")?\\s+\\S+%\\s+(.*)");
+        for (String line : pprof(dir, go, "-sample_index=" + type, "-unit=" + unit, "-top", "-nodecount=1000000", "-nodefraction=0", "profile.pb.gz")) {
+            Matcher matcher = row.matcher(line);
+            if (matcher.matches()) {
+                List<Long> both = Arrays.asList(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)));
+                Check.that(sums.put(matcher.group(3), both) == null, "a method that is there twice: " + line);
+            }
+        }
+        return sums;
+    }
+
+    /** The nanoseconds of each value of a label. */
+    private static Map<String, Long> tags(Path dir, String go, String label) throws IOException, InterruptedException {
+        Map<String, Long> sums = new HashMap<>();
+        boolean inside = false;
+        for (String line : pprof(dir, go, "-sample_index=cpu", "-unit=ns", "-tags", "profile.pb.gz")) {
+            Matcher matcher = Pattern.compile("\\s*(\\d+)(?:ns)? \\([^)]*\\): (.*)").matcher(line);
+            if (inside && matcher.matches()) {
+                sums.put(matcher.group(2), Long.parseLong(matcher.group(1)));
+            } else {
+                inside = line.trim().startsWith(label + ":");
+            }
+        }
+        return sums;
+    }
+
+    private static List<String> pprof(Path dir, String go, String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(Arrays.asList(go, "tool", "pprof"));
+        command.addAll(Arrays.asList(arguments));
+        Path said = Paths.get("pprof.txt").toAbsolutePath();
+        ProcessBuilder builder = new ProcessBuilder(command).directory(dir.toFile()).redirectErrorStream(true);
+        builder.environment().putIfAbsent("HOME", System.getProperty("user.home"));
+        int exit = builder.redirectOutput(said.toFile()).start().waitFor();
+        List<String> lines = Files.readAllLines(said, StandardCharsets.UTF_8);
+        Check.that(exit == 0 || arguments[0].equals("-h"), command + " ended with " + exit + ": " + lines);
+        return lines;
+    }
+
+    static class Program {
+        static volatile Object kept;
+
+        public static void main(String[] args) throws InterruptedException {
+            Thread[] workers = new Thread[2];
+            for (int at = 0; at < workers.length; at++) {
+                workers[at] = new Thread(() -> work(4), "worker-" + at);
+                workers[at].start();
+            }
+            for (Thread worker : workers) {
+                worker.join();
+            }
+        }
+
+        /** Recurses, so a method is more than once in a stack. */
+        private static void work(int deeper) {
+            Burn.millis(40);
+            for (int at = 0; at < 2_000; at++) {
+                kept = new byte[8_192];
+            }
+            if (deeper > 0) {
+                work(deeper - 1);
+            }
+        }
+    }
+}
