@@ -83,16 +83,19 @@ const VM_ENTRIES: [(&str, &str); 28] = [
 ];
 
 /// True for the methods that the launcher and agents call on the first thread. These are the
-/// launcher's helper, class initialisers, the constructor of a class with an instance `main`, and
-/// [`LAUNCHER`]. JNI initialises the class of `main`, and each class that an agent looks up.
+/// launcher's helper, class initialisers, the constructor of a class with an instance `main`, the
+/// extension of the class path, and [`LAUNCHER`]. JNI initialises the class of `main`, and each
+/// class that an agent looks up.
 fn is_launchers(method: &Method) -> bool {
     &*method.class.name == "sun/launcher/LauncherHelper"
         || matches!(&*method.name, "<clinit>" | "<init>") && &*method.descriptor == "()V"
+        // JVMTI calls this method of the system class loader, which may be the program's own.
+        || &*method.name == "appendToClassPathForInstrumentation"
         || LAUNCHER.iter().any(|&(class, name)| method.is(class, name))
 }
 
 /// Other methods that the launcher and Java agents call on the first thread.
-const LAUNCHER: [(&str, &str); 11] = [
+const LAUNCHER: [(&str, &str); 12] = [
     // `-version`, `-showversion`, and an exception that the launcher prints.
     ("java/lang/VersionProps", "print"),
     ("java/lang/VersionProps", "println"),
@@ -103,6 +106,7 @@ const LAUNCHER: [(&str, &str); 11] = [
     ("java/lang/ClassLoader", "loadClass"),
     ("java/lang/ClassLoader", "getSystemClassLoader"),
     // The JVM creates and calls these for a Java agent.
+    ("java/lang/InternalError", "<init>"),
     ("sun/instrument/InstrumentationImpl", "<init>"),
     ("sun/instrument/InstrumentationImpl", "loadClassAndCallPremain"),
     ("sun/instrument/InstrumentationImpl", "transform"),

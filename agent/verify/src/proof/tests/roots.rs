@@ -50,6 +50,12 @@ fn the_launchers_thread_begins_in_main_or_at_its_helper() {
     let java_agents = method("sun/instrument/InstrumentationImpl", "<init>", "(JZZZ)V");
     assert_eq!(asked(&java_agents, Thread::Main), jni, "the JVM makes it for a Java agent");
     assert_eq!(asked(&java_agents, Thread::Started), WRONG);
+    let class_path = method("shop/Loader", "appendToClassPathForInstrumentation", "(Ljava/lang/String;)V");
+    assert_eq!(asked(&class_path, Thread::Main), jni, "JVMTI extends the class path for a Java agent");
+    assert_eq!(asked(&class_path, Thread::Started), WRONG);
+    let error = method("java/lang/InternalError", "<init>", "(Ljava/lang/String;)V");
+    assert_eq!(asked(&error, Thread::Main), jni, "a Java agent's native code prepares it");
+    assert_eq!(asked(&error, Thread::Started), WRONG);
     assert_eq!(asked(&static_method("java/lang/System", "currentTimeMillis", "()J"), Thread::Main), WRONG);
 }
 
