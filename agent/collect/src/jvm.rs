@@ -182,6 +182,7 @@ pub struct TopFrame {
 
 impl Top {
     /// Replaces the id of the outermost method by the result of `id` for it.
+    #[must_use]
     pub fn map_method(self, id: impl FnOnce(MethodId) -> MethodId) -> Self {
         let frame =
             self.frame.map(|frame| TopFrame { outermost: frame.outermost.map(id), frames: frame.frames });
