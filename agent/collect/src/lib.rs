@@ -1,8 +1,8 @@
 //! The stages from the ring to the recording: the thread, the names and the verdict of each
 //! sample.
 //!
-//! A session passes each entry of a lane to a [`record::Recorder`]. It finds the track of the
-//! sample's thread, resolves method ids ([`jvm`]), has each edge judged by the bytecode
+//! A session passes each entry of a lane to a [`record::Recorder`]. The recorder finds the track of
+//! the sample's thread, resolves method ids ([`jvm`]), has each edge judged by the bytecode
 //! ([`prove`]) and some stacks by GetStackTrace ([`witness`]), and adds the sample to the
 //! recording.
 //!

@@ -64,7 +64,7 @@ impl PerfData {
     }
 }
 
-/// Performance counters whose values are numbers that grow from the JVM's start on.
+/// Performance counters with numbers as values, which grow from the JVM's start on.
 #[derive(Debug)]
 pub struct PerfCounters<const COUNT: usize> {
     addresses: [usize; COUNT],

@@ -21,7 +21,7 @@ use crate::written_rows::{WrittenRows, median_time_ns};
 /// File name ending of a recording on disk.
 pub const ENDING: &str = ".vouch";
 
-/// Maximum number of recordings of one name in a folder. Killed processes leave them behind.
+/// Maximum number of recordings of one name in a folder. Killed processes leave them.
 const MAX_RECORDINGS_OF_ONE_STEM: u32 = 9;
 /// Delay in nanoseconds after the first failed attempt to start the file over without its oldest
 /// samples. Each further failure doubles the delay, up to `MAX_RETRY_DELAY_NS`.

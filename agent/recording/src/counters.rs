@@ -19,7 +19,7 @@ pub struct Counter {
     pub unit: Unit,
     /// The readings: times by CLOCK_MONOTONIC in nanoseconds, each with the value.
     readings: Vec<(u64, u64)>,
-    /// The number of readings of which one is kept.
+    /// One reading in this number is kept.
     every: u32,
     /// The number of readings after the last one that is kept for good. The newest of them is the
     /// last in `readings`, until the next one replaces it.

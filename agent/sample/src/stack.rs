@@ -71,8 +71,8 @@ impl<'f, Id: FrameMethod> Stack<'f, Id> {
         self.split().0
     }
 
-    /// Returns the frames from the cut to the root. There are none if the stack is whole, or if its
-    /// root is unknown.
+    /// Returns the frames from the cut to the root. The result is empty if the stack is whole, or
+    /// if its root is unknown.
     #[must_use]
     pub fn outer(self) -> &'f [Frame<Id>] {
         self.split().1

@@ -35,7 +35,7 @@ impl<T> Gate<T> {
         Self { published: AtomicPtr::new(core::ptr::null_mut()), inside: AtomicUsize::new(0) }
     }
 
-    /// Makes a closed gate for loom, whose atomics cannot be made in a constant.
+    /// Makes a closed gate for loom. Its atomics cannot be made in a constant.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {

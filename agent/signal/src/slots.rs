@@ -143,7 +143,7 @@ impl Slot {
     }
 
     /// Returns the weight for the sample at the thread's end and sets it to 0. The result is 0 if
-    /// there is none.
+    /// no weight was set.
     #[inline]
     pub fn take_end_weight(&self) -> u32 {
         if self.end_weight.load(Ordering::Relaxed) == 0 {

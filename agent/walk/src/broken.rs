@@ -23,8 +23,8 @@ pub enum Break {
     WrongMethod,
     WrongBci,
     NullMethod,
-    /// Replaces a jmethodID by a value that is none. In turn it is the address of something else, a
-    /// small number, and the address of the Method itself.
+    /// Replaces a jmethodID by a value that is no jmethodID. In turn it is the address of something
+    /// else, a small number, and the address of the Method itself.
     ForeignMethod,
     Nativeness,
     Unwalked,

@@ -46,7 +46,7 @@ mod tests {
     extern crate std;
     use super::*;
 
-    /// The address at which these tests place their code.
+    /// The address at which the code of these tests begins.
     const CODE: usize = 0x1000;
 
     /// Returns the offsets in `code` at which a call instruction ends.

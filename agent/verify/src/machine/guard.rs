@@ -4,7 +4,7 @@
 //! C2 compiles a check instead of a slower path. If the check fails, the code calls the uncommon
 //! trap, and the interpreter continues at the bytecode that this call's PcDesc describes. So
 //! nothing after that bytecode has been executed before the check's branch, and the check has the
-//! state of that call. C2 makes many checks without a state of their own.
+//! state of that call. C2 makes many checks without a separate state.
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests;

@@ -166,8 +166,8 @@ impl Gap {
         if is_reached && falls_in() { before } else { self.follow(nmethod) }
     }
 
-    /// Returns the PcDesc at the address to which code out of line returns, because that code was
-    /// left for it. The return is a jump. A branch counts only without a jump, since it may also
+    /// Returns the PcDesc at the address to which code out of line returns, because the thread came
+    /// from that code. The return is a jump. A branch counts only without a jump, since it may also
     /// lead to a slower path.
     fn follow(&self, nmethod: &impl Nmethod) -> Option<usize> {
         let mut at = self.next;

@@ -1,5 +1,5 @@
-//! Stand-ins for processors that Vouch does not support. A fault cannot unwind a walk here, so the
-//! guard must not be installed.
+//! Functions for processors that Vouch does not support. Most do nothing or return zeros. A fault
+//! cannot unwind a walk here, so the guard must not be installed.
 
 use core::ffi::c_void;
 use core::sync::atomic::AtomicUsize;

@@ -6,9 +6,9 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InterpreterRegisters {
     /// The bytecode pointer (bcp) of the interpreter. While a method is entered it is the caller's
-    /// stack pointer, and while a method is left it is the return address.
+    /// stack pointer, and while a method returns it is the return address.
     pub bcp: usize,
-    /// The `Method` that the interpreter is entering. While a method is left this register is the
+    /// The `Method` that the interpreter is entering. While a method returns this register is the
     /// caller's stack pointer.
     pub method: usize,
     /// The return address of the method that is being entered, while that address is not on the

@@ -84,9 +84,9 @@ pub unsafe fn unwind_to(context: *mut c_void, sp: usize) {
     }
 }
 
-/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch, whose
-/// fault the JVM handles itself. The instructions that follow the load identify it in all versions
-/// of HotSpot.
+/// True if the instruction that faulted at `address` is the load of the JVM's SafeFetch. The JVM
+/// handles that fault itself. The instructions that follow the load identify it in all versions of
+/// HotSpot.
 ///
 /// # Safety
 /// `context` must be that of a fault.

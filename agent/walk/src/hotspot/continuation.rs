@@ -117,8 +117,8 @@ impl Chunk {
         Some(Position { pc, sp: self.begin, fp: words_from(link, memory.word(link)?) })
     }
 
-    /// Returns the chunk without the given number of bytes of its youngest frames. The result is
-    /// `None` if the chunk has fewer bytes.
+    /// Returns the chunk without its youngest frames, which take this number of bytes. The result
+    /// is `None` if the chunk has fewer bytes.
     pub fn skip_bytes(self, bytes: usize) -> Option<Self> {
         let begin = self.begin.wrapping_add(bytes);
         (begin <= self.end).then_some(Self { begin, ..self })

@@ -1,5 +1,4 @@
-//! Stand-ins for processors whose frames Vouch's own walker does not support. It walks nothing
-//! there.
+//! Functions for processors that Vouch's own walker does not support. It walks nothing there.
 
 use crate::hotspot::frame_state::Shape;
 use crate::memory::Memory;

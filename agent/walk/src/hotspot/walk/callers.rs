@@ -232,7 +232,7 @@ impl<M: Memory> Walk<'_, M> {
         }
     }
 
-    /// Finds the caller of a frame whose code is in the blob `blob`.
+    /// Finds the caller of a frame with code in the blob `blob`.
     fn sender(&self, blob: usize, here: Position, shape: Shape, state: FrameState) -> Option<NextFrame> {
         let Self { memory, layout, stack, .. } = self;
         let words = |words: usize| here.sp.wrapping_add(words.wrapping_mul(WORD));
