@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::document;
 use crate::profile::{Document, Profile, Samples, Shared, Thread, damaged};
 
-/// The measure that samples count.
+/// The measure that a profile is read for: CPU time or allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Measure {
     /// CPU time, or what else the profile's samples count

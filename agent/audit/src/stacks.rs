@@ -80,7 +80,7 @@ pub struct Verdicts {
     pub broken: BTreeMap<String, u64>,
     /// The number of edges in the stacks of all events, repeated ones included.
     pub checked: u64,
-    /// The number of these edges that could not be judged, by reason.
+    /// The number of edges in stacks that could not be judged, by reason.
     pub unjudged: BTreeMap<&'static str, u64>,
     /// The verdict on each distinct edge.
     pub edges: HashMap<Edge, Judged>,

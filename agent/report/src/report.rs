@@ -327,9 +327,9 @@ pub struct RecoveryReport {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgreementReport {
     pub samples: u64,
-    /// The number of these samples for which AsyncGetCallTrace's stack was refuted.
+    /// The number of samples for which AsyncGetCallTrace's stack was refuted.
     pub asgct_refuted: u64,
-    /// The number of these samples for which the stack of Vouch's own walker was refuted.
+    /// The number of samples for which the stack of Vouch's own walker was refuted.
     pub own_refuted: u64,
 }
 
