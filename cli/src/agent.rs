@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::say::seen;
 
-/// The environment variable that names the folder with the agent's library.
+/// The environment variable that names the agent's library, if it is in another folder.
 const VARIABLE: &str = "VOUCH_AGENT";
 pub const NAME: &str = "libvouch.so";
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(told(&of("/lib/ld-musl-x86_64.so.1")), Some(Libc::Musl));
         assert_eq!(told(&of("/lib64/ld-linux-x86-64.so.2")), Some(Libc::Glibc));
         assert_eq!(told(&of("/lib/ld-linux-aarch64.so.1")), Some(Libc::Glibc));
-        // The names are of a file that no program loads, and of a script.
+        // A program without a loader needs no C library, and a script is no program.
         assert_eq!(told(&of("")), None);
         assert_eq!(told(b"#!/bin/sh\0/lib/ld-musl-x86_64.so.1\0"), None);
         std::fs::remove_file(&file).unwrap();

@@ -69,7 +69,7 @@ pub struct Options<O> {
 #[derive(Debug, Clone, Default)]
 pub struct AgentOptions {
     values: Vec<(&'static Key, String)>,
-    /// The words of the agent's option line that have no option of this command.
+    /// The parts of option lines that are no known option with a value, and the flags.
     words: Vec<String>,
 }
 

@@ -209,7 +209,7 @@ impl Line {
         Ok(Self { jvm, terminal, library, apart, fetched: Vec::new() })
     }
 
-    /// Makes the names of files absolute from the JVM's working folder.
+    /// Makes the names of files absolute. If the JVM sees other files, a relative name is an error.
     fn name_there(&self, given: &mut AgentOptions) -> Result<(), String> {
         if !self.jvm.elsewhere {
             return given.make_absolute();
@@ -291,7 +291,7 @@ impl Line {
     /// Returns the status line while the recording goes on. Afterwards it returns the way in which
     /// the recording ended.
     fn look(&self) -> Result<Option<String>, Ended> {
-        // This is read first, so that a reported end is not missed.
+        // `alive` is read before the state, so that a reported end is not missed.
         let alive = self.jvm.is_alive();
         match self.terminal.state() {
             State::Over(end) => Err(Ended::Over(end)),

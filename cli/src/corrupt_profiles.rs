@@ -32,8 +32,8 @@ const ODD: &str = r"\u0000\n\u001b[31m";
 /// The intact profile from which the damaged profiles are made.
 static WHOLE: LazyLock<String> = LazyLock::new(|| profile("now", 2));
 
-/// Makes a profile that uses every table. Its boot time and the weight of its samples can be
-/// chosen.
+/// Makes a profile that uses every table. `boot` is the id of its machine's boot, and `weight` is
+/// the weight of each sample.
 fn profile(boot: &str, weight: u32) -> String {
     let mut recording = Recording::new();
     let main = recording.add_thread("main", 1, START_NS);

@@ -204,8 +204,8 @@ fn table(comparison: &Comparison, how: &DiffOptions, whole: &str) -> String {
     text
 }
 
-/// Returns a note on how many of the large changes are uncertain, or `None` if none is. The table
-/// of certain changes lists none of these.
+/// Returns a note on how many of the large changes are uncertain, or `None` if none is. Different
+/// programs have many of these, and the table of certain changes lists none.
 fn uncertain(comparison: &Comparison) -> Option<String> {
     let is_large = |change: &&Change| 100.0 * change.by().abs() > LARGE;
     let large: Vec<&Change> = comparison.changes.iter().filter(is_large).collect();
@@ -237,7 +237,7 @@ impl Unit {
         format!("{} {}", self.signed(value), self.name())
     }
 
-    /// Formats a change with its sign.
+    /// Formats a change with its unit, and with a sign only if it is negative.
     fn change(self, value: f64) -> String {
         self.signed_with(value).trim_start_matches('+').to_owned()
     }

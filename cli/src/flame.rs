@@ -114,8 +114,8 @@ fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Res
     Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
 }
 
-/// Returns a line `root;caller;leaf 42` for each stack of methods. The number counts `unit`s.
-/// `called` changes the names of methods.
+/// Returns a line `root;caller;leaf 42` for each stack of methods. The number is the weight times
+/// `unit`. `called` changes the names of methods.
 pub fn folded(profile: &Profile, samples: &[Sample], unit: u64, called: fn(&str) -> String) -> Vec<String> {
     Stacks { called: Some(called), ..Stacks::from_samples(profile, &[], samples, unit) }.drawn(false)
 }

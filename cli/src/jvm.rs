@@ -69,7 +69,7 @@ pub fn all() -> Result<All, String> {
     Ok(all)
 }
 
-/// Returns the JVM that a user means by a pid, or by a part of the main class's name.
+/// Returns the JVM that a user means by a pid, or by a part of its main class or jar.
 pub fn find(who: &str) -> Result<Jvm, String> {
     if who.is_empty() {
         return Err("say which JVM, by its process id or what it runs: the name is empty".to_owned());

@@ -77,7 +77,7 @@ pub fn detail(verbose: bool) -> Detail {
     if verbose { Detail::Verbose } else { Detail::Brief }
 }
 
-/// Reads a recording. The result is true if its process still writes to it.
+/// Reads a recording. The second part is true if its process still writes to it.
 pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
     let file = vouch_classes::archive::open_file(path)?;
     let mut in_use = is_in_use(&file);

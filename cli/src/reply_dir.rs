@@ -199,8 +199,8 @@ impl ReplyDir {
     }
 }
 
-/// Removes the folder, also if it was renamed. A folder that another program put inside is not
-/// removed.
+/// Removes the files in this folder, even if another folder has its name by now. Then it removes
+/// the folder by its name. A folder that another program put inside is not removed.
 fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
     for file in fs::read_dir(within(folder, "."))?.flatten() {
         // A file that cannot be removed makes the next step fail.

@@ -20,7 +20,8 @@ use crate::profile::{Profile, Sample};
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
 
-/// Without a terminal, the table prints at most this many characters of a name.
+/// Without a terminal, the table prints at most this many characters of a name. On a terminal it
+/// prints at least `NARROWEST`, however narrow the terminal is.
 const WIDEST: usize = 90;
 const NARROWEST: usize = 24;
 /// With fewer samples than this, a note says how uncertain the shares are.

@@ -29,7 +29,7 @@ struct Run {
     program: String,
     /// The share of each method by the program's own clock, in percent.
     known: Vec<(String, f64)>,
-    /// The share of each method in the profile.
+    /// The share of each method in the profile, in percent.
     shown: HashMap<String, f64>,
 }
 
@@ -181,8 +181,8 @@ pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
     Ok(table(&head, rows))
 }
 
-/// Returns a table of the errors for five methods when one of them does its work twice. Programs
-/// are `Slowed.METHOD`, and `Slowed.none`.
+/// Returns a table of how far the shares of five methods are from the expected ones when one does
+/// its work twice. Programs are `Slowed.METHOD`, and `Slowed.none`, which sets the expectation.
 pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     let runs = read(files)?;
     let method = |run: &Run| run.program.split('.').nth(1).unwrap_or_default().to_owned();

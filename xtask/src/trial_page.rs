@@ -36,7 +36,7 @@ struct Run {
     cut: u64,
 }
 
-/// Reads the fates in a report. A fate that the report lacks is 0.
+/// Reads the fates in a report. If they cannot be read, all are 0.
 fn fates(value: &Value) -> ByFate<u64> {
     serde_json::from_value::<Signals<u64>>(value.clone()).unwrap_or_default().fates
 }

@@ -30,7 +30,7 @@ const COUNTS_HEAD: &str = "\
 const MAX_MARKDOWN_COLUMNS: usize = 120;
 /// A line with only a comment has at most this many columns, outside of tables and code.
 const MAX_COMMENT_COLUMNS: usize = 100;
-/// The title of a commit has at most this many characters.
+/// The title of a commit has at most this many characters. The last `CHECKED_TITLES` are checked.
 const MAX_TITLE_LETTERS: usize = 72;
 const CHECKED_TITLES: usize = 30;
 /// The greatest number of words of each page, as `wc -w` counts them.

@@ -103,7 +103,7 @@ pub enum StackEnd {
     Truncated,
     /// The walk broke off for this reason.
     Broken(ReasonId),
-    /// The event has no stack, for this reason.
+    /// The thread ran no Java: all frames are native, up to the start of the thread.
     Outside,
     /// The event has no stack, for this reason.
     Missing(ReasonId),
@@ -168,8 +168,8 @@ pub struct RecordingIndex {
 }
 
 impl RecordingIndex {
-    /// Moves threads, kinds, reasons and counts to a new index, and keeps methods and stacks in
-    /// this one.
+    /// Moves threads, kinds and reasons to a new index. Methods, stacks and counts stay in this
+    /// one.
     pub fn take_all_but_stacks(&mut self) -> Self {
         Self {
             frame_detail: self.frame_detail,

@@ -179,7 +179,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Returns the class file of the method, or the reason why it was not found.
+    /// Checks that the method's class was found. Otherwise returns the reason why it was not.
     fn version(&self, index: &RecordingIndex, method: MethodId) -> Result<(), Unjudged> {
         match self.versions.get(index.method(method)) {
             Version::Loaded(_) => Ok(()),
@@ -206,7 +206,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The code that is known to be the code that ran, so it can refute a stack.
+/// The code that can refute a stack, by the reason to believe that it is the code that ran.
 #[derive(Debug, Default)]
 pub struct TrustedCode {
     /// The methods for which the library has the code that ran.

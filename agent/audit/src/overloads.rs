@@ -24,7 +24,7 @@ const MAX_CANDIDATES: usize = 64;
 #[derive(Debug, Clone)]
 struct Candidate {
     method: MethodId,
-    /// The bcis that the frame may have, if they differ in what they call. Calls come first.
+    /// The bcis that the frame may have, one for each distinct instruction. Calls come first.
     bcis: Rc<[Bci]>,
 }
 

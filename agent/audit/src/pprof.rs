@@ -126,7 +126,7 @@ impl NamesReader<'_> {
                 .iter()
                 .find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
             let name = label.map_or("", |label| text(label.str));
-            // A file may count several things. Only one of them is the number of samples.
+            // A file may have several counts. Each sample uses one of them: the first above 0.
             let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
             let count = counts().filter_map(counted).find(|count| *count > 0);
             let count = if counts().next().is_some() { count } else { Some(1) };

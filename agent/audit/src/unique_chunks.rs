@@ -14,7 +14,7 @@ use crate::run_info::RunInfo;
 pub struct UniqueChunks {
     /// The start times and lengths of all chunks that were read.
     known: HashSet<(i64, u64)>,
-    /// The number of chunks that were in a file again.
+    /// The number of times that a known chunk was found again.
     pub duplicates: u64,
     /// The depth at which stacks are cut, from the last setting. It also holds for later chunks.
     depth_limit: Option<usize>,

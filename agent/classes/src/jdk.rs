@@ -33,8 +33,8 @@ impl Jdk {
         if let Some(modules) = find("lib/modules") {
             let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
             jdk.image = Some(image);
-            // The image of another JDK comes with the archive `jrt-fs.jar`, by which a compiler
-            // reads it. That archive's classes are not the JDK's.
+            // A compiler on another JDK reads the image with the archive `jrt-fs.jar`. The archive
+            // has other versions of classes than the image.
             let own = modules.with_file_name("jrt-fs.jar");
             if own.exists() {
                 jdk.containers.add_tree(&own);

@@ -105,7 +105,7 @@ impl Serialize for Data<'_> {
     }
 }
 
-/// A refuted stack with the texts that the page shows about it.
+/// A refutation with the texts that the page shows.
 #[derive(Serialize)]
 struct Refuted<'a> {
     number: usize,

@@ -30,8 +30,8 @@ const MAX_TRACKS: usize = 1000;
 const MAX_SHOWN_TRACKS: usize = 20;
 /// A track is visible at first if its time, multiplied by this number, is at least all time.
 const MIN_SHOWN_SHARE: u64 = 100;
-/// Further tracks are made visible, the busiest first, until they cover this many tenths of all
-/// time.
+/// Less busy tracks are also visible, the busiest first, until all visible tracks have this many
+/// tenths of all time.
 const SHOWN_TENTHS: u64 = 9;
 
 /// A track of the timeline: one thread, or several that share it.

@@ -113,8 +113,8 @@ pub unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, alignment: usiz
     }
 }
 
-/// Installs SIGPROF's handler so that it runs inside the trap. Other signals are passed on to the C
-/// library.
+/// Installs a handler for SIGPROF so that it runs inside the trap. All other calls are passed on to
+/// the C library.
 ///
 /// # Safety
 /// As the C library's.

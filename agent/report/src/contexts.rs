@@ -37,7 +37,7 @@ pub struct ContextsReport {
     pub sampled: u64,
     /// The number of contexts that were not recorded because the table was full.
     pub left_out: u64,
-    /// The kinds of contexts, by descending CPU time.
+    /// All kinds of contexts, by descending CPU time.
     pub kinds: Vec<KindReport>,
 }
 

@@ -39,8 +39,8 @@ pub fn words(run: &Run) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Describes the time that threads spent on loading and linking classes. Returns `None` if it is a
-/// small part of the run.
+/// Describes the time that threads spent on loading, linking and initialising classes. Returns
+/// `None` if it is a small part of the run.
 fn classes(run: &Run) -> Option<String> {
     let ClassReport { loaded, loading_ms, linking_ms, initializing_ms, .. } = run.classes?;
     let all = loading_ms + linking_ms + initializing_ms;

@@ -10,8 +10,8 @@ use vouch_verify::proof::Refutation;
 use crate::text::readable;
 use crate::time::float;
 
-/// The edges of all stacks. An edge is a caller at a bci, with its callee. The counts of verdicts
-/// are for distinct edges.
+/// The edges of all stacks: callers at a bci with their callees. The verdicts count distinct edges,
+/// and add up to `distinct`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgeReport {
     /// The number of edges in all samples' stacks, repeated ones included.
@@ -44,7 +44,8 @@ pub fn sign(kind: Refutation, expected: &str) -> String {
 /// The report lists at most this many refutations.
 pub const MAX_LISTED: usize = 50;
 
-/// A contradiction between stacks and the bytecode, with the samples that have it.
+/// A refuted call, frame or root of stacks, with the number of samples that have it. The bytecode
+/// or a witness contradicts it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RefutationReport {
     /// The number by which the markers in the profile cite this refutation.

@@ -120,7 +120,7 @@ pub struct Run {
     #[serde(default)]
     pub agreement: BTreeMap<String, AgreementReport>,
     pub edges: EdgeReport,
-    /// The most frequent contradictions between stacks and the bytecode.
+    /// The most frequent refutations. A refutation shows that stacks cannot be true.
     pub refutations: Vec<RefutationReport>,
     /// The power of proof: for each kind of deliberate corruption, how many proof noticed.
     pub power: BTreeMap<String, Power>,

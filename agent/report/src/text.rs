@@ -72,8 +72,8 @@ fn method(word: &str) -> Option<String> {
     Some(format!("{}({})", name.replace('/', "."), parameters.join(", ")))
 }
 
-/// Returns the first type of a descriptor in Java's notation, and the number of characters that it
-/// takes in the descriptor.
+/// Returns the first type of a descriptor in Java's notation, without its package. The second part
+/// is its length in the descriptor, in bytes.
 fn parameter(types: &str) -> Option<(String, usize)> {
     let simple = |name: &str| (name.to_owned(), 1);
     Some(match types.chars().next()? {

@@ -39,8 +39,8 @@ pub struct WitnessReport {
     pub differences: BTreeMap<String, u64>,
     /// For each kind of deliberate corruption: how often proof, or the witness, noticed it.
     pub power: BTreeMap<String, WitnessPower>,
-    /// The time that all witnesses cost. It is twice the agent's CPU time, for the threads that
-    /// GetStackTrace stopped, plus the time for which handlers slept.
+    /// The cost of all witnesses: the agent's CPU time, the same time again for the threads that
+    /// GetStackTrace stopped, and the wall-clock time for which handlers slept.
     pub took_ms: f64,
     /// The highest cost of a single witness.
     pub longest_ms: f64,

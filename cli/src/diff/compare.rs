@@ -66,7 +66,7 @@ impl Change {
 
 #[derive(Debug)]
 pub struct Comparison {
-    /// The changes of all methods, the largest first.
+    /// The changes of all compared methods, the largest first.
     pub changes: Vec<Change>,
     /// True if each side has only one run.
     pub single: bool,
@@ -201,8 +201,8 @@ impl Spread {
 /// not chance, so it must not count as a difference between runs.
 struct Pattern {
     blocks: Vec<f64>,
-    /// A factor above 1, because a run is nearer to a mean that includes the run than to the mean
-    /// of other runs.
+    /// The factor for squared deviations from the pattern. A shared pattern includes the run
+    /// itself, so the run is nearer to it than to the mean of other runs.
     correction: f64,
 }
 

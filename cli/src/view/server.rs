@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A request's head has at most this many bytes.
+/// A request's head has at most this many bytes, and must come within [`PATIENCE`].
 const HEAD: usize = 16 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// At most this many connections are open. A browser has six. A further connection replaces the one

@@ -104,8 +104,8 @@ fn equal_runs_seem_to_differ_in_one_of_twenty_cases_at_most() {
         let files: Vec<PathBuf> = (0..6).map(run).collect();
         wrong += usize::from(!several(&files, &[]).is_empty());
     }
-    // Two wrong ones are expected. With a coverage of 95 % seven or more come once in a hundred
-    // times.
+    // Two wrong ones are expected. With a coverage of 95 % seven or more come less than once in a
+    // hundred times.
     assert!(wrong < 7, "{wrong} of 40");
 }
 

@@ -1,5 +1,6 @@
 //! Makes the tables of docs/recovery.md: the share of bad stacks of Java code by each walker, with
-//! recovery and without, and by async-profiler. They also show what each recovery strategy found.
+//! recovery and without, and by async-profiler on the same programs. They also show what each
+//! recovery strategy found.
 
 mod peer;
 

@@ -186,7 +186,7 @@ impl Runner {
         self.shell("newest=$1; fetch_peer", &[&self.newest.display().to_string()])
     }
 
-    /// Checks that a command is installed.
+    /// Makes sure that a command is installed. As root it installs a missing one.
     pub fn need(&self, command: &str, package: &str) -> Result<(), String> {
         self.shell("need \"$1\" \"$2\" >&2", &[command, package]).map(drop)
     }

@@ -1,5 +1,5 @@
-//! Makes the part of docs/proof.md on true stacks. Each refutation of a true stack is a false
-//! alarm.
+//! Makes the part of docs/proof.md on true stacks: what was checked, the explanations, and the
+//! refutations. Each refutation of a true stack is a false alarm.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

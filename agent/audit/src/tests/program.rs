@@ -98,6 +98,7 @@ pub const OTHER_SUM: i64 = 15;
 
 /// The bci of the first call in a method.
 pub const FIRST: i64 = 0;
+/// The bci of the second call in a method.
 pub const SECOND: i64 = CALL_LENGTH as i64;
 
 /// A frame: method, bci and line.

@@ -11,8 +11,8 @@ use vouch_recording::{Id, Marker, MarkerKindId, Recording, Thread};
 
 /// A shorter pause of the garbage collector gets no markers.
 const MIN_PAUSE_NS: u64 = 10_000_000;
-/// A thread may not have run for at most this much longer than the pause. It takes time to stop a
-/// thread, and to give it a processor again.
+/// The time without running may exceed the pause by this much. It takes time to stop a thread, and
+/// to give it a processor again.
 const MAX_DELAY_NS: u64 = 2_000_000;
 /// The time without running may also differ from the pause by the pause divided by this number. A
 /// thread in native code runs on until it returns to Java.

@@ -83,7 +83,7 @@ impl<'a> MarkerColumns<'a> {
         };
         let mut markers: Vec<TrackMarker> =
             refuted.into_iter().chain(markers).chain(spans.map(TrackMarker::Context)).collect();
-        // The front-end nests markers that begin at the same time, so the longest must come first.
+        // If markers begin at the same time, the longest must come first.
         markers.sort_by_key(|marker| (marker.began_ns(), Reverse(marker.ended_ns())));
         Self { recording, markers }
     }

@@ -42,7 +42,7 @@ pub struct Shape {
     pub profile: String,
 }
 
-/// The parts that an event has besides its fields.
+/// The parts of an event: its fields, and whether it has a duration, a thread and a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventParts {
     pub fields: Vec<Field>,

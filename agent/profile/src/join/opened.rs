@@ -85,8 +85,8 @@ impl Opened {
         })
     }
 
-    /// Returns the id of the boot from which the profile's clock counts. Returns `None` if the
-    /// processes have different ones.
+    /// Returns the id of the boot from which the profile's clock counts. Returns `None` if it is
+    /// unknown for a process, or differs between processes.
     pub fn boot(&self) -> Option<&str> {
         let recorded = self.processes.iter().filter(|process| !process.spans.is_empty());
         let mut boots = recorded.map(|process| Some(&*process.identity.as_ref()?.boot));

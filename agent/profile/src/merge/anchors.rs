@@ -35,7 +35,7 @@ const APART: f64 = 40e6;
 /// The first distance in which moments are searched, in nanoseconds. It is then doubled again and
 /// again. While the drift is unknown, farther moments could match by chance.
 const FIRST_LOOK: f64 = 2e9;
-/// The agent keeps each wait up to this number. After that it keeps every second one.
+/// If a profile has more waits than this, the agent may have dropped every second one.
 const ALL_KEPT: usize = 1_000;
 /// Fewer pauses than this may match by chance, so they are not used.
 const FEW: usize = 3;
@@ -269,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_slewed_between_two_waits_makes_it_uncertain_and_no_lie() {
-        // A wait follows each ten seconds for ten minutes. The clock is moved by 3 ms from 300 s
-        // on, or runs as fast from 560 s to the end.
+        // There is a wait each ten seconds for ten minutes. From 300 s on the clock is slewed by
+        // 3 ms; or it is slewed at the same rate from 560 s to the end.
         for (from, by) in [(300e9, 3e6), (560e9, 20e6)] {
             let truth = |at: f64| at + 7e9 + ((at - from).max(0.0) * 500e-6).min(by);
             let recorded: Vec<Moment> = (0..60)

@@ -9,7 +9,7 @@ pub struct Choice {
     /// The name of the recording's file.
     pub recording: String,
     /// The names of the wanted kinds, in which `*` matches any text. If empty, all kinds are wanted
-    /// except for states.
+    /// except for states, samples and JFR's own settings.
     pub events: Vec<String>,
     /// At most this many events of each kind are shown.
     pub most: usize,

@@ -1,5 +1,5 @@
 //! Formats values of a recording as text: threads, classes, methods and modules. The text of any
-//! other value is the value of its first text field.
+//! other value is its field `name`, or its first text field.
 
 use vouch_jfr::{Chunk, Type, Value};
 
@@ -19,8 +19,7 @@ const LISTED: usize = 20;
 const MAX_VALUES: u32 = 2_000;
 /// A text is made from values that are nested at most this deep.
 const MAX_DEPTH: u32 = 16;
-/// A large value is counted several times against [`MAX_VALUES`]: once more for each of this many
-/// parts.
+/// This many values inside of a constant count as one further value of [`MAX_VALUES`].
 const VALUES_PER_COUNT: usize = 1 << 10;
 
 /// Formats values of a chunk as text, within a limit for the values that are read.

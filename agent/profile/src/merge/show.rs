@@ -199,11 +199,11 @@ pub fn number(whole: i64) -> f64 {
 #[derive(Debug)]
 pub struct Constants {
     words: HashMap<(i64, i64), Option<Rc<str>>>,
-    /// The cached objects, by type id and index.
+    /// The cached objects, by type id and index. `room` limits their size.
     objects: HashMap<(i64, i64), Rc<Value>>,
     room: usize,
-    /// The number of further values that may be read. Without this limit, each event could refer to
-    /// another constant as large as the chunk.
+    /// The number of further values that may be read. A limit is needed because each event may
+    /// refer to another constant, as large as the chunk.
     left: usize,
 }
 
@@ -342,7 +342,7 @@ fn cell(
         Unit::Plain | Unit::Bytes | Unit::Bits if field.unsigned => whole.cast_unsigned().into(),
         Unit::Plain | Unit::Bytes | Unit::Bits => whole.into(),
         Unit::Address => return Some(Cell::Text(format!("{whole:#x}").into())),
-        // A date from whole ticks is exact.
+        // The ticks stay a whole number, because a float would lose some of their digits.
         Unit::TimeTicks => return date(ticks.unix_ms(whole)),
         _ => return converted(number(whole), unit, ticks),
     }))

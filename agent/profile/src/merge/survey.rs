@@ -45,8 +45,8 @@ pub struct Seen {
 pub struct Survey {
     /// The clock of the first chunk, which counts ticks.
     pub ticks: Ticks,
-    /// The differences between the recording's clock and the time of day. Each pair is a time of
-    /// the recording's clock, and the nanoseconds to add to it.
+    /// The differences between the recording's clock and the profile's, by the time of day. Each
+    /// pair is a time of the recording's clock, and the nanoseconds to add to it.
     pub by_day: Vec<(f64, f64)>,
     /// The kinds that describe a state, which is recorded once in each chunk.
     pub states: BTreeSet<String>,

@@ -42,8 +42,8 @@ pub struct Found {
 /// Finds the tracks of threads, and adds the missing tracks.
 pub struct Tracks {
     by_tid: HashMap<u64, Vec<Track>>,
-    /// The new tracks, by the kernel's thread id and the name. The id is 0 for a thread without a
-    /// kernel thread.
+    /// The new tracks, by the kernel's thread id and the name. The id is 0 for a track that is not
+    /// for a single thread, or for a thread without a kernel thread.
     new: HashMap<(u64, String), usize>,
     /// The pid of the recording's process, if it is not the profile's.
     stranger: Option<String>,
