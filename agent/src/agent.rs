@@ -41,7 +41,7 @@ use crate::plan::{Plan, places, plan};
 use crate::resolve::Resolver;
 use crate::sampling_signal;
 use crate::say::say;
-use crate::session::{Program, Session, rig};
+use crate::session::{Program, Session, sampler_setup};
 use crate::terminal;
 use crate::threads::{hook, late, registry, rename, scan};
 use crate::virtual_threads;
@@ -131,7 +131,7 @@ impl Agent {
     /// it works here.
     pub fn asked(&self) -> Vec<&'static dyn Walker> {
         let mut asked = vec![self.asked.lock().list[0]];
-        if let Some(own) = self.own().and_then(|own| walkers::able(own).ok()) {
+        if let Some(own) = self.own().and_then(|own| walkers::usable(own).ok()) {
             asked.push(own);
         }
         asked
@@ -148,21 +148,21 @@ impl Agent {
     }
 
     fn asgct(hotspot: &HotSpot, broken: Option<(Break, u32)>) -> Walkers {
-        walkers::of(hotspot, Err(""), WalkerWish::Asgct, broken)
+        walkers::new(hotspot, Err(""), WalkerWish::Asgct, broken)
     }
 
     /// Handles a class that the calling thread prepares.
     pub fn prepared(&self, env: &mut JNIEnv<'_>, class: jclass) {
         if let Some(signature) = self.resolver.on_prepare(env, class) {
-            self.met(env, class, &signature, false);
+            self.on_class_loaded(env, class, &signature, false);
         }
         if let Some(own) = self.own() {
-            walkers::hold(own, self.jvmti, env);
+            walkers::check_against_jvm(own, self.jvmti, env);
         }
     }
 
     /// Handles a loaded class. `before` is true if the class was loaded before the agent looked.
-    fn met(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
+    fn on_class_loaded(&self, env: &mut JNIEnv<'_>, class: jclass, signature: &str, before: bool) {
         library::on_class_prepared(env, class, signature, before);
         if signature == virtual_threads::continuations::CLASS
             && let Some(own) = self.own()
@@ -181,10 +181,10 @@ impl Agent {
     /// Handles the JVM's start: reads everything that exists already, and starts the agent's
     /// thread.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
-        self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot));
+        self.program.get_or_init(|| Program::from_jvm(self.jvmti, &self.hotspot));
         if let Some(data) = PerfData::find(&self.hotspot) {
             let is_g1 = read_flag(&self.hotspot, &fields::USE_G1_GC).unwrap_or(false);
-            events::told_by(&data, is_g1);
+            events::set_perf_data(&data, is_g1);
         }
         let jni = env.get_raw() as usize;
         // The JNIEnv is at a fixed offset in a JavaThread, which the calling thread's addresses
@@ -205,7 +205,7 @@ impl Agent {
         let jdk = self.jvmti.jdk().unwrap_or(0);
         let code = self.layouts.get().and_then(|layouts| layouts.code.as_ref());
         if let Some(nmethods) = code.and_then(|code| NmethodLayout::find(&self.hotspot, code)) {
-            events::life::told_by(nmethods);
+            events::life::set_nmethod_layout(nmethods);
         }
         compiled::add_existing(|| {
             // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
@@ -221,7 +221,7 @@ impl Agent {
             thread.map(|(_, place)| place),
             ThreadLayout::find(&self.hotspot),
         );
-        self.resolver.begin(env, |env, class, signature| self.met(env, class, signature, true));
+        self.resolver.begin(env, |env, class, signature| self.on_class_loaded(env, class, signature, true));
         let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
         worker::start(self.jvmti, &thread, &DUTIES)
             .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
@@ -284,7 +284,7 @@ impl Agent {
             }
             State::Recording(session) => {
                 session.drain(self.program(), &self.resolver, env);
-                session.tell_state();
+                session.report_state_if_due();
                 let left = session.duration().map(|duration| duration.saturating_sub(session.age()));
                 if left.is_some_and(|left| left.is_zero()) {
                     self.finish(&mut state, None, env);
@@ -350,7 +350,7 @@ impl Agent {
         }
         let (worker_left, governor_left) = (worker::end(), governor::leave());
         // A late thread may still need them.
-        if worker_left && governor_left && rig::is_empty() {
+        if worker_left && governor_left && sampler_setup::is_empty() {
             sampling_signal::give_back();
             guard::remove();
         }
@@ -379,10 +379,10 @@ impl Agent {
         let nowhere = JvmLayouts::default();
         let layouts = self.layouts.get().unwrap_or(&nowhere);
         let own = layouts.walker.as_ref().copied().map_err(String::as_str);
-        let walkers = walkers::of(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
+        let walkers = walkers::new(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
         let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, layouts)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
-        session.tell_state();
+        session.report_state_if_due();
         worker::show(true);
         *state = State::Recording(Box::new(session));
         Ok(())
@@ -411,7 +411,7 @@ impl Agent {
     }
 
     fn program(&self) -> &Program {
-        self.program.get_or_init(|| Program::of(self.jvmti, &self.hotspot))
+        self.program.get_or_init(|| Program::from_jvm(self.jvmti, &self.hotspot))
     }
 
     /// Executes a command for a running JVM.

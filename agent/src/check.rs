@@ -36,7 +36,7 @@ pub fn lines(
             .walker
             .as_ref()
             .map_err(String::clone)
-            .and_then(|own| walkers::able(own).map_err(str::to_owned))
+            .and_then(|own| walkers::usable(own).map_err(str::to_owned))
         {
             Ok(_) => {
                 "stacks: by Vouch's own walker, and where that finds none by AsyncGetCallTrace".to_owned()
@@ -45,7 +45,7 @@ pub fn lines(
         },
     );
     lines.extend(virtual_threads::problem());
-    lines.push(match recovery::of(layouts.jvm.as_ref(), Options::default().recovery) {
+    lines.push(match recovery::from_options(layouts.jvm.as_ref(), Options::default().recovery) {
         Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
         Err(why) => why.to_owned(),
     });

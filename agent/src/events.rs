@@ -7,14 +7,15 @@
 //!
 //! **Invariant 23.** What the JVM did is no sample and never counts as one. What a thread waited
 //! for is reported of that thread and of no other, or not at all. Held by:
-//! `collect/src/record/tests/events.rs`; `java-tests/events`, against what the program itself measured.
+//! `collect/src/record/tests/events.rs`; `java-tests/events`, against what the program itself
+//! measured.
 
 mod allocation;
 pub mod blocker;
 pub mod calling_thread;
-pub mod chosen;
 mod code;
 mod collection;
+pub mod event_choice;
 pub mod event_type;
 pub mod exception;
 pub mod heap;
@@ -37,8 +38,8 @@ use crate::groups::task;
 
 pub use allocation::born;
 pub use calling_thread::{class_of_object, is_of_this_recording};
-pub use chosen::{Chosen, are_chosen};
 pub use code::{compiled, prepared};
+pub use event_choice::{Chosen, are_chosen};
 pub use event_type::Row;
 
 /// This type is a list of event types.
@@ -73,9 +74,9 @@ fn rows(chosen: Chosen) -> impl Iterator<Item = &'static Row> {
 
 /// Sets the JVM's performance counters. The causes of collections and the totals are read from
 /// them.
-pub fn told_by(data: &PerfData, is_g1: bool) {
-    collection::told_by(data, is_g1);
-    totals::told_by(data);
+pub fn set_perf_data(data: &PerfData, is_g1: bool) {
+    collection::set_perf_data(data, is_g1);
+    totals::set_perf_data(data);
 }
 
 /// Finds the fields that events read. It runs after VM initialization.
@@ -163,7 +164,7 @@ pub fn left_out(chosen: Chosen) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen::chosen;
+    use super::event_choice::chosen;
     use super::*;
     use std::collections::HashSet;
     use vouch_sample::MAX_VALUES;

@@ -150,7 +150,7 @@ pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;
     if let Some(began) = desk.paused.take() {
-        PAUSED.happened(began, clock::monotonic(), [], "");
+        PAUSED.emit_for_process(began, clock::monotonic(), [], "");
     }
     drop(desk);
     CALL.notify_all();
@@ -176,7 +176,7 @@ pub fn stop(why: &str) {
     }
     let now = clock::monotonic();
     if let Some(began) = desk.paused.take() {
-        PAUSED.happened(began, now, [], "");
+        PAUSED.emit_for_process(began, now, [], "");
     }
     let line = end_of_sampling(&mut desk, now, why);
     drop(desk);
@@ -188,7 +188,7 @@ fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     desk.task = None;
     desk.stopped = true;
     registry().end_sampling();
-    STOPPED.happened(now, now, [], "");
+    STOPPED.emit_for_process(now, now, [], "");
     let line = format!("the engine is stopped, and what the program does from here on is not sampled: {why}");
     desk.warnings.push(line.clone());
     desk.notes.push(line.clone());
@@ -316,7 +316,7 @@ fn act(seen: &Seen) -> Next {
     let now = clock::monotonic();
     let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
     if let Some(began) = paused {
-        PAUSED.happened(began, now, [], "");
+        PAUSED.emit_for_process(began, now, [], "");
     }
     let mut next = Next::Look;
     let line = match order {
@@ -341,12 +341,12 @@ fn act(seen: &Seen) -> Next {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
-            LENGTHENED.happened(now, now, [clock::nanos(interval * stride)], "");
+            LENGTHENED.emit_for_process(now, now, [clock::nanos(interval * stride)], "");
             format!("sampling every {} of CPU time from here on: {why}", policy::micros(interval * stride))
         }
         Order::Relieve { why } => {
             registry().relieve();
-            RELIEVED.happened(now, now, [], "");
+            RELIEVED.emit_for_process(now, now, [], "");
             // Timers have no interrupts of their own.
             desk.task = None;
             next = Next::Nothing;
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_table_tells_each_cores_timer_interrupts() {
+    fn the_kernels_table_has_each_cores_timer_interrupts() {
         let table = "           CPU0       CPU1\n  0:  9  0  IO-APIC  timer\nLOC:     265326     270211   Local timer interrupts\n";
         assert_eq!(timer_interrupts(table), [265_326, 270_211]);
         assert!(timer_interrupts("  11:  5  6  GICv3  arch_timer\n").is_empty());

@@ -9,7 +9,7 @@ use vouch_report::options::DEFAULT_OUT;
 
 use crate::clock;
 use crate::engine::choose::{Choice, choose};
-use crate::events::chosen::are_chosen;
+use crate::events::event_choice::are_chosen;
 use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};

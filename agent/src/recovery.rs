@@ -20,7 +20,7 @@ pub type Chosen = [bool; STRATEGIES];
 
 /// Returns the recovery for handlers to run where a walk fails. The error is the reason why a
 /// requested recovery is impossible.
-pub fn of(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
+pub fn from_options(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option<Recovery>, &'static str> {
     if !chosen.contains(&true) {
         return Ok(None);
     }

@@ -3,15 +3,15 @@
 //! A session connects the sampler that handlers use, the engine and the recorder. The agent owns
 //! it, and one thread uses it at a time.
 
-mod additions;
 mod command_line;
-mod courses;
+mod counters;
 mod disk;
 mod files;
 mod lanes;
 mod notes;
+mod profile_extras;
 mod recorder_inputs;
-pub mod rig;
+pub mod sampler_setup;
 mod state;
 mod trust;
 
@@ -51,10 +51,10 @@ use crate::terminal;
 use crate::threads::{Sampling, Unsignalled, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
-use courses::Courses;
+use counters::CounterGraphs;
 use disk::Disk;
 use files::Written;
-use rig::Rig;
+use sampler_setup::SamplerSetup;
 use state::Moment;
 
 pub use state::Session;
@@ -76,7 +76,7 @@ impl Session {
         layouts: &JvmLayouts,
     ) -> io::Result<Self> {
         let options = &plan.options;
-        let (recovery, unrecovered) = match recovery::of(layouts.jvm.as_ref(), options.recovery) {
+        let (recovery, unrecovered) = match recovery::from_options(layouts.jvm.as_ref(), options.recovery) {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
@@ -94,7 +94,7 @@ impl Session {
         let wants_native = options.native == NativeWish::On && guard::unguarded().is_none();
         let code_cache = layouts.code.as_ref().and_then(|code| code.code_cache).filter(|_| wants_native);
         let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native.symbols));
-        let rig = Rig::new(
+        let sampler_setup = SamplerSetup::new(
             &walkers,
             recovery,
             options.depth,
@@ -108,8 +108,8 @@ impl Session {
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
         governor::begin(engine, &plan);
-        rig.open_events();
-        rig.open();
+        sampler_setup.open_events();
+        sampler_setup.open();
         let mut chosen = options.events;
         let unsupported_events = events::begin(jvmti, &mut chosen, options.depth);
         markers().begin();
@@ -118,7 +118,7 @@ impl Session {
         let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
             plan,
-            rig,
+            sampler_setup,
             recorder,
             native,
             disk,
@@ -134,7 +134,7 @@ impl Session {
             jvmti,
             events: chosen,
             unsupported_events,
-            courses: Courses::new(chosen),
+            counter_graphs: CounterGraphs::new(chosen),
             anchors,
             totals: Totals::begin(),
             waiting: Vec::new(),
@@ -164,24 +164,24 @@ impl Session {
     pub fn drain(&mut self, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         if let Some(truth) = &mut self.truth {
             let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
-            self.rig.counters().count_unsignalled(stacks, stacks);
+            self.sampler_setup.counters().count_unsignalled(stacks, stacks);
         }
         // This comes first, because a thread waits in its handler for the answer.
-        self.recorder.witness.answer(self.rig.rendezvous(), &mut self.questions.on(resolver, env));
+        self.recorder.witness.answer(self.sampler_setup.rendezvous(), &mut self.questions.on(resolver, env));
         if self.disk.state_is_due(clock::monotonic()) {
             // The clocks are read before the drain. A later reading would include CPU time that no
             // sample on disk covers.
             registry().refresh_cpu();
         }
         self.take_in(resolver, env);
-        self.courses.read_if_due(&mut self.recorder.recording, env);
+        self.counter_graphs.read_if_due(&mut self.recorder.recording, env);
         if self.recorder.witness.is_due() {
             // A thread that came too late for an answer must not use the next round's.
-            self.rig.rendezvous().end_round();
-            self.rig.want_witness();
+            self.sampler_setup.rendezvous().end_round();
+            self.sampler_setup.want_witness();
         }
         self.watch_signal();
-        if !self.said_stopped && self.rig.counters().jvm_faults.load(Relaxed) >= MAX_CRASHES {
+        if !self.said_stopped && self.sampler_setup.counters().jvm_faults.load(Relaxed) >= MAX_CRASHES {
             self.said_stopped = true;
             say(&format!(
                 "walking is stopped: {MAX_CRASHES} walks of this JVM's AsyncGetCallTrace faulted; sampling goes on without \
@@ -194,7 +194,7 @@ impl Session {
     /// Writes the new samples to the recording on disk.
     fn keep_up(&mut self, program: &Program) {
         let (now, begun) = (clock::monotonic(), clock::own_cpu());
-        self.recorder.count_dropped(self.rig.counters());
+        self.recorder.count_dropped(self.sampler_setup.counters());
         let contradicted = self.recorder.witness.counts().contradicted.values().sum();
         let state = self.disk.wants_state(now, contradicted).then(|| {
             self.recorder.complete_tracks();
@@ -223,7 +223,7 @@ impl Session {
         if let Some(own) = self.walkers.reads {
             own.unguarded.store(unguarded, Relaxed);
         }
-        if unguarded && let Some(recovery) = self.rig.recovery() {
+        if unguarded && let Some(recovery) = self.sampler_setup.recovery() {
             recovery.stopped.store(true, Relaxed);
             self.unrecovered = Some(recovery::UNGUARDED);
         }
@@ -237,9 +237,9 @@ impl Session {
         resolver.name_pending(env);
         let begun = clock::own_cpu();
         let has_come = clock::monotonic().saturating_sub(SETTLED);
-        let words = self.recorder.drain(self.rig.lanes(), &mut self.questions.on(resolver, env));
-        self.rig.paid(clock::own_cpu().saturating_sub(begun), words);
-        self.recorder.drain_events(self.rig.event_lanes(), &mut self.questions.on(resolver, env));
+        let words = self.recorder.drain(self.sampler_setup.lanes(), &mut self.questions.on(resolver, env));
+        self.sampler_setup.paid(clock::own_cpu().saturating_sub(begun), words);
+        self.recorder.drain_events(self.sampler_setup.event_lanes(), &mut self.questions.on(resolver, env));
         self.take_owed(&registry().take_unsignalled());
         self.recorder.forget_ended(has_come);
     }
@@ -273,23 +273,23 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> Written {
         registry().refresh_cpu();
-        self.courses.tell_all();
+        self.counter_graphs.publish_pending();
         let still = self.still_waiting(resolver, env);
-        self.rig.pause();
+        self.sampler_setup.pause();
         // The CPU time that threads used since their last signal belongs to this dump, too.
         self.take_unsignalled();
         self.finish_counts(resolver, env);
         let markers = self.recorder.recording.marker_counts();
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
-        self.courses.finish(&mut self.recorder.recording);
+        self.counter_graphs.finish(&mut self.recorder.recording);
         let (meta, run) = (trust::meta(self, program), trust::run(self, program, power));
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
         // Events that have not ended yet are recorded at their end.
         self.recorder.recording.truncate_markers(&markers);
         self.take_unsignalled();
-        self.rig.go_on();
+        self.sampler_setup.go_on();
         written
     }
 
@@ -301,7 +301,7 @@ impl Session {
         resolver: &Resolver,
         env: &mut JNIEnv<'_>,
     ) -> Written {
-        self.courses.tell_all();
+        self.counter_graphs.publish_pending();
         let (still, now) = (self.still_waiting(resolver, env), clock::monotonic());
         self.silence();
         self.take_unsignalled();
@@ -312,7 +312,7 @@ impl Session {
             files::take_back_dumped(&self.plan, places);
         }
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
-        self.courses.finish(&mut self.recorder.recording);
+        self.counter_graphs.finish(&mut self.recorder.recording);
         let (meta, run) = (trust::meta(&self, program), trust::run(&self, program, power));
         // The state is written first, because a JVM may be killed while it ends, too.
         let state = self.state(meta.clone(), run.clone(), true);
@@ -325,7 +325,7 @@ impl Session {
 
     /// Returns the recording's state in one line.
     pub fn status(&self) -> String {
-        let counters = self.rig.counters();
+        let counters = self.sampler_setup.counters();
         let governor::Story { stride, stopped, .. } = governor::story();
         let (age, signals) = (self.age(), counters.signals.load(Relaxed));
         let rate = u128::from(signals) * 1_000_000_000 / age.as_nanos().max(1);
@@ -353,7 +353,7 @@ impl Session {
     }
 
     /// Reports the state to the `vouch` that follows the recording, if a report is due.
-    pub fn tell_state(&mut self) {
+    pub fn report_state_if_due(&mut self) {
         let now = clock::monotonic();
         if now >= self.state_reported_ns + STATE_EVERY_NS {
             self.state_reported_ns = now;
@@ -395,19 +395,19 @@ impl Session {
         }
         registry().end_sampling();
         governor::end();
-        rig::close_events();
-        rig::close();
+        sampler_setup::close_events();
+        sampler_setup::close();
     }
 
     /// Records the intervals that were due while no sample was taken. The gate is closed, or the
-    /// rig paused.
+    /// sampler paused.
     fn take_unsignalled(&mut self) {
         self.take_owed(&registry().settle());
     }
 
     fn take_owed(&mut self, due: &[Unsignalled]) {
         let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
-        self.rig.counters().count_unsignalled(due.len() as u64, weight);
+        self.sampler_setup.counters().count_unsignalled(due.len() as u64, weight);
         self.recorder.take_unsignalled(&recorder_inputs::unsignalled(due));
     }
 
@@ -427,7 +427,7 @@ impl Session {
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
         self.take_in(resolver, env);
-        self.recorder.count_dropped(self.rig.counters());
+        self.recorder.count_dropped(self.sampler_setup.counters());
         self.recorder.complete_tracks();
     }
 }

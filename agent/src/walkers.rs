@@ -26,7 +26,7 @@ pub type List = &'static [&'static dyn Walker];
 
 /// One of this many samples is walked by both walkers. Otherwise the second walker runs only if the
 /// first finds no stack.
-const COMPARED: u32 = 16;
+const COMPARE_EVERY: u32 = 16;
 
 /// The walkers of a recording.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ impl Walkers {
 ///
 /// The lists last as long as the process, because a handler may hold one at any time. Each
 /// recording adds one, and so does each test that breaks or repairs a walker.
-pub fn of(
+pub fn new(
     hotspot: &HotSpot,
     own: Result<&'static HotspotWalker, &str>,
     wish: WalkerWish,
@@ -78,7 +78,7 @@ pub fn of(
     if let Some(own) = reads {
         own.unguarded.store(guard::unguarded().is_some(), Ordering::Relaxed);
     }
-    let own = own.and_then(able);
+    let own = own.and_then(usable);
     let alone = |walker| Walkers {
         list: vec![walker].leak(),
         compare: 1,
@@ -94,7 +94,7 @@ pub fn of(
             Box::leak(Box::new(BrokenWalker::new(whole, how, every, guard::past_end())));
         // The walk of a CPU context that no thread had says nothing about the walker.
         if own.is_some() && how.spoils() {
-            *HELD.lock() = Some(broken);
+            *CHECKED_WALKER.lock() = Some(broken);
         }
         return Walkers { own, ..alone(broken) };
     }
@@ -102,12 +102,12 @@ pub fn of(
         return alone(asgct);
     }
     if let Ok(own) = own {
-        *HELD.lock() = Some(own);
+        *CHECKED_WALKER.lock() = Some(own);
     }
     match (own, wish) {
         (Ok(own), WalkerWish::Own) => Walkers { own: Some(own), ..alone(own) },
         (Ok(own), _) => {
-            let compare = if wish == WalkerWish::Both { 1 } else { COMPARED };
+            let compare = if wish == WalkerWish::Both { 1 } else { COMPARE_EVERY };
             let list = vec![own as &dyn Walker, asgct].leak();
             Walkers { list, compare, own: Some(own), reads, parts: reads, missing: None }
         }
@@ -119,7 +119,7 @@ pub fn of(
 }
 
 /// Returns our own walker, or the reason why it cannot walk.
-pub fn able<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &'w str> {
+pub fn usable<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &'w str> {
     match () {
         // A fault in the walker must only end its walk.
         () if guard::unguarded().is_some() => Err("walks are not guarded"),
@@ -132,27 +132,27 @@ pub fn able<'w>(own: &'static HotspotWalker) -> Result<&'static HotspotWalker, &
 
 /// Our own walker, as a recording uses it. If no recording has used it, GetStackTrace is not
 /// called. The truth lab must observe the JVM without the ids that GetStackTrace makes.
-static HELD: Mutex<Option<&'static dyn Walker>> = Mutex::new(None);
+static CHECKED_WALKER: Mutex<Option<&'static dyn Walker>> = Mutex::new(None);
 /// The number of opportunities to check our own walker so far.
-static OCCASIONS: AtomicU32 = AtomicU32::new(0);
+static CHECK_OPPORTUNITIES: AtomicU32 = AtomicU32::new(0);
 /// The maximum depth of a stack that is checked, in frames.
-const DEEPEST: usize = 1 << 10;
+const MAX_CHECKED_FRAMES: usize = 1 << 10;
 
 /// Checks our own walker against GetStackTrace of the calling thread. It runs at the first
 /// opportunity, the second, the fourth and so on. If the stacks differ, the walker is not used any
 /// more.
-pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
+pub fn check_against_jvm(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let stopped = own.wrong.load(Ordering::Relaxed) || own.unguarded.load(Ordering::Relaxed);
-    let Some(walker) = *HELD.lock() else { return };
+    let Some(walker) = *CHECKED_WALKER.lock() else { return };
     if stopped {
         return;
     }
-    let occasion = OCCASIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    let occasion = CHECK_OPPORTUNITIES.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     if !occasion.is_power_of_two() {
         return;
     }
     let Some(slot) = registry().slots().find(own_tid()) else { return };
-    let mut walked = vec![RawFrame::EMPTY; DEEPEST + 1];
+    let mut walked = vec![RawFrame::EMPTY; MAX_CHECKED_FRAMES + 1];
     // The walk comes before GetStackTrace, which would make missing ids.
     // SAFETY: slot and JNIEnv are the calling thread's.
     let walk = unsafe { SingleWalk { walker, slot, env: env.get_raw().cast() }.direct(&mut walked) };
@@ -160,9 +160,11 @@ pub fn hold(own: &'static HotspotWalker, jvmti: Jvmti, env: &JNIEnv<'_>) {
     let Ok(walk) = walk else { return };
     let mut room = Vec::new();
     // A deeper stack was cut by the walk, so it is not compared.
-    let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room, DEEPEST + 1) else { return };
+    let Ok(count) = jvmti.stack_trace(std::ptr::null_mut(), &mut room, MAX_CHECKED_FRAMES + 1) else {
+        return;
+    };
     let witness: Vec<_> = room[..count].iter().map(|frame| frame.frame()).collect();
-    if walk.cut.is_none() && count < DEEPEST && !agrees(&walk.frames, &witness) {
+    if walk.cut.is_none() && count < MAX_CHECKED_FRAMES && !agrees(&walk.frames, &witness) {
         own.wrong.store(true, Ordering::Relaxed);
     }
 }
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walker_is_wrong_that_tells_anything_else_than_the_jvm() {
+    fn a_walker_is_wrong_if_its_stack_differs_from_the_jvms() {
         const STACK: [(usize, i32); 3] = [(1, NATIVE), (2, 7), (3, 9)];
         let agrees = |walk: &[(usize, i32)]| agrees(&frames(walk), &frames(&STACK));
         assert!(agrees(&STACK));

@@ -105,7 +105,7 @@ unsafe extern "C" fn sampled(
         }
         let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
         let values = [0, size, stands_for];
-        if !ALLOCATION.happened_here(now, now, values, &calling_thread::class_name(class)) {
+        if !ALLOCATION.emit_here(now, now, values, &calling_thread::class_name(class)) {
             OWED.set(stands_for);
         }
     });

@@ -46,7 +46,7 @@ pub struct Blocker<'e> {
 
 impl<'e> Blocker<'e> {
     /// Reads the object that a thread parks for. Returns `None` if the thread has not set one.
-    pub fn of(thread: &JObject<'_>, env: &mut JNIEnv<'e>) -> Option<Self> {
+    pub fn read(thread: &JObject<'_>, env: &mut JNIEnv<'e>) -> Option<Self> {
         let fields = FIELDS.get()?;
         let object = field(thread, fields.blocker, env)?;
         let owned = <&jni::objects::JClass<'_>>::from(fields.owned.as_obj());

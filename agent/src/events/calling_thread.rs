@@ -26,11 +26,11 @@ use crate::own_thread;
 use crate::threads::registry;
 
 /// The capacity, in frames, that a thread keeps for the stack of its next event.
-const KEPT: usize = 256;
+const KEPT_FRAMES: usize = 256;
 
 /// The limit for GetStackTrace, in frames. It is one more than is kept, so that a cut stack is
 /// recognized.
-static MOST: AtomicUsize = AtomicUsize::new(0);
+static MAX_STACK_FRAMES: AtomicUsize = AtomicUsize::new(0);
 /// The time in ns at which the recording began. The end of an earlier wait may have been missed.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 /// True if the JVM may have virtual threads.
@@ -46,12 +46,12 @@ struct Known {
 
 thread_local! {
     static KNOWN: Cell<Option<Known>> = const { Cell::new(None) };
-    static ROOM: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+    static BUFFERS: RefCell<(Vec<StackFrame>, Vec<Frame>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 /// Begins a recording that keeps `depth` frames of a stack.
 pub fn start(jvmti: Jvmti, depth: usize) {
-    MOST.store(depth.min(MAX_EVENT_FRAMES) + 1, Relaxed);
+    MAX_STACK_FRAMES.store(depth.min(MAX_EVENT_FRAMES) + 1, Relaxed);
     VIRTUAL.store(jvmti.jdk().is_some_and(|jdk| jdk >= 21), Relaxed);
     STARTED.store(clock::monotonic(), Relaxed);
 }
@@ -65,18 +65,18 @@ pub fn own() -> (u32, u32) {
 /// Calls `take` with the calling thread's stack, leaf first. The stack is empty if JVMTI returns
 /// none, as at the end of a thread.
 pub fn with_stack<T>(take: impl FnOnce(&[Frame]) -> T) -> T {
-    let room = ROOM.try_with(RefCell::take).unwrap_or_default();
-    let (mut theirs, mut frames) = room;
+    let buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
+    let (mut theirs, mut frames) = buffers;
     let found = Jvmti::current()
-        .and_then(|jvmti| jvmti.stack_trace(null_mut(), &mut theirs, MOST.load(Relaxed)).ok());
+        .and_then(|jvmti| jvmti.stack_trace(null_mut(), &mut theirs, MAX_STACK_FRAMES.load(Relaxed)).ok());
     frames.clear();
     frames.extend(theirs.iter().take(found.unwrap_or(0)).map(|frame| frame.frame()));
     let taken = take(&frames);
-    theirs.truncate(KEPT);
-    theirs.shrink_to(KEPT);
-    frames.shrink_to(KEPT);
+    theirs.truncate(KEPT_FRAMES);
+    theirs.shrink_to(KEPT_FRAMES);
+    frames.shrink_to(KEPT_FRAMES);
     // It fails for a thread that exits, which needs no buffers.
-    let _ = ROOM.try_with(|room| room.replace((theirs, frames)));
+    let _ = BUFFERS.try_with(|buffers| buffers.replace((theirs, frames)));
     taken
 }
 

@@ -22,7 +22,7 @@ pub fn prepared(class: jclass) {
     }
     let now = clock::monotonic();
     if CLASS.counted(now, now) {
-        CLASS.happened_here(now, now, [], &calling_thread::class_name(class));
+        CLASS.emit_here(now, now, [], &calling_thread::class_name(class));
     }
 }
 
@@ -34,6 +34,6 @@ pub fn compiled(method: MethodId, code: usize, size: usize) {
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // The method's name is read later, because this callback must be short.
-        COMPILATION.happened_to(now, method, life::field_values(size, life::made(code)));
+        COMPILATION.emit_for_method(now, method, life::field_values(size, life::made(code)));
     }
 }

@@ -38,7 +38,7 @@ static BEGAN: AtomicU64 = AtomicU64::new(0);
 static REASON: OnceCell<GcCause> = OnceCell::new();
 
 /// Sets the performance counters. The cause of a collection is read from them.
-pub fn told_by(data: &PerfData, is_g1: bool) {
+pub fn set_perf_data(data: &PerfData, is_g1: bool) {
     let _ = GcCause::find(data, is_g1).map(|cause| REASON.set(cause));
 }
 
@@ -56,7 +56,7 @@ unsafe extern "C" fn finish(_: *mut jvmtiEnv) {
         let (began, ended) = (BEGAN.swap(0, Relaxed), clock::monotonic());
         if began != 0 && COLLECTION.counted(began, ended) {
             let reason = REASON.get().and_then(GcCause::read);
-            COLLECTION.happened(began, ended, [], reason.as_deref().unwrap_or(""));
+            COLLECTION.emit_for_process(began, ended, [], reason.as_deref().unwrap_or(""));
         }
     });
 }

@@ -18,20 +18,20 @@ use crate::facade::EventSubscription;
 
 /// The maximum number of shown events of one type. A recording must fit into memory, and a profile
 /// into a browser.
-const MOST: u64 = 100_000;
+const MAX_SHOWN: u64 = 100_000;
 
 /// The CPU time in ns per second that all threads together may spend on the stacks of one type. A
 /// stack of 2,000 frames takes a millisecond.
-const MOST_NS: u64 = 50_000_000;
+const MAX_STACK_NS_PER_SECOND: u64 = 50_000_000;
 
 /// The lowest rate, in events per second, to which [`Counts::pace`] slows a type down.
-const FEWEST: u64 = 8;
+const MIN_PER_SECOND: u64 = 8;
 
 /// An event of at least this duration in ns is long. Long events matter most, so their limits are
 /// higher.
 const LONG_NS: u64 = 50_000_000;
 /// The limits per second for long events are this many times higher.
-const TIMES: u64 = 5;
+const LONG_LIMIT_FACTOR: u64 = 5;
 
 /// An event type.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Row {
     }
 
     /// Publishes an event of the whole process. Both times are in ns.
-    pub fn happened<const N: usize>(
+    pub fn emit_for_process<const N: usize>(
         &'static self,
         began: u64,
         ended: u64,
@@ -92,19 +92,19 @@ impl Row {
 
     /// Publishes an event of the calling thread, with its stack. Returns false if the buffer is
     /// full.
-    pub fn happened_here<const N: usize>(
+    pub fn emit_here<const N: usize>(
         &'static self,
         began: u64,
         ended: u64,
         field_values: [u64; N],
         text: &str,
     ) -> bool {
-        self.told_here(began, ended, pad_values(field_values), text, true)
+        self.emit_here_with(began, ended, pad_values(field_values), text, true)
     }
 
     /// Publishes an event of the calling thread, with its stack. The first fields of its type are
     /// `texts`, and the others are `field_values`. Returns false if the buffer is full.
-    pub fn said_here<const T: usize, const N: usize>(
+    pub fn emit_texts_here<const T: usize, const N: usize>(
         &'static self,
         began: u64,
         ended: u64,
@@ -116,12 +116,12 @@ impl Row {
         for (value, field) in values.iter_mut().zip(lengths.chain(field_values)) {
             *value = field;
         }
-        self.told_here(began, ended, values, &texts.concat(), true)
+        self.emit_here_with(began, ended, values, &texts.concat(), true)
     }
 
     /// Publishes an event of the calling thread, with or without its stack. Returns false if the
     /// buffer is full.
-    pub fn told_here(
+    pub fn emit_here_with(
         &'static self,
         began: u64,
         ended: u64,
@@ -142,7 +142,7 @@ impl Row {
     }
 
     /// Publishes an event about a method.
-    pub fn happened_to<const N: usize>(&'static self, at: u64, method: MethodId, field_values: [u64; N]) {
+    pub fn emit_for_method<const N: usize>(&'static self, at: u64, method: MethodId, field_values: [u64; N]) {
         let values = pad_values(field_values);
         let event = Event { kind: self.number(), began: at, ended: at, tid: 0, serial: 0, values };
         publish(&event, EventDetails { frames: &[Frame::Java { method, bci: 0 }], text: "" });
@@ -165,8 +165,8 @@ impl Row {
     }
 
     fn admits(&self, took: u64, ended: u64, max_per_second: u64) -> bool {
-        let times = if took >= LONG_NS { TIMES } else { 1 };
-        self.counts.admits(ended, max_per_second * times, MOST_NS * times)
+        let times = if took >= LONG_NS { LONG_LIMIT_FACTOR } else { 1 };
+        self.counts.admits(ended, max_per_second * times, MAX_STACK_NS_PER_SECOND * times)
     }
 
     /// Returns this type as the recorder needs it.
@@ -251,7 +251,7 @@ impl Counts {
 
     /// Returns the event's ordinal in the present second, from 1. For the first event of a second,
     /// it also returns the number of events in the last second.
-    fn place(&self, now: u64) -> (u64, Option<u64>) {
+    fn ordinal_in_second(&self, now: u64) -> (u64, Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
         // Threads may call this slightly out of order.
         let begins = self.second.fetch_max(now / SECOND, Relaxed) < now / SECOND;
@@ -264,9 +264,9 @@ impl Counts {
 
     /// Returns true if one more event is to be shown.
     fn admits(&self, now: u64, max_per_second: u64, most_ns_in_a_second: u64) -> bool {
-        let admitted = self.place(now).0 <= max_per_second
+        let admitted = self.ordinal_in_second(now).0 <= max_per_second
             && self.ns_in_second.load(Relaxed) < most_ns_in_a_second
-            && self.admitted.load(Relaxed) < MOST;
+            && self.admitted.load(Relaxed) < MAX_SHOWN;
         self.admitted.fetch_add(admitted.into(), Relaxed);
         self.left_out.fetch_add((!admitted).into(), Relaxed);
         admitted
@@ -284,8 +284,8 @@ impl Counts {
         let before = self.admitted.fetch_add(1, Relaxed);
         // The rate falls with the number of events so far. Otherwise a recording of a day would be
         // too large to open.
-        let most = (max_per_second / (1 + before / OFTEN)).max(FEWEST);
-        match self.place(now) {
+        let most = (max_per_second / (1 + before / OFTEN)).max(MIN_PER_SECOND);
+        match self.ordinal_in_second(now) {
             (place, _) if place.is_multiple_of(most) => Pace::Fewer,
             (_, Some(last)) if last < most / 4 => Pace::More(most / (2 * last.max(1))),
             _ => Pace::Same,
@@ -332,15 +332,18 @@ mod tests {
         let mut shown = 0;
         for place in 0..1_000 {
             counts.add(place * 1_000);
-            shown += u64::from(counts.admits(7 * second + place, 200, MOST_NS));
+            shown += u64::from(counts.admits(7 * second + place, 200, MAX_STACK_NS_PER_SECOND));
         }
         assert_eq!(shown, 200);
         assert_eq!(counts.report().left_out, 800);
-        assert!(counts.admits(8 * second, 200, MOST_NS), "the next second has room again");
-        counts.pay(MOST_NS);
-        assert!(!counts.admits(8 * second, 200, MOST_NS), "its stacks took too long");
-        assert!(counts.admits(8 * second, 200, 5 * MOST_NS), "what matters more has more time");
-        assert!(counts.admits(9 * second, 200, MOST_NS), "so has the next second");
+        assert!(counts.admits(8 * second, 200, MAX_STACK_NS_PER_SECOND), "the next second has room again");
+        counts.pay(MAX_STACK_NS_PER_SECOND);
+        assert!(!counts.admits(8 * second, 200, MAX_STACK_NS_PER_SECOND), "its stacks took too long");
+        assert!(
+            counts.admits(8 * second, 200, 5 * MAX_STACK_NS_PER_SECOND),
+            "what matters more has more time"
+        );
+        assert!(counts.admits(9 * second, 200, MAX_STACK_NS_PER_SECOND), "so has the next second");
         assert_eq!(counts.report().left_out, 801);
         let fewer = (0..1_000).filter(|_| counts.pace(19 * second, 200) == Pace::Fewer).count();
         assert_eq!(fewer, 5, "once for each budget");

@@ -70,6 +70,6 @@ unsafe fn made(env: *mut jni_sys::JNIEnv, throwable: jobject) {
     if EXCEPTION.counted(now, now) {
         // SAFETY: by the caller's promise.
         let class = unsafe { calling_thread::class_of(env, throwable) };
-        EXCEPTION.happened_here(now, now, [], &class);
+        EXCEPTION.emit_here(now, now, [], &class);
     }
 }

@@ -25,11 +25,11 @@ static NMETHODS: OnceCell<NmethodLayout> = OnceCell::new();
 
 /// The time in ns between two looks. Replacing code is reported some milliseconds late, and after
 /// this time it has been.
-const PAUSE_NS: u64 = 250_000_000;
+const LOOK_INTERVAL_NS: u64 = 250_000_000;
 /// The maximum number of nmethods that one look reads.
-const ONCE: usize = 4096;
+const MAX_READ_PER_LOOK: usize = 4096;
 
-pub fn told_by(nmethods: NmethodLayout) {
+pub fn set_nmethod_layout(nmethods: NmethodLayout) {
     let _ = NMETHODS.set(nmethods);
 }
 
@@ -72,7 +72,7 @@ impl Life {
         if now < self.next {
             return;
         }
-        self.next = now.saturating_add(PAUSE_NS);
+        self.next = now.saturating_add(LOOK_INTERVAL_NS);
         self.take();
         if self.drawn {
             let counter = self.counter.get_or_insert_with(|| {
@@ -81,8 +81,8 @@ impl Life {
             recording.count(*counter, now, self.lives.bytes);
         }
         if GIVEN_UP.counts.wanted() {
-            self.lives.known(now).into_iter().for_each(tell);
-            self.lives.look(now, ONCE, given_up);
+            self.lives.known(now).into_iter().for_each(publish_deoptimised);
+            self.lives.look(now, MAX_READ_PER_LOOK, not_entrant);
         }
     }
 
@@ -91,16 +91,16 @@ impl Life {
         if GIVEN_UP.counts.wanted() {
             let now = clock::monotonic();
             self.take();
-            self.lives.look(now, usize::MAX, given_up);
+            self.lives.look(now, usize::MAX, not_entrant);
             let (known, certain) = (self.lives.known(now), self.lives.certain());
-            known.into_iter().chain(certain).for_each(tell);
+            known.into_iter().chain(certain).for_each(publish_deoptimised);
         }
     }
 
     fn take(&mut self) {
         // Reading the compiler takes some microseconds, so it is skipped if only bytes are counted.
         let made = if GIVEN_UP.counts.wanted() { made } else { |_| Compilation::default() };
-        self.lives.take(compiled::take_changes(), made, given_up);
+        self.lives.take(compiled::take_changes(), made, not_entrant);
     }
 }
 
@@ -110,9 +110,9 @@ impl Drop for Life {
     }
 }
 
-fn tell((at, Code { method, size, made, .. }): (u64, Code)) {
+fn publish_deoptimised((at, Code { method, size, made, .. }): (u64, Code)) {
     if GIVEN_UP.counted(at, at) {
-        GIVEN_UP.happened_to(at, method, field_values(size, made));
+        GIVEN_UP.emit_for_method(at, method, field_values(size, made));
     }
 }
 
@@ -123,16 +123,16 @@ pub fn field_values(size: usize, Compilation { tier, is_osr, .. }: Compilation) 
 }
 
 /// Returns which code was deoptimised. Each nmethod is identified by its first address.
-fn given_up(code: &[(usize, Compilation)]) -> Vec<bool> {
+fn not_entrant(code: &[(usize, Compilation)]) -> Vec<bool> {
     let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
     let states: Vec<usize> = code.iter().map(|(_, made)| made.state_address).collect();
-    let given_up = nmethods.are_not_entrant(&states).into_iter();
+    let not_entrant = nmethods.are_not_entrant(&states).into_iter();
     // Freed memory may contain other code, and any bytes at the offset of the state. Only a few
     // candidates remain to be checked.
     let is_it = |(begin, made): &(usize, Compilation)| {
         nmethods.compilation(*begin, &CachedMemory::default()) == Some(*made)
     };
-    given_up.zip(code).map(|(given_up, code)| given_up && is_it(code)).collect()
+    not_entrant.zip(code).map(|(not_entrant, code)| not_entrant && is_it(code)).collect()
 }
 
 /// A method's nmethod.
@@ -182,7 +182,7 @@ impl Lives {
         &mut self,
         changes: Vec<Change>,
         made: impl Fn(usize) -> Compilation,
-        given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>,
+        not_entrant: impl Fn(&[(usize, Compilation)]) -> Vec<bool>,
     ) {
         for change in changes {
             match change {
@@ -194,7 +194,7 @@ impl Lives {
         }
         if !self.begun {
             self.begun = true;
-            self.begin(given_up);
+            self.begin(not_entrant);
         }
         // Methods are unloaded, too.
         if self.latest.len() > 2 * self.code.len() + 1_000 {
@@ -207,11 +207,11 @@ impl Lives {
 
     /// Removes code that was deoptimised before the recording. Such code is not reported, and its
     /// order is unknown.
-    fn begin(&mut self, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
+    fn begin(&mut self, not_entrant: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
         let all: Vec<(usize, Compilation)> =
             self.code.iter().map(|(begin, code)| (*begin, code.made)).collect();
-        for (code, given_up) in self.code.values_mut().zip(given_up(&all)) {
-            code.good &= !given_up;
+        for (code, not_entrant) in self.code.values_mut().zip(not_entrant(&all)) {
+            code.good &= !not_entrant;
             code.number = 0;
         }
         self.latest.clear();
@@ -227,12 +227,12 @@ impl Lives {
     }
 
     /// Reads the state of `most` nmethods, from the end of the last look.
-    fn look(&mut self, now: u64, most: usize, given_up: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
+    fn look(&mut self, now: u64, most: usize, not_entrant: impl Fn(&[(usize, Compilation)]) -> Vec<bool>) {
         let from = if most < self.code.len() { self.at } else { 0 };
         let good = self.code.range((Excluded(from), Unbounded)).filter(|(_, code)| code.good).take(most);
         let good: Vec<(usize, Compilation)> = good.map(|(begin, code)| (*begin, code.made)).collect();
         self.at = good.last().filter(|_| good.len() == most).map_or(0, |(begin, _)| *begin);
-        for ((begin, _), _) in good.iter().zip(given_up(&good)).filter(|(_, given_up)| *given_up) {
+        for ((begin, _), _) in good.iter().zip(not_entrant(&good)).filter(|(_, not_entrant)| *not_entrant) {
             if let Some(code) = self.code.get_mut(begin) {
                 code.good = false;
                 self.doubtful.push((now, *code));
@@ -243,7 +243,7 @@ impl Lives {
     /// Returns the code that was deoptimised long enough ago, and when that was seen. By then, code
     /// that replaces it would have been reported.
     fn known(&mut self, now: u64) -> Vec<(u64, Code)> {
-        self.settle(|at, _| at + PAUSE_NS <= now)
+        self.settle(|at, _| at + LOOK_INTERVAL_NS <= now)
     }
 
     /// Returns the code of a tier that no other tier replaces.
@@ -279,10 +279,10 @@ fn note(latest: &mut HashMap<(MethodId, bool), [u64; TIERS]>, code: &Code) {
 mod tests {
     use super::*;
 
-    const SECOND: u64 = 4 * PAUSE_NS;
+    const SECOND: u64 = 4 * LOOK_INTERVAL_NS;
 
     /// Makes nmethods of these tiers. Each address is 100 times its method's number.
-    fn of(tiers: &[(usize, u8, bool)]) -> Lives {
+    fn with_code(tiers: &[(usize, u8, bool)]) -> Lives {
         let mut lives = Lives { begun: true, ..Lives::default() };
         come(&mut lives, tiers);
         lives
@@ -302,17 +302,25 @@ mod tests {
 
     /// Marks the code of these methods as deoptimised.
     fn see(lives: &mut Lives, at: u64, methods: &[usize]) {
-        lives.look(at, ONCE, |code| code.iter().map(|(begin, _)| methods.contains(&(begin / 100))).collect());
+        lives.look(at, MAX_READ_PER_LOOK, |code| {
+            code.iter().map(|(begin, _)| methods.contains(&(begin / 100))).collect()
+        });
     }
 
-    fn methods(told: Vec<(u64, Code)>) -> Vec<(u64, usize)> {
-        told.into_iter().map(|(at, code)| (at, code.method.0)).collect()
+    fn methods(published: Vec<(u64, Code)>) -> Vec<(u64, usize)> {
+        published.into_iter().map(|(at, code)| (at, code.method.0)).collect()
     }
 
     #[test]
-    fn what_is_given_up_is_told_once_and_what_is_replaced_is_not() {
-        let mut lives =
-            of(&[(1, 3, false), (2, 4, false), (3, 3, true), (4, 3, false), (5, 2, false), (6, 3, false)]);
+    fn deoptimised_code_is_reported_once_and_replaced_code_is_not() {
+        let mut lives = with_code(&[
+            (1, 3, false),
+            (2, 4, false),
+            (3, 3, true),
+            (4, 3, false),
+            (5, 2, false),
+            (6, 3, false),
+        ]);
         see(&mut lives, SECOND, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(methods(lives.known(SECOND + 1)), [], "what replaces it may not have been told");
         // The first gets better code, the second worse, and the third none for its loop. The fourth
@@ -327,7 +335,7 @@ mod tests {
 
     #[test]
     fn in_the_end_it_is_certain_of_the_last_tier_alone() {
-        let mut lives = of(&[(1, 3, false), (2, 4, false), (3, 1, false)]);
+        let mut lives = with_code(&[(1, 3, false), (2, 4, false), (3, 1, false)]);
         see(&mut lives, SECOND, &[1, 2, 3]);
         assert_eq!(methods(lives.certain()), [(SECOND, 2), (SECOND, 3)]);
         assert_eq!(methods(lives.known(2 * SECOND)), [(SECOND, 1)], "a dump is not the end");
@@ -335,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_look_has_a_bound_and_comes_to_all() {
-        let all: Vec<_> = (1..=ONCE + 5).map(|method| (method, 4, false)).collect();
+        let all: Vec<_> = (1..=MAX_READ_PER_LOOK + 5).map(|method| (method, 4, false)).collect();
         let mut lives = Lives { begun: true, ..Lives::default() };
         for (method, tier, in_loop) in &all {
             lives.add(
@@ -345,18 +353,18 @@ mod tests {
                 Compilation { tier: *tier, is_osr: *in_loop, state_address: 1 },
             );
         }
-        let last = ONCE + 3;
+        let last = MAX_READ_PER_LOOK + 3;
         see(&mut lives, SECOND, &[last]);
         assert!(lives.doubtful.is_empty());
         see(&mut lives, SECOND, &[last]);
         assert_eq!(methods(lives.certain()), [(SECOND, last)]);
         see(&mut lives, SECOND, &[]);
         lives.look(SECOND, usize::MAX, |code| vec![true; code.len()]);
-        assert_eq!(lives.doubtful.len(), ONCE + 4, "all that is left");
+        assert_eq!(lives.doubtful.len(), MAX_READ_PER_LOOK + 4, "all that is left");
     }
 
     #[test]
-    fn what_was_there_at_first_is_not_told_of_and_replaces_nothing() {
+    fn code_from_before_is_not_reported_and_replaces_nothing() {
         let loaded = |begin, method| Change::Loaded { method: MethodId(method), begin, size: 10 };
         let made = |begin| Compilation {
             tier: if begin < 300 { 3 } else { 4 },

@@ -180,7 +180,7 @@ unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: 
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
     let tell = |Wait { since, note, .. }: Wait, ended, class: &str| {
-        MONITOR.said_here(since, ended, [class, &owner_name(note, since)], [])
+        MONITOR.emit_texts_here(since, ended, [class, &owner_name(note, since)], [])
     };
     // SAFETY: as above.
     guard((), || unsafe { over(&MONITOR, env, thread, object, tell) });
@@ -208,7 +208,7 @@ unsafe extern "C" fn waited(
 ) {
     let tell = |Wait { since, note: timeout_ms, .. }: Wait, ended, class: &str| {
         let field_values = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
-        WAIT.happened_here(since, ended, field_values, class)
+        WAIT.emit_here(since, ended, field_values, class)
     };
     // SAFETY: as above.
     guard((), || unsafe { over(&WAIT, env, thread, object, tell) });

@@ -75,7 +75,7 @@ unsafe fn begin<'e>(
     let thread = Jvmti::current()?.current_thread().ok()?;
     // SAFETY: JVMTI has just returned this local reference to the calling thread.
     let thread = unsafe { java::object(&env, thread) };
-    let blocker = Blocker::of(&thread, &mut env);
+    let blocker = Blocker::read(&thread, &mut env);
     // A virtual thread that calls this method is pinned: it stays on its carrier until it is woken.
     calling_thread::begin_here(STILL_PARKS.number(), || timeout(until, time));
     Some((env, blocker))
@@ -88,7 +88,7 @@ fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
         let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.describe(jvmti, env));
         let (class, owner) = told.unwrap_or_default();
         let owner = owner.unwrap_or_default();
-        PARK.said_here(since, ended, [&class, &owner], [timeout]);
+        PARK.emit_texts_here(since, ended, [&class, &owner], [timeout]);
     }
 }
 

@@ -28,7 +28,7 @@ const COMPILERS: [&str; 3] = ["sun.ci.totalCompiles", "sun.ci.totalBailouts", "j
 static DATA: OnceCell<PerfData> = OnceCell::new();
 
 /// Sets the performance counters.
-pub fn told_by(data: &PerfData) {
+pub fn set_perf_data(data: &PerfData) {
     DATA.get_or_init(|| data.clone());
 }
 

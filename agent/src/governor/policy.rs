@@ -12,32 +12,32 @@ use std::time::Duration;
 use super::budget::{Budget, Spent, Taken};
 
 /// The interrupts of a new recording may take one part in this many of a core.
-const AFFORDED: u32 = 20;
+const NEW_RECORDING_SHARE: u32 = 20;
 /// The stride is lengthened once interrupts take more than one part in this many of a core. The
 /// limit exceeds that of a new recording, because interrupts get slower on a busy host.
-const BEARABLE: u32 = 10;
+const MAX_SHARE: u32 = 10;
 /// The longest time between two signals that a stride is lengthened to.
-const LONGEST: Duration = Duration::from_millis(20);
+const MAX_PERIOD: Duration = Duration::from_millis(20);
 /// How often in a row something must be seen before the policy acts on it.
-const TIMES: u32 = 3;
+const FIRST_PATIENCE: u32 = 3;
 /// How many measurements of an interrupt the median is taken of.
-const KEPT: usize = 5;
+const MEASUREMENTS: usize = 5;
 /// The minimum part of a core that timer interrupts take before the policy looks for a cause.
-const DEAR: f64 = 0.2;
+const SLOW_SHARE: f64 = 0.2;
 /// The factor by which interrupts must exceed the accounted ones.
-const TOO_MANY: f64 = 4.0;
+const EXCESS_FACTOR: f64 = 4.0;
 /// Timer interrupts a second that every core may have without the engine: the kernel's ticks and
 /// other processes' timers.
-const OTHERS: f64 = 2_000.0;
+const OTHERS_PER_SECOND: f64 = 2_000.0;
 /// A storm that keeps more than this part of its rate while the engine pauses has another cause.
-const REMAINS: f64 = 0.5;
+const REMAINING_SHARE: f64 = 0.5;
 /// The factor by which the required number of sightings grows each time the engine was not the
 /// cause. A storm that comes and goes must not pause the engine for ever.
-const PATIENCE: u32 = 4;
+const PATIENCE_FACTOR: u32 = 4;
 /// The maximum number of sightings that are required.
-const MOST_PATIENCE: u32 = 48;
+const MAX_PATIENCE: u32 = 48;
 /// After this many calm looks, some five minutes, the policy resets its warnings.
-const CALM: u32 = 1_000;
+const CALM_LOOKS: u32 = 1_000;
 
 /// What one look saw.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +125,7 @@ impl Policy {
             too_many: 0,
             asking: None,
             others: Vec::new(),
-            patience: TIMES,
+            patience: FIRST_PATIENCE,
             warned: false,
             calm: 0,
         }
@@ -135,7 +135,7 @@ impl Policy {
     pub fn judge(&mut self, seen: &Seen) -> Option<Order> {
         if let Some(cost) = seen.cost {
             self.costs.push(cost);
-            let surplus = self.costs.len().saturating_sub(KEPT);
+            let surplus = self.costs.len().saturating_sub(MEASUREMENTS);
             self.costs.drain(..surplus);
         }
         if let Some(budget) = &mut self.budget {
@@ -157,11 +157,11 @@ impl Policy {
             return Some(self.ask(Suspicion::Interrupts(surplus)));
         }
         self.calm = if self.late + self.too_many == 0 { self.calm + 1 } else { 0 };
-        if self.calm >= CALM {
+        if self.calm >= CALM_LOOKS {
             self.warned = false;
-            self.patience = TIMES;
+            self.patience = FIRST_PATIENCE;
         }
-        self.dearer().or_else(|| self.over_budget())
+        self.too_slow().or_else(|| self.over_budget())
     }
 
     /// Returns the core with the most interrupts that other processes are not known to cause.
@@ -193,7 +193,7 @@ impl Policy {
             Suspicion::Interrupts(Surplus { core, rate: before }) => {
                 let now = seen.interrupts.get(core).copied().unwrap_or(0.0);
                 let others = self.others_on(core);
-                if now - others > REMAINS * before {
+                if now - others > REMAINING_SHARE * before {
                     self.others.clone_from(&seen.interrupts);
                     return self
                         .acquit(format!("a core has {now:.0} timer interrupts a second without it, too"));
@@ -210,7 +210,7 @@ impl Policy {
 
     /// Lets the engine go on, because it is not the cause.
     fn acquit(&mut self, why: String) -> Order {
-        self.patience = self.patience.saturating_mul(PATIENCE).min(MOST_PATIENCE);
+        self.patience = self.patience.saturating_mul(PATIENCE_FACTOR).min(MAX_PATIENCE);
         Order::GoOn { why }
     }
 
@@ -226,9 +226,9 @@ impl Policy {
 
     /// Lengthens the stride if interrupts have become too expensive for the present one, or stops
     /// the engine.
-    fn dearer(&mut self) -> Option<Order> {
+    fn too_slow(&mut self) -> Option<Order> {
         let cost = self.believed_cost()?;
-        if cost * BEARABLE <= self.interval * self.stride {
+        if cost * MAX_SHARE <= self.interval * self.stride {
             return None;
         }
         let stride = stride_for(cost, self.interval, self.stride);
@@ -282,32 +282,32 @@ impl Policy {
     /// Returns the cost of an interrupt once there are enough measurements, so that a single wrong
     /// one decides nothing.
     fn believed_cost(&self) -> Option<Duration> {
-        self.cost().filter(|_| self.costs.len() >= KEPT)
+        self.cost().filter(|_| self.costs.len() >= MEASUREMENTS)
     }
 
     /// Returns how many timer interrupts a second a core may have, from the engine and from other
     /// known sources.
     fn accounted_for(&self, switches: f64) -> f64 {
-        1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS + switches
+        1.0 / (self.interval * self.stride).as_secs_f64() + OTHERS_PER_SECOND + switches
     }
 
     fn too_many(&self, interrupts: f64, switches: f64) -> bool {
-        let dear = self.cost().is_some_and(|cost| interrupts * cost.as_secs_f64() > DEAR);
-        dear && interrupts > TOO_MANY * self.accounted_for(switches)
+        let is_slow = self.cost().is_some_and(|cost| interrupts * cost.as_secs_f64() > SLOW_SHARE);
+        is_slow && interrupts > EXCESS_FACTOR * self.accounted_for(switches)
     }
 }
 
 /// Returns the shortest stride whose interrupts of this cost are affordable. It tries `least`, then
 /// twice and four times as long, and so on.
 pub fn stride_for(cost: Duration, interval: Duration, least: u32) -> u32 {
-    doubled(least.max(1), interval, |period| cost * AFFORDED <= period)
+    doubled(least.max(1), interval, |period| cost * NEW_RECORDING_SHARE <= period)
 }
 
 /// Returns the shortest stride, from `least` on, at which signals are rare enough. No stride
 /// exceeds the longest one.
 fn doubled(least: u32, interval: Duration, rarely: impl Fn(Duration) -> bool) -> u32 {
     let mut stride = least;
-    while !rarely(interval * stride) && interval * stride * 2 <= LONGEST {
+    while !rarely(interval * stride) && interval * stride * 2 <= MAX_PERIOD {
         stride *= 2;
     }
     stride

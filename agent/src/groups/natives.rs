@@ -101,7 +101,13 @@ extern "system" fn took_long(
         let group = groups().get(group.cast_unsigned())?;
         if ended.saturating_sub(began) >= MIN_SHOWN_NS && TASK.counted_within(began, ended, MAX_IN_A_SECOND) {
             let cpu_ms = u64::try_from(cpu).map_or(f64::NAN, vouch_report::millis);
-            TASK.told_here(began, ended, vouch_sample::pad_values([0, cpu_ms.to_bits()]), &group.name, false);
+            TASK.emit_here_with(
+                began,
+                ended,
+                vouch_sample::pad_values([0, cpu_ms.to_bits()]),
+                &group.name,
+                false,
+            );
         }
         Some(())
     });

@@ -115,7 +115,7 @@ impl Stacks {
                 Ok(Some(monitor)) => monitor,
                 // An agent that was attached, or does not record monitors, lacks the capability.
                 none @ (Ok(None) | Err(_)) => {
-                    let blocker = Blocker::of(&thread, env);
+                    let blocker = Blocker::read(&thread, env);
                     let parked = blocker.map(|blocker| blocker.describe(jvmti, env));
                     let parked = parked.map(|(class, owner)| WaitTarget { class, owner });
                     // JVMTI may not report the object. The thread may also have thrown instead of

@@ -81,7 +81,7 @@ extern "system" fn mark(
         let Some((began, ended)) = markers().shown_times(row, began, ended) else { return };
         match read_values(env, row, &numbers, &texts) {
             Some((values, texts)) => {
-                row.told_here(began, ended, values, &texts, with_stack != 0);
+                row.emit_here_with(began, ended, values, &texts, with_stack != 0);
             }
             None => markers().count_lost(),
         }

@@ -13,7 +13,7 @@ use vouch_walk::recover::STRATEGIES;
 
 use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use super::signal::Signal;
-use crate::events::chosen::{self, Chosen as ChosenEvents};
+use crate::events::event_choice::{self, Chosen as ChosenEvents};
 use crate::recovery::Chosen;
 
 /// One profile to write.
@@ -109,7 +109,7 @@ impl Default for Options {
             walker: WalkerWish::default(),
             native: NativeWish::default(),
             recovery: [true; STRATEGIES],
-            events: chosen::by_default(),
+            events: event_choice::by_default(),
             terminal: None,
             late_ids: false,
             true_stacks: false,

@@ -13,7 +13,7 @@ use vouch_walk::broken;
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
 
-use crate::events::chosen::chosen;
+use crate::events::event_choice::chosen;
 use crate::recovery;
 
 use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};

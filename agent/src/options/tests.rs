@@ -182,7 +182,7 @@ fn every_key_that_is_explained_is_understood_and_explained_as_it_is() {
     let help = help::text();
     for word in Format::endings()
         .split([' ', ','])
-        .chain(events::chosen::words().split(", "))
+        .chain(events::event_choice::words().split(", "))
         .chain(recovery::names().split(", "))
     {
         assert!(help.contains(word), "{word} is not explained");

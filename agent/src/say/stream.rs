@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_pipe_or_a_socket_that_is_full() {
+    fn a_full_pipe_or_socket_makes_no_thread_wait() {
         let (mut reader, writer) = pipe().unwrap();
         fill(writer.as_fd());
         let begun = Instant::now();

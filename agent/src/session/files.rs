@@ -13,7 +13,7 @@ use vouch_log::output::elsewhere::{other_folders, write_elsewhere};
 use vouch_log::output::write_whole;
 use vouch_report::{Detail, Run, TrustReport};
 
-use super::additions::Additions;
+use super::profile_extras::ProfileExtras;
 use super::state::Session;
 use crate::clock;
 use crate::command;
@@ -133,14 +133,17 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     let report = &meta.report;
     let began = UNIX_EPOCH + Duration::from_nanos(session.started.epoch);
     let mut files = Files::new(began);
-    let (mut opens, mut additions) = (None, None);
+    let (mut opens, mut profile_extras) = (None, None);
     for out in &places.outputs {
         let format = out.format;
         let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
         // The additions are searched only once: all files that the front-end opens are the same
         // document.
         let document = if format.opens {
-            additions.get_or_insert_with(|| Additions::of(&places.options, &plain)).document.as_ref()
+            profile_extras
+                .get_or_insert_with(|| ProfileExtras::add_to(&places.options, &plain))
+                .document
+                .as_ref()
         } else {
             None
         };
@@ -153,7 +156,7 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     if let Some(path) = &places.report {
         files.write((path, ".json"), false, &|file| report.write(file));
     }
-    let Additions { lines: added, failures: not_added, .. } = additions.unwrap_or_default();
+    let ProfileExtras { lines: added, failures: not_added, .. } = profile_extras.unwrap_or_default();
     let written = files.written();
     let Files { all, moved, mut lost, has_replaced, .. } = files;
     if written == Written::Lost {

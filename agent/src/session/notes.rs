@@ -86,7 +86,7 @@ impl Notes {
 
     fn of_samples(&mut self, session: &Session, now: &Moment, program_cpu: f64) {
         self.warn(wait_bias(session, now, program_cpu));
-        let counters = session.rig.counters();
+        let counters = session.sampler_setup.counters();
         let rested = counters.skipped_resting.load(Relaxed);
         self.note((rested > 0).then(|| {
             format!(
@@ -135,7 +135,7 @@ impl Notes {
                 "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
             )
         }));
-        let counters = session.rig.counters();
+        let counters = session.sampler_setup.counters();
         let crashed = counters.jvm_faults.load(Relaxed);
         self.warn((crashed > 0).then(|| {
             let end = if crashed < MAX_CRASHES { "" } else { ", so walking was stopped" };
@@ -152,7 +152,7 @@ impl Notes {
                 .to_owned()
         }));
         self.warn_if(session.plan.is_asked("recovery"), session.unrecovered.map(str::to_owned));
-        let crashed = session.rig.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
+        let crashed = session.sampler_setup.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
         self.warn((crashed > 0).then(|| {
             let end = if crashed < recover::MAX_CRASHES { "" } else { ", so no more was tried" };
             format!("{crashed} walks from repaired contexts faulted and were ended{end}")
@@ -164,7 +164,7 @@ impl Notes {
         self.warn_if(session.plan.is_asked("events"), session.unsupported_events.clone());
         self.note(events::left_out(session.events));
         self.note(otel_thread_context::unreadable_warning());
-        let lost = session.rig.events_lost() + session.recorder.events_lost();
+        let lost = session.sampler_setup.events_lost() + session.recorder.events_lost();
         self.note((lost > 0).then(|| format!("{lost} events could not be recorded")));
         let refuted = session.recorder.events_refuted();
         self.note((refuted > 0).then(|| {

@@ -3,9 +3,9 @@
 use vouch_collect::record::Recorder;
 use vouch_report::WaitingReport;
 
-use super::courses::Courses;
+use super::counters::CounterGraphs;
 use super::disk::Disk;
-use super::rig::Rig;
+use super::sampler_setup::SamplerSetup;
 use crate::anchors::Anchors;
 use crate::clock;
 use crate::engine;
@@ -35,9 +35,10 @@ pub struct Moment {
 #[derive(Debug)]
 pub struct Session {
     pub(super) plan: Plan,
-    pub(super) rig: Rig,
+    pub(super) sampler_setup: SamplerSetup,
     pub(super) recorder: Recorder,
-    /// The tables for native frames. They are dropped after the rig, which handlers must have left.
+    /// The tables for native frames. They are dropped after `sampler_setup`, which handlers must
+    /// have left.
     pub(super) native: Option<NativeTables>,
     pub(super) disk: Disk,
     pub(super) questions: JvmState,
@@ -60,7 +61,7 @@ pub struct Session {
     /// The events that are recorded, and those that this JVM cannot report, as readable text.
     pub(super) events: events::Chosen,
     pub(super) unsupported_events: Option<String>,
-    pub(super) courses: Courses,
+    pub(super) counter_graphs: CounterGraphs,
     pub anchors: Anchors,
     /// The JVM's counts before this recording.
     pub(super) totals: Totals,

@@ -34,16 +34,16 @@ pub struct Program {
 
 impl Program {
     /// Reads the command line from the JVM, or from the kernel if the JVM does not report it.
-    pub fn of(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
+    pub fn from_jvm(jvmti: Jvmti, hotspot: &HotSpot) -> Self {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
-        let given = command_line::given();
-        let told = arguments::read(hotspot).map(|mut all| {
-            all.extend_from_slice(command_line::class_path(&given));
+        let from_kernel = command_line::given();
+        let reported = arguments::read(hotspot).map(|mut all| {
+            all.extend_from_slice(command_line::class_path(&from_kernel));
             all
         });
         Self {
             jdk: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
-            vm_flags: told.unwrap_or(given),
+            vm_flags: reported.unwrap_or(from_kernel),
             command: property(c"sun.java.command"),
         }
     }
@@ -61,7 +61,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let now = Moment::now();
     let plan = &session.plan;
     let interval = plan.options.interval;
-    let counters = session.rig.counters();
+    let counters = session.sampler_setup.counters();
     let delivered =
         Delivered { signals: counters.signals.load(Relaxed), weight: counters.weight.load(Relaxed) };
     let cpu = now.process_cpu.saturating_sub(session.started.process_cpu);
@@ -103,7 +103,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
             total_ms: seconds(total) * 1000.0,
         }),
         refuted: session.recorder.refuted(),
-        recovery: session.recorder.recovered(session.rig.recovery(), interval),
+        recovery: session.recorder.recovered(session.sampler_setup.recovery(), interval),
         walked_by: session.recorder.agreement().walked_by(session.walkers.names()),
         agreement: session.recorder.agreement().report(),
         edges: session.recorder.edges(),
@@ -154,8 +154,8 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
 
 /// Shortens a command line to a readable length. The report has all of it.
 fn shortened(command: &str) -> String {
-    const MOST: usize = 2_000;
-    match command.char_indices().nth(MOST) {
+    const MAX_COMMAND_CHARS: usize = 2_000;
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
         Some((at, _)) => format!("{}… ({} characters in all)", &command[..at], command.chars().count()),
         None => command.to_owned(),
     }

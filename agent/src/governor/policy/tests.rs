@@ -149,7 +149,7 @@ fn what_was_is_forgotten_on_a_machine_that_is_well() {
     let mut policy = Policy::new(MS, 1, Some(us(16)), None);
     orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
     assert!(policy.warned);
-    for _ in 0..CALM {
+    for _ in 0..CALM_LOOKS {
         assert_eq!(policy.judge(&storm(300.0)), None);
     }
     let orders = orders(&mut policy, 4, &storm(50_000.0), &storm(300.0));
@@ -232,7 +232,7 @@ fn switching(switches: u64) -> Seen {
 }
 
 #[test]
-fn where_switches_are_dear_timers_take_the_place_of_events_if_they_may() {
+fn where_switches_are_slow_timers_replace_events_if_they_may() {
     let judged = |timers, switches| {
         let mut policy = Policy::new(MS, 1, Some(us(5)), Some(Budget::new(0.02, timers, FREE)));
         (0..20).find_map(|second| Some((second, policy.judge(&switching(switches))?)))

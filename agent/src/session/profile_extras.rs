@@ -16,7 +16,7 @@ type Profile<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
 /// The result of the additions.
 #[derive(Debug, Default)]
-pub struct Additions {
+pub struct ProfileExtras {
     /// The document that is written instead of the profile.
     pub document: Option<Part>,
     /// What was added, one item a line.
@@ -25,26 +25,26 @@ pub struct Additions {
     pub failures: Vec<String>,
 }
 
-impl Additions {
-    pub fn of(options: &Options, profile: Profile<'_>) -> Self {
-        let mut additions = Self::default();
+impl ProfileExtras {
+    pub fn add_to(options: &Options, profile: Profile<'_>) -> Self {
+        let mut profile_extras = Self::default();
         if let Some(jfr) = &options.jfr {
             match merged(jfr, profile) {
                 Ok((document, line)) => {
-                    additions.document = Some(document);
-                    additions.lines.push(format!("jfr: {line}"));
+                    profile_extras.document = Some(document);
+                    profile_extras.lines.push(format!("jfr: {line}"));
                 }
                 Err(why) => {
-                    additions
+                    profile_extras
                         .failures
                         .push(format!("jfr: the profile is without the recording's events: {why}"));
                 }
             }
         }
         if !options.sources.is_empty() {
-            let document = additions.document.take().map_or_else(|| read(profile), Ok);
+            let document = profile_extras.document.take().map_or_else(|| read(profile), Ok);
             let embedded = document.and_then(|document| {
-                let document = additions.document.insert(document);
+                let document = profile_extras.document.insert(document);
                 vouch_profile::sources::embed(
                     document,
                     &options.sources,
@@ -52,11 +52,13 @@ impl Additions {
                 )
             });
             match embedded {
-                Ok(embedded) => additions.lines.extend(embedded.lines()),
-                Err(why) => additions.failures.push(format!("sources: the profile is without them: {why}")),
+                Ok(embedded) => profile_extras.lines.extend(embedded.lines()),
+                Err(why) => {
+                    profile_extras.failures.push(format!("sources: the profile is without them: {why}"))
+                }
             }
         }
-        additions
+        profile_extras
     }
 }
 

@@ -10,14 +10,14 @@ use crate::events::{self, Chosen, heap::Heap, life::Life};
 use crate::groups::{cpu_graphs::GroupCpuGraphs, groups};
 
 #[derive(Debug)]
-pub struct Courses {
+pub struct CounterGraphs {
     /// The heap, which is read along with its collections.
     heap: Option<Heap>,
     life: Option<Life>,
     cpu_graphs: GroupCpuGraphs,
 }
 
-impl Courses {
+impl CounterGraphs {
     /// Makes the graphs when the recording begins. `recorded` has the chosen events.
     pub fn new(recorded: Chosen) -> Self {
         let heap = events::are_chosen(recorded, &kinds::COLLECTION).then(Heap::default);
@@ -36,7 +36,7 @@ impl Courses {
     }
 
     /// Reports the events that are held back, because the recording ends or is about to be written.
-    pub fn tell_all(&mut self) {
+    pub fn publish_pending(&mut self) {
         if let Some(life) = &mut self.life {
             life.finish();
         }

@@ -1,7 +1,7 @@
 //! The memory that handlers and event publishers borrow: lanes, and the structures that lead to
 //! them.
 //!
-//! Both gates point into memory of their own rig. It must never be freed while a thread may be
+//! Both gates point into memory of one setup. It must never be freed while a thread may be
 //! inside a gate. If a thread does not leave in time, the memory is leaked.
 
 use std::mem::ManuallyDrop;
@@ -44,7 +44,7 @@ const LEAVE: Duration = Duration::from_secs(2);
 
 /// The memory that signal handlers and event callbacks use. Two gates close it before it is freed.
 #[derive(Debug)]
-pub struct Rig {
+pub struct SamplerSetup {
     sampler: *mut Sampler,
     events: *mut EventLanes,
     lanes: ManuallyDrop<Lanes>,
@@ -52,9 +52,9 @@ pub struct Rig {
 }
 
 // SAFETY: the pointers are owned, and their targets may be used from every thread.
-unsafe impl Send for Rig {}
+unsafe impl Send for SamplerSetup {}
 
-impl Rig {
+impl SamplerSetup {
     pub fn new(
         walkers: &Walkers,
         recovery: Option<Recovery>,
@@ -116,7 +116,7 @@ impl Rig {
     }
 
     fn set_paused(&self, paused: bool) {
-        // SAFETY: alive as long as the rig; an atomic.
+        // SAFETY: alive as long as the setup; an atomic.
         unsafe { &(*self.sampler).paused }.store(paused, Ordering::Release);
     }
 
@@ -126,7 +126,7 @@ impl Rig {
     }
 
     pub fn lanes(&self) -> &[Lane<'static>] {
-        // SAFETY: borrowed from this rig, which owns them.
+        // SAFETY: borrowed from this setup, which owns them.
         unsafe { self.lanes.as_static() }
     }
 
@@ -137,7 +137,7 @@ impl Rig {
 
     /// Returns how many events were lost because the lanes were full.
     pub fn events_lost(&self) -> u64 {
-        // SAFETY: alive as long as the rig; an atomic.
+        // SAFETY: alive as long as the setup; an atomic.
         unsafe { &(*self.events).lost }.load(Ordering::Relaxed)
     }
 
@@ -146,7 +146,7 @@ impl Rig {
         /// The number of words after which a measured cost fully replaces the old one. Fewer words
         /// count in proportion.
         const TELLING: u64 = 100_000;
-        // SAFETY: alive as long as the rig; an atomic.
+        // SAFETY: alive as long as the setup; an atomic.
         let price = unsafe { &(*self.sampler).drain_ns_per_word };
         let share = words.min(TELLING);
         let known = price.load(Ordering::Relaxed).saturating_mul(TELLING - share);
@@ -156,7 +156,7 @@ impl Rig {
 
     /// Requests a witness for the next walk that succeeds.
     pub fn want_witness(&self) {
-        // SAFETY: alive as long as the rig; an atomic.
+        // SAFETY: alive as long as the setup; an atomic.
         unsafe { &(*self.sampler).witness_wanted }.store(true, Ordering::Release);
     }
 
@@ -209,7 +209,7 @@ fn settled(done: impl Fn() -> bool) -> bool {
     true
 }
 
-impl Drop for Rig {
+impl Drop for SamplerSetup {
     fn drop(&mut self) {
         let (handlers_left, events_left) = (close(), close_events());
         // A handler that has not returned may still write to the memory, which is leaked in that
@@ -234,20 +234,21 @@ mod tests {
     use vouch_signal::event::{EventDetails, publish, read};
 
     #[test]
-    fn events_come_in_while_the_rig_is_there_and_no_longer() {
+    fn events_come_in_while_the_setup_exists_and_no_longer() {
         let event = Event { kind: 1, began: 2, ended: 3, tid: 4, serial: 5, values: [6; MAX_VALUES] };
         let nobody = Walkers { list: &[], compare: 1, own: None, reads: None, parts: None, missing: None };
-        let rig = Rig::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None, None);
+        let sampler_setup =
+            SamplerSetup::new(&nobody, None, 1, Duration::from_millis(1), Engine::Timer, None, None);
         publish(&event, EventDetails::default());
-        rig.open();
-        rig.open_events();
+        sampler_setup.open();
+        sampler_setup.open_events();
         publish(&event, EventDetails::default());
         let mut seen = Vec::new();
-        for lane in rig.event_lanes() {
+        for lane in sampler_setup.event_lanes() {
             lane.drain(|entry| seen.push(read(entry)));
         }
-        assert_eq!((seen, rig.events_lost()), (vec![Some(event)], 0));
-        drop(rig);
+        assert_eq!((seen, sampler_setup.events_lost()), (vec![Some(event)], 0));
+        drop(sampler_setup);
         assert!(!EVENT_GATE.is_open() && !GATE.is_open());
         publish(&event, EventDetails::default());
     }
