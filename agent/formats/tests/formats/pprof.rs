@@ -66,7 +66,7 @@ fn types(profile: &Profile) -> Vec<(&str, &str)> {
     profile.sample_type.iter().map(|it| (text(it.r#type), text(it.unit))).collect()
 }
 
-fn labels<'p>(profile: &'p Profile, row: usize) -> Vec<(&'p str, &'p str)> {
+fn labels(profile: &Profile, row: usize) -> Vec<(&str, &str)> {
     let text = |row| text(profile, row);
     profile.sample[row].label.iter().map(|it| (text(it.key), text(it.str))).collect()
 }
