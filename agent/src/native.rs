@@ -30,6 +30,7 @@ pub struct NativeTables {
     maker: TableMaker,
     libraries: usize,
     /// Tables that a handler may still use.
+    #[expect(clippy::vec_box, reason = "a handler may have the address of such tables")]
     retired: Vec<Box<Tables>>,
     next_look_ns: u64,
     pause: Duration,

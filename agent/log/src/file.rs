@@ -50,7 +50,7 @@ pub struct Writer {
     retry_delay_ns: u64,
     /// Bytes that are not written yet. A failed write keeps them for the next append.
     unwritten: Vec<u8>,
-    block_writer: BlockWriter,
+    blocks: BlockWriter,
     written_rows: WrittenRows,
 }
 
@@ -109,7 +109,7 @@ impl Writer {
             retry_ns: 0,
             retry_delay_ns: FIRST_RETRY_DELAY_NS,
             unwritten,
-            block_writer: BlockWriter::new(),
+            blocks: BlockWriter::new(),
             written_rows,
         }
     }
@@ -147,7 +147,7 @@ impl Writer {
             let state_bytes = text.len() as u64;
             if let Some(block) = self.written_rows.numbered_block(new_rows, text) {
                 let (content, before) = (block.encode_to_vec(), self.unwritten.len());
-                self.block_writer.append(&mut self.unwritten, &content);
+                self.blocks.append(&mut self.unwritten, &content);
                 let length = (self.unwritten.len() - before) as u64;
                 // The state's share of the block, in bytes after deflation.
                 self.state_bytes += state_bytes * length / (content.len() as u64).max(1);

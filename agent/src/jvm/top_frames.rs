@@ -57,10 +57,9 @@ impl Notes {
     /// Returns which instructions of this code have debug information.
     fn described(self, code: KnownCode) -> DebugInfoAt {
         match self.flag {
-            Some(true) => DebugInfoAt::AllInstructions,
             Some(false) => DebugInfoAt::SafepointsByFlag,
             None if code.is_older => DebugInfoAt::SafepointsUntilAttach,
-            None => DebugInfoAt::AllInstructions,
+            _ => DebugInfoAt::AllInstructions,
         }
     }
 }

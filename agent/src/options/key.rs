@@ -30,6 +30,12 @@ const ENGINES: [(&str, EngineWish); 6] = [
     ("poll", EngineWish::Poll),
     ("hammer", EngineWish::Hammer),
 ];
+const WALKERS: [(&str, WalkerWish); 4] = [
+    ("auto", WalkerWish::Auto),
+    ("asgct", WalkerWish::Asgct),
+    ("own", WalkerWish::Own),
+    ("both", WalkerWish::Both),
+];
 
 /// Applies one `name` or `name=value`. `words` counts the verbs in the text.
 pub fn apply(
@@ -89,15 +95,7 @@ pub fn apply(
             options.threads = Some(regex);
         }
         "start" => options.start = form.length(value).map_err(named)?,
-        "walker" => {
-            let walkers = [
-                ("auto", WalkerWish::Auto),
-                ("asgct", WalkerWish::Asgct),
-                ("own", WalkerWish::Own),
-                ("both", WalkerWish::Both),
-            ];
-            options.walker = choice(value, &walkers).map_err(named)?;
-        }
+        "walker" => options.walker = choice(value, &WALKERS).map_err(named)?,
         "native" => {
             let wishes = [("auto", NativeWish::Auto), ("on", NativeWish::On), ("off", NativeWish::Off)];
             options.native = choice(value, &wishes).map_err(named)?;

@@ -224,7 +224,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0      [vsyscall]
             (VDSO, 0x7ffc_0000_a000..0x7ffc_0000_c000, (0x7ffc_0000_a000, 0)),
         ];
         assert_eq!(names, expected);
-        assert_eq!(found[1].code, [0x7f00_0020_1000..0x7f00_0020_3000]);
+        assert_eq!(found[1].code.as_slice(), std::slice::from_ref(&(0x7f00_0020_1000..0x7f00_0020_3000)));
     }
 
     #[test]
