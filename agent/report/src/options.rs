@@ -211,10 +211,7 @@ pub static KEYS: [Key; 26] = [
         "native",
         "auto",
         "auto|on|off",
-        &[
-            "show native frames: what runs inside of native methods, the VM and its threads.",
-            "auto is off for now",
-        ],
+        &["show native frames of libraries and the JVM (auto: off)"],
     )
     .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] }),
     with_default(
