@@ -19,7 +19,7 @@ use crate::outputs::free;
 /// The names of the flags, which have no value.
 const QUIET: &str = "quiet";
 const VERBOSE: &str = "verbose";
-pub const VERBOSE_HELP: &str = "print all of the summary: why stacks are plausible, what was lost, all notes";
+pub const VERBOSE_HELP: &str = "print the whole summary, with reasons, losses and all notes";
 /// The name of the option that takes a line of agent options as its value.
 const LINE: &str = "options";
 
