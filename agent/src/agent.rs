@@ -317,7 +317,7 @@ impl Agent {
     /// Looks for threads that came, left or were named without a report.
     fn look(&self, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
-        if !rename::told(self.jvmti) {
+        if !rename::reports_all(self.jvmti) {
             rename::poll(self.jvmti, env);
         }
     }

@@ -84,8 +84,8 @@ impl Engine {
         self != Self::Hammer
     }
 
-    /// Makes the engine of thread `tid`, not started yet. If no descriptor is left for a perf
-    /// event, a timer replaces it, and is counted.
+    /// Makes the engine of thread `tid`, not started yet. If the process has no descriptor for a
+    /// perf event, a timer replaces it, and is counted.
     pub fn prepare(self, tid: u32, first: Duration) -> io::Result<Armed> {
         match self {
             Self::Perf { user_only } => match perf::Event::open(tid, first, user_only) {
@@ -134,7 +134,7 @@ impl Armed {
         }
     }
 
-    /// Returns true if the engine has interrupts of its own, and can therefore pause.
+    /// Returns true if the engine has its own interrupts, and can therefore pause.
     pub fn pauses(&self) -> bool {
         matches!(self, Self::Perf(_))
     }

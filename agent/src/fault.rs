@@ -6,8 +6,8 @@
 //! # Invariants
 //!
 //! **Invariant 7.** A panic never crosses into the JVM. It ends the agent with one message. This
-//! module guards each door. Held by: this module, at each exported function and callback; no test
-//! of its own.
+//! module guards each door. Held by: this module, at each exported function and callback; no
+//! separate test.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -347,7 +347,7 @@ fn act(seen: &Seen) -> Next {
         Order::Relieve { why } => {
             registry().relieve();
             RELIEVED.emit_for_process(now, now, [], "");
-            // Timers have no interrupts of their own.
+            // Timers have no separate interrupts.
             desk.task = None;
             next = Next::Nothing;
             format!("sampling by timers from here on: {why}")

@@ -12,7 +12,7 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers, and of its own layer in one direction. The lowest layer
+//! A module uses modules of lower layers, and of the same layer in one direction. The lowest layer
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!

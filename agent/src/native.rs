@@ -1,7 +1,7 @@
 //! The walker of native frames during a recording: its tables, and the names of its frames.
 //!
-//! The tables are made before the first sample, and again when a walk met code in no known library.
-//! It must never drop tables that a handler may use.
+//! The tables are made before the first sample, and again when a walk reached code in no known
+//! library. It must never drop tables that a handler may use.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use vouch_walk::code_cache::CodeCache;
 use crate::clock;
 
 /// How long at least passes between two readings of the list of libraries. It doubles while no
-/// library is new: code that no file has may be met at any time.
+/// library is new: a walk may reach code that no file has at any time.
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(64);
 
@@ -61,9 +61,9 @@ impl NativeTables {
         self.unwinder
     }
 
-    /// Makes the tables again if a walk met unknown code, and drops those that no handler uses.
+    /// Makes the tables again if a walk reached unknown code, and drops those that no handler uses.
     pub fn keep_up(&mut self, symbols: &mut Symbols) {
-        if clock::monotonic() >= self.next_look_ns && self.unwinder.take_met_unknown_code() {
+        if clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
             self.look(symbols);
         }
         if !self.retired.is_empty() && GATE.is_empty() {

@@ -406,7 +406,7 @@ impl Session {
     }
 
     fn take_owed(&mut self, due: &[Unsignalled]) {
-        let weight = due.iter().map(|due| u64::from(due.debt.weight)).sum();
+        let weight = due.iter().map(|due| u64::from(due.pending_intervals.weight)).sum();
         self.sampler_setup.counters().count_unsignalled(due.len() as u64, weight);
         self.recorder.take_unsignalled(&recorder_inputs::unsignalled(due));
     }

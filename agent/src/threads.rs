@@ -84,7 +84,7 @@ impl Registry {
     /// may read it at any time.
     pub fn new(slots: usize) -> Self {
         // Most slots are never used, and use no memory until then. SAFETY: a slot consists of
-        // numbers and pointers, each of which may be zero. A separate test checks that a zeroed
+        // numbers and pointers that may all be zero. A separate test checks that a zeroed
         // slot is free.
         let memory = unsafe { LazyZeroed::new(slots) };
         Self { slots: Slots::new(memory.leak()), inner: Mutex::default(), stays: Mutex::default() }
@@ -228,7 +228,7 @@ impl Registry {
     }
 
     /// Sets the kernel's name of a thread that has no Java name. Does nothing if the thread has
-    /// left meanwhile.
+    /// ended meanwhile.
     pub fn native_name(&self, tid: u32, kernel: &str) {
         let place = {
             let inner = self.inner.lock();
@@ -319,7 +319,7 @@ impl Registry {
         self.inner.lock().lives.get(&serial).map(ask)
     }
 
-    /// Runs `ask` on the record of a thread whose CPU clock was at `cpu` when it was sampled.
+    /// Runs `ask` on the record of a thread. `cpu` is its CPU clock when it was sampled.
     pub fn life_at_sample<R>(&self, serial: u32, cpu: u64, ask: impl FnOnce(&Life) -> R) -> Option<R> {
         let mut inner = self.inner.lock();
         let life = inner.lives.get_mut(&serial)?;
@@ -396,7 +396,7 @@ impl Registry {
     }
 
     /// Runs `change` on the thread's entry if there is one. A report about a thread may arrive
-    /// after it has left.
+    /// after it has ended.
     fn with_known(&self, tid: u32, change: impl FnOnce(&mut Live, &mut Life, &mut Arming)) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;

@@ -1,7 +1,7 @@
 /*
  * The sums of a run in .pb.gz, as `go tool pprof` reads them, are those of the folded stacks: for
  * each method alone and with all that it called, for each thread, and for allocated bytes. A team
- * whose tools read pprof must get the same answer as one that reads Vouch's own files.
+ * with tools for pprof must get the same answer as one that reads Vouch's own files.
  *
  * @test
  * @summary go tool pprof reads the sums by method and thread of .folded and .json
@@ -35,7 +35,7 @@ import dev.vouch.test.Vm;
 public class Pprof {
     /** A sample of weight 1 in nanoseconds. */
     private static final long INTERVAL = 1_000_000;
-    /** The first places to look for Go, after the path. */
+    /** The files that may be Go's command, after the path. */
     private static final String[] GO = {"go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"};
 
     public static void main(String[] args) throws Exception {

@@ -25,8 +25,8 @@ pub const MAX_NATIVE_FRAMES: usize = 256;
 pub const NATIVE_WORDS: usize = CANDIDATE_WORDS + MAX_NATIVE_FRAMES * FRAME_WORDS;
 
 /// Returns the maximal number of words of a sample without native frames. Each candidate of
-/// `walkers` has up to `depth` frames, and so has each recovered one. If a walker has a stack, one fewer is recovered. So space
-/// for the frames of the larger group is enough.
+/// `walkers` has up to `depth` frames, and so has each recovered one. If a walker has a stack, one
+/// fewer is recovered. So space for the frames of the larger group is enough.
 #[must_use]
 pub const fn max_words(walkers: usize, recovered: usize, depth: usize) -> usize {
     let candidates = if recovered > walkers { recovered } else { walkers };

@@ -127,7 +127,7 @@ unsafe extern "C" fn add_candidate(
         return 0;
     }
     // SAFETY: this is an entry of the linker.
-    if !unsafe { hook::Object::of(info) }.is_some_and(|object| object.has_name(VARIABLE_NAME)) {
+    if !unsafe { hook::Object::from_info(info) }.is_some_and(|object| object.has_name(VARIABLE_NAME)) {
         return 0;
     }
     // SAFETY: this is the linker's table of the object's headers.

@@ -28,7 +28,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn of(engine: Engine, notes: Vec<String>) -> Self {
+    fn from_engine(engine: Engine, notes: Vec<String>) -> Self {
         let (cost, most) = match engine {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
             Engine::Timer | Engine::Itimer | Engine::Poll | Engine::Hammer => (None, None),
@@ -72,10 +72,10 @@ pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
         }
         EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
         EngineWish::Poll => try_poll().map_err(|why| refused("poll", &why)),
-        EngineWish::Itimer => Ok(Choice::of(Engine::Itimer, Vec::new())),
+        EngineWish::Itimer => Ok(Choice::from_engine(Engine::Itimer, Vec::new())),
         EngineWish::Hammer => {
             let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
-            Ok(Choice::of(Engine::Hammer, vec![note.to_owned()]))
+            Ok(Choice::from_engine(Engine::Hammer, vec![note.to_owned()]))
         }
         EngineWish::Auto => {
             let perf =
@@ -96,7 +96,7 @@ fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
         }
     }
     if signal.is_default() {
-        return Ok(Choice { no_perf: Some(no_perf), ..Choice::of(Engine::Itimer, notes) });
+        return Ok(Choice { no_perf: Some(no_perf), ..Choice::from_engine(Engine::Itimer, notes) });
     }
     Err(format!("no engine works here with signal={signal}: {}", notes.join("; ")))
 }
@@ -116,13 +116,13 @@ fn try_perf() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
     let attempt = |user_only| perf::Event::open(tid, NEVER, user_only).and_then(|event| event.start());
     if attempt(false).is_ok() {
-        return Ok(Choice::of(Engine::Perf { user_only: false }, Vec::new()));
+        return Ok(Choice::from_engine(Engine::Perf { user_only: false }, Vec::new()));
     }
     match attempt(true) {
         Ok(()) => {
             let setting = paranoid().unwrap_or_else(|| "perf_event_paranoid".to_owned());
             let note = format!("time inside the kernel is not sampled ({setting}): engine=timer has it");
-            Ok(Choice::of(Engine::Perf { user_only: true }, vec![note]))
+            Ok(Choice::from_engine(Engine::Perf { user_only: true }, vec![note]))
         }
         Err(error) => Err(why_no_perf(&error)),
     }
@@ -141,13 +141,13 @@ fn why_no_perf(error: &io::Error) -> String {
 }
 
 fn try_poll() -> Result<Choice, String> {
-    poll::obstacle().map_or_else(|| Ok(Choice::of(Engine::Poll, Vec::new())), Err)
+    poll::obstacle().map_or_else(|| Ok(Choice::from_engine(Engine::Poll, Vec::new())), Err)
 }
 
 fn try_timer() -> Result<Choice, String> {
     let tid = crate::clock::own_tid();
     match timer::Timer::make(tid).and_then(|timer| timer.start(NEVER, NEVER)) {
-        Ok(()) => Ok(Choice::of(Engine::Timer, Vec::new())),
+        Ok(()) => Ok(Choice::from_engine(Engine::Timer, Vec::new())),
         Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
             Err("no more timers are allowed: raise `ulimit -i`".to_owned())
         }

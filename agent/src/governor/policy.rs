@@ -297,8 +297,8 @@ impl Policy {
     }
 }
 
-/// Returns the shortest stride whose interrupts of this cost are affordable. It tries `least`, then
-/// twice and four times as long, and so on.
+/// Returns the shortest stride with which interrupts of this cost are affordable. It tries `least`,
+/// then twice and four times as long, and so on.
 pub fn stride_for(cost: Duration, interval: Duration, least: u32) -> u32 {
     doubled(least.max(1), interval, |period| cost * NEW_RECORDING_SHARE <= period)
 }

@@ -215,7 +215,7 @@ impl TopFrames {
             Some(index) if is_safepoint || notes.described(code) == DebugInfoAt::AllInstructions => {
                 vouch_verify::machine::certainty(&nmethod, site.charged_end(), index, loops)
             }
-            // A method without a safepoint that was inlined there has left no trace.
+            // A method without a safepoint that was inlined there cannot be seen any more.
             _ => Certainty::Approximate,
         };
         let neighbour_differs =

@@ -54,7 +54,7 @@ impl ProfileExtras {
             match embedded {
                 Ok(embedded) => profile_extras.lines.extend(embedded.lines()),
                 Err(why) => {
-                    profile_extras.failures.push(format!("sources: the profile is without them: {why}"))
+                    profile_extras.failures.push(format!("sources: the profile is without them: {why}"));
                 }
             }
         }

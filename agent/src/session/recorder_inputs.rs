@@ -17,8 +17,8 @@ pub fn event_types() -> EventTypes {
 /// Returns the intervals for which no signal was taken.
 pub fn unsignalled(due: &[threads::Unsignalled]) -> Vec<Unsignalled> {
     due.iter()
-        .map(|&threads::Unsignalled { tid, serial, debt, java }| {
-            let threads::Debt { weight, time, cpu } = debt;
+        .map(|&threads::Unsignalled { tid, serial, pending_intervals, java }| {
+            let threads::Debt { weight, time, cpu } = pending_intervals;
             Unsignalled { tid, serial, weight, time, cpu, is_java: java }
         })
         .collect()

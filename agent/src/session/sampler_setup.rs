@@ -190,8 +190,8 @@ pub fn is_empty() -> bool {
     GATE.is_empty() && EVENT_GATE.is_empty()
 }
 
-/// Closes the gate for events, and waits until the last one has left. Returns false if one does not
-/// leave in time.
+/// Closes the gate for events, and waits until the last one is published. Returns false if that
+/// takes too long.
 pub fn close_events() -> bool {
     EVENT_GATE.close();
     settled(|| EVENT_GATE.is_empty())

@@ -37,8 +37,8 @@ pub struct Session {
     pub(super) plan: Plan,
     pub(super) sampler_setup: SamplerSetup,
     pub(super) recorder: Recorder,
-    /// The tables for native frames. They are dropped after `sampler_setup`, which handlers must
-    /// have left.
+    /// The tables for native frames. They are dropped after `sampler_setup`, when no
+    /// handler can use them any more.
     pub(super) native: Option<NativeTables>,
     pub(super) disk: Disk,
     pub(super) questions: JvmState,

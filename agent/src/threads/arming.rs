@@ -97,8 +97,8 @@ impl Registry {
     }
 
     /// Returns the intervals that were due and had no signal. The period ends at the engine's stop,
-    /// or covers a closed gate or paused rig while the engine runs on. Call this only after the
-    /// last handler has left.
+    /// or covers a closed gate or paused sampler while the engine runs on. Call this only after the
+    /// last handler has returned.
     pub fn settle(&self) -> Vec<Unsignalled> {
         self.refresh_cpu();
         let mut inner = self.inner.lock();
@@ -110,8 +110,8 @@ impl Registry {
             if arming.sampling.is_some() {
                 live.come_to(life.cpu_now);
             }
-            if let Some(debt) = live.settle(interval) {
-                owed.push(Unsignalled { tid: *tid, serial: live.serial, debt, java: life.java });
+            if let Some(pending_intervals) = live.settle(interval) {
+                owed.push(Unsignalled { tid: *tid, serial: live.serial, pending_intervals, java: life.java });
             }
         }
         arming.ending = None;

@@ -179,7 +179,8 @@ unsafe extern "C" fn count_loaded(info: *mut libc::dl_phdr_info, _: usize, loade
 
 unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
     // SAFETY: the linker passes a valid entry and `install`'s own pointer.
-    let (object, visit) = unsafe { (Object::of(&*info), &mut *visit.cast::<&mut dyn FnMut(&Object)>()) };
+    let (object, visit) =
+        unsafe { (Object::from_info(&*info), &mut *visit.cast::<&mut dyn FnMut(&Object)>()) };
     if let Some(object) = object {
         visit(&object);
     }
@@ -223,7 +224,7 @@ const IMPORT_KINDS: [u64; 2] = [1025, 1026];
 impl Object {
     /// # Safety
     /// `info` must be an entry of the dynamic linker's.
-    pub unsafe fn of(info: &libc::dl_phdr_info) -> Option<Self> {
+    pub unsafe fn from_info(info: &libc::dl_phdr_info) -> Option<Self> {
         let base = usize::try_from(info.dlpi_addr).ok()?;
         // SAFETY: the linker's own table of this object's headers.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -245,7 +246,7 @@ impl Object {
         };
         let mut entry = find(libc::PT_DYNAMIC)?.start as *const Dynamic;
         loop {
-            // SAFETY: the dynamic section ends with an entry whose tag is 0.
+            // SAFETY: the dynamic section ends with an entry that has the tag 0.
             let Dynamic { tag, value } = unsafe { entry.read() };
             // The linker has replaced these offsets by addresses, except in objects that it may not
             // write to.
@@ -285,7 +286,7 @@ impl Object {
         let mut places = Vec::new();
         for (start, bytes) in self.relocations.into_iter().filter(|(start, _)| *start != 0) {
             let count = bytes / size_of::<libc::Elf64_Rela>();
-            // SAFETY: the object's own table, whose size its dynamic section gives.
+            // SAFETY: the object's own table, with the size that its dynamic section has.
             let table = unsafe { std::slice::from_raw_parts(start as *const libc::Elf64_Rela, count) };
             for relocation in table.iter().filter(|r| IMPORT_KINDS.contains(&(r.r_info & 0xffff_ffff))) {
                 let index = usize::try_from(relocation.r_info >> 32).unwrap_or(0);

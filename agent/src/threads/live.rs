@@ -1,6 +1,6 @@
 //! A live thread: its slot for the handler, and its engine.
 //!
-//! This module decides whether a thread is sampled, and which pending intervals its engine has left
+//! This module decides whether a thread is sampled, and which intervals of its engine are pending
 //! at its end.
 
 use std::io;
@@ -28,7 +28,7 @@ pub struct Live {
     pub slot: Option<&'static Slot>,
     armed: Option<Armed>,
     /// The checkpoint up to which intervals are pending. It is `Some` until they are settled.
-    come: Option<Come>,
+    checkpoint: Option<Checkpoint>,
     /// The address of the JavaThread; 0 if unknown.
     pub java_thread: usize,
     /// True once the thread has reported its end as a Java thread.
@@ -46,7 +46,7 @@ pub struct Live {
 /// A checkpoint: the thread's CPU clock, the time of the reading, and whether signals or
 /// pollers decide what is pending.
 #[derive(Debug)]
-struct Come {
+struct Checkpoint {
     time: u64,
     cpu: u64,
     by_signals: bool,
@@ -59,7 +59,7 @@ impl Live {
             serial,
             slot,
             armed: None,
-            come: None,
+            checkpoint: None,
             java_thread: 0,
             is_over: false,
             thread_context: None,
@@ -232,7 +232,7 @@ impl Live {
             let begun = self.slot.is_some_and(|slot| slot.beginning().is_none());
             let by_signals = begun && matches!(armed, Armed::Perf(event) if event.user_only());
             let polled = matches!(armed, Armed::Watched(_));
-            self.come = Some(Come { time: clock::monotonic(), cpu, by_signals, polled });
+            self.checkpoint = Some(Checkpoint { time: clock::monotonic(), cpu, by_signals, polled });
         }
     }
 
@@ -241,7 +241,7 @@ impl Live {
     /// Call this only when no handler can take a sample of this thread any more. A pending signal
     /// would be counted twice.
     pub fn settle(&mut self, interval: Duration) -> Option<Debt> {
-        let (Come { time, cpu, by_signals, polled }, slot) = (self.come.take()?, self.slot?);
+        let (Checkpoint { time, cpu, by_signals, polled }, slot) = (self.checkpoint.take()?, self.slot?);
         let weight = if by_signals {
             let weight = slot.take_signals();
             slot.pending.count(weight);
@@ -281,9 +281,9 @@ impl Live {
         // The thread handles its signals itself, and handles none while it is excluded. All earlier
         // samples have therefore been taken.
         let Some(interval) = arming.present().map(|sampling| sampling.interval) else { return };
-        let (Some(mut debt), Some(slot)) = (self.settle(interval), self.slot) else { return };
+        let (Some(mut pending_intervals), Some(slot)) = (self.settle(interval), self.slot) else { return };
         if arming.sampling.is_some() {
-            slot.set_end_weight(debt.weight);
+            slot.set_end_weight(pending_intervals.weight);
             slot.set_excluded(false);
             // The handler takes no lock, so it may run while this thread holds one. It runs before
             // this call returns.
@@ -291,10 +291,10 @@ impl Live {
             slot.set_excluded(true);
             // Weight remains if the gate is closed, the lane is full, or the thread has the signal
             // blocked.
-            debt.weight = slot.take_end_weight();
+            pending_intervals.weight = slot.take_end_weight();
         }
-        if debt.weight > 0 {
-            arming.unsignalled.push(Unsignalled { tid, serial: self.serial, debt, java });
+        if pending_intervals.weight > 0 {
+            arming.unsignalled.push(Unsignalled { tid, serial: self.serial, pending_intervals, java });
         }
     }
 }

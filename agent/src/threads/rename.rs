@@ -34,7 +34,7 @@ pub fn on_bind(bound: *mut c_void, set_name: SetNativeThreadName) -> Option<*mut
 
 /// Returns true if every rename is reported as it happens. From JDK 21 on, a rename is reported
 /// only if the thread renames itself.
-pub fn told(jvmti: Jvmti) -> bool {
+pub fn reports_all(jvmti: Jvmti) -> bool {
     ORIGINAL.get().is_some() && jvmti.jdk().is_some_and(|jdk| jdk < 21)
 }
 
@@ -52,21 +52,21 @@ unsafe extern "C" fn set_native_name(env: *mut jni_sys::JNIEnv, thread: jobject,
             (env, JObject::from_raw(thread), JObject::from_raw(name))
         };
         let name = java::text(&mut env, name);
-        tell(&mut env, &thread, |_| name);
+        report(&mut env, &thread, |_| name);
     }));
 }
 
 /// Compares the names of all threads with their recorded names.
 pub fn poll(jvmti: Jvmti, env: &mut JNIEnv<'_>) {
     super::late::each_java_thread(jvmti, env, |env, thread| {
-        tell(env, thread, |thread| jvmti.thread_name(thread.as_raw()).ok());
+        report(env, thread, |thread| jvmti.thread_name(thread.as_raw()).ok());
     });
 }
 
 /// Reports a thread's present name to the registry. It reads the thread's identity before the name,
 /// and checks after it that the thread is still alive. Another thread may reuse the JavaThread's
 /// address, and must not get this thread's name.
-fn tell(env: &mut JNIEnv<'_>, thread: &JObject<'_>, name: impl FnOnce(&JObject<'_>) -> Option<String>) {
+fn report(env: &mut JNIEnv<'_>, thread: &JObject<'_>, name: impl FnOnce(&JObject<'_>) -> Option<String>) {
     let java_thread = java::java_thread(env, thread);
     let Some(who) = registry().java_serial(java_thread) else { return };
     let now = clock::monotonic();

@@ -39,7 +39,7 @@ pub struct Debt {
 pub struct Unsignalled {
     pub tid: u32,
     pub serial: u32,
-    pub debt: Debt,
+    pub pending_intervals: Debt,
     pub java: bool,
 }
 

@@ -35,7 +35,7 @@ fn names(registry: &Registry) -> Vec<String> {
 }
 
 #[test]
-fn what_is_told_of_a_thread_that_has_left_makes_no_second_life() {
+fn a_report_about_a_thread_that_has_ended_makes_no_second_record() {
     let registry = recording();
     registry.begin_thread(GONE, 0);
     registry.java_start(GONE, null_mut(), 7, Some("short"));
@@ -108,7 +108,7 @@ fn a_list_that_leaves_out_a_living_thread_does_not_end_it() {
 }
 
 #[test]
-fn a_thread_that_has_left_is_not_met_again_while_a_list_leaves_it_out() {
+fn a_thread_that_has_ended_is_not_found_again_while_a_list_lacks_it() {
     // The thread is not sampled, because this test has no handler for its pending intervals.
     let registry = recording_of(Some(Regex::new("nobody").unwrap()));
     let leaving = clock::own_tid();
@@ -131,6 +131,6 @@ fn what_a_thread_ran_before_the_stop_is_settled_once() {
     // The clock of a thread that is found while a recording runs counts from its zero.
     let ran = clock::own_cpu() / 1_000_000;
     assert_eq!(owed.len(), 1);
-    assert!((5..=ran + 1).contains(&u64::from(owed[0].debt.weight)), "{owed:?} after {ran} ms");
+    assert!((5..=ran + 1).contains(&u64::from(owed[0].pending_intervals.weight)), "{owed:?} after {ran} ms");
     assert!(registry.settle().is_empty());
 }

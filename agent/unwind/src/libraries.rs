@@ -132,7 +132,8 @@ impl Library {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Reads the unwind tables. The result is `None` if the file is not readable, or is no ELF file.
+    /// Reads the unwind tables. The result is `None` if the file is not readable, or not an ELF
+    /// file.
     pub fn unwind_sections(&self) -> Option<UnwindSections> {
         self.read(UnwindReader(self))
     }

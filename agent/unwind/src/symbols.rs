@@ -167,10 +167,11 @@ impl ElfReader for SymbolReader<'_> {
     }
 }
 
-/// Reads where functions begin, from the table for searches in `.eh_frame_hdr`. The result is `None`
-/// if its numbers are not in the form that linkers write.
+/// Reads where functions begin, from the table for searches in `.eh_frame_hdr`. The result is
+/// `None` if its numbers are not in the form that linkers write.
 fn begins<'d>(section: &impl ObjectSection<'d>) -> Option<Vec<u64>> {
-    /// Version 1; the pointer as i32 from here, the count as u32, the table as i32 from the section.
+    /// Version 1; the pointer as i32 from here, the count as u32, the table as i32 from the
+    /// section.
     const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
     let (address, bytes) = (section.address(), section.data().ok()?);
     let (head, entries) = bytes.split_at_checked(12)?;

@@ -124,8 +124,8 @@ pub struct NativeUnwinder {
     tables: AtomicPtr<Tables>,
     slots: Box<[Slot]>,
     code_cache: CodeCache,
-    /// True if a walk met code in no known library, so that the tables should be made again.
-    has_met_unknown_code: AtomicBool,
+    /// True if a walk reached code in no known library, so that the tables should be made again.
+    has_seen_unknown_code: AtomicBool,
     pub counts: WalkCounts,
 }
 
@@ -136,8 +136,8 @@ impl fmt::Debug for NativeUnwinder {
 }
 
 impl NativeUnwinder {
-    /// Makes a walker without tables, which finds no frames. `at_once` is how many handlers may walk
-    /// at the same time.
+    /// Makes a walker without tables, which finds no frames. `at_once` is the number of handlers
+    /// that may walk at the same time.
     #[must_use]
     pub fn new(code_cache: CodeCache, at_once: usize) -> Self {
         let slot = || Slot { is_taken: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new_in()) };
@@ -145,13 +145,13 @@ impl NativeUnwinder {
             tables: AtomicPtr::new(null_mut()),
             slots: (0..at_once).map(|_| slot()).collect(),
             code_cache,
-            has_met_unknown_code: AtomicBool::new(false),
+            has_seen_unknown_code: AtomicBool::new(false),
             counts: WalkCounts::default(),
         }
     }
 
-    /// Publishes new tables, and returns the old ones. They must not be dropped while a handler that
-    /// has begun before may still use them.
+    /// Publishes new tables, and returns the old ones. The old ones must not be dropped while a
+    /// handler that has begun before may still use them.
     pub fn replace(&self, tables: Box<Tables>) -> Option<Box<Tables>> {
         let old = self.tables.swap(Box::into_raw(tables), Ordering::AcqRel);
         // SAFETY: the pointer is null, or comes from `Box::into_raw` above, and is returned once.
@@ -165,9 +165,9 @@ impl NativeUnwinder {
         (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
     }
 
-    /// True if a walk has met code in no known library since the last call.
-    pub fn take_met_unknown_code(&self) -> bool {
-        self.has_met_unknown_code.swap(false, Ordering::Relaxed)
+    /// Returns true if a walk has reached code in no known library since the last call.
+    pub fn take_has_seen_unknown_code(&self) -> bool {
+        self.has_seen_unknown_code.swap(false, Ordering::Relaxed)
     }
 
     /// Walks, with a cache that only this handler uses.
@@ -209,7 +209,7 @@ impl NativeUnwinder {
             if !tables.is_code(pc) {
                 is_whole = self.code_cache.kind_at(pc, &memory).is_some();
                 if !is_whole {
-                    self.has_met_unknown_code.store(true, Ordering::Relaxed);
+                    self.has_seen_unknown_code.store(true, Ordering::Relaxed);
                     // The library may be known when the frame gets its name.
                     count = push(pc, count);
                 }
@@ -234,8 +234,8 @@ impl NativeUnwinder {
     }
 }
 
-// SAFETY: a walk only reads, under the guard, and writes at most `depth` frames. It uses only its own
-// cache, and allocates nothing by the cache's policy.
+// SAFETY: a walk only reads, under the guard, and writes at most `depth` frames. It uses only its
+// own cache, and allocates nothing by the cache's policy.
 unsafe impl NativeWalker for NativeUnwinder {
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer {
         // SAFETY: the pointer is null, or the agent keeps the tables while a handler may use them.
@@ -368,7 +368,7 @@ mod tests {
         unwinder.replace(Box::new(TableMaker::default().make(&[])));
         let (answer, names, cut) = walked(&unwinder, 64);
         assert_eq!((answer, names.len(), cut), (Ok(1), 1, Some(Cut { at: 1, missing: 0 })));
-        assert!(unwinder.take_met_unknown_code() && !unwinder.take_met_unknown_code());
+        assert!(unwinder.take_has_seen_unknown_code() && !unwinder.take_has_seen_unknown_code());
     }
 
     #[test]

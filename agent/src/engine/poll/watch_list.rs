@@ -16,7 +16,7 @@ const LOOKS_UNTIL_IDLE: u32 = 4;
 #[derive(Debug)]
 pub struct Watched {
     pub tid: u32,
-    /// Tells it from an earlier thread with the same id.
+    /// Distinguishes it from an earlier thread with the same id.
     pub number: u64,
     /// Its CPU clock at the last look.
     pub cpu: u64,
@@ -64,7 +64,7 @@ impl WatchList {
     /// weight has to be multiplied, updates its clock, and says whether that has moved.
     pub fn look(&mut self, draw: u64, mut has_run: impl FnMut(&mut Watched, u32) -> bool) {
         let most = (self.threads.len() / IDLE_LOOKS).max(1).ilog2();
-        // Backwards among the running: then a thread that falls idle changes places with one that
+        // Backwards among the running: then a thread that falls idle is exchanged with one that
         // has been looked at.
         let running = self.running;
         for at in (0..running).rev().chain(running..self.threads.len()) {

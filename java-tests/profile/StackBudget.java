@@ -8,7 +8,7 @@
  * @key newest
  * @library /lib
  * @build dev.vouch.test.*
- * @run main Room
+ * @run main StackBudget
  */
 
 import java.util.Random;
@@ -20,7 +20,7 @@ import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
-public class Room {
+public class StackBudget {
     private static final int DEEP = 4_000;
     /** The memory that 2,097,152 locations may take until the program ends, with a small JVM. */
     private static final long MOST_KIB = 350 << 10;

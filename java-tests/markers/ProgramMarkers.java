@@ -9,7 +9,7 @@
  * @key newest
  * @library /lib /api/src
  * @build dev.vouch.test.* dev.vouch.Vouch
- * @run main/timeout=200 Told
+ * @run main/timeout=200 ProgramMarkers
  */
 
 import java.lang.reflect.Method;
@@ -33,7 +33,7 @@ import dev.vouch.test.Profile;
 import dev.vouch.test.Run;
 import dev.vouch.test.Vm;
 
-public class Told {
+public class ProgramMarkers {
     private static final int JOBS = 50;
     private static final int BURST = 20_000;
     /** How many markers of one kind are shown in a second. */
@@ -57,11 +57,11 @@ public class Told {
     }
 
     private static String type(String kind) {
-        return "marker:Told$" + kind;
+        return "marker:ProgramMarkers$" + kind;
     }
 
     private static JsonObject counted(Run run, String kind) {
-        return run.report().json.getAsJsonObject("markers").getAsJsonObject("Told$" + kind);
+        return run.report().json.getAsJsonObject("markers").getAsJsonObject("ProgramMarkers$" + kind);
     }
 
     /** Each job's marker contains its own times, and the profile must agree. */
@@ -113,7 +113,7 @@ public class Told {
         for (Mark mark : stood) {
             Check.that(mark.stack != null, "it has no stack: " + mark);
             String leaf = mark.stack.leaf().function;
-            Check.that(leaf.equals("Told$Program." + mark.text("value")), "the leaf of " + mark + " is " + leaf);
+            Check.that(leaf.equals("ProgramMarkers$Program." + mark.text("value")), "the leaf of " + mark + " is " + leaf);
             Check.that(mark.stack.leaf().fate().equals("proven"), "its stack is " + mark.stack.leaf().subcategory);
             where.add(mark.text("value"));
         }
