@@ -15,7 +15,7 @@ use crate::agent::{Agent, agent};
 use crate::clock;
 use crate::compiled;
 use crate::events::{self, ROWS, exception, monitor, park};
-use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, Need, frame_counts};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor, frame_counts};
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
@@ -25,19 +25,29 @@ use crate::virtual_threads::continuations::GENERATED_CODE;
 
 /// The events that are enabled for every recording.
 static ALWAYS_ON: [EventSubscription; 9] = [
-    subscription(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), Need::All),
-    subscription(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), Need::All),
-    subscription(Event::ThreadStart, &[], |table| table.known.ThreadStart = Some(thread_start), Need::All),
-    subscription(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), Need::All),
+    subscription(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), RequiredFor::All),
+    subscription(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), RequiredFor::All),
+    subscription(
+        Event::ThreadStart,
+        &[],
+        |table| table.known.ThreadStart = Some(thread_start),
+        RequiredFor::All,
+    ),
+    subscription(Event::ThreadEnd, &[], |table| table.known.ThreadEnd = Some(thread_end), RequiredFor::All),
     // Without ClassLoad AsyncGetCallTrace refuses to walk. Without ClassPrepare it finds no method
     // ids.
-    subscription(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), Need::All),
-    subscription(Event::ClassPrepare, &[], |table| table.known.ClassPrepare = Some(class_prepare), Need::All),
+    subscription(Event::ClassLoad, &[], |table| table.known.ClassLoad = Some(class_load), RequiredFor::All),
+    subscription(
+        Event::ClassPrepare,
+        &[],
+        |table| table.known.ClassPrepare = Some(class_prepare),
+        RequiredFor::All,
+    ),
     subscription(
         Event::NativeMethodBind,
         &[Capability::GenerateNativeMethodBindEvents],
         |table| table.known.NativeMethodBind = Some(native_method_bind),
-        Need::Itself,
+        RequiredFor::Itself,
     ),
     // This event makes the compilers keep debug information everywhere, not only at safepoints. JDK
     // 8 with -Xcomp crashes with it if stopped thousands of times a second, as for true stacks.
@@ -45,13 +55,13 @@ static ALWAYS_ON: [EventSubscription; 9] = [
         Event::CompiledMethodLoad,
         &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodLoad = Some(compiled_method_load),
-        Need::Walks,
+        RequiredFor::Walks,
     ),
     subscription(
         Event::CompiledMethodUnload,
         &[Capability::GenerateCompiledMethodLoadEvents],
         |table| table.known.CompiledMethodUnload = Some(compiled_method_unload),
-        Need::Itself,
+        RequiredFor::Itself,
     ),
 ];
 
@@ -59,9 +69,9 @@ const fn subscription(
     event: Event,
     capabilities: &'static [Capability],
     install: fn(&mut Callbacks),
-    need: Need,
+    required_for: RequiredFor,
 ) -> EventSubscription {
-    EventSubscription { event, capabilities, install, need }
+    EventSubscription { event, capabilities, install, required_for }
 }
 
 /// Returns the events that are enabled for every recording.

@@ -24,6 +24,6 @@ mod threads;
 
 pub use code::Modifier;
 pub use compiled::frame_counts;
-pub use events::{Callbacks, Capability, Event, EventSubscription, Need};
+pub use events::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
 pub use jvmti::{Jvmti, Result};
 pub use stacks::StackFrame;

@@ -177,7 +177,7 @@ impl Groups {
         self.by_number.get(usize::try_from(number).ok()?.checked_sub(1)?)?.get()
     }
 
-    fn known(&self) -> impl Iterator<Item = &Group> {
+    fn defined(&self) -> impl Iterator<Item = &Group> {
         self.by_number.iter().map_while(OnceCell::get)
     }
 
@@ -211,7 +211,7 @@ impl Groups {
 
     /// Begins a recording.
     pub fn begin(&self) {
-        *self.before.lock() = self.known().map(Group::sums).collect();
+        *self.before.lock() = self.defined().map(Group::sums).collect();
         requested::set_requested(requested::GROUPS, true);
     }
 
@@ -235,7 +235,7 @@ impl Groups {
             let sums: [u64; VALUE_COUNT] = array::from_fn(|which| now[which].wrapping_sub(then[which]));
             (group.name.clone(), report(&sums))
         };
-        self.known().map(since).filter(|(_, report)| report.tasks + report.abandoned > 0).collect()
+        self.defined().map(since).filter(|(_, report)| report.tasks + report.abandoned > 0).collect()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::callbacks;
 use crate::compiled;
 use crate::events;
 use crate::events::exception;
-use crate::facade::{Capability, Jvmti, Need};
+use crate::facade::{Capability, Jvmti, RequiredFor};
 use crate::guard;
 use crate::options::choices::{OnError, Verb};
 use crate::options::fields::Options;
@@ -159,10 +159,10 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
     jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
     for subscription in callbacks::always() {
-        match subscription.need {
-            Need::All => jvmti.enable(subscription.event).map_err(refused)?,
-            Need::Walks if options.true_stacks => {}
-            Need::Walks | Need::Itself => {
+        match subscription.required_for {
+            RequiredFor::All => jvmti.enable(subscription.event).map_err(refused)?,
+            RequiredFor::Walks if options.true_stacks => {}
+            RequiredFor::Walks | RequiredFor::Itself => {
                 let _ = jvmti.enable(subscription.event);
             }
         }

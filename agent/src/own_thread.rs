@@ -62,7 +62,7 @@ impl OwnThread {
     /// Waits until the thread has begun. The thread's creator calls it: before that, the thread
     /// could be sampled like any other.
     pub fn await_begin(&self) {
-        soon(|| self.runs());
+        wait_until(|| self.runs());
     }
 
     /// Calls `ask` to end the thread, and waits until the kernel has removed it. Returns false on a
@@ -70,7 +70,7 @@ impl OwnThread {
     pub fn end_by(&self, ask: impl FnOnce()) -> bool {
         let tid = self.tid();
         ask();
-        tid == 0 || soon(|| !self.runs() && !exists(tid))
+        tid == 0 || wait_until(|| !self.runs() && !exists(tid))
     }
 
     pub fn runs(&self) -> bool {
@@ -96,8 +96,8 @@ impl OwnThread {
     }
 }
 
-/// Waits for a condition that soon becomes true. Returns false after `PATIENCE`.
-fn soon(done: impl Fn() -> bool) -> bool {
+/// Waits until a condition is true. Returns false if it takes longer than `PATIENCE`.
+fn wait_until(done: impl Fn() -> bool) -> bool {
     const PATIENCE: Duration = Duration::from_millis(200);
     let begun = Instant::now();
     while !done() {

@@ -201,7 +201,7 @@ impl Session {
             self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)
         });
         self.disk.keep_up(&mut self.recorder.recording, now, state.as_ref());
-        self.disk.paid(clock::own_cpu().saturating_sub(begun));
+        self.disk.add_cpu_time(clock::own_cpu().saturating_sub(begun));
     }
 
     /// Returns the run's state, which is written with the recording.
@@ -238,7 +238,7 @@ impl Session {
         let begun = clock::own_cpu();
         let has_come = clock::monotonic().saturating_sub(SETTLED);
         let words = self.recorder.drain(self.sampler_setup.lanes(), &mut self.questions.on(resolver, env));
-        self.sampler_setup.paid(clock::own_cpu().saturating_sub(begun), words);
+        self.sampler_setup.record_drain_cost(clock::own_cpu().saturating_sub(begun), words);
         self.recorder.drain_events(self.sampler_setup.event_lanes(), &mut self.questions.on(resolver, env));
         self.take_owed(&registry().take_unsignalled());
         self.recorder.forget_ended(has_come);

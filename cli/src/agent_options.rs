@@ -69,7 +69,7 @@ pub struct Options<O> {
 #[derive(Debug, Clone, Default)]
 pub struct AgentOptions {
     values: Vec<(&'static Key, String)>,
-    /// The parts of option lines that are no known option with a value, and the flags.
+    /// The flags, and all words of option lines that are not `option=value` with a known option.
     words: Vec<String>,
 }
 

@@ -21,9 +21,9 @@ use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
 
 /// Without a terminal, the table prints at most this many characters of a name. On a terminal it
-/// prints at least `NARROWEST`, however narrow the terminal is.
-const WIDEST: usize = 90;
-const NARROWEST: usize = 24;
+/// prints at least `MIN_NAME_COLUMNS`, however narrow the terminal is.
+const MAX_NAME_COLUMNS: usize = 90;
+const MIN_NAME_COLUMNS: usize = 24;
 /// With fewer samples than this, a note says how uncertain the shares are.
 const FEW: u64 = 30;
 
@@ -248,7 +248,7 @@ fn print_methods(
     let widest = width(45);
     let shown = &methods[..methods.len().min(rows)];
     let is_uncertain = shown.iter().any(|(_, time)| time.uncertain > 0);
-    let widest = widest.saturating_sub(if is_uncertain { 11 } else { 0 }).max(NARROWEST);
+    let widest = widest.saturating_sub(if is_uncertain { 11 } else { 0 }).max(MIN_NAME_COLUMNS);
     text.push_str("       self    share");
     text.push_str(if is_uncertain { "  uncertain      total    share\n" } else { "      total    share\n" });
     let share = |weight: u64| percent(100.0 * float(weight) / float(all.weight));
@@ -290,5 +290,7 @@ pub fn row_count(text: &str) -> Result<usize, &'static str> {
 /// width, if there is a terminal.
 pub fn width(columns: usize) -> usize {
     let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).saturating_sub(columns).max(NARROWEST))
+    terminal.map_or(MAX_NAME_COLUMNS, |(width, _)| {
+        usize::from(width.0).saturating_sub(columns).max(MIN_NAME_COLUMNS)
+    })
 }

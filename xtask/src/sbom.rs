@@ -130,7 +130,7 @@ fn list(version: &str, packages: &[&Value]) -> Value {
 }
 
 /// Returns the texts of a package's licences. They are beside its manifest. A package without a
-/// manifest names the file.
+/// manifest has the path of its licence's file instead.
 fn texts_of(package: &Value) -> Result<Vec<String>, String> {
     let Some(manifest) = package["manifest_path"].as_str() else {
         let named = package["license_file"].as_str().filter(|file| !file.is_empty());

@@ -140,8 +140,8 @@ pub fn run(arguments: &[PathBuf]) -> Result<String, String> {
     if failures.is_empty() { Ok(out) } else { Err(format!("words:\n{failures}")) }
 }
 
-/// Returns the message on a check with too many findings. It prints the findings in changed lines,
-/// if any.
+/// Returns the message on a check with too many findings. The message has the findings in changed
+/// lines, or all findings if none is in a changed line.
 fn risen(
     check: Check,
     count: usize,

@@ -218,9 +218,9 @@ pub struct TrustedCode {
 }
 
 impl TrustedCode {
-    /// True if a refutation of this caller counts. A JDK class that ran is certain. Any other class
-    /// may be another version, or changed. In that case a call differs wherever it is seen, while a
-    /// walker's mistake is right at other times.
+    /// Returns true if a refutation of this caller counts. Of a JDK class the library has the
+    /// bytecode that ran. Of any other class it may have another version, and then each sample of a
+    /// call that differs is refuted. If only some are, the walker is wrong.
     pub fn counts(&self, caller: ResolvedFrame, kind: Refutation) -> bool {
         let Some(method) = MethodId::from_meaning(caller.method()) else { return false };
         let also_right = kind == Refutation::OtherCallee && self.proven.contains(&caller);

@@ -108,9 +108,8 @@ pub static KEYS: [Key; 26] = [
             "out",
             "FILE",
             &[
-                "write a profile in the format of its ending, which may be",
-                "{endings}. May be repeated.",
-                "%p is the pid, %t the start time, %{NAME} the variable NAME.",
+                "write a profile; FILE ends with {endings}.",
+                "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )

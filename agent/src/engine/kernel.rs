@@ -11,12 +11,12 @@
 /// Returns why perf's CPU clock is dangerous on this kernel release. Returns `None` if no danger is
 /// known.
 pub fn danger(release: &str) -> Option<String> {
-    const HANGS: &str = "can hang the machine in a perf timer";
-    const LEAVES: &str = "can leave a perf timer running in freed memory (CVE-2026-23014)";
+    const CAN_HANG: &str = "can hang the machine in a perf timer";
+    const USES_FREED_MEMORY: &str = "can leave a perf timer running in freed memory (CVE-2026-23014)";
     let Release { version, patch, candidate } = Release::read(release)?;
     let why = match (version, patch, candidate) {
-        ((6, 16), ..) | ((6, 17), 0..8, _) | ((6, 18), 0, Some(_)) => HANGS,
-        ((6, 17), ..) | ((6, 18), 0..6, _) | ((6, 19), 0, Some(0..5)) => LEAVES,
+        ((6, 16), ..) | ((6, 17), 0..8, _) | ((6, 18), 0, Some(_)) => CAN_HANG,
+        ((6, 17), ..) | ((6, 18), 0..6, _) | ((6, 19), 0, Some(0..5)) => USES_FREED_MEMORY,
         _ => return None,
     };
     Some(format!("Linux {release} {why}: 6.18.6 and later cannot"))

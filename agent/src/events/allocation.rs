@@ -16,7 +16,7 @@ use vouch_recording::kinds;
 use super::calling_thread;
 use super::event_type::{Pace, Row};
 use crate::clock;
-use crate::facade::{Capability, Event, EventSubscription, Jvmti, Need};
+use crate::facade::{Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 
 pub static ALLOCATION: Row = Row::new(
@@ -25,7 +25,7 @@ pub static ALLOCATION: Row = Row::new(
         event: Event::SampledObjectAlloc,
         capabilities: &[Capability::GenerateSampledObjectAllocEvents],
         install: |table| table.sampled_object_alloc = Some(sampled),
-        need: Need::Itself,
+        required_for: RequiredFor::Itself,
     }],
 );
 

@@ -11,7 +11,7 @@ use vouch_recording::kinds;
 
 use super::event_type::Row;
 use crate::clock;
-use crate::facade::{Capability, Event, EventSubscription, Need};
+use crate::facade::{Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 
 pub static COLLECTION: Row = Row::new(
@@ -21,13 +21,13 @@ pub static COLLECTION: Row = Row::new(
             event: Event::GarbageCollectionStart,
             capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionStart = Some(start),
-            need: Need::Itself,
+            required_for: RequiredFor::Itself,
         },
         EventSubscription {
             event: Event::GarbageCollectionFinish,
             capabilities: &[Capability::GenerateGarbageCollectionEvents],
             install: |table| table.known.GarbageCollectionFinish = Some(finish),
-            need: Need::Itself,
+            required_for: RequiredFor::Itself,
         },
     ],
 );

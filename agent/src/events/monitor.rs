@@ -17,7 +17,7 @@ use vouch_signal::slots::Wait;
 use super::calling_thread;
 use super::event_type::Row;
 use crate::clock;
-use crate::facade::{Callbacks, Capability, Event, EventSubscription, Need};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 use crate::java;
 use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
@@ -74,7 +74,7 @@ const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscri
         Capability::GetCurrentContendedMonitor,
         Capability::GetMonitorInfo,
     ];
-    EventSubscription { event, capabilities: ALL, install, need: Need::Itself }
+    EventSubscription { event, capabilities: ALL, install, required_for: RequiredFor::Itself }
 }
 
 /// Sets the layout by which owners are read. It runs after VM initialization.

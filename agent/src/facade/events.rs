@@ -75,12 +75,12 @@ pub struct EventSubscription {
     pub capabilities: &'static [Capability],
     /// Puts the callback into the table that the JVM calls.
     pub install: fn(&mut Callbacks),
-    pub need: Need,
+    pub required_for: RequiredFor,
 }
 
 /// What is lost if a JVM does not report an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub enum RequiredFor {
     /// The whole recording.
     All,
     /// The stacks of samples.

@@ -62,7 +62,7 @@ impl GroupCpuGraphs {
     pub fn add_readings(&mut self, groups: &Groups, recording: &mut Recording, now: u64) {
         let now = now.max(self.looked_ns + MIN_READING_DISTANCE_NS);
         let before = groups.before.lock();
-        for (at, group) in groups.known().enumerate() {
+        for (at, group) in groups.defined().enumerate() {
             if at == self.groups.len() {
                 self.groups.push(GroupGraph::default());
             }

@@ -116,7 +116,7 @@ extern "system" fn took_long(
 /// Returns the names of all groups, by their numbers.
 extern "system" fn names(mut env: JNIEnv<'_>, _: JClass<'_>) -> jobjectArray {
     guard(None, || {
-        let names: Vec<String> = groups().known().map(|group| group.name.clone()).collect();
+        let names: Vec<String> = groups().defined().map(|group| group.name.clone()).collect();
         let length = jint::try_from(names.len()).ok()?;
         let array = env.new_object_array(length, "java/lang/String", JObject::null());
         let array = java::cleared(&env, array)?;

@@ -103,7 +103,8 @@ mod tests {
     use vouch_sample::MethodId;
 
     const INTERPRETER: usize = 0x9_0000_0000;
-    /// Compiled code that no other test adds: two frames up to the offset 0x10, and one after it.
+    /// The address of compiled code that no other test uses. It has two inlined frames up to the
+    /// offset 0x10, and one after it.
     const CODE: usize = 0x9_1000_0000;
     const METHOD: MethodId = MethodId(0x77);
     /// The layout of a JavaThread of four words: its state, and the last Java frame's registers.

@@ -16,7 +16,7 @@ pub const GROUPS: u32 = 1;
 /// The bit for markers.
 pub const MARKERS: u32 = 2;
 
-/// Sets or clears the bit of one part.
+/// Sets or clears the bit with which the Java library sees that groups or markers are requested.
 pub fn set_requested(part: u32, requested: bool) {
     if requested {
         REQUESTED.fetch_or(part, SeqCst);

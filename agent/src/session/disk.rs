@@ -96,7 +96,7 @@ impl Disk {
     }
 
     /// Adds CPU time that a thread used for the file.
-    pub fn paid(&mut self, cpu_ns: u64) {
+    pub fn add_cpu_time(&mut self, cpu_ns: u64) {
         self.cpu_ns += cpu_ns;
     }
 

@@ -142,7 +142,7 @@ impl SamplerSetup {
     }
 
     /// Records that the drain took `nanos` nanoseconds for `words` words.
-    pub fn paid(&self, nanos: u64, words: u64) {
+    pub fn record_drain_cost(&self, nanos: u64, words: u64) {
         /// The number of words after which a measured cost fully replaces the old one. Fewer words
         /// count in proportion.
         const TELLING: u64 = 100_000;

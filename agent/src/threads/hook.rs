@@ -33,7 +33,7 @@ static END_KEY: Lazy<Option<libc::pthread_key_t>> = Lazy::new(|| {
     (made == 0).then_some(key)
 });
 
-/// The loaded libraries with imports that have been checked.
+/// The loaded libraries for which the imports have been checked.
 static DONE: Lazy<Mutex<Vec<Done>>> = Lazy::new(Mutex::default);
 
 /// A checked library: its address, and one import that was changed, if it has any. Another library

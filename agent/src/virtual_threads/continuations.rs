@@ -22,7 +22,7 @@ use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, 
 use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
 use vouch_walk::kernel::peek;
 
-use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, Need};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 use crate::java;
 
@@ -39,7 +39,7 @@ pub static GENERATED_CODE: EventSubscription = EventSubscription {
     event: Event::DynamicCodeGenerated,
     capabilities: &[] as &[Capability],
     install: |table: &mut Callbacks| table.known.DynamicCodeGenerated = Some(code_generated),
-    need: Need::Itself,
+    required_for: RequiredFor::Itself,
 };
 
 /// The address and length of the return barrier, once the JVM has reported it. Both are 0 before.

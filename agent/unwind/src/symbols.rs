@@ -161,7 +161,7 @@ impl ElfReader for SymbolReader<'_> {
         table.finish();
         if file.symbols().next().is_none() {
             table.begins =
-                file.section_by_name(".eh_frame_hdr").and_then(|it| begins(&it)).unwrap_or_default();
+                file.section_by_name(".eh_frame_hdr").and_then(|it| function_starts(&it)).unwrap_or_default();
         }
         Some(SymbolsRead { table, build_id: file.build_id().ok().flatten().map(<[u8]>::to_vec) })
     }
@@ -169,13 +169,13 @@ impl ElfReader for SymbolReader<'_> {
 
 /// Reads where functions begin, from the table for searches in `.eh_frame_hdr`. The result is
 /// `None` if its numbers are not in the form that linkers write.
-fn begins<'d>(section: &impl ObjectSection<'d>) -> Option<Vec<u64>> {
+fn function_starts<'d>(section: &impl ObjectSection<'d>) -> Option<Vec<u64>> {
     /// Version 1; the pointer as i32 from here, the count as u32, the table as i32 from the
     /// section.
-    const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    const SUPPORTED_ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
     let (address, bytes) = (section.address(), section.data().ok()?);
     let (head, entries) = bytes.split_at_checked(12)?;
-    (head.get(..4)? == FORM).then_some(())?;
+    (head.get(..4)? == SUPPORTED_ENCODINGS).then_some(())?;
     let begins = entries.chunks_exact(8).map(|entry| {
         let begin = i32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
         address.wrapping_add_signed(begin.into())

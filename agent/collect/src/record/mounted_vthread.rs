@@ -26,8 +26,9 @@ pub struct MountedVthreads {
     rows: HashMap<Box<str>, ContextId>,
     unknown: Option<ContextId>,
     others: Option<ContextId>,
-    /// Buffers for a name, and for an id with a name, kept to avoid allocation.
+    /// The buffer for a virtual thread's name, kept to avoid allocation.
     name: String,
+    /// The buffer for a virtual thread's id and name in one string, the key of `rows`.
     key: String,
 }
 

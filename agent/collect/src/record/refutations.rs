@@ -87,8 +87,8 @@ impl Contradiction {
         pairs.take_while(|(one, other)| plain(one) == plain(other)).count()
     }
 
-    /// Finds the outermost frame of a walk that the witness lacks. Returns its index from the leaf,
-    /// or `None` if the witness has all frames.
+    /// Finds the outermost of a walk's frames that GetStackTrace did not return. Returns its index
+    /// from the leaf, or `None` if GetStackTrace returned all frames.
     pub fn parts(&self, walk: &[ResolvedFrame]) -> Option<usize> {
         walk.len().checked_sub(self.same(walk) + 1)
     }
@@ -274,8 +274,8 @@ fn new_report(
     }
 }
 
-/// Prints at most `FRAMES` lines of a stack around a frame. Returns the lines, and the index of
-/// that frame's line. A cut within the stack has a separate line.
+/// Formats at most `FRAMES` frames of a stack around one of them. Returns the lines, and the index
+/// of that frame's line. Additional lines say where frames are left out.
 fn around(
     stack: Stack<'_, ResolvedMethod>,
     at: Option<usize>,

@@ -71,7 +71,7 @@ impl Shared {
     }
 
     /// Adds the CPU time of an ended thread to its shared track.
-    pub fn ended(&mut self, track: ThreadId, cpu: u64) {
+    pub fn add_ended_thread(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.ended += cpu;
         }
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Adds the CPU time of a running thread to its shared track, within an update.
-    pub fn lives(&mut self, track: ThreadId, cpu: u64) {
+    pub fn add_running_thread(&mut self, track: ThreadId, cpu: u64) {
         if let Some(charged) = self.charged.get_mut(&track) {
             charged.all += cpu;
         }
@@ -125,10 +125,10 @@ mod tests {
     fn what_has_ended_is_charged_once_and_what_lives_anew() {
         let (mut shared, mut recording) = (Shared::default(), Recording::new());
         let track = shared.track("worker", 5, &mut recording);
-        shared.ended(track, 100);
+        shared.add_ended_thread(track, 100);
         for lives in [10, 30] {
             shared.begin_update();
-            shared.lives(track, lives);
+            shared.add_running_thread(track, lives);
             shared.write(&mut recording);
             assert_eq!(recording.threads()[0].cpu_ns(), Some(100 + lives));
         }

@@ -150,7 +150,7 @@ impl Tracks {
     pub fn complete(&mut self, recording: &mut Recording) {
         let Self { threads, known, .. } = self;
         known.adding.shared.begin_update();
-        threads.each(&mut |times| known.update(times, recording, Shared::lives));
+        threads.each(&mut |times| known.update(times, recording, Shared::add_running_thread));
         known.adding.shared.write(recording);
     }
 
@@ -160,7 +160,7 @@ impl Tracks {
         let Self { threads, known, .. } = self;
         let mut ended = HashSet::new();
         for times in threads.take_ended(time) {
-            known.update(&times, recording, Shared::ended);
+            known.update(&times, recording, Shared::add_ended_thread);
             let serial = times.thread.serial;
             for name_index in 0..times.names.len() {
                 known.tracks.remove(&(serial, name_index));
