@@ -108,7 +108,7 @@ pub static KEYS: [Key; 26] = [
             "out",
             "FILE",
             &[
-                "write a profile; FILE ends with {endings}.",
+                "write a profile; FILE ends in {endings}.",
                 "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
