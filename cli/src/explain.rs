@@ -11,8 +11,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 use vouch_report::{
-    COMPILED_BEFORE_ATTACH, MAX_LISTED, PlausibleReport, RefutationReport, WITHOUT_DEBUG_INFO, percent,
-    plain, readable, reason,
+    MAX_LISTED, PlausibleReport, REMEDIES, RefutationReport, percent, plain, readable, reason,
 };
 use vouch_sample::NATIVE;
 use vouch_verify::proof::Refutation;
@@ -21,17 +20,6 @@ use crate::document::{self, Against};
 
 /// The list shows at most this many refutations.
 const SHOWN: usize = 20;
-
-/// What a user can do about code that was compiled before the agent was loaded.
-const DEBUG_NON_SAFEPOINTS: &str = "
-Code compiled before the attach has debug information only at safepoints. To have it everywhere, start the JVM
-with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or with the agent (`vouch run`).
-";
-/// What a user can do about code without full debug information.
-const WITHOUT_FLAG: &str = "
--XX:-DebugNonSafepoints leaves compiled code with debug information only at safepoints. To have it everywhere,
-start the JVM without this option.
-";
 
 /// The refutation that the user wants to see.
 #[derive(Debug, Clone, Copy)]
@@ -149,11 +137,8 @@ fn plausible(reasons: &Value, all_ms: Option<f64>) -> Option<String> {
         let samples = format!("{at_most}{samples}");
         let _ = writeln!(text, "{samples:>15}  {share:>7}  {} ({})", plain(words), plain(&names.join(", ")));
     }
-    if reasons.contains_key(COMPILED_BEFORE_ATTACH) {
-        text.push_str(DEBUG_NON_SAFEPOINTS);
-    }
-    if reasons.contains_key(WITHOUT_DEBUG_INFO) {
-        text.push_str(WITHOUT_FLAG);
+    for remedy in REMEDIES.iter().filter(|remedy| reasons.contains_key(remedy.reason)) {
+        text.push_str(remedy.advice);
     }
     (!rows.is_empty()).then_some(text)
 }

@@ -6,7 +6,7 @@
 use vouch_recording::Fate;
 
 use crate::interval::{effective, points_off};
-use crate::plausible::{COMPILED_BEFORE_ATTACH, WITHOUT_DEBUG_INFO};
+use crate::plausible::REMEDIES;
 use crate::report::TrustReport;
 use crate::summary::Files;
 use crate::text::{duration, grouped, percent};
@@ -58,13 +58,8 @@ impl TrustReport {
             let row = self.run.plausible_because.get(reason);
             row.is_some_and(|row| 2.0 * row.weight_ms >= self.weights().plausible)
         };
-        if is_main(COMPILED_BEFORE_ATTACH) {
-            "plausible (mostly code compiled before the attach)"
-        } else if is_main(WITHOUT_DEBUG_INFO) {
-            "plausible (mostly for want of debug information)"
-        } else {
-            "plausible (partly a guess)"
-        }
+        let main = REMEDIES.iter().find(|remedy| is_main(remedy.reason));
+        main.map_or("plausible (partly a guess)", |remedy| remedy.label)
     }
 
     /// Returns a line with the precision of the shares, and with the commands that show more.

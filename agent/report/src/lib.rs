@@ -37,8 +37,8 @@ pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
 pub use measures::MeasureReport;
 pub use plausible::{
-    APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, TOP_FRAME_PUT_BACK,
-    UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, reason,
+    APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, REMEDIES, Remedy,
+    TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, reason,
 };
 pub use process::ProcessTime;
 pub use proof::{

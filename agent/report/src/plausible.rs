@@ -20,6 +20,36 @@ pub const UNKNOWN_TOP_FRAME: &str = "unknown_top_frame";
 /// The walk had lost the top frame, which the agent added again.
 pub const TOP_FRAME_PUT_BACK: &str = "top_frame_put_back";
 
+/// A reason for which a user can do something.
+#[derive(Debug)]
+pub struct Remedy {
+    pub reason: &'static str,
+    /// The label of plausible stacks if most of them have this reason.
+    pub label: &'static str,
+    /// The advice to the user.
+    pub advice: &'static str,
+}
+
+/// The reasons for which a user can do something.
+pub const REMEDIES: [Remedy; 2] = [
+    Remedy {
+        reason: COMPILED_BEFORE_ATTACH,
+        label: "plausible (mostly code compiled before the attach)",
+        advice: "
+Code compiled before the attach has debug information only at safepoints. To have it everywhere, start the JVM
+with -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints, or with the agent (`vouch run`).
+",
+    },
+    Remedy {
+        reason: WITHOUT_DEBUG_INFO,
+        label: "plausible (mostly for want of debug information)",
+        advice: "
+-XX:-DebugNonSafepoints leaves compiled code with debug information only at safepoints. To have it everywhere,
+start the JVM without this option.
+",
+    },
+];
+
 /// The samples that are plausible for one reason. A sample may also have further reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlausibleReport {
