@@ -16,8 +16,8 @@ use indexmap::IndexSet;
 use prost::Message;
 use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    Certainty, ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow,
-    StringId, TRACE, Thread, VIRTUAL_TID_BIT,
+    ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow, StringId,
+    TRACE, Thread, VIRTUAL_TID_BIT,
 };
 use vouch_report::Clock;
 
@@ -65,7 +65,8 @@ struct Writer<'r, W: Write> {
 
 /// The values of a sample: one or two for each measure of the recording.
 struct Columns {
-    /// Each measure, with the index of its first value.
+    /// Each measure, with the index of the value that counts its amount. The number of its events is
+    /// the value before that, except for an event of which each sample is one.
     measures: Vec<(&'static Measure, usize)>,
     /// The name and the unit of each value.
     types: Vec<(String, &'static str)>,
@@ -80,7 +81,6 @@ impl Columns {
         let mut columns = Self { measures: Vec::new(), types: Vec::new(), interval_ns };
         let has = |measure: &Measure| threads.iter().any(|thread| !thread.amounts().get(measure).is_empty());
         for measure in MEASURES.into_iter().filter(|measure| **measure == CPU || has(measure)) {
-            columns.measures.push((measure, columns.types.len()));
             let key = measure.key;
             columns.types.extend(match (&report.event, report.clock, &report.run.recorder) {
                 (Some(event), _, _) if *measure == CPU => vec![(event.clone(), "count")],
@@ -98,32 +98,25 @@ impl Columns {
                 }
                 _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), "bytes")],
             });
+            columns.measures.push((measure, columns.types.len() - 1));
         }
         columns
     }
 
-    /// The name of the value that counts a measure.
-    fn amount_of(&self, measure: &Measure) -> &str {
-        let after = self.measures.iter().skip_while(|(known, _)| *known != measure).nth(1);
-        let end = after.map_or(self.types.len(), |(_, first)| *first);
-        &self.types[end - 1].0
+    /// Returns the index of the value that counts a measure's amount, if the profile has the
+    /// measure.
+    fn amount_at(&self, measure: &Measure) -> Option<usize> {
+        self.measures.iter().find(|(known, _)| *known == measure).map(|(_, at)| *at)
     }
 
     /// The values of a sample that counts one measure.
     fn values(&self, measure: &Measure, events: u64, amount: u64) -> Vec<i64> {
         let mut values = vec![0; self.types.len()];
-        let first = self.measures.iter().find(|(known, _)| *known == measure).map(|(_, first)| *first);
-        let Some(first) = first else { return values };
-        match self.interval_ns {
-            _ if *measure != CPU => {
-                values[first] = whole(events);
-                values[first + 1] = whole(amount);
-            }
-            Some(interval_ns) => {
-                values[first] = whole(events);
-                values[first + 1] = whole(amount.saturating_mul(interval_ns));
-            }
-            None => values[first] = whole(amount),
+        let Some(at) = self.amount_at(measure) else { return values };
+        let unit = if *measure == CPU { self.interval_ns } else { Some(1) };
+        values[at] = whole(amount.saturating_mul(unit.unwrap_or(1)));
+        if unit.is_some() {
+            values[at - 1] = whole(events);
         }
         values
     }
@@ -136,14 +129,14 @@ impl<W: Write> Writer<'_, W> {
             |name: &str, unit: &str| ValueType { r#type: strings.row(name), unit: strings.row(unit) };
         let sample_type: Vec<_> =
             self.columns.types.iter().map(|(name, unit)| value_type(name, unit)).collect();
-        let period_type = self.columns.amount_of(&CPU).to_owned();
+        let amount = |measure| Some(&self.columns.types[self.columns.amount_at(measure)?].0);
+        let cpu = amount(&CPU).map_or("", String::as_str);
         let (unit, period) = match self.columns.interval_ns {
             Some(interval_ns) => ("nanoseconds", whole(interval_ns)),
             None => ("count", 1),
         };
-        let period_type = Some(value_type(&period_type, unit));
-        let chosen = self.columns.measures.iter().any(|(measure, _)| *measure == meta.measure);
-        let default = self.columns.amount_of(if chosen { meta.measure } else { &CPU });
+        let period_type = Some(value_type(cpu, unit));
+        let default = amount(meta.measure).map_or(cpu, String::as_str);
         let default_sample_type = strings.row(default);
         // pprof prints all comments above each table.
         let comment = vec![strings.row(&meta.report.fates())];
@@ -214,12 +207,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn top_frame(&mut self, leaf: Option<Leaf>) -> Option<Label> {
-        let certainty = match leaf?.top_frame? {
-            Certainty::Exact => "exact",
-            Certainty::MethodCertain => "method certain",
-            Certainty::Approximate => "approximate",
-        };
-        Some(self.label("top_frame", certainty))
+        Some(self.label("top_frame", leaf?.top_frame?.name()))
     }
 
     fn label(&mut self, key: &str, value: &str) -> Label {

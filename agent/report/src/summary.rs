@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use vouch_recording::Fate;
+use vouch_recording::{Certainty, Fate};
 
 use crate::events;
 use crate::measures;
@@ -210,9 +210,9 @@ impl TrustReport {
         let TopFrameReport { exact, method_certain, approximate, not_judged } = self.top_frame;
         let amount = |counted: Counted| counted.weight_ms.unwrap_or_else(|| float(counted.samples));
         let rows = [
-            ("exact", exact),
-            ("method certain", method_certain),
-            ("approximate", approximate),
+            (Certainty::Exact.name(), exact),
+            (Certainty::MethodCertain.name(), method_certain),
+            (Certainty::Approximate.name(), approximate),
             ("not judged", not_judged),
         ];
         let sum: f64 = rows.iter().map(|(_, counted)| amount(*counted)).sum();

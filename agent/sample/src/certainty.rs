@@ -17,4 +17,14 @@ pub enum Certainty {
 impl Certainty {
     /// All certainties, from the most to the least certain.
     pub const ALL: [Self; 3] = [Self::Exact, Self::MethodCertain, Self::Approximate];
+
+    /// The certainty's name in texts for users.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::MethodCertain => "method certain",
+            Self::Approximate => "approximate",
+        }
+    }
 }
