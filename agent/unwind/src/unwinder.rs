@@ -153,15 +153,19 @@ impl NativeUnwinder {
     /// Publishes new tables, and returns the old ones. The old ones must not be dropped while a
     /// handler that has begun before may still use them.
     pub fn replace(&self, tables: Box<Tables>) -> Option<Box<Tables>> {
-        let old = self.tables.swap(Box::into_raw(tables), Ordering::AcqRel);
-        // SAFETY: the pointer is null, or comes from `Box::into_raw` above, and is returned once.
-        (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
+        self.swap(Box::into_raw(tables))
     }
 
     /// Removes the tables, so that walks find no frames.
     pub fn stop(&self) -> Option<Box<Tables>> {
-        let old = self.tables.swap(null_mut(), Ordering::AcqRel);
-        // SAFETY: the pointer is null, or comes from `Box::into_raw` in `replace`.
+        self.swap(null_mut())
+    }
+
+    /// Sets the tables, and returns the old ones.
+    fn swap(&self, tables: *mut Tables) -> Option<Box<Tables>> {
+        let old = self.tables.swap(tables, Ordering::AcqRel);
+        // SAFETY: the pointer is null, or comes from `Box::into_raw` in `replace`. It is taken out
+        // of `tables`, so it is returned once.
         (!old.is_null()).then(|| unsafe { Box::from_raw(old) })
     }
 
