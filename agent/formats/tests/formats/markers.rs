@@ -44,7 +44,7 @@ fn a_marker_is_in_its_threads_track_and_one_of_the_process_in_the_first() {
     let main = recording.add_thread("main", 1, START_NS);
     let other = recording.add_thread("other", 2, START_NS);
     let (pause, end) = (recording.marker_kind(PAUSE), recording.marker_kind(END));
-    assert_eq!(recording.marker_kind(PAUSE), pause, "a kind is told once");
+    assert_eq!(recording.marker_kind(PAUSE), pause, "a kind is added once");
     let marker = |kind, began, ended, values| Marker {
         kind,
         began_ns: START_NS + began,

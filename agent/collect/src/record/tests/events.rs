@@ -125,7 +125,7 @@ fn an_event_is_a_marker_of_its_thread() {
     assert_eq!(markers, [("request", 1), ("main", 1)], "each under the name of its time");
     let [of_all] = recording.markers() else { panic!("one happened to all: {:?}", recording.markers()) };
     assert_eq!((of_all.began_ns, of_all.ended_ns, of_all.values[0]), (150, 170, 7));
-    assert_eq!(bench.recorder.events_lost(), 2, "one of a kind that nobody knows, one torn");
+    assert_eq!(bench.recorder.events_lost(), 2, "one of an unknown kind, one torn");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_method_is_named_and_an_allocation_is_no_marker() {
     assert_eq!((marker.values[1], marker.stack), (900, None));
     let thread = &recording.threads()[0];
     let [amount] = thread.amounts().get(&ALLOCATED) else { panic!("one object: {:?}", thread.amounts()) };
-    assert_eq!((amount.amount, amount.events), (4_000, 167), "so many objects of 24 bytes");
+    assert_eq!((amount.amount, amount.events), (4_000, 167), "the number of objects of 24 bytes");
     assert_eq!(functions(recording, Some(amount.stack)), ["byte[]", "shop.Main.store"]);
     assert!(thread.markers().is_empty());
 }
