@@ -65,8 +65,8 @@ struct Writer<'r, W: Write> {
 
 /// The values of a sample: one or two for each measure of the recording.
 struct Columns {
-    /// Each measure, with the index of the value that counts its amount. The number of its events is
-    /// the value before that, except for an event of which each sample is one.
+    /// Each measure, with the index of the value that counts its amount. The value before that is
+    /// the number of its events. An event that counts no time has only the amount.
     measures: Vec<(&'static Measure, usize)>,
     /// The name and the unit of each value.
     types: Vec<(String, &'static str)>,
