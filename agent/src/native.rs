@@ -6,14 +6,15 @@
 use std::time::Duration;
 
 use once_cell::sync::OnceCell;
+use vouch_collect::record::native::NativeFrames;
 use vouch_report::NativeReport;
 use vouch_signal::sampler::GATE;
 use vouch_unwind::libraries::loaded;
-use vouch_unwind::symbols::Symbols;
 use vouch_unwind::unwinder::{NativeUnwinder, TableMaker, Tables, WalkCounts};
 use vouch_walk::code_cache::CodeCache;
 
 use crate::clock;
+use crate::threads::hook;
 
 /// How long at least passes between two readings of the list of libraries. It doubles while no
 /// library is new: a walk may reach code that no file has at any time.
@@ -28,7 +29,7 @@ static UNWINDER: OnceCell<NativeUnwinder> = OnceCell::new();
 pub struct NativeTables {
     unwinder: &'static NativeUnwinder,
     maker: TableMaker,
-    libraries: usize,
+    libraries: hook::Loaded,
     /// Tables that a handler may still use.
     #[expect(clippy::vec_box, reason = "a handler may have the address of such tables")]
     retired: Vec<Box<Tables>>,
@@ -39,7 +40,7 @@ pub struct NativeTables {
 
 impl NativeTables {
     /// Makes the walker and its first tables.
-    pub fn begin(code_cache: CodeCache, symbols: &mut Symbols) -> Self {
+    pub fn begin(code_cache: CodeCache, frames: &mut NativeFrames) -> Self {
         let processors = std::thread::available_parallelism().map_or(4, std::num::NonZero::get);
         // A handler may be preempted while it walks, so there are more caches than processors.
         let unwinder =
@@ -47,13 +48,13 @@ impl NativeTables {
         let mut tables = Self {
             unwinder,
             maker: TableMaker::default(),
-            libraries: 0,
+            libraries: hook::Loaded::new(),
             retired: Vec::new(),
             next_look_ns: 0,
             pause: MIN_PAUSE,
             before: counts(&unwinder.counts),
         };
-        tables.look(symbols);
+        tables.look(frames);
         tables
     }
 
@@ -62,23 +63,23 @@ impl NativeTables {
     }
 
     /// Makes the tables again if a walk reached unknown code, and drops those that no handler uses.
-    pub fn keep_up(&mut self, symbols: &mut Symbols) {
+    pub fn keep_up(&mut self, frames: &mut NativeFrames) {
         if clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
-            self.look(symbols);
+            self.look(frames);
         }
         if !self.retired.is_empty() && GATE.is_empty() {
             self.retired.clear();
         }
     }
 
-    fn look(&mut self, symbols: &mut Symbols) {
+    fn look(&mut self, frames: &mut NativeFrames) {
+        // A library that is loaded meanwhile counts at the next look.
+        let has_more = self.libraries.has_more();
         let Ok(libraries) = loaded() else { return };
-        let is_new = libraries.len() != self.libraries;
-        self.pause = if is_new { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
+        self.pause = if has_more { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));
-        self.libraries = libraries.len();
         self.retired.extend(self.unwinder.replace(Box::new(self.maker.make(&libraries))));
-        symbols.set_libraries(libraries);
+        frames.set_libraries(libraries);
     }
 
     /// Returns how the walks of this recording ended.

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use vouch_collect::record::{Powers, Recorder, Still};
+use vouch_collect::threads::Unsignalled;
 use vouch_collect::witness::Witness;
 use vouch_formats::Meta;
 use vouch_hotspot::HotSpot;
@@ -48,7 +49,7 @@ use crate::resolve::Resolver;
 use crate::sampling_signal::{self, Owner};
 use crate::say::say;
 use crate::terminal;
-use crate::threads::{Sampling, Unsignalled, registry, scan};
+use crate::threads::{Sampling, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use counters::CounterGraphs;
@@ -93,7 +94,7 @@ impl Session {
         recorder.is_asgct_alone = walkers.own.is_none();
         let wants_native = options.native == NativeWish::On && guard::unguarded().is_none();
         let code_cache = layouts.code.as_ref().and_then(|code| code.code_cache).filter(|_| wants_native);
-        let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native.symbols));
+        let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native));
         let sampler_setup = SamplerSetup::new(
             &walkers,
             recovery,
@@ -232,7 +233,7 @@ impl Session {
     fn take_in(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         self.look_for_guard();
         if let Some(native) = &mut self.native {
-            native.keep_up(&mut self.recorder.native.symbols);
+            native.keep_up(&mut self.recorder.native);
         }
         resolver.name_pending(env);
         let begun = clock::own_cpu();
@@ -406,9 +407,9 @@ impl Session {
     }
 
     fn take_owed(&mut self, due: &[Unsignalled]) {
-        let weight = due.iter().map(|due| u64::from(due.pending_intervals.weight)).sum();
+        let weight = due.iter().map(|due| u64::from(due.weight)).sum();
         self.sampler_setup.counters().count_unsignalled(due.len() as u64, weight);
-        self.recorder.take_unsignalled(&recorder_inputs::unsignalled(due));
+        self.recorder.take_unsignalled(due);
     }
 
     /// Returns the waits that have not ended. It runs while the JVM still reports their ends.

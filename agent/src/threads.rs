@@ -30,6 +30,7 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
+use vouch_collect::threads::Unsignalled;
 use vouch_signal::slots::{Slots, Waiting};
 
 use crate::clock;
@@ -40,7 +41,7 @@ use crate::lazy_zeroed::LazyZeroed;
 pub use life::{Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
 use sampling::Arming;
-pub use sampling::{Debt, Sampling, Unsignalled};
+pub use sampling::Sampling;
 pub use send::signal;
 
 /// The maximum number of live threads that the handler can look up. Threads beyond it are sampled

@@ -19,7 +19,7 @@ mod contexts;
 mod events;
 mod mounted_vthread;
 mod names;
-mod native;
+pub mod native;
 mod own_kind;
 mod reasons;
 pub mod recovered;
@@ -207,7 +207,7 @@ impl Recorder {
         self.tracks.complete(&mut self.recording);
     }
 
-    /// Removes threads that ended before `time`, in nanoseconds. All entries up to that time must
+    /// Removes threads that had ended at `time`, in nanoseconds. All entries up to that time must
     /// have been drained. The threads' tracks stay in the recording.
     pub fn forget_ended(&mut self, time: u64) {
         let ended = self.tracks.forget(time, &mut self.recording);
@@ -433,11 +433,8 @@ impl Recorder {
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
         let (fate, stack) = if is_outside {
             let stack = self.recording.placeholder_stack(None, outside.name, outside.category);
-            let is_native = !self.native.is_empty();
-            let on_top = |native: &mut NativeFrames, recording: &mut Recording| {
-                native.on_top(stack, Some(outside.category), Fate::Outside.into(), recording)
-            };
-            let stack = if is_native { on_top(&mut self.native, &mut self.recording) } else { stack };
+            let category = Some(outside.category);
+            let stack = self.native.on_top(stack, category, Fate::Outside.into(), &mut self.recording);
             (Fate::Outside, stack)
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;

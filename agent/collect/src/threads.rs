@@ -80,6 +80,6 @@ pub trait Threads: Debug + Sync {
     /// Visits all threads of the recording, in the order in which they began.
     fn each(&self, visit: &mut dyn FnMut(&ThreadTimes));
 
-    /// Removes the threads that ended before `time`, in nanoseconds, and returns them.
+    /// Removes the threads that had ended at `time`, in nanoseconds, and returns them.
     fn take_ended(&self, time: u64) -> Vec<ThreadTimes>;
 }

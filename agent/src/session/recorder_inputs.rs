@@ -1,27 +1,17 @@
 //! What a session passes to its recorder: the process's threads, and the event types.
 
 use vouch_collect::events::EventTypes;
-use vouch_collect::threads::{NamedThread, Thread, ThreadStart, ThreadTimes, Threads, Unsignalled};
+use vouch_collect::threads::{NamedThread, Thread, ThreadStart, ThreadTimes, Threads};
 use vouch_sample::Head;
 
 use crate::events;
 use crate::markers::markers;
-use crate::threads::{self, Life, Registry, scan};
+use crate::threads::{Life, Registry, scan};
 
 /// Returns all event types.
 pub fn event_types() -> EventTypes {
     let of_agent = events::ROWS.iter().map(|row| row.as_recorded()).collect();
     EventTypes { of_agent, of_program: |number| Some(markers().row_of_event(number)?.as_recorded()) }
-}
-
-/// Returns the intervals for which no signal was taken.
-pub fn unsignalled(due: &[threads::Unsignalled]) -> Vec<Unsignalled> {
-    due.iter()
-        .map(|&threads::Unsignalled { tid, serial, pending_intervals, java }| {
-            let threads::Debt { weight, time, cpu } = pending_intervals;
-            Unsignalled { tid, serial, weight, time, cpu, is_java: java }
-        })
-        .collect()
 }
 
 impl Threads for Registry {

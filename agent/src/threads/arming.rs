@@ -6,10 +6,11 @@
 
 use std::mem::take;
 
-use super::sampling::{Arming, Sampling, Unsignalled};
+use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
 use crate::clock;
 use crate::engine::Engine;
+use vouch_collect::threads::Unsignalled;
 
 impl Registry {
     /// Starts the engine for all threads, including threads that begin later.
@@ -111,7 +112,7 @@ impl Registry {
                 live.come_to(life.cpu_now);
             }
             if let Some(pending_intervals) = live.settle(interval) {
-                owed.push(Unsignalled { tid: *tid, serial: live.serial, pending_intervals, java: life.java });
+                owed.push(pending_intervals.of_thread(*tid, live.serial, life.java));
             }
         }
         arming.ending = None;

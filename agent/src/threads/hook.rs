@@ -52,6 +52,7 @@ static SYSTEM: Lazy<std::ops::Range<usize>> =
 static SEEN: Loaded = Loaded::new();
 
 /// The linker's total of loaded libraries at the last check.
+#[derive(Debug)]
 pub struct Loaded(AtomicU64);
 
 impl Loaded {

@@ -13,7 +13,7 @@ use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
 
 use super::life::Life;
-use super::sampling::{Arming, Debt, Sampling, Unsignalled};
+use super::sampling::{Arming, Debt, Sampling};
 use super::send::signal;
 use crate::clock;
 use crate::contexts::{PaddedThreadContext, thread_contexts};
@@ -294,7 +294,7 @@ impl Live {
             pending_intervals.weight = slot.take_end_weight();
         }
         if pending_intervals.weight > 0 {
-            arming.unsignalled.push(Unsignalled { tid, serial: self.serial, pending_intervals, java });
+            arming.unsignalled.push(pending_intervals.of_thread(tid, self.serial, java));
         }
     }
 }

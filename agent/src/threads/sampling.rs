@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use regex_lite::Regex;
+use vouch_collect::threads::Unsignalled;
 
 use crate::clock;
 use crate::engine::Engine;
@@ -34,13 +35,12 @@ pub struct Debt {
     pub cpu: u64,
 }
 
-/// A sample that was due while no signal was taken.
-#[derive(Debug, Clone, Copy)]
-pub struct Unsignalled {
-    pub tid: u32,
-    pub serial: u32,
-    pub pending_intervals: Debt,
-    pub java: bool,
+impl Debt {
+    /// Returns the intervals as those of a thread that got no signal for them.
+    pub fn of_thread(self, tid: u32, serial: u32, is_java: bool) -> Unsignalled {
+        let Self { weight, time, cpu } = self;
+        Unsignalled { tid, serial, weight, time, cpu, is_java }
+    }
 }
 
 /// What the registry stores for the present recording.

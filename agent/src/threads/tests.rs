@@ -131,6 +131,6 @@ fn what_a_thread_ran_before_the_stop_is_settled_once() {
     // The clock of a thread that is found while a recording runs counts from its zero.
     let ran = clock::own_cpu() / 1_000_000;
     assert_eq!(owed.len(), 1);
-    assert!((5..=ran + 1).contains(&u64::from(owed[0].pending_intervals.weight)), "{owed:?} after {ran} ms");
+    assert!((5..=ran + 1).contains(&u64::from(owed[0].weight)), "{owed:?} after {ran} ms");
     assert!(registry.settle().is_empty());
 }

@@ -2,12 +2,12 @@
 //!
 //! Proof judges the Java frames alone. It must not hide that native frames are missing.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
 use vouch_sample::Frame;
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
+use vouch_unwind::libraries::Library;
 use vouch_unwind::symbols::Symbols;
 
 /// How many addresses have their function kept. A program runs far fewer again and again.
@@ -20,15 +20,22 @@ const JVM: &str = "libjvm.so";
 /// The native frames of the current sample, and the functions of all samples.
 #[derive(Debug, Default)]
 pub struct NativeFrames {
-    pub symbols: Symbols,
+    symbols: Symbols,
     /// Leaf first.
     frames: Vec<Frame>,
     /// True if frames are missing between the last one and the code that called it.
     is_cut: bool,
+    /// The functions that were found in the present libraries.
     known: HashMap<(Frame, Option<Category>), FuncId>,
 }
 
 impl NativeFrames {
+    /// Sets the libraries that are loaded now. An address may be in another library than before.
+    pub fn set_libraries(&mut self, libraries: Vec<Library>) {
+        self.known.clear();
+        self.symbols.set_libraries(libraries);
+    }
+
     /// Reads the native frames of a sample.
     pub fn read(&mut self, entry: &Entry<'_>) {
         self.clear();
@@ -134,7 +141,7 @@ mod tests {
     #[test]
     fn native_frames_are_above_their_caller_and_only_the_leaf_has_a_fate() {
         let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
-        native.symbols.set_libraries(loaded().unwrap());
+        native.set_libraries(loaded().unwrap());
         native.frames = vec![Frame::Native { pc: own() }, Frame::Native { pc: 7 }];
         for (is_cut, category) in [(false, None), (true, Some(Category::Jdk))] {
             native.is_cut = is_cut;
@@ -157,7 +164,7 @@ mod tests {
         native.frames = vec![Frame::Native { pc: own() }];
         let caller = recording.placeholder_stack(None, "Java", Category::Application);
         let unknown = native.on_top(caller, None, LEAF, &mut recording);
-        native.symbols.set_libraries(loaded().unwrap());
+        native.set_libraries(loaded().unwrap());
         let known = native.on_top(caller, None, LEAF, &mut recording);
         assert_eq!(shown(&recording, unknown)[0].0, UNKNOWN_CODE);
         assert!(shown(&recording, known)[0].0.contains('!'));

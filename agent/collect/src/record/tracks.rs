@@ -154,7 +154,7 @@ impl Tracks {
         known.adding.shared.write(recording);
     }
 
-    /// Completes and removes threads that ended before `time`, in nanoseconds. All entries up to
+    /// Completes and removes threads that had ended at `time`, in nanoseconds. All entries up to
     /// then must have been drained. Returns their serials.
     pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
         let Self { threads, known, .. } = self;

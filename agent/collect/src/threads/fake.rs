@@ -112,7 +112,7 @@ impl Threads for FakeThreads {
 
     fn take_ended(&self, time: u64) -> Vec<ThreadTimes> {
         let mut inner = self.inner();
-        let ended = inner.threads.extract_if(.., |thread| thread.ended.is_some_and(|ended| ended < time));
+        let ended = inner.threads.extract_if(.., |thread| thread.ended.is_some_and(|ended| ended <= time));
         ended.map(|thread| thread.times()).collect()
     }
 }
