@@ -3,8 +3,9 @@
 //! A user who built it, or unpacked a release, has it beside the agent's library, and often not on
 //! PATH. What is printed must be what that user can type.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use vouch_unwind::libraries::{Library, loaded};
 
 const COMMAND: &str = "vouch";
 const LIBRARY: &str = "libvouch.so";
@@ -16,17 +17,12 @@ pub fn callable() -> String {
     if std::env::split_paths(&path).any(|folder| folder.join(COMMAND).is_file()) {
         return name();
     }
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let Some(command) = library(&maps).and_then(beside) else { return name() };
+    let is_own = |library: &Library| library.name() == LIBRARY;
+    let own = loaded().ok().and_then(|libraries| libraries.into_iter().find(is_own));
+    let Some(command) = own.and_then(|own| beside(Path::new(&own.path))) else { return name() };
     let here = std::env::current_dir().ok();
     let short = here.and_then(|here| command.strip_prefix(here).ok().map(Path::to_owned));
     short.unwrap_or(command).display().to_string()
-}
-
-/// The path of the agent's library in a list of what a process has mapped.
-fn library(maps: &str) -> Option<&Path> {
-    let mapped = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
-    mapped.into_iter().find(|path| path.ends_with(LIBRARY))
 }
 
 /// The command of the same build, or of the same release: `bin/vouch` beside `lib/libvouch.so`.
@@ -39,6 +35,8 @@ fn beside(library: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -55,8 +53,5 @@ mod tests {
             assert_eq!(beside(&root.join(library).join(LIBRARY)), command.map(|command| root.join(command)));
         }
         fs::remove_dir_all(&root).unwrap();
-        let maps =
-            "7f01-7f02 r-xp 0 08:01 1 /usr/lib/libjvm.so\n7f03-7f04 r-xp 0 08:01 2    /opt/a b/libvouch.so\n";
-        assert_eq!(library(maps), Some(Path::new("/opt/a b/libvouch.so")));
     }
 }

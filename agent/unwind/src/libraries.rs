@@ -229,6 +229,14 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0      [vsyscall]
     }
 
     #[test]
+    fn a_library_has_the_path_of_its_file() {
+        let maps =
+            "7f01-7f02 r-xp 0 08:01 1 /usr/lib/libjvm.so\n7f03-7f04 r-xp 0 08:01 2    /opt/a b/libvouch.so\n";
+        let found = from_maps(maps).into_iter().find(|library| library.name() == "libvouch.so");
+        assert_eq!(found.unwrap().path, "/opt/a b/libvouch.so");
+    }
+
+    #[test]
     fn a_torn_line_is_no_library() {
         for line in ["", "7f00", "7f00-7f01 r-xp", "x-y r-xp 0 0 0 /lib/a.so", "1-2 r-xp 0 0 0 heap"] {
             assert_eq!(from_maps(line), []);
