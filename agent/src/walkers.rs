@@ -194,7 +194,7 @@ mod tests {
         let agrees = |walk: &[(usize, i32)]| agrees(&frames(walk), &frames(&STACK));
         assert!(agrees(&STACK));
         assert!(agrees(&[(1, NATIVE), (2, 7), (3, 9), (4, 1)]), "the carrier behind a virtual thread");
-        assert!(agrees(&[(1, NATIVE), (0, 7)]), "nobody knows whose frame that is");
+        assert!(agrees(&[(1, NATIVE), (0, 7)]), "the frame's method is unknown");
         for wrong in [&STACK[..2], &[(1, NATIVE), (2, 8), (3, 9)], &[(1, NATIVE), (3, 7), (2, 9)]] {
             assert!(!agrees(wrong), "{wrong:?}");
         }
