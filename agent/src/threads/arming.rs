@@ -6,11 +6,12 @@
 
 use std::mem::take;
 
+use vouch_collect::threads::Unsignalled;
+
 use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
 use crate::clock;
 use crate::engine::Engine;
-use vouch_collect::threads::Unsignalled;
 
 impl Registry {
     /// Starts the engine for all threads, including threads that begin later.

@@ -159,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn a_library_that_is_gone_gives_no_name() {
+        let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
+        native.frames = vec![Frame::Native { pc: own() }];
+        native.set_libraries(loaded().unwrap());
+        let caller = recording.placeholder_stack(None, "Java", Category::Application);
+        let known = native.on_top(caller, None, LEAF, &mut recording);
+        native.set_libraries(Vec::new());
+        let gone = native.on_top(caller, None, LEAF, &mut recording);
+        assert!(shown(&recording, known)[0].0.contains('!'));
+        assert_eq!(shown(&recording, gone)[0].0, UNKNOWN_CODE);
+    }
+
+    #[test]
     fn a_library_that_comes_later_gives_its_name() {
         let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
         native.frames = vec![Frame::Native { pc: own() }];
