@@ -13,8 +13,8 @@ use jni::signature::{Primitive, ReturnType};
 use jni::{JNIEnv, errors};
 use vouch_hotspot::vmstructs::FlagValue;
 use vouch_hotspot::{HotSpot, fields};
+use vouch_sampling::clock;
 
-use crate::clock;
 use crate::java;
 
 /// The length of one wait. JFR's default settings record waits from 20 ms on.

@@ -10,9 +10,9 @@ use jni::JNIEnv;
 use jni_sys::{jclass, jmethodID, jobject};
 use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
 use vouch_sample::MethodId;
+use vouch_sampling::clock;
 
 use crate::agent::{Agent, agent};
-use crate::clock;
 use crate::compiled;
 use crate::events::{self, ROWS, exception, monitor, park};
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor, frame_counts};

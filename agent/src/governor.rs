@@ -26,12 +26,7 @@ use vouch_report::float;
 use vouch_signal::handler_cost::HANDLER_COST;
 use vouch_signal::sampler::STRIDE;
 
-use crate::clock::{self, seconds};
-use crate::engine::Engine;
-use crate::engine::cost::Meter;
 use crate::fault::guard;
-use crate::options::choices::EngineWish;
-use crate::own_thread::{self, Blocked, OwnThread};
 use crate::plan::Plan;
 use crate::say::say;
 use crate::threads::registry;
@@ -39,6 +34,11 @@ use budget::{Budget, Spent};
 use policy::{Order, Policy, Seen};
 
 use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
+use vouch_sampling::clock::{self, seconds};
+use vouch_sampling::engine::Engine;
+use vouch_sampling::engine::choose::EngineWish;
+use vouch_sampling::engine::cost::Meter;
+use vouch_sampling::own_thread::{self, Blocked, OwnThread};
 
 /// The minimum time between two looks; longer if a look takes long.
 const LOOK: Duration = Duration::from_millis(300);

@@ -14,11 +14,11 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
+use vouch_sampling::clock::own_tid;
 use vouch_verify::witness::{Comparison, Difference, compare};
 use vouch_walk::walker::{RawFrame, Walker};
 
 use crate::agent::Agent;
-use crate::clock::own_tid;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::single_walk::{SingleWalk, Walked};

@@ -1,7 +1,7 @@
 //! Vouch's agent is `libvouch.so`, the library that a JVM loads.
 //!
-//! One sample passes these modules from left to right: `engine` (a signal is due) → crate
-//! `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names,
+//! One sample passes these modules from left to right: crate `vouch-sampling` (a signal is due) →
+//! crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names,
 //! verdict, track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
 //! `threads` keeps the list of threads. `resolve` and `jvm` answer what `vouch-collect` asks the
 //! JVM. `session` is one recording. `agent` decides the order of events. `callbacks` and this file
@@ -16,10 +16,10 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `version`, `clock`, `command`, `lazy_zeroed`, `java`, `facade`, `compiled`,
-//!    `terminal`, then `say`, `own_thread`, `wake`, `resolve`, then `fault`.
+//! 1. Foundations: `version`, `command`, `java`, `facade`, `compiled`, `terminal`, then `say`,
+//!    `wake`, `resolve`, then `fault`, `sampling_services`.
 //! 2. The agent's thread: `worker`.
-//! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `engine`, `governor`, `plan`,
+//! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `governor`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
 //! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`, `native`.
@@ -43,16 +43,14 @@
 //! | `facade*` | the JVMTI function table | depend on its callers |
 //! | `governor*` | measures what the engine costs, and limits it | take what it guards |
 //! | `anchors.rs` | waits of the agent's thread that JFR records, too | wait where JFR does not record |
-//! | `own_thread.rs` | marks a thread as the agent's own | miss one of the agent's threads |
+//! | `sampling_services.rs` | what crate `vouch-sampling` asks of the agent | ask the JVM |
 //! | `sampling_signal.rs` | which program owns the signal; installs the handler | take it from code that has it |
 //! | `guard.rs` | installs the guard's fault handlers | install them where the JVM would complain |
 //! | `walkers.rs` | chooses the walkers; checks the own walker against GetStackTrace | change under a handler |
 //! | `native.rs` | the tables for walks of native frames, and when they are made again | drop what a handler may use |
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | the data that recovery needs from this JVM | guess |
-//! | `engine*` | makes the kernel send signals | depend on the JVM |
 //! | `version.rs` | Vouch's version | be anything else |
-//! | `lazy_zeroed.rs` | zeroed memory that costs nothing until it is touched: lanes, slots | come from the allocator |
 //! | `threads*` | the threads: birth, names, end, slots, engines, pending intervals | see a sample's stack |
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
@@ -67,7 +65,7 @@
 //! | `lab*` | the natives of `dev.vouch.Oracle`, for the truth lab | be on the path of an ordinary sample |
 //! | `session*` | one recording: memory, engine, files | outlive its gate |
 //! | `check.rs` | a preview of a recording, for `vouch doctor` | change anything |
-//! | `clock.rs`, `java.rs` | clocks and ids from the kernel; questions to Java objects | be called by a handler; run the program's code, leave an exception |
+//! | `java.rs` | questions to Java objects | run the program's code, leave an exception |
 //! | `fault.rs` | guards the entry points, which catch panics | let a panic through |
 //! | `say*`, `terminal.rs` | messages to a person: on stderr, or in the folder of a waiting command | fail, wait for a reader, leave that folder |
 
@@ -75,11 +73,9 @@ mod agent;
 mod anchors;
 mod callbacks;
 mod check;
-mod clock;
 mod command;
 mod compiled;
 mod contexts;
-mod engine;
 mod events;
 mod facade;
 mod fault;
@@ -90,16 +86,15 @@ mod guard;
 mod java;
 mod jvm;
 mod lab;
-mod lazy_zeroed;
 mod library;
 mod load;
 mod markers;
 mod native;
 mod options;
-mod own_thread;
 mod plan;
 mod recovery;
 mod resolve;
+mod sampling_services;
 mod sampling_signal;
 mod say;
 mod session;
@@ -127,7 +122,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     options: *mut c_char,
     _reserved: *mut c_void,
 ) -> jint {
-    fault::install(|| threads::registry().end_sampling());
+    prepare();
     // SAFETY: the JVM passes its own table and a C string or null.
     fault::guard(JNI_OK, || unsafe { load::on_load(vm, &text(options)) })
 }
@@ -142,9 +137,15 @@ pub unsafe extern "system" fn Agent_OnAttach(
     options: *mut c_char,
     _reserved: *mut c_void,
 ) -> jint {
-    fault::install(|| threads::registry().end_sampling());
+    prepare();
     // SAFETY: as above.
     fault::guard(JNI_OK, || unsafe { load::on_attach(vm, &text(options)) })
+}
+
+/// Sets what must work before anything else: the panic hook, and what sampling needs of the agent.
+fn prepare() {
+    fault::install(|| threads::registry().end_sampling());
+    sampling_services::install();
 }
 
 /// # Safety

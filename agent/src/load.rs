@@ -14,6 +14,7 @@ use jni::JNIEnv;
 use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_hotspot::{HotSpot, pin_own_library};
 use vouch_report::Detail;
+use vouch_sampling::own_thread;
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
@@ -26,7 +27,6 @@ use crate::options::choices::{OnError, Verb};
 use crate::options::fields::Options;
 use crate::options::help;
 use crate::options::parse::Request;
-use crate::own_thread;
 use crate::plan::{Plan, plan, request};
 use crate::sampling_signal;
 use crate::say::{self, print, say};

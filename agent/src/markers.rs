@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
 use vouch_report::EventReport;
 use vouch_sample::MAX_VALUES;
+use vouch_sampling::clock;
 
-use crate::clock;
 use crate::events::calling_thread;
 use crate::events::event_type::Row;
 use crate::library::requested;

@@ -12,7 +12,6 @@ pub mod fields;
 pub mod help;
 mod key;
 pub mod parse;
-pub mod signal;
 
 #[cfg(test)]
 mod tests;

@@ -7,14 +7,14 @@ use vouch_recording::measures::ALLOCATED;
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
-use crate::clock;
-use crate::engine::choose::{Choice, choose};
 use crate::events::event_choice::are_chosen;
 use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
+use vouch_sampling::clock;
+use vouch_sampling::engine::choose::{Choice, choose};
 
 /// The options, with every decision made.
 #[derive(Debug, Clone)]

@@ -36,11 +36,11 @@ use vouch_walk::hotspot::layout::MethodLayout;
 use vouch_walk::hotspot::method::is_id;
 use vouch_walk::memory::PeekedMemory;
 
-use crate::clock;
 use crate::facade::Jvmti;
 use crate::java;
 use loaders::PermanentLoaders;
 use origins::Origins;
+use vouch_sampling::clock;
 use weak_classes::WeakClasses;
 
 /// The names of the program's methods, and the classes that are not named yet.

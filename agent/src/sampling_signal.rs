@@ -9,11 +9,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use vouch_hotspot::is_in_other_library;
+use vouch_sampling::signal::Signal;
 use vouch_signal::handler::on_sigprof;
 use vouch_signal::signal_number;
 
 use crate::guard;
-use crate::options::signal::Signal;
 
 /// The owner of the signal's handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

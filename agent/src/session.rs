@@ -32,7 +32,6 @@ use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::native::NativeWalker;
 
 use crate::anchors::Anchors;
-use crate::clock;
 use crate::contexts::contexts;
 use crate::events::{self, totals::Totals};
 use crate::facade::Jvmti;
@@ -57,6 +56,7 @@ use disk::Disk;
 use files::Written;
 use sampler_setup::SamplerSetup;
 use state::Moment;
+use vouch_sampling::clock;
 
 pub use state::Session;
 pub use trust::Program;

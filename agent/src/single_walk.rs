@@ -7,6 +7,7 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
+use vouch_sampling::clock;
 use vouch_signal::slots::Slot;
 use vouch_signal::walk_request::{WALK_REQUEST, WalkRequest};
 use vouch_verify::witness::rules;
@@ -14,7 +15,6 @@ use vouch_walk::context::{current_registers, repair};
 use vouch_walk::guard::walk;
 use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
 
-use crate::clock;
 use crate::threads::signal;
 use crate::worker;
 

@@ -15,7 +15,6 @@ pub mod late;
 mod life;
 mod live;
 pub mod live_java_threads;
-pub mod present;
 pub mod rename;
 mod sampling;
 pub mod scan;
@@ -33,16 +32,16 @@ use parking_lot::Mutex;
 use vouch_collect::threads::Unsignalled;
 use vouch_signal::slots::{Slots, Waiting};
 
-use crate::clock;
 use crate::contexts::PaddedThreadContext;
 use crate::groups;
-use crate::lazy_zeroed::LazyZeroed;
 
 pub use life::{Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
 use sampling::Arming;
 pub use sampling::Sampling;
 pub use send::signal;
+use vouch_sampling::clock;
+use vouch_sampling::lazy_zeroed::LazyZeroed;
 
 /// The maximum number of live threads that the handler can look up. Threads beyond it are sampled
 /// without a Java stack.

@@ -11,9 +11,9 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use vouch_collect::record::Recorder;
 use vouch_sample::{Frame, Head, Stack, Walk};
+use vouch_sampling::clock;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::clock;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::jvm::live::JvmState;

@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 use once_cell::sync::Lazy;
-
-use crate::clock;
+use vouch_sampling::clock;
 
 struct Semaphore(*mut libc::sem_t);
 

@@ -9,12 +9,12 @@ use jni::JNIEnv;
 use parking_lot::Mutex;
 use vouch_hotspot::HotSpot;
 use vouch_sample::{Frame, Stack};
+use vouch_sampling::clock::own_tid;
 use vouch_verify::witness::compare;
 use vouch_walk::broken::{Break, BrokenWalker};
 use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::walker::{RawFrame, Walker};
 
-use crate::clock::own_tid;
 use crate::facade::Jvmti;
 use crate::guard;
 use crate::options::choices::WalkerWish;

@@ -11,11 +11,11 @@ use jni::JNIEnv;
 use jni::objects::JObject;
 use jvmti_sys::jvmtiEnv;
 use vouch_report::options::{IDLE_THREAD_NAME, RECORDING_THREAD_NAME};
+use vouch_sampling::own_thread::{Blocked, OwnThread};
 use vouch_signal::smoothed_cost::SmoothedCost;
 
 use crate::facade::{Jvmti, Result};
 use crate::fault::guard;
-use crate::own_thread::{Blocked, OwnThread};
 use crate::wake::wake;
 
 /// The shortest pause between two looks through all threads. It is longer if a look takes long.

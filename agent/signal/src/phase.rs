@@ -32,7 +32,7 @@
 //! **Invariant 12.** Each period of a perf event that takes samples is at least 250 µs, or the
 //! interval if that is shorter. This holds for the first period and for later ones. Only the event
 //! that measures the cost of an interrupt has a period of 150 µs. It signals no thread, and lasts
-//! 50 ms at most (`agent/src/engine/cost.rs`). Held by: the tests of this module and of
+//! 50 ms at most (`agent/sampling/src/engine/cost.rs`). Held by: the tests of this module and of
 //! [`crate::jitter`].
 
 /// The shortest first period, in nanoseconds. A virtual machine's timer interrupt takes 10 µs, and

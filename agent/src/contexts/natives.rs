@@ -11,10 +11,10 @@ use jni::objects::{JClass, JObjectArray, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
 use vouch_collect::contexts::{Context, ProgramContextKind, Refusal};
+use vouch_sampling::clock;
 use vouch_signal::thread_context::ThreadContext;
 
 use super::{PaddedThreadContext, contexts, mounted_vthread};
-use crate::clock;
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};

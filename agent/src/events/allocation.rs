@@ -12,10 +12,10 @@ use jni_sys::{jclass, jlong, jobject};
 use jvmti_sys::{jthread, jvmtiEnv};
 use parking_lot::Mutex;
 use vouch_recording::kinds;
+use vouch_sampling::clock;
 
 use super::calling_thread;
 use super::event_type::{Pace, Row};
-use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 

@@ -5,11 +5,11 @@
 use jni_sys::jclass;
 use vouch_recording::kinds;
 use vouch_sample::MethodId;
+use vouch_sampling::clock;
+use vouch_sampling::own_thread;
 
 use super::event_type::Row;
 use super::{calling_thread, life};
-use crate::clock;
-use crate::own_thread;
 
 pub static CLASS: Row = Row::new(&kinds::CLASS, &[]);
 

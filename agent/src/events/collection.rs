@@ -8,9 +8,9 @@ use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
 use vouch_hotspot::perf_data::{GcCause, PerfData};
 use vouch_recording::kinds;
+use vouch_sampling::clock;
 
 use super::event_type::Row;
-use crate::clock;
 use crate::facade::{Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 

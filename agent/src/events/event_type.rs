@@ -10,10 +10,10 @@ use vouch_recording::MarkerKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
 use vouch_sample::{Event, Frame, MAX_VALUES, MethodId, pad_values};
+use vouch_sampling::clock;
 use vouch_signal::event::{EventDetails, publish};
 
 use super::calling_thread;
-use crate::clock;
 use crate::facade::EventSubscription;
 
 /// The maximum number of shown events of one type. A recording must fit into memory, and a profile

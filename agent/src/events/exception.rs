@@ -13,12 +13,12 @@ use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::{FillInStackTrace, fill_in_stack_trace};
 use vouch_recording::kinds;
+use vouch_sampling::clock;
+use vouch_sampling::own_thread;
 
 use super::calling_thread;
 use super::event_type::Row;
-use crate::clock;
 use crate::fault::guard;
-use crate::own_thread;
 
 /// The JDK's own function.
 static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();

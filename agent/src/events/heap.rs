@@ -8,8 +8,8 @@ use jni::JNIEnv;
 use jni::objects::{GlobalRef, JMethodID};
 use jni::signature::{Primitive, ReturnType};
 use vouch_recording::{CounterId, Recording, Unit};
+use vouch_sampling::clock;
 
-use crate::clock;
 use crate::java;
 
 /// The time between two values.

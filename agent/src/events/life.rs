@@ -12,10 +12,10 @@ use once_cell::sync::OnceCell;
 use vouch_hotspot::nmethods::{CachedMemory, Compilation, NmethodLayout};
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
+use vouch_sampling::clock;
 use vouch_walk::memory::Memory;
 
 use super::event_type::Row;
-use crate::clock;
 use crate::compiled::{self, Change};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };

@@ -12,11 +12,11 @@ use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
 use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
+use vouch_sampling::clock;
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
 use super::event_type::Row;
-use crate::clock;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 use crate::java;

@@ -12,12 +12,12 @@ use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::Park;
 use vouch_recording::kinds;
+use vouch_sampling::clock;
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
 use super::calling_thread;
 use super::event_type::Row;
-use crate::clock;
 use crate::facade::Jvmti;
 use crate::fault::guard;
 use crate::java;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use vouch_recording::{CounterId, Recording, Unit};
 use vouch_report::plain;
+use vouch_sampling::clock;
 
 use super::{CPU, Groups};
-use crate::clock;
 
 /// The interval between two looks. It is at least [`PAUSE_PER_COST`] times the CPU time of a look.
 const MIN_PAUSE: Duration = Duration::from_millis(100);

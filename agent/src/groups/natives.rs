@@ -7,11 +7,11 @@ use std::ptr::null_mut;
 use jni::objects::{JClass, JObject, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jlongArray, jobject, jobjectArray};
+use vouch_sampling::clock;
 
 use super::switches::READ_BYTES;
 use super::task::{MAX_IN_A_SECOND, MIN_SHOWN_NS, TASK};
 use super::{TaskSums, groups};
-use crate::clock;
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};

@@ -19,13 +19,13 @@ use jni::JNIEnv;
 use jni::objects::{JObject, WeakRef};
 use vouch_signal::witness_rendezvous::MAX_WITNESSED_DEPTH;
 
-use crate::clock;
 use crate::events::blocker::{self, Blocker};
 use crate::events::class_of_object;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::threads::{Registry, late};
 use vouch_collect::jvm::{WaitTarget, Witnessed};
+use vouch_sampling::clock;
 
 /// The first JDK in which GetObjectMonitorUsage is safe to call.
 const MIN_JDK_FOR_OWNERS: u32 = 17;

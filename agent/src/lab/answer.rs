@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use jni::JNIEnv;
 use vouch_sample::Frame;
+use vouch_sampling::clock;
 use vouch_verify::witness::{Comparison, Difference, Row};
 
 use super::{Asked, Refusal};
 use crate::agent::Agent;
-use crate::clock;
 
 /// Returns the whole answer as text.
 pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>) -> String {

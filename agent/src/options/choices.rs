@@ -16,18 +16,6 @@ pub enum Verb {
     Lab,
 }
 
-/// The engine that the user asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EngineWish {
-    #[default]
-    Auto,
-    Perf,
-    Timer,
-    Itimer,
-    Poll,
-    Hammer,
-}
-
 /// The walker of each sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WalkerWish {

@@ -8,11 +8,12 @@ use vouch_collect::choices::{Showing, Witnessing};
 use vouch_formats::{Format, VirtualThreads};
 use vouch_recording::Measure;
 use vouch_report::Detail;
+use vouch_sampling::engine::choose::EngineWish;
+use vouch_sampling::signal::Signal;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::STRATEGIES;
 
-use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
-use super::signal::Signal;
+use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use crate::events::event_choice::{self, Chosen as ChosenEvents};
 use crate::recovery::Chosen;
 

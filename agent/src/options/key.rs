@@ -16,10 +16,11 @@ use vouch_report::Detail;
 use crate::events::event_choice::chosen;
 use crate::recovery;
 
-use super::choices::{EngineWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
+use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use super::fields::{Options, Output};
-use super::signal::Signal;
 use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
+use vouch_sampling::engine::choose::EngineWish;
+use vouch_sampling::signal::Signal;
 
 /// The engines that the user can ask for.
 const ENGINES: [(&str, EngineWish); 6] = [

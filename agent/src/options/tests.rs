@@ -10,12 +10,13 @@ use vouch_report::options::pattern::PatternValues;
 use vouch_walk::broken::Break;
 use vouch_walk::recover::{self, STRATEGIES};
 
-use super::choices::{EngineWish, OnError, Verb};
+use super::choices::{OnError, Verb};
 use super::fields::Options;
 use super::help;
 use super::parse::{Request, parse};
 use crate::{events, recovery};
 use vouch_collect::choices::Witnessing;
+use vouch_sampling::engine::choose::EngineWish;
 
 fn read(text: &str) -> Request {
     let variable = |name: &str| (name == "HOST").then(|| "box".to_owned());

@@ -4,8 +4,8 @@
 
 use jni::JNIEnv;
 use vouch_recording::{Recording, kinds};
+use vouch_sampling::clock;
 
-use crate::clock;
 use crate::events::{self, Chosen, heap::Heap, life::Life};
 use crate::groups::{cpu_graphs::GroupCpuGraphs, groups};
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use vouch_log::{ENDING, OtherRecordings, State, Writer};
 use vouch_recording::Recording;
 use vouch_report::{Detail, RecordingFile};
+use vouch_sampling::clock;
 
-use crate::clock;
 use crate::options::choices::OnDisk;
 use crate::plan::Plan;
 use crate::say::say;

@@ -12,10 +12,10 @@ use vouch_formats::Meta;
 use vouch_log::output::elsewhere::{other_folders, write_elsewhere};
 use vouch_log::output::write_whole;
 use vouch_report::{Detail, Run, TrustReport};
+use vouch_sampling::clock;
 
 use super::profile_extras::ProfileExtras;
 use super::state::Session;
-use crate::clock;
 use crate::command;
 use crate::plan::Plan;
 use crate::say::say;

@@ -3,9 +3,8 @@
 //! Writers hold lanes by reference. Lanes must therefore never be dropped before the gate that
 //! leads to them was closed and is empty.
 
+use vouch_sampling::lazy_zeroed::LazyZeroed;
 use vouch_signal::lane::{Lane, Word};
-
-use crate::lazy_zeroed::LazyZeroed;
 
 /// Lanes of one length, with their memory.
 #[derive(Debug)]

@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_report::{float, grouped, percent};
 use vouch_sample::Reason;
+use vouch_sampling::clock::seconds;
+use vouch_sampling::engine::Engine;
+use vouch_sampling::engine::bias::Bias;
+use vouch_sampling::engine::choose::Choice;
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::recover;
 
 use super::state::{Moment, Session};
-use crate::clock::seconds;
 use crate::contexts::otel_thread_context;
-use crate::engine::Engine;
-use crate::engine::bias::Bias;
-use crate::engine::choose::Choice;
 use crate::events;
 use crate::governor::Story;
 use crate::guard;
@@ -70,7 +70,7 @@ impl Notes {
         for note in &governor.notes {
             self.warn_if(is_asked || governor.warnings.contains(note), Some(note.clone()));
         }
-        let replaced = crate::engine::replaced();
+        let replaced = vouch_sampling::engine::replaced();
         self.warn((replaced > 0).then(|| {
             format!(
                 "{replaced} threads got a timer for a perf event: a quarter of the file descriptors is used up \
@@ -200,8 +200,10 @@ fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String
     let Choice { engine, no_perf, .. } = &session.plan.choice;
     let wall = seconds(now.monotonic.saturating_sub(session.started.monotonic));
     let is_little = program_cpu < MIN_PROGRAM_CPU || program_cpu < MIN_PROGRAM_SHARE * wall;
-    let replaced =
-        || (crate::engine::replaced() > 0).then_some((Bias::OF_TICKS, "a timer for a perf event".to_owned()));
+    let replaced = || {
+        (vouch_sampling::engine::replaced() > 0)
+            .then_some((Bias::OF_TICKS, "a timer for a perf event".to_owned()))
+    };
     let (Bias { max_waits, why }, sampler) = Bias::from_engine(*engine)
         .map(|bias| (bias, format!("engine={}", engine.name())))
         .or_else(replaced)?;

@@ -8,6 +8,8 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use vouch_sampling::clock;
+use vouch_sampling::engine::Engine;
 use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
@@ -17,8 +19,6 @@ use vouch_walk::native::NativeWalker;
 use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
-use crate::clock;
-use crate::engine::Engine;
 use crate::threads::registry;
 use crate::wake;
 use crate::walkers::Walkers;

@@ -2,13 +2,13 @@
 
 use vouch_collect::record::Recorder;
 use vouch_report::WaitingReport;
+use vouch_sampling::clock;
+use vouch_sampling::engine;
 
 use super::counters::CounterGraphs;
 use super::disk::Disk;
 use super::sampler_setup::SamplerSetup;
 use crate::anchors::Anchors;
-use crate::clock;
-use crate::engine;
 use crate::events;
 use crate::events::totals::Totals;
 use crate::facade::Jvmti;

@@ -9,11 +9,11 @@ use vouch_collect::record::Powers;
 use vouch_formats::{Identity, Meta};
 use vouch_hotspot::{HotSpot, arguments};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
+use vouch_sampling::clock::{nanos, seconds};
 
 use super::command_line;
 use super::notes::Notes;
 use super::state::{Moment, Session};
-use crate::clock::{nanos, seconds};
 use crate::contexts::contexts;
 use crate::events;
 use crate::facade::Jvmti;

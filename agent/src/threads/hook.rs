@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
+use vouch_sampling::clock;
 
 use super::registry;
-use crate::clock;
 
 /// The start routine of a thread.
 type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;

@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use vouch_sampling::clock;
+use vouch_sampling::engine::{Armed, Engine, poll};
 use vouch_signal::phase::Phase;
 use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
@@ -15,9 +17,7 @@ use vouch_signal::slots::Slot;
 use super::life::Life;
 use super::sampling::{Arming, Debt, Sampling};
 use super::send::signal;
-use crate::clock;
 use crate::contexts::{PaddedThreadContext, thread_contexts};
-use crate::engine::{Armed, Engine, poll};
 use crate::groups::switches::ContextSwitchPage;
 use crate::groups::{self, groups};
 

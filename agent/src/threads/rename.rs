@@ -13,9 +13,9 @@ use jni::objects::JObject;
 use jni_sys::{jobject, jstring};
 use once_cell::sync::OnceCell;
 use vouch_hotspot::SetNativeThreadName;
+use vouch_sampling::clock;
 
 use super::registry;
-use crate::clock;
 use crate::facade::Jvmti;
 use crate::java;
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use regex_lite::Regex;
 use vouch_collect::threads::Unsignalled;
-
-use crate::clock;
-use crate::engine::Engine;
+use vouch_sampling::clock;
+use vouch_sampling::engine::Engine;
 
 /// How threads are sampled while a recording runs.
 #[derive(Debug, Clone)]

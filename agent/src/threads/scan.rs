@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::Registry;
-use super::present::present;
+use vouch_sampling::present::present;
 
 /// Enters new threads, names those that have only the kernel's name, and drops those that have
 /// ended.

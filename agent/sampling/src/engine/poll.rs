@@ -27,8 +27,8 @@ use parking_lot::Mutex;
 use self::watch_list::{WatchList, Watched};
 use super::queue;
 use crate::clock;
-use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
+use crate::services::services;
 
 /// The maximum number of processors with a poller on each.
 const MAX_PINNED: usize = 4;
@@ -99,7 +99,7 @@ pub fn start(interval: Duration) -> io::Result<()> {
         let plan = Plan { interval: clock::nanos(interval).max(1), count: count as u64, processor };
         let made = Builder::new()
             .name("Vouch poller".to_owned())
-            .spawn(move || guard((), || body(own, &plan, &its)));
+            .spawn(move || services().run_guarded(Box::new(|| body(own, &plan, &its))));
         match made {
             Ok(thread) => POLLERS.lock().push(Poller { ending, thread }),
             Err(error) => {

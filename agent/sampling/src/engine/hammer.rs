@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 
 use super::queue;
 use crate::clock;
-use crate::fault::guard;
 use crate::own_thread::{self, Blocked, OwnThread};
-use crate::threads::present;
+use crate::present;
+use crate::services::services;
 
 /// The time between two readings of the kernel's list of threads.
 const LOOK: Duration = Duration::from_millis(10);
@@ -40,8 +40,9 @@ struct Hammer {
 pub fn start(interval: Duration) -> io::Result<()> {
     let ending = Arc::new(AtomicBool::new(false));
     let its = Arc::clone(&ending);
-    let thread =
-        Builder::new().name("Vouch hammer".to_owned()).spawn(move || guard((), || body(interval, &its)))?;
+    let thread = Builder::new()
+        .name("Vouch hammer".to_owned())
+        .spawn(move || services().run_guarded(Box::new(|| body(interval, &its))))?;
     THREAD.await_begin();
     *HAMMER.lock() = Some(Hammer { ending, thread });
     Ok(())

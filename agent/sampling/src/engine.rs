@@ -56,7 +56,7 @@ pub enum Engine {
 pub enum Armed {
     Perf(perf::Event),
     Timer(timer::Timer),
-    Watched(#[expect(dead_code, reason = "dropped to end the looks")] poll::Watch),
+    Watched(poll::Watch),
     /// The engine works for the whole process and needs nothing for this thread.
     Process,
 }

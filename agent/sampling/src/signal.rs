@@ -1,7 +1,7 @@
 //! Parses `signal=`: the signal by which threads are sampled.
 //!
 //! A signal that the JVM, the JDK or the kernel needs is refused with the reason.
-//! [`crate::sampling_signal`] finds out whether the program handles the signal.
+//! `sampling_signal` finds out whether the program handles the signal.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -85,6 +85,7 @@ impl Signal {
     }
 
     /// Returns another signal to try if this one is taken.
+    #[must_use]
     pub fn proposal(self) -> Self {
         Self(if self.0 == libc::SIGUSR1 { libc::SIGVTALRM } else { libc::SIGUSR1 })
     }

@@ -6,8 +6,19 @@ use std::time::Duration;
 
 use super::cost::Meter;
 use super::{Engine, kernel, perf, poll, timer};
-use crate::options::choices::EngineWish;
-use crate::options::signal::Signal;
+use crate::signal::Signal;
+
+/// The engine that the user asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineWish {
+    #[default]
+    Auto,
+    Perf,
+    Timer,
+    Itimer,
+    Poll,
+    Hammer,
+}
 
 /// The chosen engine, and the facts about the choice that a user needs.
 #[derive(Debug, Clone)]

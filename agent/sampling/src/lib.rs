@@ -1,0 +1,11 @@
+//! Who is sampled, when, and by which clock.
+//!
+//! An [`engine`] makes the kernel send the sampling signal to a thread that uses the CPU.
+
+pub mod clock;
+pub mod engine;
+pub mod lazy_zeroed;
+pub mod own_thread;
+pub mod present;
+pub mod services;
+pub mod signal;

@@ -1,0 +1,34 @@
+//! What the rest of the agent does for sampling: it catches the panics of the agent's threads.
+//!
+//! The agent sets its implementation once, when it is loaded. Tests run without one.
+
+use std::fmt::Debug;
+
+use once_cell::sync::OnceCell;
+
+/// What sampling asks of the agent.
+pub trait Services: Debug + Sync {
+    /// Runs the body of one of the agent's threads. A panic in it must not reach the JVM.
+    fn run_guarded(&self, body: Box<dyn FnOnce() + '_>);
+}
+
+/// The services of a process without an agent.
+#[derive(Debug)]
+struct NoServices;
+
+impl Services for NoServices {
+    fn run_guarded(&self, body: Box<dyn FnOnce() + '_>) {
+        body();
+    }
+}
+
+static SERVICES: OnceCell<&'static dyn Services> = OnceCell::new();
+
+/// Sets the agent's services. The call must precede the first agent thread.
+pub fn set(services: &'static dyn Services) {
+    SERVICES.get_or_init(|| services);
+}
+
+pub(crate) fn services() -> &'static dyn Services {
+    SERVICES.get().copied().unwrap_or(&NoServices)
+}
