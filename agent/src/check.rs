@@ -38,20 +38,19 @@ pub fn lines(
             .map_err(String::clone)
             .and_then(|own| walkers::usable(own).map_err(str::to_owned))
         {
-            Ok(_) => {
-                "stacks: by Vouch's own walker, and where that finds none by AsyncGetCallTrace".to_owned()
-            }
-            Err(why) => format!("stacks: by AsyncGetCallTrace alone: {why}"),
+            Ok(_) => "Vouch's own walker finds the stacks, or AsyncGetCallTrace where it fails".to_owned(),
+            Err(why) => format!("only AsyncGetCallTrace finds stacks: {why}"),
         },
     );
     lines.extend(virtual_threads::problem());
     lines.push(match recovery::from_options(layouts.jvm.as_ref(), Options::default().recovery) {
-        Ok(_) => "stacks that neither finds are looked for in other ways".to_owned(),
+        Ok(_) => "where no walker finds a stack, recovery tries again from a repaired context".to_owned(),
         Err(why) => why.to_owned(),
     });
     lines.push(
-        guard::unguarded()
-            .unwrap_or_else(|| "walks are guarded: a fault ends the walk and nothing else".to_owned()),
+        guard::unguarded().unwrap_or_else(|| {
+            "walks are guarded: a fault ends the walk, and the program runs on".to_owned()
+        }),
     );
     lines.extend(losses(hotspot, version));
     let debug_info = explicit_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS);
@@ -79,9 +78,11 @@ fn engines() -> Vec<String> {
     match choose(EngineWish::Auto, signal) {
         Ok(choice) => {
             let (stride, why) = policy::first_stride(interval, choice.cost, choice.most);
-            let cost = choice.cost.map_or_else(String::new, |cost: Duration| format!(" ({cost:?} each)"));
+            let cost = choice.cost.map_or_else(String::new, |cost: Duration| {
+                format!("; a timer interrupt costs {:.1} µs", cost.as_secs_f64() * 1e6)
+            });
             lines.push(format!(
-                "engine=auto takes {}: every {:?} of a thread's CPU time{cost}",
+                "engine=auto takes {}, which samples each {:?} of a thread's CPU time{cost}",
                 choice.engine.name(),
                 interval * stride
             ));
@@ -90,7 +91,7 @@ fn engines() -> Vec<String> {
             lines.extend(choice.notes);
             if matches!(choice.engine, Engine::Perf { .. }) {
                 lines.push(
-                    "without interval= more rarely after 10 s of the program's CPU time, where samples take more than a hundredth of it"
+                    "after 10 s of CPU time it samples less often if samples take more than 1 % of that; interval=TIME prevents this"
                         .to_owned(),
                 );
             }
@@ -106,6 +107,6 @@ fn engines() -> Vec<String> {
             Err(why) => lines.push(why),
         }
     }
-    lines.push("engine=itimer works everywhere, but its timer survives execve: SIGPROF ends a program that this process execs".to_owned());
+    lines.push("engine=itimer works everywhere, but its timer survives execve: if the JVM's process execs another program, SIGPROF ends that".to_owned());
     lines
 }

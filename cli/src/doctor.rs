@@ -36,7 +36,7 @@ pub struct Doctor {
 pub fn doctor(doctor: Doctor) -> Result<String, String> {
     let mut text = String::new();
     head(&mut text, "This machine", &machine());
-    head(&mut text, "JDKs that are installed", &installed());
+    head(&mut text, "Installed JDKs", &installed());
     let (name, lines) = match doctor.jvm {
         Some(jvm) => {
             let jvm = jvm::find(&jvm)?;
@@ -64,36 +64,41 @@ fn machine() -> Vec<String> {
     let mut lines = Vec::new();
     let processors = thread::available_parallelism().map_or(1, usize::from);
     lines.push(format!(
-        "Linux {} on {}, {processors} processors for this process",
+        "Linux {} on {}; this process may use {processors} {}",
         setting("osrelease").unwrap_or_else(|_| "of unknown release".to_owned()),
-        std::env::consts::ARCH
+        std::env::consts::ARCH,
+        if processors == 1 { "processor" } else { "processors" }
     ));
     lines.push(match setting("perf_event_paranoid") {
         Ok(level) if level.parse().is_ok_and(|level: i32| level > 2) => format!(
-            "kernel.perf_event_paranoid={level}: no perf events for ordinary users; `sysctl kernel.perf_event_paranoid=2` as root allows them"
+            "kernel.perf_event_paranoid is {level}, so ordinary users get no perf events: `sysctl kernel.perf_event_paranoid=2` as root allows them"
         ),
         Ok(level) if level.parse().is_ok_and(|level: i32| level > 1) => format!(
-            "kernel.perf_event_paranoid={level}: perf events of ordinary users do not see the kernel; `sysctl kernel.perf_event_paranoid=1` as root \
-             has them do so, engine=timer sees it anyway"
+            "kernel.perf_event_paranoid is {level}, so perf events of ordinary users leave out time in the kernel: \
+             `sysctl kernel.perf_event_paranoid=1` as root includes it, and engine=timer always does"
         ),
-        Ok(level) => format!("kernel.perf_event_paranoid={level}: perf events are allowed, of the kernel too"),
-        Err(_) => "the kernel has no perf events".to_owned(),
+        Ok(level) => format!("kernel.perf_event_paranoid is {level}, so perf events include time in the kernel"),
+        Err(_) => "the kernel has no perf events, so engine=perf does not work: engine=auto takes another".to_owned(),
     });
     if let Ok(most) = setting("perf_event_max_sample_rate") {
-        lines.push(format!("kernel.perf_event_max_sample_rate={most}: what perf may sample a second"));
+        lines.push(format!(
+            "kernel.perf_event_max_sample_rate is {most}, so engine=perf takes at most that many samples in a second"
+        ));
     }
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let files =
         limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next());
     if let Some(files) = files {
         lines.push(format!(
-            "{files} open files for a process (ulimit -n): engine=perf takes one for each thread"
+            "a process may open {files} files (ulimit -n): engine=perf uses one for each thread, and timers beyond a quarter of them"
         ));
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if status.lines().any(|line| line.starts_with("Seccomp:") && line.ends_with('2')) {
-        lines
-            .push("a seccomp filter is at work, as in a container: it may forbid perf_event_open".to_owned());
+        lines.push(
+            "a seccomp filter is active, as in most containers: if it forbids perf_event_open, engine=perf does not work (docs/production.md)"
+                .to_owned(),
+        );
     }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let tmp = mounts
@@ -105,7 +110,8 @@ fn machine() -> Vec<String> {
         .unwrap_or(false)
     {
         lines.push(
-            "/tmp is mounted noexec: the agent cannot be brought from outside into JVMs of other users that have this /tmp".to_owned(),
+            "/tmp is mounted noexec, so `vouch attach` cannot load the agent into JVMs of other users that have this /tmp: start them with -agentpath"
+                .to_owned(),
         );
     }
     lines
@@ -129,12 +135,12 @@ fn installed() -> Vec<String> {
     };
     let mut lines: Vec<String> = homes.iter().map(line).collect();
     if lines.is_empty() {
-        lines.push(format!("none in {JDKS}, PATH or JAVA_HOME"));
+        lines.push(format!("no JDK is in {JDKS}, on PATH or in JAVA_HOME: install one"));
     }
     let named = std::env::var_os("JAVA_HOME").map(PathBuf::from);
     lines.extend(named.filter(|home| !home.join("bin/java").is_file()).map(|home| {
         let home = vouch_report::plain(&home.to_string_lossy());
-        format!("JAVA_HOME is {home}, where there is no bin/java: it is passed over")
+        format!("JAVA_HOME is {home}, which has no bin/java, so it is ignored: set it to a JDK's folder")
     }));
     lines
 }
@@ -142,7 +148,7 @@ fn installed() -> Vec<String> {
 /// Starts a JVM with the agent, which reports and ends at once.
 fn started() -> Result<(String, Vec<String>), String> {
     let java = agent::java().ok_or(
-        "there is no java on PATH, and JAVA_HOME is not set: name a JVM that runs, or set one of them",
+        "no java is on PATH, and JAVA_HOME is not set to a JDK: set it, or pass the process id of a running JVM",
     )?;
     let library = agent::library(Libc::of_program(&java))?;
     let mut terminal = ReplyDir::here()?;
@@ -160,7 +166,7 @@ fn started() -> Result<(String, Vec<String>), String> {
             said.lines().find(|line| !line.starts_with("Picked up ")).unwrap_or("nothing"),
         );
         return Err(format!(
-            "{} was started, and the agent said nothing; the JVM said: {last}",
+            "{} was started, but the agent printed nothing; the JVM printed: {last}",
             java.display()
         ));
     }

@@ -31,7 +31,7 @@ public class Doctored {
         String told = Tool.vouch(here, "doctor").ok();
         Check.contains(told, "A JVM of " + Vm.jdk().resolve("bin/java"), "which JVM was asked");
         Run elsewhere = Tool.start(here, Arrays.asList("env", "JAVA_HOME=/no/such/jdk"), "doctor").waitFor();
-        Check.contains(String.join("\n", elsewhere.out), "JAVA_HOME is /no/such/jdk, where there is no bin/java", "what is said of a JDK that is not there");
+        Check.contains(String.join("\n", elsewhere.out), "JAVA_HOME is /no/such/jdk, which has no bin/java, so it is ignored", "what is said of a JDK that is not there");
         Report report = Vm.with("").run(Program.class).ok().report();
         Check.equal(report.engine(), auto(told), "the engine that is taken, as doctor says and as it is");
         for (String engine : new String[] {"perf", "timer"}) {
@@ -54,7 +54,7 @@ public class Doctored {
     }
 
     private static String auto(String told) {
-        Matcher auto = Pattern.compile("engine=auto takes (\\w+): every \\S+ of a thread's CPU time").matcher(told);
+        Matcher auto = Pattern.compile("engine=auto takes (\\w+), which samples each \\S+ of a thread's CPU time").matcher(told);
         Check.that(auto.find(), "doctor does not say which engine is taken:\n" + told);
         return auto.group(1);
     }
