@@ -19,7 +19,7 @@ use crate::outputs::free;
 /// The names of the flags, which have no value.
 const QUIET: &str = "quiet";
 const VERBOSE: &str = "verbose";
-pub const VERBOSE_HELP: &str = "print the whole summary, with reasons, losses and all notes";
+pub const VERBOSE_HELP: &str = "Print the whole summary, with reasons, losses and all notes";
 /// The name of the option that takes a line of agent options as its value.
 const LINE: &str = "options";
 
@@ -79,16 +79,16 @@ impl AgentOptions {
         let (command, endings) = (command.next_help_heading(O::HEADING), Format::endings());
         let command = keys.fold(command, |command, key| {
             let default = key.default.map_or_else(String::new, |default| format!(" [default: {default}]"));
-            let help = key.help(&endings).collect::<Vec<_>>().join(" ") + &default;
+            let help = capitalized(&key.help(&endings).collect::<Vec<_>>().join(" ")) + &default;
             let action = if key.is_repeatable { ArgAction::Append } else { ArgAction::Set };
             let mut arg = Arg::new(key.name).long(key.name).value_name(key.value).help(help).action(action);
             arg = arg.allow_hyphen_values(true).hide_short_help(key.is_rare);
             command.arg(arg)
         });
-        let line = "pass options of the agent, key=value,key=value…; may be repeated";
+        let line = "Pass options of the agent, key=value,key=value…; may be repeated";
         let line = Arg::new(LINE).short('o').value_name("OPTIONS").help(line).action(ArgAction::Append);
         let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
-        let quiet = flag(QUIET).help("print no summary, but for warnings").conflicts_with(VERBOSE);
+        let quiet = flag(QUIET).help("Print no summary, but for warnings").conflicts_with(VERBOSE);
         let verbose = flag(VERBOSE).help(VERBOSE_HELP);
         let command = command.arg(quiet).arg(verbose).arg(line.hide_short_help(true)).next_help_heading(None);
         let (verb, help) = (command.get_name().to_owned(), |name: &'static str| Arg::new(name).long(name));
@@ -274,6 +274,12 @@ fn without_comma(part: &str) -> &'static str {
         name if FILES.contains(&name) => "choose a file and a folder without one in their names",
         _ => "choose a value without one",
     }
+}
+
+/// Returns a text that begins with a capital letter, as the help of each other option does.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Returns the first of the names `vouch-%p.json.gz`, `vouch-%p-2.json.gz` and so on for which no

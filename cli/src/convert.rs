@@ -39,7 +39,7 @@ pub fn convert(file: &Path, how: &ConvertOptions) -> Result<String, String> {
             "{name} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run"
         )),
         FileKind::Document => Err(format!(
-            "{name} is no recording (.vouch): other formats are made of that, which recording=keep keeps, or by the agent, with out= once for each"
+            "{name} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format"
         )),
     }
 }

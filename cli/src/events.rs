@@ -27,34 +27,46 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
     }
     let like: Vec<&JfrEventKind> =
         if word == "jfr" { catalogue.kinds.iter().collect() } else { catalogue.search(word).collect() };
-    if like.is_empty() {
+    let own: Vec<&EventKind> = EVENTS.into_iter().filter(|kind| mentions(kind, word)).collect();
+    if like.is_empty() && own.is_empty() {
         let words = EVENTS.map(|kind| kind.word);
         return Err(format!(
-            "there is no {word} among the events: {}, or one of the Flight Recorder's (`vouch events jfr` lists them)",
+            "there is no event {word}: name one of {}, or one of Flight Recorder's (`vouch events jfr` lists them)",
             words.join(", ")
         ));
     }
     let mut text = String::new();
+    for kind in own {
+        let _ =
+            writeln!(text, "{:<34} {}", format!("events={}", kind.word), in_short(kind.marker.description));
+    }
     for kind in like {
         let _ = writeln!(text, "{:<34} {}", kind.name, first_sentence(kind.reports));
     }
     Ok(text)
 }
 
+/// True if the name or the description of one of Vouch's own event kinds contains the word.
+fn mentions(kind: &EventKind, word: &str) -> bool {
+    let marker = &kind.marker;
+    [kind.word, marker.label, marker.description]
+        .iter()
+        .any(|text| text.to_lowercase().contains(&word.to_lowercase()))
+}
+
 fn list() -> String {
     let mut text = String::from("word       JDK  default  what\n");
     for EventKind { word, since, by_default, marker, .. } in EVENTS {
         let default = if *by_default { "yes" } else { "" };
-        let _ = writeln!(text, "{word:<10} {since:>3}  {default:<7}  {}", marker.description);
+        let _ = writeln!(text, "{word:<10} {since:>3}  {default:<7}  {}", in_short(marker.description));
     }
-    text.push_str("\nevents=WORD+WORD records these, events=default the default ones, events=all all, events=off none.\n");
     let _ = writeln!(
         text,
-        "JFR has {} kinds more, which `vouch merge` puts into a profile: `vouch events jfr` lists them, `vouch events thread`\n\
-         (any part of a name) those that are like it.",
+        "\nRecord some of them with --events WORD+WORD, or default, all or off. `vouch events WORD` describes one.\n\
+         `vouch merge` can add {} more kinds from a Flight Recorder file: `vouch events jfr` lists them.\n\
+         `vouch events lock` lists the kinds of either with `lock` in their names or descriptions.",
         catalogue().kinds.len()
     );
-    text.push_str("`vouch events WORD` says more of one.\n");
     text
 }
 
@@ -138,15 +150,20 @@ fn differences(recorded: &Recorded, catalogue: &Catalogue, major: u32) -> Vec<St
         match (kind.of_jdk(major), recorded.kinds.get(&kind.name)) {
             (Some(shape), Some(facts)) if shape.form == facts.form => {}
             (Some(_), Some(_)) => differs.push(format!("{} has other fields", kind.name)),
-            (Some(_), None) => differs.push(format!("{} is not there", kind.name)),
-            (None, Some(_)) => differs.push(format!("{} is there", kind.name)),
+            (Some(_), None) => differs.push(format!("{} is missing", kind.name)),
+            (None, Some(_)) => differs.push(format!("{} is new", kind.name)),
             (None, None) => {}
         }
     }
     let unknown =
         recorded.kinds.keys().filter(|name| name.starts_with("jdk.") && catalogue.find(name).is_none());
-    differs.extend(unknown.map(|name| format!("{name} is not in it")));
+    differs.extend(unknown.map(|name| format!("{name} is unknown to it")));
     differs
+}
+
+/// Returns the first sentence of one of Vouch's own descriptions, without its full stop.
+fn in_short(description: &str) -> &str {
+    description.split_once(". ").map_or(description, |(first, _)| first).trim_end_matches('.')
 }
 
 fn first_sentence(text: &str) -> &str {
@@ -184,7 +201,7 @@ mod tests {
         let differs = differences(&recorded, catalogue, 17);
         assert_eq!(
             differs,
-            ["jdk.CPULoad has other fields", "jdk.ThreadPark is not there", "jdk.Unheard is not in it"]
+            ["jdk.CPULoad has other fields", "jdk.ThreadPark is missing", "jdk.Unheard is unknown to it"]
         );
         assert!(!differences(&recorded, catalogue, 8).is_empty());
     }

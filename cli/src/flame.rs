@@ -45,7 +45,7 @@ pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
     let has_ending = |name: &str| out.extension().is_some_and(|ending| ending == name);
     if has_ending("html") {
         return Err(format!(
-            "{}: a page has more than a profile keeps: `vouch convert FILE.vouch --out {0}` makes one of a recording (recording=keep), or the agent does with out={0}",
+            "{}: a page needs data that a profile does not have: run with --out {0}, or convert a recording (`vouch convert FILE.vouch --out {0}`)",
             out.display()
         ));
     }
@@ -98,7 +98,7 @@ pub fn differential(
 /// endings of other formats.
 pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
-        return Err(format!("{}: what is written is a picture: name it {endings}", out.display()));
+        return Err(format!("{}: the output is a picture: end its name in {endings}", out.display()));
     }
     vouch_log::output::check_writable(out)
 }

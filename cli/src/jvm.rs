@@ -72,22 +72,22 @@ pub fn all() -> Result<All, String> {
 /// Returns the JVM that a user means by a pid, or by a part of its main class or jar.
 pub fn find(who: &str) -> Result<Jvm, String> {
     if who.is_empty() {
-        return Err("say which JVM, by its process id or what it runs: the name is empty".to_owned());
+        return Err("the name is empty: pass a process id, or a main class or jar".to_owned());
     }
     if let Ok(pid) = who.parse::<u32>() {
         // The attach protocol needs the id of a process, so the id of a thread is refused.
         if let Some(process) = status(pid, "Tgid").and_then(|process| process.parse::<u32>().ok())
             && process != pid
         {
-            return Err(format!("{pid} is a thread of process {process}: say {process}"));
+            return Err(format!("{pid} is a thread of process {process}: pass {process}"));
         }
         return match look(pid) {
             Look::Jvm(jvm) => Ok(*jvm),
-            Look::Gone => Err(format!("there is no process {pid}: `vouch list` shows the JVMs")),
-            Look::Other => Err(format!("process {pid} is no JVM: `vouch list` shows those that are")),
-            Look::Hidden if rustix::process::geteuid().is_root() => {
-                Err(format!("process {pid} may not be looked into, not even by root"))
-            }
+            Look::Gone => Err(format!("there is no process {pid}: `vouch list` prints the running JVMs")),
+            Look::Other => Err(format!("process {pid} is not a JVM: `vouch list` prints the running JVMs")),
+            Look::Hidden if rustix::process::geteuid().is_root() => Err(format!(
+                "process {pid} cannot be examined, not even by root: attach to it from inside its container"
+            )),
             Look::Hidden => Err(format!("process {pid} is another user's: attach as that user, or as root")),
         };
     }
@@ -100,14 +100,11 @@ pub fn find(who: &str) -> Result<Jvm, String> {
         ([], []) if hidden > 0 && !rustix::process::geteuid().is_root() => Err(format!(
             "no JVM of this user runs {who}; root would see those of others, too: `vouch list` shows them"
         )),
-        ([], []) => Err(format!("no JVM runs {who}: `vouch list` shows those that there are")),
+        ([], []) => Err(format!("no running JVM has the name {who}: `vouch list` prints their names")),
         (exact, named) => {
             let several = if exact.is_empty() { named } else { exact };
             let pids: Vec<String> = several.iter().map(|jvm| jvm.pid.to_string()).collect();
-            Err(format!(
-                "{who} runs more than once: say which, by its process id, one of {}",
-                pids.join(", ")
-            ))
+            Err(format!("several JVMs have the name {who}: pass the process id, one of {}", pids.join(", ")))
         }
     }
 }

@@ -45,10 +45,10 @@ pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, String> {
         | ([recording, profile], [FileKind::FlightRecorder, FileKind::Document]) => {
             events_of(profile, recording, how)
         }
-        ([_], _) => Err(
-            "name two files at least: the profiles that are to be one, or a profile and a recording (.jfr)"
-                .to_owned(),
-        ),
+        ([_], _) => {
+            Err("name two files at least: profiles, or a profile and a Flight Recorder file (.jfr)"
+                .to_owned())
+        }
         _ if events > 0 => Err(OF_SEVERAL.to_owned()),
         _ if !how.events.is_empty() || how.most != MAX_SHOWN_PER_KIND => {
             Err("--events and --most need a Flight Recorder file (.jfr) among the files".to_owned())

@@ -22,7 +22,7 @@ impl<'a> Rewritten<'a> {
         let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
-            return Err(format!("{name}: what is written is a profile: name it .json or .json.gz"));
+            return Err(format!("{name}: the output is a profile: end its name in .json or .json.gz"));
         }
         vouch_log::output::check_writable(&out)?;
         Ok(Self { profile, out })

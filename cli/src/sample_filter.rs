@@ -40,7 +40,7 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('=').filter(|(field, _)| !field.is_empty());
-        let (field, value) = parts.ok_or("a field, = and what it says: user=moe")?;
+        let (field, value) = parts.ok_or("write a field, `=` and a value, such as user=moe")?;
         Ok(Self { field: field.to_owned(), value: value.to_owned() })
     }
 }

@@ -99,7 +99,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, String> {
     let mut text = counted.total(all.weight, all.samples) + "\n";
     if let Some(report) = &report {
         let what =
-            if question.wanted.is_part() { "how far the whole of it holds" } else { "how far it holds" };
+            if question.wanted.is_part() { "trust in all of its stacks" } else { "trust in the stacks" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
     text.extend(few(all));

@@ -55,12 +55,12 @@ public class Refusals {
 
     private static void nobody() throws Exception {
         Check.contains(Tool.vouch(HERE, "attach", "4194305").refused(), "there is no process 4194305", "a process that is not there");
-        Check.contains(Tool.vouch(HERE, "attach", "dev.vouch.NotThere").refused(), "runs dev.vouch.NotThere", "a name that nobody has");
+        Check.contains(Tool.vouch(HERE, "attach", "dev.vouch.NotThere").refused(), "no running JVM has the name dev.vouch.NotThere", "a name that no JVM has");
         Check.contains(Tool.vouch(HERE, "stop", "").refused(), "the name is empty", "a variable that is not set");
         Process other = new ProcessBuilder("sleep", "100").start();
         try {
             String pid = Tool.vouch(HERE, "attach", Long.toString(Running.pid(other))).refused();
-            Check.contains(pid, "is no JVM", "a process that is none");
+            Check.contains(pid, "is not a JVM", "a process that is none");
             Check.that(other.isAlive(), "it was sent a signal");
         } finally {
             other.destroyForcibly();

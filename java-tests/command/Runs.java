@@ -174,7 +174,7 @@ public class Runs {
         Check.equal("[[vouch] the agent was not loaded: the command started no JVM, or a JVM that vouch does not see]", none.err.toString(), "a program that is no JVM");
         Run mistake = run(dir, program("exit", "one"), "--interval", "3");
         Check.equal(1, mistake.exit, "exit code of a mistake");
-        Check.equal("[vouch: interval=3: the unit is missing, as in 3ms or 3s; `vouch run --help` lists the options]", mistake.err.toString(), "a mistake");
+        Check.equal("[vouch: interval=3: the unit is missing: write 3ms or 3s; `vouch run --help` lists the options]", mistake.err.toString(), "a mistake");
         Check.empty(mistake.out, "what a JVM says that is not to be started");
         Check.empty(mistake.files(), "files");
     }

@@ -212,7 +212,7 @@ pub static ALLOCATION: EventKind = EventKind {
     marker: MarkerKind {
         key: "allocation",
         label: "Allocation",
-        description: "An object was allocated. It stands for the allocations around it.",
+        description: "An object was allocated. It represents the bytes that were allocated around it.",
         category: Category::Other,
         fields: &[
             MarkerField::text("class", "Class"),

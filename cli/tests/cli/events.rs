@@ -36,5 +36,15 @@ fn an_unknown_event_is_refused_with_the_known_ones() {
     let refused = vouch(&["events", "lokcs"]);
     assert_eq!(refused.status.code(), Some(1));
     let told = text(refused.stderr);
-    assert!(told.starts_with("vouch: there is no lokcs among the events: gc, monitor,"), "{told}");
+    assert!(told.starts_with("vouch: there is no event lokcs: name one of gc, monitor,"), "{told}");
+}
+
+#[test]
+fn a_word_finds_own_events_by_their_description_and_those_of_flight_recorder() {
+    let found = text(vouch(&["events", "lock"]).stdout);
+    let kinds: Vec<&str> = found.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for kind in ["events=monitor", "events=park", "jdk.JavaMonitorEnter"] {
+        assert!(kinds.contains(&kind), "{kind}: {found}");
+    }
+    assert!(!kinds.contains(&"events=jit"), "{found}");
 }

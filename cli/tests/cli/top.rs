@@ -339,7 +339,7 @@ fn how_far_it_holds_stands_above_it() {
     (report["samples"], report["weight_ms"]) = (fates.clone(), fates);
     profile["meta"]["vouch"] = report;
     let told = good(&top(&file("trust.json", &profile), &[]));
-    assert_eq!(told[1], "how far it holds: proven 3 (75.0 %) + refuted 1 (25.0 %)");
+    assert_eq!(told[1], "trust in the stacks: proven 3 (75.0 %) + refuted 1 (25.0 %)");
 }
 
 #[test]

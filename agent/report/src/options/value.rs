@@ -94,7 +94,7 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
         (false, _, Some(factor)) => {
             Ok(number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)))
         }
-        (false, true, None) => Err(format!("the unit is missing, as in {text}ms or {text}s")),
+        (false, true, None) => Err(format!("the unit is missing: write {text}ms or {text}s")),
         _ => Err("not a length of time: a whole number with us, ms or s, as in 10ms".to_owned()),
     }
 }
