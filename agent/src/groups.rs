@@ -16,7 +16,6 @@
 
 pub mod cpu_graphs;
 pub mod natives;
-pub mod switches;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -24,13 +23,16 @@ mod tests;
 use std::array;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize,
+    AtomicBool, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 
 use once_cell::sync::{Lazy, OnceCell};
 use parking_lot::Mutex;
 use vouch_report::{GroupReport, LIMIT_COUNT};
+use vouch_sampling::task_sums::{
+    ABANDONED, CPU, LONG_CPU, LONG_WALL, TASKS, TaskSums, UNKNOWN, UNKNOWN_WALL, VALUE_COUNT, WALL,
+};
 
 use crate::library::requested;
 
@@ -40,59 +42,12 @@ const MAX_GROUPS: usize = 4_097;
 const OTHERS: &str = "[others]";
 /// The maximum number of sums of threads. They take 16 MiB.
 const MAX_THREAD_SUMS: usize = 1 << 16;
-// The indexes of the values in `TaskSums`. The Java library uses the same ones.
-const TASKS: usize = 0;
-const WALL: usize = 1;
-const CPU: usize = 2;
-const ABANDONED: usize = 3;
-const UNKNOWN: usize = 4;
-const UNKNOWN_WALL: usize = 5;
-const LONG_WALL: usize = 6;
-const LONG_CPU: usize = LONG_WALL + LIMIT_COUNT;
-/// The number of values in `TaskSums`.
-pub const VALUE_COUNT: usize = LONG_CPU + LIMIT_COUNT;
 
 static GROUPS: Lazy<Groups> = Lazy::new(Groups::default);
 
 /// Returns the groups of the process.
 pub fn groups() -> &'static Groups {
     &GROUPS
-}
-
-/// The sums of a thread's tasks of a group. They are alone in their cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub struct TaskSums([AtomicU64; VALUE_COUNT]);
-
-impl TaskSums {
-    pub fn values(&self) -> &[AtomicU64; VALUE_COUNT] {
-        &self.0
-    }
-
-    fn add(&self, which: usize, more: u64) {
-        self.0[which].fetch_add(more, Relaxed);
-    }
-
-    /// Adds a task. It is for shared sums; all others have a single writer.
-    fn add_task(&self, wall: u64, cpu: Option<u64>) {
-        self.add(TASKS, 1);
-        self.add(WALL, wall);
-        if let Some(cpu) = cpu {
-            self.add(CPU, cpu);
-            self.count_in_limits(LONG_CPU, cpu);
-        } else {
-            self.add(UNKNOWN, 1);
-            self.add(UNKNOWN_WALL, wall);
-        }
-        self.count_in_limits(LONG_WALL, wall);
-    }
-
-    /// Counts a time at the greatest limit that it exceeds.
-    fn count_in_limits(&self, limits: usize, took: u64) {
-        if let Some(limit) = (took / 1_000_000).checked_ilog2() {
-            self.add(limits + (limit as usize).min(LIMIT_COUNT - 1), 1);
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -117,7 +72,7 @@ impl Group {
     /// Returns the sum of one value over all threads.
     fn sum(&self, thread_sums: &ThreadSums, which: usize) -> u64 {
         let all = thread_sums.all.iter().copied().chain([&self.shared]);
-        all.map(|sums| sums.0[which].load(Relaxed)).fold(0, u64::wrapping_add)
+        all.map(|sums| sums.values()[which].load(Relaxed)).fold(0, u64::wrapping_add)
     }
 
     fn cpu(&self) -> u64 {

@@ -32,8 +32,8 @@ use parking_lot::Mutex;
 use vouch_collect::threads::Unsignalled;
 use vouch_signal::slots::{Slots, Waiting};
 
-use crate::contexts::PaddedThreadContext;
-use crate::groups;
+use vouch_sampling::task_sums::TaskSums;
+use vouch_sampling::thread_contexts::PaddedThreadContext;
 
 pub use life::{Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
@@ -203,7 +203,7 @@ impl Registry {
 
     /// Returns the sums of the calling thread's tasks of a group, or `None` if it cannot
     /// have one.
-    pub fn sums(&self, tid: u32, group: u32) -> Option<&'static groups::TaskSums> {
+    pub fn sums(&self, tid: u32, group: u32) -> Option<&'static TaskSums> {
         self.of_caller(tid, |live| live.sums(group)).flatten()
     }
 

@@ -3,9 +3,12 @@
 //! An [`engine`] makes the kernel send the sampling signal to a thread that uses the CPU.
 
 pub mod clock;
+pub mod context_switches;
 pub mod engine;
 pub mod lazy_zeroed;
 pub mod own_thread;
 pub mod present;
 pub mod services;
 pub mod signal;
+pub mod task_sums;
+pub mod thread_contexts;

@@ -12,9 +12,10 @@ use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jobject};
 use vouch_collect::contexts::{Context, ProgramContextKind, Refusal};
 use vouch_sampling::clock;
+use vouch_sampling::thread_contexts::PaddedThreadContext;
 use vouch_signal::thread_context::ThreadContext;
 
-use super::{PaddedThreadContext, contexts, mounted_vthread};
+use super::{contexts, mounted_vthread};
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};

@@ -8,10 +8,11 @@ use jni::objects::{JClass, JObject, JString};
 use jni::{JNIEnv, NativeMethod};
 use jni_sys::{jint, jlong, jlongArray, jobject, jobjectArray};
 use vouch_sampling::clock;
+use vouch_sampling::context_switches::READ_BYTES;
+use vouch_sampling::task_sums::{ABANDONED, TaskSums};
 
-use super::switches::READ_BYTES;
+use super::groups;
 use super::task::{MAX_IN_A_SECOND, MIN_SHOWN_NS, TASK};
-use super::{TaskSums, groups};
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};
@@ -82,7 +83,7 @@ extern "system" fn spend(_: JNIEnv<'_>, _: JClass<'_>, group: jint, wall: jlong,
 extern "system" fn abandon(_: JNIEnv<'_>, _: JClass<'_>, group: jint) {
     guard((), || {
         if let Some(group) = groups().get(group.cast_unsigned()) {
-            group.shared.add(super::ABANDONED, 1);
+            group.shared.add(ABANDONED, 1);
         }
     });
 }

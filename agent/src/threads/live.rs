@@ -9,7 +9,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use vouch_sampling::clock;
+use vouch_sampling::context_switches::ContextSwitchPage;
 use vouch_sampling::engine::{Armed, Engine, poll};
+use vouch_sampling::task_sums::TaskSums;
+use vouch_sampling::thread_contexts::{PaddedThreadContext, thread_contexts};
 use vouch_signal::phase::Phase;
 use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
@@ -17,9 +20,7 @@ use vouch_signal::slots::Slot;
 use super::life::Life;
 use super::sampling::{Arming, Debt, Sampling};
 use super::send::signal;
-use crate::contexts::{PaddedThreadContext, thread_contexts};
-use crate::groups::switches::ContextSwitchPage;
-use crate::groups::{self, groups};
+use crate::groups::groups;
 
 /// A live thread.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub struct Live {
     /// The page that counts the thread's context switches, if it runs tasks of groups.
     switches: Option<ContextSwitchPage>,
     /// The sums of the thread's tasks of each group, by group number.
-    sums: Vec<(u32, &'static groups::TaskSums)>,
+    sums: Vec<(u32, &'static TaskSums)>,
     /// True for the agent's own threads, which are never sampled and never shown.
     pub own: bool,
 }
@@ -89,7 +90,7 @@ impl Live {
 
     /// Returns the sums of the thread's tasks of a group, and assigns one if needed. Returns
     /// `None` if the thread cannot have one.
-    pub fn sums(&mut self, group: u32) -> Option<&'static groups::TaskSums> {
+    pub fn sums(&mut self, group: u32) -> Option<&'static TaskSums> {
         if let Some((_, sums)) = self.sums.iter().find(|(known, _)| *known == group) {
             return Some(sums);
         }

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_sampling::clock;
-use vouch_sampling::engine::perf::Event;
+
+use crate::clock;
+use crate::engine::perf::Event;
 
 /// The number of bytes of a page that the library reads. They contain the versions of the page's
 /// layout, and a counter of the kernel's writes.
