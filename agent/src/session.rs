@@ -21,13 +21,13 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use vouch_collect::record::{Powers, Recorder, Still};
-use vouch_collect::threads::Unsignalled;
 use vouch_collect::witness::Witness;
 use vouch_formats::Meta;
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
+use vouch_sample::Unsignalled;
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::native::NativeWalker;
 
@@ -86,7 +86,7 @@ impl Session {
             options.depth,
             options.showing,
             witness,
-            registry(),
+            recorder_inputs::threads(),
             contexts(),
             recorder_inputs::event_types(),
             options.interval,

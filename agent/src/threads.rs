@@ -29,7 +29,7 @@ use std::ptr::NonNull;
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_collect::threads::Unsignalled;
+use vouch_sample::Unsignalled;
 use vouch_signal::slots::{Slots, Waiting};
 
 use vouch_sampling::task_sums::TaskSums;

@@ -46,7 +46,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
-use vouch_sample::{Cut, Frame, Head, NATIVE, Reason, ResolvedFrame, ResolvedMethod, Stack, Walk};
+use vouch_sample::{
+    Cut, Frame, Head, NATIVE, Reason, ResolvedFrame, ResolvedMethod, Stack, Unsignalled, Walk,
+};
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::sample_layout::{head, name};
 use vouch_signal::sampler::Counters;
@@ -59,7 +61,7 @@ use crate::choices::Showing;
 use crate::contexts::Contexts;
 use crate::events::EventTypes;
 use crate::jvm::{CodeAt, Jvm, Site};
-use crate::threads::{Threads, Unsignalled};
+use crate::threads::Threads;
 use crate::witness::Witness;
 use agreement::Agreement;
 use contexts::SampleContexts;

@@ -7,6 +7,7 @@
 //! * [`Stack`] is a list of frames. A [`Cut`] says where frames are missing.
 //! * [`Certainty`] says how well the top frames of a stack are known.
 //! * [`Head`] is everything in a sample except its walks.
+//! * [`Unsignalled`] is CPU time of a thread without a sample.
 //! * [`Event`] is a JVM event or a marker of the program.
 //!
 //! These types must never depend on a JVM, a lane or a file: each value is complete in itself.
@@ -25,6 +26,7 @@ mod event;
 mod frame;
 mod head;
 mod stack;
+mod unsignalled;
 mod walk;
 
 pub use certainty::Certainty;
@@ -32,4 +34,5 @@ pub use event::{Event, MAX_VALUES, pad_values};
 pub use frame::{Bci, ENTRY, Frame, FrameMethod, MethodId, NATIVE, ResolvedFrame, ResolvedMethod};
 pub use head::Head;
 pub use stack::{Call, Cut, Stack};
+pub use unsignalled::Unsignalled;
 pub use walk::{Answer, Reason, Walk, answer_from_number, answer_to_number};

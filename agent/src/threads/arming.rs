@@ -6,7 +6,7 @@
 
 use std::mem::take;
 
-use vouch_collect::threads::Unsignalled;
+use vouch_sample::Unsignalled;
 use vouch_sampling::clock;
 use vouch_sampling::engine::Engine;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use regex_lite::Regex;
-use vouch_collect::threads::Unsignalled;
+use vouch_sample::Unsignalled;
 use vouch_sampling::clock;
 use vouch_sampling::engine::Engine;
 

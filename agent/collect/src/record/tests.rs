@@ -14,12 +14,11 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason};
+use vouch_sample::{Cut, Head, MethodId, NATIVE, Reason, Unsignalled};
 use vouch_signal::lane::Lane;
 
 use crate::choices::{Refuted, Witnessing};
 use crate::jvm::fake::{STEP, THREAD_ENTRY};
-use crate::threads::Unsignalled;
 use bench::{AGAIN, Bench, DEPTH, LOST, MAIN, READ, STORE, TID, WRITE};
 
 /// A correct stack of the test program: `main` called `store`, which called `write`.
