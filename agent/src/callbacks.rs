@@ -11,6 +11,8 @@ use jni_sys::{jclass, jmethodID, jobject};
 use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
 use vouch_sample::MethodId;
 use vouch_sampling::clock;
+use vouch_sampling::threads::live_java_threads::LIVE_JAVA_THREADS;
+use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, agent};
 use crate::compiled;
@@ -19,8 +21,7 @@ use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, Requ
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
-use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
-use crate::threads::{hook, registry, rename};
+use crate::threads::rename;
 use crate::virtual_threads::continuations::GENERATED_CODE;
 
 /// The events that are enabled for every recording.

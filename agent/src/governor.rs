@@ -29,7 +29,6 @@ use vouch_signal::sampler::STRIDE;
 use crate::fault::guard;
 use crate::plan::Plan;
 use crate::say::say;
-use crate::threads::registry;
 use budget::{Budget, Spent};
 use policy::{Order, Policy, Seen};
 
@@ -39,6 +38,7 @@ use vouch_sampling::engine::Engine;
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::engine::cost::Meter;
 use vouch_sampling::own_thread::{self, Blocked, OwnThread};
+use vouch_sampling::threads::registry;
 
 /// The minimum time between two looks; longer if a look takes long.
 const LOOK: Duration = Duration::from_millis(300);

@@ -15,6 +15,7 @@ use jni::objects::JObject;
 use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
+use vouch_sampling::threads::registry;
 use vouch_verify::witness::{Comparison, Difference, compare};
 use vouch_walk::walker::{RawFrame, Walker};
 
@@ -22,7 +23,6 @@ use crate::agent::Agent;
 use crate::facade::{Capability, StackFrame};
 use crate::java;
 use crate::single_walk::{SingleWalk, Walked};
-use crate::threads::registry;
 
 /// The way in which a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! One sample passes these modules from left to right: crate `vouch-sampling` (a signal is due) →
 //! crate `vouch-signal` (handler, walk, lane) → `worker` (drain) → crates `vouch-collect` (names,
 //! verdict, track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
-//! `threads` keeps the list of threads. `resolve` and `jvm` answer what `vouch-collect` asks the
-//! JVM. `session` is one recording. `agent` decides the order of events. `callbacks` and this file
-//! are the entry points for the JVM; `lab` is the entry point for the truth lab.
+//! `resolve` and `jvm` answer what `vouch-collect` asks the JVM. `session` is one recording.
+//! `agent` decides the order of events. `callbacks` and this file are the entry points for the JVM;
+//! `lab` is the entry point for the truth lab.
 //!
 //! This file must contain only the exported functions. Each one guards against panics and calls
 //! another module.
@@ -51,7 +51,7 @@
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | the data that recovery needs from this JVM | guess |
 //! | `version.rs` | Vouch's version | be anything else |
-//! | `threads*` | the threads: birth, names, end, slots, engines, pending intervals | see a sample's stack |
+//! | `threads*` | the Java threads that began before the agent, and renames, as the JVM reports them | hold a reference beyond its use |
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
 //! | `resolve*` | method id → resolved method, name, file, line, origin, asked of the JVM | ask about an id with a class that may be unloaded |
@@ -111,6 +111,7 @@ mod worker;
 use std::ffi::{CStr, c_char, c_void};
 
 use jni_sys::{JNI_OK, JavaVM, jint};
+use vouch_sampling::threads::registry;
 
 /// The JVM calls this at its start, for `-agentpath` or `-agentlib`.
 ///
@@ -144,7 +145,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
 
 /// Sets what must work before anything else: the panic hook, and what sampling needs of the agent.
 fn prepare() {
-    fault::install(|| threads::registry().end_sampling());
+    fault::install(|| registry().end_sampling());
     sampling_services::install();
 }
 

@@ -15,6 +15,7 @@ use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_hotspot::{HotSpot, pin_own_library};
 use vouch_report::Detail;
 use vouch_sampling::own_thread;
+use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
@@ -31,7 +32,6 @@ use crate::plan::{Plan, plan, request};
 use crate::sampling_signal;
 use crate::say::{self, print, say};
 use crate::terminal;
-use crate::threads::{hook, registry};
 
 /// Runs `Agent_OnLoad`.
 ///

@@ -9,12 +9,11 @@ use once_cell::sync::OnceCell;
 use vouch_collect::record::native::NativeFrames;
 use vouch_report::NativeReport;
 use vouch_sampling::clock;
+use vouch_sampling::threads::hook;
 use vouch_signal::sampler::GATE;
 use vouch_unwind::libraries::loaded;
 use vouch_unwind::unwinder::{NativeUnwinder, TableMaker, Tables, WalkCounts};
 use vouch_walk::code_cache::CodeCache;
-
-use crate::threads::hook;
 
 /// How long at least passes between two readings of the list of libraries. It doubles while no
 /// library is new: a walk may reach code that no file has at any time.

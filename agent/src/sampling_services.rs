@@ -1,8 +1,10 @@
 //! What the agent does for crate `vouch-sampling`.
 
 use vouch_sampling::services::{self, Services};
+use vouch_sampling::task_sums::TaskSums;
 
 use crate::fault::guard;
+use crate::groups::groups;
 
 #[derive(Debug)]
 struct AgentServices;
@@ -15,5 +17,13 @@ pub fn install() {
 impl Services for AgentServices {
     fn run_guarded(&self, body: Box<dyn FnOnce() + '_>) {
         guard((), body);
+    }
+
+    fn take_thread_sums(&self, group: u32) -> Option<&'static TaskSums> {
+        groups().take_thread_sums(group)
+    }
+
+    fn return_thread_sums(&self, group: u32, sums: &'static TaskSums) {
+        groups().return_thread_sums(group, sums);
     }
 }

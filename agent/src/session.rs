@@ -48,7 +48,6 @@ use crate::resolve::Resolver;
 use crate::sampling_signal::{self, Owner};
 use crate::say::say;
 use crate::terminal;
-use crate::threads::{Sampling, registry, scan};
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use counters::CounterGraphs;
@@ -57,6 +56,7 @@ use files::Written;
 use sampler_setup::SamplerSetup;
 use state::Moment;
 use vouch_sampling::clock;
+use vouch_sampling::threads::{Sampling, registry, scan};
 
 pub use state::Session;
 pub use trust::Program;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use vouch_sample::{Answer, Cut, Frame, Reason, Stack};
 use vouch_sampling::clock;
+use vouch_sampling::threads::signal;
 use vouch_signal::slots::Slot;
 use vouch_signal::walk_request::{WALK_REQUEST, WalkRequest};
 use vouch_verify::witness::rules;
@@ -15,7 +16,6 @@ use vouch_walk::context::{current_registers, repair};
 use vouch_walk::guard::walk;
 use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
 
-use crate::threads::signal;
 use crate::worker;
 
 /// How long a thread may take to handle its signal. The limit is long because a machine can be

@@ -12,13 +12,14 @@ use jni::objects::JObject;
 use vouch_collect::record::Recorder;
 use vouch_sample::{Frame, Head, Stack, Walk};
 use vouch_sampling::clock;
+use vouch_sampling::threads::registry;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
 use crate::jvm::live::JvmState;
 use crate::resolve::Resolver;
-use crate::threads::{late, registry};
+use crate::threads::late;
 
 /// The pause between two rounds.
 pub const PAUSE: Duration = Duration::from_millis(1);

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use vouch_hotspot::HotSpot;
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
+use vouch_sampling::threads::registry;
 use vouch_verify::witness::compare;
 use vouch_walk::broken::{Break, BrokenWalker};
 use vouch_walk::hotspot::HotspotWalker;
@@ -19,7 +20,6 @@ use crate::facade::Jvmti;
 use crate::guard;
 use crate::options::choices::WalkerWish;
 use crate::single_walk::SingleWalk;
-use crate::threads::registry;
 
 /// The walkers, in the order in which they are called.
 pub type List = &'static [&'static dyn Walker];

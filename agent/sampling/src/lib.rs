@@ -1,6 +1,8 @@
 //! Who is sampled, when, and by which clock.
 //!
-//! An [`engine`] makes the kernel send the sampling signal to a thread that uses the CPU.
+//! An [`engine`] makes the kernel send the sampling signal to a thread that uses the CPU. The
+//! registry of [`threads`] has each thread from its first instruction to its last, and arms its
+//! engine.
 
 pub mod clock;
 pub mod context_switches;
@@ -12,3 +14,4 @@ pub mod services;
 pub mod signal;
 pub mod task_sums;
 pub mod thread_contexts;
+pub mod threads;

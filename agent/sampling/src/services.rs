@@ -1,4 +1,5 @@
-//! What the rest of the agent does for sampling: it catches the panics of the agent's threads.
+//! What the rest of the agent does for sampling: it catches the panics of the agent's threads, and
+//! keeps the groups of tasks.
 //!
 //! The agent sets its implementation once, when it is loaded. Tests run without one.
 
@@ -6,10 +7,18 @@ use std::fmt::Debug;
 
 use once_cell::sync::OnceCell;
 
+use crate::task_sums::TaskSums;
+
 /// What sampling asks of the agent.
 pub trait Services: Debug + Sync {
     /// Runs the body of one of the agent's threads. A panic in it must not reach the JVM.
     fn run_guarded(&self, body: Box<dyn FnOnce() + '_>);
+
+    /// Returns sums of a group for one thread, or `None` if there are too many.
+    fn take_thread_sums(&self, group: u32) -> Option<&'static TaskSums>;
+
+    /// Takes back the sums of a thread that runs no Java code any more.
+    fn return_thread_sums(&self, group: u32, sums: &'static TaskSums);
 }
 
 /// The services of a process without an agent.
@@ -20,6 +29,12 @@ impl Services for NoServices {
     fn run_guarded(&self, body: Box<dyn FnOnce() + '_>) {
         body();
     }
+
+    fn take_thread_sums(&self, _group: u32) -> Option<&'static TaskSums> {
+        None
+    }
+
+    fn return_thread_sums(&self, _group: u32, _sums: &'static TaskSums) {}
 }
 
 static SERVICES: OnceCell<&'static dyn Services> = OnceCell::new();

@@ -13,13 +13,13 @@ use jni_sys::{jint, jlong, jobject};
 use vouch_collect::contexts::{Context, ProgramContextKind, Refusal};
 use vouch_sampling::clock;
 use vouch_sampling::thread_contexts::PaddedThreadContext;
+use vouch_sampling::threads::registry;
 use vouch_signal::thread_context::ThreadContext;
 
 use super::{contexts, mounted_vthread};
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};
-use crate::threads::registry;
 
 /// The library gets this instead of a number if there are too many contexts. It need not ask again.
 const FULL: jint = -1;

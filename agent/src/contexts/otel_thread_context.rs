@@ -8,11 +8,10 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 
 use once_cell::sync::OnceCell;
+use vouch_sampling::threads::hook;
 use vouch_signal::otel_thread_context::{OTEL_THREAD_CONTEXT, TlsVariable};
 use vouch_walk::context::thread_pointer;
 use vouch_walk::memory::PeekedMemory;
-
-use crate::threads::hook;
 
 /// The name of the thread-local pointer to a thread's record.
 const VARIABLE_NAME: &CStr = c"otel_thread_ctx_v1";

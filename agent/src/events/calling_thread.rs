@@ -18,12 +18,12 @@ use vouch_collect::readable;
 use vouch_sample::Frame;
 use vouch_sampling::clock;
 use vouch_sampling::own_thread;
+use vouch_sampling::threads::registry;
 use vouch_signal::event::MAX_EVENT_FRAMES;
 use vouch_signal::slots::{Slot, Wait};
 
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
-use crate::threads::registry;
 
 /// The capacity, in frames, that a thread keeps for the stack of its next event.
 const KEPT_FRAMES: usize = 256;

@@ -13,6 +13,8 @@ use vouch_collect::events::Payload;
 use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
 use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
 use vouch_sampling::clock;
+use vouch_sampling::threads::live_java_threads::{LIVE_JAVA_THREADS, NoPlatformThread};
+use vouch_sampling::threads::registry;
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
@@ -20,8 +22,6 @@ use super::event_type::Row;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 use crate::java;
-use crate::threads::live_java_threads::LIVE_JAVA_THREADS;
-use crate::threads::registry;
 
 /// The maximum number of threads that are searched for the owner of a lock, by stack or lock stack.
 const MOST_ASKED: usize = 2_000;
@@ -108,7 +108,7 @@ unsafe fn owner(env: *mut jni_sys::JNIEnv, object: jobject) -> u64 {
     let serial = match unsafe { monitors.owner(env as usize) } {
         None => None,
         Some(MonitorOwner::Word(word)) => match LIVE_JAVA_THREADS.serial(word as u64) {
-            Err(()) if monitors.has_owner_ids() => return VIRTUAL,
+            Err(NoPlatformThread) if monitors.has_owner_ids() => return VIRTUAL,
             Ok(Some(known)) => Some(known),
             _ => LIVE_JAVA_THREADS.find(MOST_ASKED, |thread| monitors.is_on_stack(word, thread)),
         },

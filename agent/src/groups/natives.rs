@@ -10,13 +10,13 @@ use jni_sys::{jint, jlong, jlongArray, jobject, jobjectArray};
 use vouch_sampling::clock;
 use vouch_sampling::context_switches::READ_BYTES;
 use vouch_sampling::task_sums::{ABANDONED, TaskSums};
+use vouch_sampling::threads::registry;
 
 use super::groups;
 use super::task::{MAX_IN_A_SECOND, MIN_SHOWN_NS, TASK};
 use crate::fault::guard;
 use crate::java;
 use crate::library::native::{buffer, method};
-use crate::threads::registry;
 
 pub fn methods() -> [NativeMethod; 10] {
     [

@@ -19,6 +19,7 @@ use vouch_hotspot::nmethods::CodeMemory;
 use vouch_hotspot::vmstructs::{CodeLayout, explicit_flag};
 use vouch_report::Power;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
+use vouch_sampling::threads::Registry;
 use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 use vouch_walk::hotspot::HotspotWalker;
@@ -30,7 +31,6 @@ use super::{relations, top};
 use crate::facade::{Jvmti, Modifier};
 use crate::java;
 use crate::resolve::Resolver;
-use crate::threads::Registry;
 use crate::virtual_threads;
 
 /// The state that is kept from one call to the next.

@@ -13,10 +13,10 @@ use jni::objects::JObject;
 use jni_sys::jobject;
 use vouch_hotspot::vmstructs::{JavaThreadHandles, read_flag, read_word};
 use vouch_hotspot::{HotSpot, fields};
+use vouch_sampling::threads::Registry;
 
 use crate::facade::Jvmti;
 use crate::java;
-use crate::threads::Registry;
 
 /// The offsets of the handles in a JavaThread, and the tag of a JNI global reference.
 #[derive(Debug, Clone, Copy)]

@@ -23,9 +23,10 @@ use crate::events::blocker::{self, Blocker};
 use crate::events::class_of_object;
 use crate::facade::{Jvmti, StackFrame};
 use crate::java;
-use crate::threads::{Registry, late};
+use crate::threads::late;
 use vouch_collect::jvm::{WaitTarget, Witnessed};
 use vouch_sampling::clock;
+use vouch_sampling::threads::Registry;
 
 /// The first JDK in which GetObjectMonitorUsage is safe to call.
 const MIN_JDK_FOR_OWNERS: u32 = 17;

@@ -11,6 +11,7 @@ use vouch_sampling::clock::seconds;
 use vouch_sampling::engine::Engine;
 use vouch_sampling::engine::bias::Bias;
 use vouch_sampling::engine::choose::Choice;
+use vouch_sampling::threads::{MAX_NAME_CHARS, names_cut, registry};
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::recover;
 
@@ -20,7 +21,6 @@ use crate::events;
 use crate::governor::Story;
 use crate::guard;
 use crate::say;
-use crate::threads::{MAX_NAME_CHARS, names_cut, registry};
 use crate::virtual_threads;
 
 /// Notes and warnings, as sentences for the user.

@@ -4,10 +4,10 @@ use once_cell::sync::Lazy;
 use vouch_collect::events::EventTypes;
 use vouch_collect::threads::{NamedThread, Thread, ThreadStart, ThreadTimes, Threads};
 use vouch_sample::Head;
+use vouch_sampling::threads::{Life, Registry, registry, scan};
 
 use crate::events;
 use crate::markers::markers;
-use crate::threads::{Life, Registry, registry, scan};
 
 static THREADS: Lazy<RegisteredThreads> = Lazy::new(|| RegisteredThreads(registry()));
 

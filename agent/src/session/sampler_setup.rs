@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use vouch_sampling::clock;
 use vouch_sampling::engine::Engine;
+use vouch_sampling::threads::registry;
 use vouch_signal::event::{EVENT_GATE, EventLanes};
 use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
@@ -19,7 +20,6 @@ use vouch_walk::native::NativeWalker;
 use vouch_walk::recover::Recovery;
 
 use super::lanes::Lanes;
-use crate::threads::registry;
 use crate::wake;
 use crate::walkers::Walkers;
 

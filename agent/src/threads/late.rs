@@ -9,9 +9,9 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use vouch_hotspot::vmstructs::ThreadLayout;
+use vouch_sampling::threads::live_java_threads::LIVE_JAVA_THREADS;
+use vouch_sampling::threads::registry;
 
-use super::live_java_threads::LIVE_JAVA_THREADS;
-use super::registry;
 use crate::events::monitor;
 use crate::facade::Jvmti;
 use crate::java;

@@ -14,8 +14,8 @@ use jni_sys::{jobject, jstring};
 use once_cell::sync::OnceCell;
 use vouch_hotspot::SetNativeThreadName;
 use vouch_sampling::clock;
+use vouch_sampling::threads::registry;
 
-use super::registry;
 use crate::facade::Jvmti;
 use crate::java;
 

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
-use vouch_sampling::clock;
 
 use super::registry;
+use crate::clock;
 
 /// The start routine of a thread.
 type Routine = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -52,7 +52,7 @@ static SYSTEM: Lazy<std::ops::Range<usize>> =
 static SEEN: Loaded = Loaded::new();
 
 /// The linker's total of loaded libraries at the last check.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Loaded(AtomicU64);
 
 impl Loaded {
@@ -189,6 +189,7 @@ unsafe extern "C" fn each_object(info: *mut libc::dl_phdr_info, _: usize, visit:
 }
 
 /// A loaded library's tables of names and imports.
+#[derive(Debug)]
 pub struct Object {
     base: usize,
     end: usize,

@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 
-use vouch_sampling::clock;
 use vouch_signal::slots::Slot;
 
 use super::live::Live;
 use super::{Inner, Registry};
+use crate::clock;
 
 impl Registry {
     /// Returns the kernel id, slot and JNIEnv of the thread with this JavaThread. Returns `None` if

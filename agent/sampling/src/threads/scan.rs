@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::Registry;
-use vouch_sampling::present::present;
+use crate::present::present;
 
 /// Enters new threads, names those that have only the kernel's name, and drops those that have
 /// ended.

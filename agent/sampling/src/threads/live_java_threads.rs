@@ -17,6 +17,10 @@ const MAX_ENDED: usize = 256;
 /// The threads of this process.
 pub static LIVE_JAVA_THREADS: Lazy<LiveJavaThreads> = Lazy::new(LiveJavaThreads::default);
 
+/// The answer that no platform thread has an owner word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoPlatformThread;
+
 /// The Java threads that have not ended, and those that ended last.
 #[derive(Debug, Default)]
 pub struct LiveJavaThreads(Mutex<Inner>);
@@ -79,11 +83,11 @@ impl LiveJavaThreads {
     /// Returns the serial of the thread with this owner word. Returns `Err` if all platform threads
     /// are known and none of them has it. Where owner words are thread ids, the owner is then a
     /// virtual thread.
-    pub fn serial(&self, word: u64) -> Result<Option<u32>, ()> {
+    pub fn serial(&self, word: u64) -> Result<Option<u32>, NoPlatformThread> {
         let inner = self.0.lock();
         let ended = || inner.ended.iter().find(|(ended, _)| *ended == word).map(|(_, serial)| *serial);
         match inner.threads.get(&word).map(|known| known.serial).or_else(ended) {
-            None if inner.is_complete => Err(()),
+            None if inner.is_complete => Err(NoPlatformThread),
             serial => Ok(serial),
         }
     }
@@ -132,7 +136,7 @@ mod tests {
         threads.set_complete(true);
         assert_eq!(
             (with(9, 8), threads.serial(8), threads.serial(9)),
-            (None, Ok(Some(20)), Err(())),
+            (None, Ok(Some(20)), Err(NoPlatformThread)),
             "an ended thread may still own a lock"
         );
         threads.set_complete(false);

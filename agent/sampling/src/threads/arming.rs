@@ -7,11 +7,11 @@
 use std::mem::take;
 
 use vouch_sample::Unsignalled;
-use vouch_sampling::clock;
-use vouch_sampling::engine::Engine;
 
 use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
+use crate::clock;
+use crate::engine::Engine;
 
 impl Registry {
     /// Starts the engine for all threads, including threads that begin later.

@@ -5,10 +5,10 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use regex_lite::Regex;
-use vouch_sampling::clock;
-use vouch_sampling::engine::Engine;
 
 use super::{Registry, Sampling};
+use crate::clock;
+use crate::engine::Engine;
 
 /// A thread id greater than any that the kernel assigns.
 const GONE: u32 = 5_000_000;

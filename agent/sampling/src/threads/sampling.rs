@@ -5,8 +5,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use regex_lite::Regex;
 use vouch_sample::Unsignalled;
-use vouch_sampling::clock;
-use vouch_sampling::engine::Engine;
+
+use crate::clock;
+use crate::engine::Engine;
 
 /// How threads are sampled while a recording runs.
 #[derive(Debug, Clone)]

@@ -8,11 +8,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use vouch_sampling::clock;
-use vouch_sampling::context_switches::ContextSwitchPage;
-use vouch_sampling::engine::{Armed, Engine, poll};
-use vouch_sampling::task_sums::TaskSums;
-use vouch_sampling::thread_contexts::{PaddedThreadContext, thread_contexts};
 use vouch_signal::phase::Phase;
 use vouch_signal::sampler::STRIDE;
 use vouch_signal::slots::Slot;
@@ -20,7 +15,12 @@ use vouch_signal::slots::Slot;
 use super::life::Life;
 use super::sampling::{Arming, Debt, Sampling};
 use super::send::signal;
-use crate::groups::groups;
+use crate::clock;
+use crate::context_switches::ContextSwitchPage;
+use crate::engine::{Armed, Engine, poll};
+use crate::services::services;
+use crate::task_sums::TaskSums;
+use crate::thread_contexts::{PaddedThreadContext, thread_contexts};
 
 /// A live thread.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Live {
         if let Some((_, sums)) = self.sums.iter().find(|(known, _)| *known == group) {
             return Some(sums);
         }
-        let sums = groups().take_thread_sums(group)?;
+        let sums = services().take_thread_sums(group)?;
         self.sums.push((group, sums));
         Some(sums)
     }
@@ -103,7 +103,7 @@ impl Live {
     /// any more.
     pub fn return_memory(&mut self) {
         for (group, sums) in self.sums.drain(..) {
-            groups().return_thread_sums(group, sums);
+            services().return_thread_sums(group, sums);
         }
         let Some(thread_context) = self.thread_context.take() else { return };
         if let Some(slot) = self.slot {
