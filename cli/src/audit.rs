@@ -48,7 +48,7 @@ pub struct AuditOptions {
 
 fn out_help() -> String {
     format!(
-        "Write the recording as a profile, refuted stacks apart; the ending sets the format: {}; may be repeated",
+        "Write the recording as a profile, refuted stacks apart, and replace the file if it exists; the ending sets the format: {}; may be repeated",
         Format::endings()
     )
 }

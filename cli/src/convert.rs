@@ -24,7 +24,10 @@ pub struct ConvertOptions {
 }
 
 fn out_help() -> String {
-    format!("Write this file; the ending sets the format: {}; may be repeated", Format::endings())
+    format!(
+        "Write this file, and replace it if it exists; the ending sets the format: {}; may be repeated",
+        Format::endings()
+    )
 }
 
 /// Writes the recording in each format that the user requests.

@@ -16,7 +16,8 @@ pub struct EmbedOptions {
     /// Source trees, -sources.jar files or folders of these, a JDK or its src.zip
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Write this file [default: the profile's name with .sources in it]
+    /// Write this file, and replace it if it exists [default: the profile's name with .sources in
+    /// it, or a free name like it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Add at most this much text, hottest files first
@@ -39,5 +40,5 @@ pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, String> {
             .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
     let out = rewritten.write(&document)?;
     let lines = embedded.lines().into_iter().map(|line| format!("{}\n", plain(&line)));
-    Ok(format!("wrote {}\n{}", plain(&out), lines.collect::<String>()))
+    Ok(format!("wrote {out}\n{}", lines.collect::<String>()))
 }

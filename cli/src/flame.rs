@@ -17,14 +17,15 @@ use vouch_formats::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES, flame};
 use vouch_recording::FRAMES_LEFT_OUT;
 use vouch_report::plain;
 
+use crate::outputs::{has_file, name_with_note};
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 
 #[derive(Args)]
 pub struct FlameOptions {
-    /// Write the picture (.svg), or folded stacks (.folded), to this file [default: the profile's
-    /// name with .flame.svg]
+    /// Write the picture (.svg), or folded stacks (.folded), to this file, and replace it if it
+    /// exists [default: the profile's name with .flame.svg, or a free name like it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Put `thread`, or this field of the innermost context (user, Request.user), below all stacks;
@@ -109,9 +110,10 @@ fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> R
 }
 
 fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
+    let replaces = has_file(out);
     vouch_log::output::write_whole(out, false, make)
         .map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
-    Ok(format!("wrote {}\n", plain(&out.to_string_lossy())))
+    Ok(format!("wrote {}\n", name_with_note(out, replaces)))
 }
 
 /// Returns a line `root;caller;leaf 42` for each stack of methods. The number is the weight times

@@ -23,7 +23,8 @@ const DAMAGE: usize = 3;
 
 #[derive(Args)]
 pub struct MergeOptions {
-    /// Write this file [default: the first file's name with .merged in it]
+    /// Write this file, and replace it if it exists [default: the first file's name with .merged
+    /// in it, or a free name like it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Add only these kinds of JFR events, such as 'shop.*,jdk.CPULoad' [default: all

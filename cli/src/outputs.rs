@@ -45,7 +45,7 @@ impl<'a> Outputs<'a> {
                 return Err(format!("cannot be written twice to {}: name two files", out.display()));
             }
         }
-        let replaces = all.iter().any(|out| out.symlink_metadata().is_ok());
+        let replaces = all.iter().any(|out| has_file(out));
         Ok(Self { profiles, report, replaces })
     }
 
@@ -88,6 +88,17 @@ impl<'a> Outputs<'a> {
         let opens = self.profiles.iter().position(|(_, format)| format.opens).map(|place| all[place]);
         tell(Files { all: &all, opens, has_replaced: self.replaces, command: &agent::command() })
     }
+}
+
+/// True if a file or a link with this name exists.
+pub fn has_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Returns the name of a written file for the user, with a note if an earlier file was replaced.
+pub fn name_with_note(path: &Path, has_replaced: bool) -> String {
+    let note = if has_replaced { " (replaced an earlier file)" } else { "" };
+    format!("{}{note}", plain(&path.to_string_lossy()))
 }
 
 /// Returns the first of `a.2.json`, `a.2-2.json`, `a.2-3.json` and so on that does not exist.

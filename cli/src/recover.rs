@@ -26,8 +26,8 @@ const SOON: Duration = Duration::from_millis(20);
 
 #[derive(Args)]
 pub struct RecoverOptions {
-    /// Write this file; the ending sets the format; may be repeated [default: the recording's name
-    /// with .recovered.json.gz]
+    /// Write this file, and replace it if it exists; the ending sets the format; may be repeated
+    /// [default: the recording's name with .recovered.json.gz, or a free name like it]
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
     /// Write the trust report as JSON

@@ -1,6 +1,6 @@
 //! Reads a profile and writes it again with additions. The verbs that do so share this code.
 //!
-//! It must never write over the profile unless `--out` names it, and never leave half a file.
+//! It must never replace a file unless `--out` names it, and never leave half a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,14 @@ use vouch_log::ENDING;
 use vouch_profile::document::Part;
 
 use crate::document;
+use crate::outputs::{free, has_file, name_with_note};
 
 /// The file that is read, and the file that is written.
 pub struct Rewritten<'a> {
     profile: &'a Path,
     pub out: PathBuf,
+    /// True if the output file existed before.
+    replaces: bool,
 }
 
 impl<'a> Rewritten<'a> {
@@ -25,26 +28,29 @@ impl<'a> Rewritten<'a> {
             return Err(format!("{name}: the output is a profile: end its name in .json or .json.gz"));
         }
         vouch_log::output::check_writable(&out)?;
-        Ok(Self { profile, out })
+        let replaces = has_file(&out);
+        Ok(Self { profile, out, replaces })
     }
 
     pub fn read(&self) -> Result<Part, String> {
         document::profile(self.profile)
     }
 
-    /// Writes the document, and returns the file's name.
+    /// Writes the document, and returns the file's name for the user. It says if an earlier file was
+    /// replaced.
     pub fn write(&self, document: &Part) -> Result<String, String> {
         let name = self.out.to_string_lossy().into_owned();
         let written = vouch_log::output::write_whole(&self.out, name.ends_with(".gz"), |file| {
             serde_json::to_writer(file, document).map_err(io::Error::from)
         });
         written.map_err(|error| format!("{name} cannot be written: {error}"))?;
-        Ok(name)
+        Ok(name_with_note(&self.out, self.replaces))
     }
 }
 
-/// Returns the default name for an output file: `a.json.gz` becomes `a.merged.json.gz`, and
-/// `a.vouch` becomes `a.recovered.json.gz`.
+/// Returns the default name for an output file, which no file has: `a.json.gz` becomes
+/// `a.merged.json.gz`, or `a.merged-2.json.gz` if that exists. `a.vouch` becomes
+/// `a.recovered.json.gz`.
 pub fn beside(file: &Path, word: &str) -> PathBuf {
     let ending = if file.extension().is_some_and(|ending| ending == "json") { ".json" } else { PACKED };
     beside_as(file, word, ending)
@@ -52,12 +58,13 @@ pub fn beside(file: &Path, word: &str) -> PathBuf {
 
 const PACKED: &str = ".json.gz";
 
-/// Returns the default name for an output file with another ending: `a.json.gz` becomes
-/// `a.flame.svg`.
+/// Returns the default name for an output file with another ending, which no file has: `a.json.gz`
+/// becomes `a.flame.svg`, or `a.flame-2.svg`.
 pub fn beside_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));
-    file.with_file_name(format!("{}.{word}{ending}", first.unwrap_or(&name)))
+    let default = format!("{}.{word}{ending}", first.unwrap_or(&name));
+    file.with_file_name(free(&default, |name| has_file(&file.with_file_name(name))))
 }
 
 #[cfg(test)]

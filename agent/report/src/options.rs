@@ -109,7 +109,8 @@ pub static KEYS: [Key; 26] = [
             "FILE",
             &[
                 "write a profile; FILE ends in {endings}.",
-                "May be repeated. %p is the pid, %t the start time, %{NAME} the variable NAME.",
+                "An existing FILE is replaced. May be repeated.",
+                "%p is the pid, %t the start time, %{NAME} the variable NAME.",
                 "The default is vouch-%p.json.gz, or what the recording was started with",
             ],
         )

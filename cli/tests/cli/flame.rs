@@ -27,8 +27,12 @@ fn profile(weights: [u32; 3]) -> Value {
     })
 }
 
+/// Writes a profile, and removes its pictures of an earlier run of the tests.
 fn file(name: &str, profile: &Value) -> PathBuf {
-    common::file("flame", name, profile.to_string())
+    let path = common::file("flame", name, profile.to_string());
+    let _ = fs::remove_file(path.with_extension("flame.svg"));
+    let _ = fs::remove_file(path.with_extension("flame-2.svg"));
+    path
 }
 
 fn vouch(arguments: &[&str], files: &[&PathBuf]) -> Output {
@@ -55,13 +59,13 @@ fn a_picture_has_each_method_with_its_time() {
     }
     let first = fs::read(&picture).unwrap();
     vouch(&["flame", "--thread", "two"], &[&path]);
-    let all = titles(&picture);
+    let all = titles(&path.with_extension("flame-2.svg"));
     assert!(
         all.iter().any(|title| title.starts_with("cold (20 ms, 100"))
             && !all.iter().any(|title| title.contains("ho:t")),
         "{all:?}"
     );
-    vouch(&["flame"], &[&path]);
+    vouch(&["flame", "--out", picture.to_str().unwrap()], &[&path]);
     assert_eq!(fs::read(&picture).unwrap(), first, "the same run has the same picture");
 }
 

@@ -8,6 +8,7 @@ mod explain;
 mod flame;
 mod measures;
 mod merge;
+mod outputs;
 mod recover;
 mod top;
 mod usage;

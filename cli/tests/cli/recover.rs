@@ -10,7 +10,7 @@ use vouch_log::{State, Writer};
 use vouch_recording::{Category, Fate, Func, Recording, Sample};
 use vouch_report::Run;
 
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("recover").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Writes a recording with one sample.
-fn recording(folder: &Path, name: &str) -> Writer {
+pub fn recording(folder: &Path, name: &str) -> Writer {
     let mut recording = Recording::new();
     let java = Category::Application;
     let func = recording.func(Func {
