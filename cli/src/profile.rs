@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use vouch_formats::TOP_METHOD_UNCERTAIN;
+use vouch_formats::is_guess;
 use vouch_profile::join::{ContextKind, is_overlapping};
 use vouch_recording::VIRTUAL_THREAD;
 use vouch_report::{CPU_TIME, TrustReport};
@@ -329,16 +329,15 @@ impl Profile {
         category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
     }
 
-    /// True if the methods on top of a stack are the best guess.
+    /// True if the method on top of a stack is only a guess.
     pub fn is_top_uncertain(&self, stack: usize) -> bool {
         let Frames { category, subcategory, .. } = &self.shared.frame_table;
         let frame = self.frame(stack);
-        let category = category[frame].and_then(|row| self.meta.categories.get(row));
         let part = subcategory.get(frame).copied().flatten();
-        category
-            .zip(part)
-            .and_then(|(category, part)| category.subcategories.get(part))
-            .is_some_and(|name| name == TOP_METHOD_UNCERTAIN)
+        category[frame].and_then(|row| self.meta.categories.get(row)).is_some_and(|category| {
+            let part = part.and_then(|part| category.subcategories.get(part));
+            is_guess(&category.name, part.map(String::as_str))
+        })
     }
 
     fn text(&self, string: usize) -> &str {

@@ -13,7 +13,7 @@ pub struct Time {
     pub own: u64,
     /// The weight of samples with the method anywhere in the stack.
     pub total: u64,
-    /// The weight of samples with the method on top, where that method is only the best guess.
+    /// The weight of samples with the method on top, where that method is only a guess.
     pub uncertain: u64,
 }
 

@@ -271,7 +271,7 @@ fn print_methods(
     text.extend(vouch_ms.map(|ms| vouch_row(ms, if is_uncertain { 42 } else { 31 })));
     if is_uncertain {
         text.push_str(
-            "uncertain: the part of self for which the method on top is the best guess (docs/proof.md)\n",
+            "uncertain: the part of self for which the method is a guess, or the stack is refuted (docs/proof.md)\n",
         );
     }
     let left = methods.len().saturating_sub(rows);

@@ -14,15 +14,25 @@ pub struct CategoryEntry {
     subcategories: Vec<&'static str>,
 }
 
-/// The subcategory of stacks for which the methods on top are only the best guess.
-pub const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
+/// The subcategory of plausible stacks for which the methods on top are only the best guess.
+const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
+
+/// The subcategory of refuted stacks, and the category of their frames if they are shown apart.
+const REFUTED: [&str; 2] = ["refuted", "Refuted"];
+
+/// True if the method of a leaf frame with this category and subcategory is only a guess. A
+/// recording says the same by `Recording::is_guess`.
+pub fn is_guess(category: &str, subcategory: Option<&str>) -> bool {
+    let [part, apart] = REFUTED;
+    category == apart || subcategory.is_some_and(|name| name == part || name == TOP_METHOD_UNCERTAIN)
+}
 
 /// The subcategories for the leaf of a stack. They say how far the stack can be trusted.
 const TRUST_LEVELS: [&str; 7] = [
     "Other",
     "proven",
     "plausible",
-    "refuted",
+    REFUTED[0],
     "proven, line uncertain",
     "plausible, line uncertain",
     TOP_METHOD_UNCERTAIN,
@@ -38,7 +48,7 @@ const CATEGORIES: [(&str, &str, &[&str]); 11] = [
     ("Native", "lightblue", &TRUST_LEVELS),
     ("VM", "orange", &["Other", "GC", "JIT compiler"]),
     ("No stack", "darkgrey", &["Other"]),
-    ("Refuted", "red", &["Other"]),
+    (REFUTED[1], "red", &["Other"]),
     ("Allocated class", "purple", &["Other"]),
     ("JVM", "brown", &TRUST_LEVELS),
     ("Kernel", "magenta", &TRUST_LEVELS),

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 use vouch_recording::measures::CPU;
-use vouch_recording::{Certainty, Fate, Id, Leaf, MEASURES, Measure, Recording, StackRow};
+use vouch_recording::{Fate, Id, MEASURES, Measure, Recording, StackRow};
 use vouch_report::{RefutationReport, readable};
 
 use crate::categories::name;
@@ -166,11 +166,7 @@ impl Serialize for Stacks<'_> {
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
         let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
-        let uncertain = |stack: &StackRow| {
-            let is_guess =
-                |leaf: Leaf| leaf.fate == Fate::Plausible && leaf.top_frame == Some(Certainty::Approximate);
-            u8::from(frame(stack).leaf.is_some_and(is_guess))
-        };
+        let uncertain = |stack: &StackRow| u8::from(self.0.is_guess(frame(stack)));
         table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
         table.end()
     }

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use vouch_recording::{Certainty, Recording, Thread, WeightSum};
+use vouch_recording::{Recording, Thread, WeightSum};
 
 use crate::text::percent;
 use crate::time::float;
@@ -45,9 +45,9 @@ impl Hottest {
         for sample in recording.threads().iter().flat_map(Thread::samples) {
             all.add(sample.weight.into());
             let frame = recording.leaf(sample.stack);
-            let is_guess = frame.leaf.is_some_and(|leaf| leaf.top_frame == Some(Certainty::Approximate));
             let weight = sample.weight.into();
-            let more = SelfTime { weight, guessed: if is_guess { weight } else { 0 } };
+            let guessed = if recording.is_guess(frame) { weight } else { 0 };
+            let more = SelfTime { weight, guessed };
             by_func.entry(frame.func).or_default().add(more);
         }
         // Overloads, and frames of refuted stacks, are separate functions with the same name. Their
@@ -82,7 +82,7 @@ impl Hottest {
 
 #[cfg(test)]
 mod tests {
-    use vouch_recording::{Category, Fate, Func, Leaf, Sample};
+    use vouch_recording::{Category, Certainty, Fate, Func, Leaf, Sample};
 
     use super::*;
 
@@ -90,19 +90,19 @@ mod tests {
     fn a_method_that_is_mostly_a_guess_is_marked() {
         let mut recording = Recording::new();
         let thread = recording.add_thread("main", 1, 0);
-        for (name, top_frame, weight) in [
-            ("mostly", Certainty::Approximate, 6),
-            ("mostly", Certainty::Exact, 5),
-            ("partly", Certainty::Approximate, 4),
-            ("partly", Certainty::Exact, 5),
+        for (name, top_frame, fate, weight) in [
+            ("mostly", Certainty::Approximate, Fate::Plausible, 4),
+            ("mostly", Certainty::Exact, Fate::Refuted, 2),
+            ("mostly", Certainty::Exact, Fate::Proven, 5),
+            ("partly", Certainty::Approximate, Fate::Plausible, 4),
+            ("partly", Certainty::Exact, Fate::Plausible, 5),
         ] {
             let category = Category::Application;
             let func = Func { name, category, source: None, line: None, resource: None, java: true };
             let func = recording.func(func);
-            let leaf = Leaf { fate: Fate::Plausible, top_frame: Some(top_frame) };
+            let leaf = Leaf { fate, top_frame: Some(top_frame) };
             let frame = recording.leaf_frame(func, None, leaf);
             let stack = recording.stack(None, frame);
-            let fate = Fate::Plausible;
             recording.sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, fate, context: None });
         }
         let shares = Hottest::from_recording(&recording).shares();

@@ -94,6 +94,27 @@ fn time_with_a_guessed_top_method_is_beside_self_time() {
 }
 
 #[test]
+fn the_top_method_of_a_refuted_stack_is_uncertain() {
+    let mut within = profile();
+    make_again_uncertain(&mut within);
+    // With `refuted=keep` a leaf has the subcategory, and by default frames have the category.
+    within["meta"]["categories"][0]["subcategories"] = json!(["Other", "proven", "refuted"]);
+    let mut apart = profile();
+    make_again_uncertain(&mut apart);
+    let refuted = json!({ "name": "Refuted", "color": "red", "subcategories": ["Other"] });
+    apart["meta"]["categories"].as_array_mut().unwrap().push(refuted);
+    apart["shared"]["frameTable"]["category"] = json!([0, 0, 0, 1, 2]);
+    apart["shared"]["frameTable"]["subcategory"] = json!([0, 0, 1, 0, 0]);
+    for (name, profile) in [("refuted-within", within), ("refuted-apart", apart)] {
+        let lines = good(&top(&file(name, &profile), &[]));
+        assert!(
+            lines.contains(&"10.0 ms 41.7 % 40.0 % 18.0 ms 75.0 % again".to_owned()),
+            "{name}: {lines:?}"
+        );
+    }
+}
+
+#[test]
 fn methods_are_listed_by_the_time_they_were_on_top_and_counted_once() {
     let rows = good(&top(&file("methods.json", &profile()), &[]));
     assert_eq!(

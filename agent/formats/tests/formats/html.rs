@@ -40,7 +40,7 @@ fn no_name_ends_the_data() {
 }
 
 #[test]
-fn a_stack_with_an_approximate_top_method_is_flagged() {
+fn a_stack_with_a_guessed_top_method_is_flagged() {
     let mut recording = Recording::new();
     let plain = stack(&mut recording, &["main"]);
     let func = recording.leaf(plain).func;
@@ -50,7 +50,7 @@ fn a_stack_with_an_approximate_top_method_is_flagged() {
             recording.stack(None, leaf);
         }
     }
-    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], json!([0, 0, 0, 1, 0, 0, 0]));
+    assert_eq!(data(&page(&recording))["stacks"]["uncertain"], json!([0, 0, 0, 1, 1, 1, 1]));
 }
 
 #[test]
