@@ -36,8 +36,8 @@ impl<'a> Rewritten<'a> {
         document::profile(self.profile)
     }
 
-    /// Writes the document, and returns the file's name for the user. It says if an earlier file was
-    /// replaced.
+    /// Writes the document, and returns the file's name, with a note if it replaced an earlier
+    /// file.
     pub fn write(&self, document: &Part) -> Result<String, String> {
         let name = self.out.to_string_lossy().into_owned();
         let written = vouch_log::output::write_whole(&self.out, name.ends_with(".gz"), |file| {

@@ -285,7 +285,7 @@ impl Recording {
     }
 
     /// True if the method of this frame is only a guess for the samples with this frame as their
-    /// leaf. Either its certainty says so, or the stack is refuted, and then no frame of it is sure.
+    /// leaf. Either its certainty says so, or the stack is refuted and no frame of it is certain.
     pub fn is_guess(&self, frame: FrameRow) -> bool {
         let is_approximate = |leaf: Leaf| leaf.top_frame == Some(Certainty::Approximate);
         self.fate_of(frame) == Fate::Refuted || frame.leaf.is_some_and(is_approximate)

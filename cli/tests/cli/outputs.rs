@@ -1,4 +1,4 @@
-//! Tests of which existing files the verbs replace, with the real binary.
+//! Tests that a verb replaces an existing file only if the user names it, with the real binary.
 
 use std::fs;
 use std::process::Command;
