@@ -12,9 +12,9 @@ use vouch_sampling::engine::Engine;
 use vouch_sampling::engine::bias::Bias;
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::engine::choose::choose;
+use vouch_sampling::governor::policy;
 use vouch_sampling::signal::Signal;
 
-use crate::governor::policy;
 use crate::guard;
 use crate::options::fields::Options;
 use crate::recovery;

@@ -18,6 +18,7 @@ mod collection;
 pub mod event_choice;
 pub mod event_type;
 pub mod exception;
+pub mod governor_acts;
 pub mod heap;
 pub mod life;
 pub mod monitor;
@@ -33,7 +34,6 @@ use vouch_recording::kinds::EVENTS;
 use vouch_report::{EventReport, grouped};
 
 use crate::facade::Jvmti;
-use crate::governor::acts;
 use crate::groups::task;
 
 pub use allocation::born;
@@ -47,10 +47,10 @@ pub type Rows = &'static [&'static Row];
 
 /// These are the event types of this agent.
 pub static ROWS: Rows = &[
-    &acts::PAUSED,
-    &acts::LENGTHENED,
-    &acts::RELIEVED,
-    &acts::STOPPED,
+    &governor_acts::PAUSED,
+    &governor_acts::LENGTHENED,
+    &governor_acts::RELIEVED,
+    &governor_acts::STOPPED,
     &collection::COLLECTION,
     &monitor::MONITOR,
     &monitor::WAIT,

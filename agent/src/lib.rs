@@ -19,7 +19,7 @@
 //! 1. Foundations: `version`, `command`, `java`, `facade`, `compiled`, `terminal`, then `say`,
 //!    `wake`, `resolve`, then `fault`, `sampling_services`.
 //! 2. The agent's thread: `worker`.
-//! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `governor`, `plan`,
+//! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
 //! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`, `native`.
@@ -41,7 +41,6 @@
 //! | `worker.rs`, `wake.rs` | the agent's thread, and the semaphore that wakes it | depend on its duties |
 //! | `options*` | the option text | touch a file |
 //! | `facade*` | the JVMTI function table | depend on its callers |
-//! | `governor*` | measures what the engine costs, and limits it | take what it guards |
 //! | `anchors.rs` | waits of the agent's thread that JFR records, too | wait where JFR does not record |
 //! | `sampling_services.rs` | what crate `vouch-sampling` asks of the agent | ask the JVM |
 //! | `sampling_signal.rs` | which program owns the signal; installs the handler | take it from code that has it |
@@ -79,7 +78,6 @@ mod contexts;
 mod events;
 mod facade;
 mod fault;
-mod governor;
 mod groups;
 mod guard;
 

@@ -8,13 +8,13 @@ use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
 use crate::events::event_choice::are_chosen;
-use crate::governor::policy;
 use crate::options::choices::Verb;
 use crate::options::fields::{Options, Output};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
 use vouch_sampling::clock;
 use vouch_sampling::engine::choose::{Choice, choose};
+use vouch_sampling::governor::{Terms, policy};
 
 /// The options, with every decision made.
 #[derive(Debug, Clone)]
@@ -29,6 +29,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns what the governor keeps to.
+    pub fn terms(&self) -> Terms {
+        let Options { interval, engine: wish, budget, free, .. } = self.options;
+        Terms { interval, stride: self.stride, cost: self.choice.cost, wish, budget, free }
+    }
+
     /// Returns all files that the run writes.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.outputs.iter().map(|out| &out.path).chain(&self.report)

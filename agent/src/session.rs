@@ -35,7 +35,6 @@ use crate::anchors::Anchors;
 use crate::contexts::contexts;
 use crate::events::{self, totals::Totals};
 use crate::facade::Jvmti;
-use crate::governor;
 use crate::groups::groups;
 use crate::guard;
 use crate::jvm::live::JvmState;
@@ -56,6 +55,7 @@ use files::Written;
 use sampler_setup::SamplerSetup;
 use state::Moment;
 use vouch_sampling::clock;
+use vouch_sampling::governor;
 use vouch_sampling::threads::{Sampling, registry, scan};
 
 pub use state::Session;
@@ -108,7 +108,7 @@ impl Session {
         let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
         let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
-        governor::begin(engine, &plan);
+        governor::begin(engine, &plan.terms());
         sampler_setup.open_events();
         sampler_setup.open();
         let mut chosen = options.events;

@@ -2,11 +2,12 @@
 //!
 //! An [`engine`] makes the kernel send the sampling signal to a thread that uses the CPU. The
 //! registry of [`threads`] has each thread from its first instruction to its last, and arms its
-//! engine.
+//! engine. The [`governor`] measures what the engine costs, and limits it.
 
 pub mod clock;
 pub mod context_switches;
 pub mod engine;
+pub mod governor;
 pub mod lazy_zeroed;
 pub mod own_thread;
 pub mod present;

@@ -4,6 +4,7 @@ use vouch_collect::record::Recorder;
 use vouch_report::WaitingReport;
 use vouch_sampling::clock;
 use vouch_sampling::engine;
+use vouch_sampling::governor;
 
 use super::counters::CounterGraphs;
 use super::disk::Disk;
@@ -12,7 +13,6 @@ use crate::anchors::Anchors;
 use crate::events;
 use crate::events::totals::Totals;
 use crate::facade::Jvmti;
-use crate::governor;
 use crate::jvm::live::JvmState;
 use crate::native::NativeTables;
 use crate::plan::Plan;

@@ -10,6 +10,7 @@ use vouch_formats::{Identity, Meta};
 use vouch_hotspot::{HotSpot, arguments};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 use vouch_sampling::clock::{nanos, seconds};
+use vouch_sampling::governor;
 
 use super::command_line;
 use super::notes::Notes;
@@ -17,7 +18,6 @@ use super::state::{Moment, Session};
 use crate::contexts::contexts;
 use crate::events;
 use crate::facade::Jvmti;
-use crate::governor;
 use crate::groups::groups;
 use crate::markers::markers;
 use crate::native::NativeTables;

@@ -2,8 +2,9 @@
 //! rarer.
 
 use vouch_recording::{Category, MarkerField, MarkerKind, Unit};
+use vouch_sampling::governor::act::Act;
 
-use crate::events::event_type::Row;
+use super::event_type::Row;
 
 /// The engine paused, to find the cause of a storm.
 pub static PAUSED: Row = Row::own(&MarkerKind {
@@ -46,3 +47,13 @@ pub static STOPPED: Row = Row::own(&MarkerKind {
     category: Category::Other,
     fields: &[],
 });
+
+/// Publishes an act as an event of the whole process.
+pub fn publish(act: Act) {
+    match act {
+        Act::Paused { began, ended } => PAUSED.emit_for_process(began, ended, [], ""),
+        Act::Lengthened { at, period_ns } => LENGTHENED.emit_for_process(at, at, [period_ns], ""),
+        Act::Relieved { at } => RELIEVED.emit_for_process(at, at, [], ""),
+        Act::Stopped { at } => STOPPED.emit_for_process(at, at, [], ""),
+    }
+}

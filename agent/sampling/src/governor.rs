@@ -13,7 +13,7 @@
 //! hardly any time. A longer stride needs no lock. The governor must never cost what it guards
 //! against: while the program sleeps it only counts.
 
-pub mod acts;
+pub mod act;
 mod budget;
 pub mod policy;
 
@@ -26,19 +26,17 @@ use vouch_report::float;
 use vouch_signal::handler_cost::HANDLER_COST;
 use vouch_signal::sampler::STRIDE;
 
-use crate::fault::guard;
-use crate::plan::Plan;
-use crate::say::say;
+use crate::services::services;
+use act::Act;
 use budget::{Budget, Spent};
 use policy::{Order, Policy, Seen};
 
-use acts::{LENGTHENED, PAUSED, RELIEVED, STOPPED};
-use vouch_sampling::clock::{self, seconds};
-use vouch_sampling::engine::Engine;
-use vouch_sampling::engine::choose::EngineWish;
-use vouch_sampling::engine::cost::Meter;
-use vouch_sampling::own_thread::{self, Blocked, OwnThread};
-use vouch_sampling::threads::registry;
+use crate::clock::{self, seconds};
+use crate::engine::Engine;
+use crate::engine::choose::EngineWish;
+use crate::engine::cost::Meter;
+use crate::own_thread::{self, Blocked, OwnThread};
+use crate::threads::registry;
 
 /// The minimum time between two looks; longer if a look takes long.
 const LOOK: Duration = Duration::from_millis(300);
@@ -60,6 +58,21 @@ const INTERRUPTS: usize = 5;
 const STORM: f64 = 0.5;
 /// A program that uses less than this part of a core is not checked.
 const IDLE: f64 = 0.05;
+
+/// What the governor keeps to in a recording.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub interval: Duration,
+    /// How many intervals one signal covers at the start.
+    pub stride: u32,
+    /// The cost of one of the engine's interrupts, if it was measured.
+    pub cost: Option<Duration>,
+    pub wish: EngineWish,
+    /// The part of the program's CPU time that sampling may take, if it is limited.
+    pub budget: Option<f64>,
+    /// The CPU time of sampling that is free of the budget.
+    pub free: Duration,
+}
 
 /// What the governor needs for the recording that runs.
 #[derive(Debug)]
@@ -108,8 +121,9 @@ static DESK: Mutex<Desk> = Mutex::new(Desk {
 static CALL: Condvar = Condvar::new();
 static THREAD: OwnThread = OwnThread::new();
 
-/// Begins to govern a planned recording with this engine. `None` means that it has no engine.
-pub fn begin(engine: Option<Engine>, plan: &Plan) {
+/// Begins to govern a recording with this engine. `None` means that it has no engine.
+pub fn begin(engine: Option<Engine>, terms: &Terms) {
+    let Terms { interval, stride, cost, wish, budget, free } = *terms;
     let mut desk = DESK.lock();
     desk.notes.clear();
     desk.warnings.clear();
@@ -120,20 +134,19 @@ pub fn begin(engine: Option<Engine>, plan: &Plan) {
         STRIDE.store(1, Ordering::Relaxed);
         return;
     };
-    STRIDE.store(plan.stride, Ordering::Relaxed);
-    let interval = plan.options.interval;
+    STRIDE.store(stride, Ordering::Relaxed);
     // A timer sees kernel time, which no sample may include if perf does not see it. A user who
     // asks for perf keeps perf.
-    let timers = plan.options.engine == EngineWish::Auto && !user_only;
-    let budget = plan.options.budget.map(|part| Budget::new(part, timers, plan.options.free));
-    let policy = Policy::new(interval, plan.stride, plan.choice.cost, budget);
+    let timers = wish == EngineWish::Auto && !user_only;
+    let budget = budget.map(|part| Budget::new(part, timers, free));
+    let policy = Policy::new(interval, stride, cost, budget);
     desk.task = Some(Task { policy, interval, user_only });
     let is_first = desk.thread == ThreadState::Missing;
     if is_first {
         // Without a thread for the governor the machine has other problems, and the profile stays
         // valid.
         let thread = std::thread::Builder::new().name("Vouch governor".to_owned()).stack_size(1 << 18);
-        if thread.spawn(|| guard((), body)).is_ok() {
+        if thread.spawn(|| services().run_guarded(Box::new(body))).is_ok() {
             desk.thread = ThreadState::Runs;
         }
     }
@@ -150,7 +163,7 @@ pub fn end() {
     let mut desk = DESK.lock();
     desk.task = None;
     if let Some(began) = desk.paused.take() {
-        PAUSED.emit_for_process(began, clock::monotonic(), [], "");
+        services().publish(Act::Paused { began, ended: clock::monotonic() });
     }
     drop(desk);
     CALL.notify_all();
@@ -176,11 +189,11 @@ pub fn stop(why: &str) {
     }
     let now = clock::monotonic();
     if let Some(began) = desk.paused.take() {
-        PAUSED.emit_for_process(began, now, [], "");
+        services().publish(Act::Paused { began, ended: now });
     }
     let line = end_of_sampling(&mut desk, now, why);
     drop(desk);
-    say(&line);
+    services().say(&line);
 }
 
 /// Records the end of sampling, and returns the message about it.
@@ -188,7 +201,7 @@ fn end_of_sampling(desk: &mut Desk, now: u64, why: &str) -> String {
     desk.task = None;
     desk.stopped = true;
     registry().end_sampling();
-    STOPPED.emit_for_process(now, now, [], "");
+    services().publish(Act::Stopped { at: now });
     let line = format!("the engine is stopped, and what the program does from here on is not sampled: {why}");
     desk.warnings.push(line.clone());
     desk.notes.push(line.clone());
@@ -316,7 +329,7 @@ fn act(seen: &Seen) -> Next {
     let now = clock::monotonic();
     let paused = std::mem::replace(&mut desk.paused, matches!(order, Order::Pause).then_some(now));
     if let Some(began) = paused {
-        PAUSED.emit_for_process(began, now, [], "");
+        services().publish(Act::Paused { began, ended: now });
     }
     let mut next = Next::Look;
     let line = match order {
@@ -327,7 +340,7 @@ fn act(seen: &Seen) -> Next {
         Order::Stop { why } => {
             let line = end_of_sampling(&mut desk, now, &why);
             drop(desk);
-            say(&line);
+            services().say(&line);
             return Next::Nothing;
         }
         Order::GoOn { why } => {
@@ -341,12 +354,12 @@ fn act(seen: &Seen) -> Next {
             STRIDE.store(stride, Ordering::Relaxed);
             registry().lengthen();
             registry().resume();
-            LENGTHENED.emit_for_process(now, now, [clock::nanos(interval * stride)], "");
+            services().publish(Act::Lengthened { at: now, period_ns: clock::nanos(interval * stride) });
             format!("sampling every {} of CPU time from here on: {why}", policy::micros(interval * stride))
         }
         Order::Relieve { why } => {
             registry().relieve();
-            RELIEVED.emit_for_process(now, now, [], "");
+            services().publish(Act::Relieved { at: now });
             // Timers have no separate interrupts.
             desk.task = None;
             next = Next::Nothing;
@@ -355,7 +368,7 @@ fn act(seen: &Seen) -> Next {
     };
     desk.notes.push(line.clone());
     drop(desk);
-    say(&line);
+    services().say(&line);
     next
 }
 
