@@ -379,7 +379,8 @@ impl Agent {
         }
         let nowhere = JvmLayouts::default();
         let layouts = self.layouts.get().unwrap_or(&nowhere);
-        let own = layouts.walker.as_ref().copied().map_err(String::as_str);
+        let own = layouts.walker.as_ref().copied().map_err(ToString::to_string);
+        let own = own.as_ref().copied().map_err(String::as_str);
         let walkers = walkers::new(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
         let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, layouts)
             .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;

@@ -35,7 +35,7 @@ pub fn lines(
         match layouts
             .walker
             .as_ref()
-            .map_err(String::clone)
+            .map_err(ToString::to_string)
             .and_then(|own| walkers::usable(own).map_err(str::to_owned))
         {
             Ok(_) => "Vouch's own walker finds the stacks, or AsyncGetCallTrace where it fails".to_owned(),

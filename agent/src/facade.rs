@@ -25,5 +25,5 @@ mod threads;
 pub use code::Modifier;
 pub use compiled::frame_counts;
 pub use events::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
-pub use jvmti::{Jvmti, Result};
+pub use jvmti::{Jvmti, JvmtiError, Result};
 pub use stacks::StackFrame;

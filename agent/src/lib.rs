@@ -75,6 +75,7 @@ mod check;
 mod command;
 mod compiled;
 mod contexts;
+mod error;
 mod events;
 mod facade;
 mod fault;

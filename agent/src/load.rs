@@ -64,7 +64,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     let hotspot = match unsafe { HotSpot::from_vm(vm) } {
         Ok(hotspot) => hotspot,
         Err(why) => {
-            say(&why);
+            say(&why.to_string());
             return JNI_OK;
         }
     };
@@ -112,7 +112,11 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             return refuse(&[NO_RECORDING.to_owned()]);
         }
         // SAFETY: by the caller's promise.
-        None => match unsafe { HotSpot::from_vm(vm).and_then(|hotspot| set_up(vm, hotspot, &options)) } {
+        None => match unsafe {
+            HotSpot::from_vm(vm)
+                .map_err(|why| why.to_string())
+                .and_then(|hotspot| set_up(vm, hotspot, &options))
+        } {
             Ok(agent) => {
                 if let Err(why) = agent.settle_in(&mut env) {
                     say(&why);

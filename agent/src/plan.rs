@@ -71,7 +71,7 @@ pub fn request(text: &str) -> Request {
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
     let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
     for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
-        mistakes.extend(vouch_log::output::check_writable(path).err());
+        mistakes.extend(vouch_log::output::check_writable(path).err().map(|why| why.to_string()));
     }
     let additions =
         [(options.jfr.is_some(), "jfr= puts events"), (!options.sources.is_empty(), "sources= puts text")];
@@ -121,8 +121,11 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
         places.options.detail = options.detail;
     }
     mistakes.extend(twice(&places.outputs, places.report.as_ref()));
-    let unwritable: Vec<String> =
-        places.files().filter_map(|path| vouch_log::output::check_writable(path).err()).collect();
+    let unwritable: Vec<String> = places
+        .files()
+        .filter_map(|path| vouch_log::output::check_writable(path).err())
+        .map(|why| why.to_string())
+        .collect();
     if !unwritable.is_empty() {
         let verb = if options.verb == Verb::Stop { "stop" } else { "dump" };
         let report = if places.report.is_some() { " --report FILE.json" } else { "" };

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use vouch_walk::jvm_layout::JvmLayout;
 use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
 
+use crate::error::ValueError;
 use crate::guard;
 
 /// The reason for no recovery without a guard. Candidates are guesses, and the walk of a wrong one
@@ -41,7 +42,7 @@ pub fn from_options(ground: Option<&JvmLayout>, chosen: Chosen) -> Result<Option
 }
 
 /// Parses names of strategies, joined by `+`. `off` selects no strategy.
-pub fn chosen(text: &str) -> Result<Chosen, String> {
+pub fn chosen(text: &str) -> Result<Chosen, ValueError> {
     let mut chosen = [false; STRATEGIES];
     match text {
         "off" => return Ok(chosen),
@@ -50,7 +51,7 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
     }
     for name in text.split('+') {
         let Some(at) = ALL.iter().position(|strategy| strategy.name == name) else {
-            return Err(format!("must be off, all, or some of {} joined by +", names()));
+            return Err(ValueError::Strategy(names()));
         };
         chosen[at] = true;
     }

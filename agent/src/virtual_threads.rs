@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use vouch_hotspot::HotSpot;
 use vouch_walk::hotspot::HotspotWalker;
 
+use crate::error::VirtualThreadsError;
 use crate::facade::Jvmti;
 use crate::java;
 use crate::wake::wake;
@@ -21,7 +22,7 @@ use continuations::MountedVthreads;
 pub mod continuations;
 
 /// The result of the search. It is empty as long as the program cannot have virtual threads.
-static RESULT: OnceCell<Result<MountedVthreads, String>> = OnceCell::new();
+static RESULT: OnceCell<Result<MountedVthreads, VirtualThreadsError>> = OnceCell::new();
 
 /// The class [`continuations::CLASS`] if a thread has requested the search and it has not run yet.
 static REQUEST: Mutex<Option<GlobalRef>> = Mutex::new(None);
@@ -66,16 +67,17 @@ pub fn search(
     class: &JClass<'_>,
 ) {
     if RESULT.get().is_none() {
-        let result =
-            env.with_local_frame(64, |env| -> jni::errors::Result<Result<MountedVthreads, String>> {
+        let result = env.with_local_frame(
+            64,
+            |env| -> jni::errors::Result<Result<MountedVthreads, VirtualThreadsError>> {
                 let found = continuations::find(hotspot, jvmti, env, class);
                 Ok(found.map(|(layout, mounted)| {
                     walker.set_continuations(Box::leak(Box::new(layout)));
                     mounted
                 }))
-            });
-        let result =
-            java::cleared(env, result).unwrap_or_else(|| Err("there is no room for references".to_owned()));
+            },
+        );
+        let result = java::cleared(env, result).unwrap_or_else(|| Err(VirtualThreadsError::NoReferences));
         let _ = RESULT.set(result);
     }
 }

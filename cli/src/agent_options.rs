@@ -189,7 +189,7 @@ impl AgentOptions {
         for (key, value) in &self.values {
             let wrong = match key.name {
                 "threads" => Regex::new(value).err().map(|why| format!("not a regular expression: {why}")),
-                _ => key.form.check(value).err(),
+                _ => key.form.check(value).err().map(|why| why.to_string()),
             };
             mistakes.extend(wrong.map(|why| format!("{}={value}: {why}", key.name)));
         }

@@ -239,8 +239,9 @@ impl Line {
             given.change(name, |wanted| {
                 let ending = Format::from_file_name(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
-                let expanded = place.expand(wanted).and_then(|wanted| {
-                    vouch_log::output::check_writable(Path::new(&wanted)).map(|()| wanted)
+                let expanded = place.expand(wanted).map_err(|why| why.to_string()).and_then(|wanted| {
+                    let writable = vouch_log::output::check_writable(Path::new(&wanted));
+                    writable.map(|()| wanted).map_err(|why| why.to_string())
                 });
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),

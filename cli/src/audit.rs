@@ -82,10 +82,12 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     if !outputs.has_profiles() {
         return Ok(outputs.with_names(|written| report.summary(written, &[])));
     }
-    let mut profile = audited.profile(how.samples.as_deref()).map_err(failed)?;
-    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
+    let mut profile = audited.profile(how.samples.as_deref()).map_err(|why| failed(why.to_string()))?;
+    each(files, |name, file, shown| {
+        profile.read(name, file, |progress| shown.show(name, progress)).map_err(|why| why.to_string())
+    })?;
     let remarks = profile.remarks().to_vec();
-    let (recording, meta) = profile.finish().map_err(failed)?;
+    let (recording, meta) = profile.finish().map_err(|why| failed(why.to_string()))?;
     outputs.write(&recording, &meta).map_err(|why| {
         // The audit's result is printed all the same. A closed pipe is no mistake.
         let _ = stdout().write_all(report.summary(Files::default(), &remarks).as_bytes());
@@ -158,7 +160,7 @@ fn judged<'f>(
         let (name, mut shown) = (file.display().to_string(), Shown::default());
         match read {
             Read::Places => each(std::slice::from_ref(file), |name, file, shown| {
-                audit.read(name, file, |progress| shown.show(name, progress))
+                audit.read(name, file, |progress| shown.show(name, progress)).map_err(|why| why.to_string())
             })?,
             Read::Names(form) => {
                 names::read(&mut audit, file, form, |progress| shown.show(&name, progress))?;
@@ -166,7 +168,7 @@ fn judged<'f>(
         }
     }
     let mut shown = Shown::default();
-    audit.judge(paths, |progress| shown.show("", progress))
+    audit.judge(paths, |progress| shown.show("", progress)).map_err(|why| why.to_string())
 }
 
 /// Opens the files one after another, and reads each.

@@ -102,7 +102,7 @@ fn one_of_jfr(kind: &JfrEventKind, catalogue: &Catalogue) -> String {
 fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
     let wrong = |why: String| format!("{} cannot be read: {why}", file.display());
     let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
-    let recorded = Recorded::read(BufReader::new(open)).map_err(wrong)?;
+    let recorded = Recorded::read(BufReader::new(open)).map_err(|why| wrong(why.to_string()))?;
     let catalogue = catalogue();
     let mut kinds: Vec<(&String, &Facts)> =
         recorded.kinds.iter().filter(|(_, facts)| facts.count > 0).collect();
@@ -115,7 +115,7 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
         let _ = writeln!(text, "{:>10}  {:<34} {what}", grouped(facts.count), plain(name));
     }
     for damage in &recorded.damage {
-        let _ = writeln!(text, "\nnot all of it is counted: {}", plain(damage));
+        let _ = writeln!(text, "\nnot all of it is counted: {}", plain(&damage.to_string()));
     }
     let known = recorded.jvm.as_ref().and_then(|jvm| catalogue.jdks.iter().find(|(_, known)| *known == jvm));
     match (known, &recorded.jvm) {

@@ -51,7 +51,11 @@ pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
         ));
     }
     let text = has_ending("folded");
-    if text { vouch_log::output::check_writable(&out) } else { check(&out, ".svg or .folded") }?;
+    if text {
+        vouch_log::output::check_writable(&out).map_err(|why| why.to_string())
+    } else {
+        check(&out, ".svg or .folded")
+    }?;
     let read = how.wanted.measure.read(profile)?;
     let about = |mistake| format!("{}: {mistake}", profile.display());
     let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::parse(&read, by)).collect();
@@ -101,7 +105,7 @@ pub fn check(out: &Path, endings: &str) -> Result<(), String> {
     if out.extension().is_none_or(|ending| ending != "svg") {
         return Err(format!("{}: the output is a picture: end its name in {endings}", out.display()));
     }
-    vouch_log::output::check_writable(out)
+    vouch_log::output::check_writable(out).map_err(|why| why.to_string())
 }
 
 fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {

@@ -44,7 +44,7 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         sources.push(Source { file: name, document });
     }
-    let (document, joined) = vouch_profile::join::join(sources)?;
+    let (document, joined) = vouch_profile::join::join(sources).map_err(|why| why.to_string())?;
     let out = rewritten.write(&document)?;
     let mut text = text(&out, files.len(), &joined);
     for warning in warnings {
@@ -55,9 +55,9 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
 
 /// Makes a profile of a recording, and returns it with notes on what it lacks.
 fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
-    let open = vouch_classes::archive::open_file(file)?;
+    let open = vouch_classes::archive::open_file(file).map_err(|why| why.to_string())?;
     let in_use = vouch_log::output::held::is_in_use(&open);
-    let recovered = vouch_log::read(open)?;
+    let recovered = vouch_log::read(open).map_err(|why| why.to_string())?;
     let lacks = recovered
         .found
         .damage()

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, Merged, OF_SEVERAL};
+use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, Merged};
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, FileKind};
@@ -50,7 +50,7 @@ pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, String> {
             Err("name two files at least: profiles, or a profile and a Flight Recorder file (.jfr)"
                 .to_owned())
         }
-        _ if events > 0 => Err(OF_SEVERAL.to_owned()),
+        _ if events > 0 => Err(vouch_profile::Error::SeveralProcesses.to_string()),
         _ if !how.events.is_empty() || how.most != MAX_SHOWN_PER_KIND => {
             Err("--events and --most need a Flight Recorder file (.jfr) among the files".to_owned())
         }
@@ -72,7 +72,8 @@ fn events_of(profile: &Path, recording: &Path, how: MergeOptions) -> Result<Stri
     if io::stderr().is_terminal() {
         eprintln!("reading {} …", plain(&recording.to_string_lossy()));
     }
-    let (document, merged) = vouch_profile::merge::merge(document, file, &choice)?;
+    let (document, merged) =
+        vouch_profile::merge::merge(document, file, &choice).map_err(|why| why.to_string())?;
     if merged.shown() == 0 {
         return Err(nothing_to_add(&profile.display().to_string(), &merged));
     }

@@ -79,14 +79,14 @@ pub fn detail(verbose: bool) -> Detail {
 
 /// Reads a recording. The second part is true if its process still writes to it.
 pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
-    let file = vouch_classes::archive::open_file(path)?;
+    let file = vouch_classes::archive::open_file(path).map_err(|why| why.to_string())?;
     let mut in_use = is_in_use(&file);
-    let mut read = vouch_log::read(file)?;
+    let mut read = vouch_log::read(file).map_err(|why| why.to_string())?;
     if in_use && ends(read.meta.pid) {
-        let file = vouch_classes::archive::open_file(path)?;
+        let file = vouch_classes::archive::open_file(path).map_err(|why| why.to_string())?;
         await_end(|| !is_in_use(&file));
         in_use = is_in_use(&file);
-        read = vouch_log::read(file)?;
+        read = vouch_log::read(file).map_err(|why| why.to_string())?;
     }
     Ok((read, in_use))
 }

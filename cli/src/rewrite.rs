@@ -27,7 +27,7 @@ impl<'a> Rewritten<'a> {
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(format!("{name}: the output is a profile: end its name in .json or .json.gz"));
         }
-        vouch_log::output::check_writable(&out)?;
+        vouch_log::output::check_writable(&out).map_err(|why| why.to_string())?;
         let replaces = has_file(&out);
         Ok(Self { profile, out, replaces })
     }

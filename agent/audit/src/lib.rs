@@ -19,6 +19,7 @@
 mod async_profiler;
 mod chunk_reader;
 mod cpu_time;
+mod error;
 mod folded;
 mod functions;
 mod generated_calls;
@@ -66,6 +67,7 @@ use unique_chunks::UniqueChunks;
 use unjudged::Unjudged;
 use versions::{Version, Versions};
 
+pub use error::Error;
 pub use index::ThreadId;
 pub use names_reader::{NamedFrame, NamesReader};
 pub use profile::{Audited, Profile};
@@ -116,7 +118,7 @@ impl Audit {
         name: &str,
         file: impl Read + Seek,
         progress: impl FnMut(Progress),
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         self.files.push(name.to_owned());
         let mut chunks = std::mem::take(&mut self.chunks);
         let read = chunks.for_each(name, file, progress, |chunk| match chunk {
@@ -125,7 +127,7 @@ impl Audit {
                 self.run_info.start_chunk(chunk);
                 self.add_chunk(name, chunk, depth_limit);
             }
-            Err(wrong) => self.add_damage(name, &wrong),
+            Err(wrong) => self.add_damage(name, &wrong.to_string()),
         });
         self.chunks = chunks;
         read
@@ -181,13 +183,12 @@ impl Audit {
     }
 
     /// Finds the classes, judges every stack, and returns the report.
-    pub fn judge(self, paths: &ClassPaths, mut progress: impl FnMut(Progress)) -> Result<Audited, String> {
+    pub fn judge(self, paths: &ClassPaths, mut progress: impl FnMut(Progress)) -> Result<Audited, Error> {
         let Self { index, run_info, cpu, files, chunks, readable, unreadable, mut damage, more_damage } =
             self;
         let duplicates = chunks.duplicates;
         if readable == 0 {
-            let why = damage.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
-            return Err(format!("nothing could be read of {}: {why}", files.join(", ")));
+            return Err(Error::NothingReadable { files, first_damage: damage.into_iter().next() });
         }
         if let Some(why) = run_info.several_runs_error() {
             return Err(why);
@@ -250,7 +251,7 @@ impl Audit {
 impl ClassPaths {
     /// Opens the paths that the user named, and the recording's own class path if it exists on this
     /// machine.
-    fn open_library(&self, run_info: &RunInfo, notes: &mut Vec<String>) -> Result<Library, String> {
+    fn open_library(&self, run_info: &RunInfo, notes: &mut Vec<String>) -> Result<Library, Error> {
         let property =
             |key: &str| run_info.properties.get(key).map(String::as_str).filter(|value| !value.is_empty());
         let mut library = Library::default();
@@ -258,7 +259,7 @@ impl ClassPaths {
             library.set_jdk(home)?;
         } else if let Some(home) = property("java.home").map(Path::new).filter(|home| home.exists()) {
             // A recording from another machine may name a path that is something else here.
-            notes.extend(library.set_jdk(home).err());
+            notes.extend(library.set_jdk(home).err().map(|why| why.to_string()));
         }
         for path in &self.classes {
             library.add_tree(path);

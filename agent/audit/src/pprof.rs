@@ -7,6 +7,7 @@ use std::io::Read;
 
 use prost::Message;
 
+use crate::error::Error;
 use crate::names_reader::{MAX_DEPTH, NamedFrame, NamesReader};
 
 /// A larger file is refused, because all of it is in memory at once.
@@ -80,17 +81,15 @@ struct Function {
 
 impl NamesReader<'_> {
     /// Adds all samples of an uncompressed file. The error is the rest of a sentence.
-    pub fn pprof(&mut self, file: impl Read) -> Result<(), String> {
+    pub fn pprof(&mut self, file: impl Read) -> Result<(), Error> {
         let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("cannot be read: {error}"))?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(Error::PprofUnreadable)?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("is larger than {} MiB, unpacked", MAX_FILE_BYTES >> 20));
+            return Err(Error::PprofTooLarge { max_bytes: MAX_FILE_BYTES });
         }
-        let profile = Profile::decode(&*bytes).map_err(|error| format!("is no whole pprof file: {error}"))?;
+        let profile = Profile::decode(&*bytes)?;
         if profile.sample.is_empty() {
-            return Err("has no samples, or is no pprof file".to_owned());
+            return Err(Error::PprofEmpty);
         }
         self.add_samples(&profile);
         Ok(())
@@ -234,7 +233,10 @@ pub mod tests {
     #[test]
     fn a_file_that_is_not_pprof_is_an_error() {
         let error = |bytes: &[u8]| {
-            NamesReader::new(&mut RecordingIndex::default(), "pprof", false).pprof(bytes).unwrap_err()
+            NamesReader::new(&mut RecordingIndex::default(), "pprof", false)
+                .pprof(bytes)
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(error(&[]), "has no samples, or is no pprof file");
         let whole = file().encode_to_vec();
@@ -244,6 +246,6 @@ pub mod tests {
     }
 
     fn error_of(file: impl Read) -> String {
-        NamesReader::new(&mut RecordingIndex::default(), "pprof", false).pprof(file).unwrap_err()
+        NamesReader::new(&mut RecordingIndex::default(), "pprof", false).pprof(file).unwrap_err().to_string()
     }
 }

@@ -18,6 +18,7 @@ use vouch_sample::MAX_VALUES;
 use vouch_verify::proof::{Explanation, Refutation};
 
 use crate::chunk_reader::{ChunkReader, StackEvent};
+use crate::error::Error;
 use crate::functions::Functions;
 use crate::index::{
     KindId, LocationId, Node, NodeId, RecordingIndex, Stack, StackEnd, StackId, ThreadId, add,
@@ -79,7 +80,7 @@ pub struct Profile {
 impl Audited {
     /// Starts a profile with samples of this kind, or of the preferred clock. The caller reads each
     /// file once more.
-    pub fn profile(self, samples: Option<&str>) -> Result<Profile, String> {
+    pub fn profile(self, samples: Option<&str>) -> Result<Profile, Error> {
         let Self { report, found } = self;
         let plan = ProfilePlan::new(&report, &found.index, &found.run_info, samples)?;
         let mut recording = Recording::new();
@@ -115,7 +116,7 @@ impl Profile {
         name: &str,
         file: impl Read + Seek,
         progress: impl FnMut(Progress),
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let mut chunks = std::mem::take(&mut self.chunks);
         let mut stack_events = Vec::new();
         let read = chunks.for_each(name, file, progress, |chunk| {
@@ -350,7 +351,7 @@ impl Profile {
     }
 
     /// Finishes the profile. It fails if the recording changed since the audit.
-    pub fn finish(self) -> Result<(Recording, Meta), String> {
+    pub fn finish(self) -> Result<(Recording, Meta), Error> {
         let Self { found, report, mut recording, plan, has_unknown_stack, events, unwalked, refuted, .. } =
             self;
         let changed = report.kinds.iter().any(|(name, kind)| {
@@ -359,7 +360,7 @@ impl Profile {
             now.copied().unwrap_or(0) != fates.signals.saturating_sub(fates.fates.dropped)
         });
         if has_unknown_stack || changed {
-            return Err("has changed while it was read: audit a copy of it".to_owned());
+            return Err(Error::Changed);
         }
         // Lost samples are taken to have the average weight.
         let kept = recording.tally();

@@ -6,6 +6,7 @@
 use vouch_report::{Clock, grouped};
 
 use crate::async_profiler::DEFAULT_CPU_INTERVAL_NS;
+use crate::error::Error;
 use crate::index::{KindId, RecordingIndex};
 use crate::kinds::{CPU_TIME, EXECUTION, WALL, clock};
 use crate::report::AuditReport;
@@ -68,7 +69,7 @@ impl ProfilePlan {
         index: &RecordingIndex,
         run_info: &RunInfo,
         wanted: Option<&str>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         // A kind cannot be shown if all of its samples were lost.
         let sampled = report
             .kinds
@@ -79,10 +80,10 @@ impl ProfilePlan {
         clocks.dedup();
         let shown = match wanted {
             Some(wanted) if !clocks.contains(&clock(wanted)) => {
-                return Err(format!(
-                    "has no samples {wanted}, but {}",
-                    if clocks.is_empty() { "none at all".to_owned() } else { clocks.join(", ") }
-                ));
+                return Err(Error::NoSuchSamples {
+                    wanted: wanted.to_owned(),
+                    clocks: clocks.into_iter().map(str::to_owned).collect(),
+                });
             }
             Some(wanted) => Some(clock(wanted)),
             None => clocks.first().copied(),

@@ -9,6 +9,7 @@ use vouch_jfr::{Chunk, Event, Value};
 use vouch_report::Clock;
 
 use crate::async_profiler::{self, AsyncProfilerSettings};
+use crate::error::Error;
 use crate::index::{RecordingIndex, add};
 use crate::jfr_names;
 use crate::kinds;
@@ -320,13 +321,8 @@ impl RunInfo {
     }
 
     /// Returns an error if the files are from several runs.
-    pub fn several_runs_error(&self) -> Option<String> {
-        (self.runs.len() > 1).then(|| {
-            format!(
-                "these are recordings of {} runs, which need not have had the same classes: audit each alone, or with --compare",
-                self.runs.len()
-            )
-        })
+    pub fn several_runs_error(&self) -> Option<Error> {
+        (self.runs.len() > 1).then(|| Error::SeveralRuns(self.runs.len()))
     }
 
     /// Returns the number of processors that the JVM uses, if it is known.

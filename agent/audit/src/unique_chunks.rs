@@ -6,6 +6,7 @@ use std::io::{Read, Seek};
 
 use vouch_jfr::{Chunk, Reader};
 
+use crate::error::Error;
 use crate::progress::Progress;
 use crate::run_info::RunInfo;
 
@@ -22,15 +23,15 @@ pub struct UniqueChunks {
 
 impl UniqueChunks {
     /// Passes each new chunk of a file to `handle`, with the depth limit of its stacks, or an error
-    /// text if it is damaged. An error of this function means that the disk could not be read.
+    /// if it is damaged. An error of this function means that the disk could not be read.
     pub fn for_each(
         &mut self,
         name: &str,
         file: impl Read + Seek,
         mut progress: impl FnMut(Progress),
-        mut handle: impl FnMut(Result<(&Chunk, Option<usize>), String>),
-    ) -> Result<(), String> {
-        let unreadable = |error| format!("{name} cannot be read: {error}");
+        mut handle: impl FnMut(Result<(&Chunk, Option<usize>), vouch_jfr::Error>),
+    ) -> Result<(), Error> {
+        let unreadable = |why| Error::Unreadable { name: name.to_owned(), why };
         let mut reader = Reader::new(file).map_err(unreadable)?;
         while let Some(chunk) = reader.next_chunk().map_err(unreadable)? {
             match chunk {

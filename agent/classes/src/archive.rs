@@ -13,6 +13,8 @@ use rawzip::{
     CompressionMethod, FileReader, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
 };
 
+use crate::error::Error;
+
 /// At most this many entries of an archive are listed.
 const MAX_ENTRIES: usize = 1_000_000;
 
@@ -30,16 +32,16 @@ pub struct Entry {
 pub struct Listing {
     pub entries: Vec<Entry>,
     /// The reason why there may be more entries, if the archive is damaged.
-    pub damage: Option<String>,
+    pub damage: Option<Error>,
 }
 
 /// Lists the files with wanted names.
-pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+pub fn list(path: &Path, wanted: impl FnMut(&str) -> bool) -> Result<Listing, Error> {
     Ok(list_entries(&open(path, &mut buffer())?, wanted))
 }
 
 /// Lists the files of an archive in memory, such as one within another.
-pub fn list_in_memory(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, String> {
+pub fn list_in_memory(bytes: &[u8], wanted: impl FnMut(&str) -> bool) -> Result<Listing, Error> {
     Ok(list_entries(&from_memory(bytes)?, wanted))
 }
 
@@ -51,7 +53,7 @@ fn list_entries<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&st
         let entry = match all.next_entry() {
             Ok(Some(entry)) => entry,
             Ok(None) => break None,
-            Err(error) => break Some(error.to_string()),
+            Err(error) => break Some(error.into()),
         };
         let compressed = match entry.compression_method() {
             CompressionMethod::STORE => false,
@@ -64,7 +66,7 @@ fn list_entries<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&st
             continue;
         }
         if entries.len() == MAX_ENTRIES {
-            break Some(format!("there are more than {MAX_ENTRIES} entries"));
+            break Some(Error::TooManyEntries { limit: MAX_ENTRIES });
         }
         entries.push(Entry { name: name.into_owned(), wayfinder: entry.wayfinder(), compressed });
     };
@@ -72,21 +74,17 @@ fn list_entries<R: ReaderAt>(archive: &ZipArchive<R>, mut wanted: impl FnMut(&st
 }
 
 /// Reads a file of the archive, if it is no longer than `max_bytes`.
-pub fn read(path: &Path, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
+pub fn read(path: &Path, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, Error> {
     read_entry(&open(path, &mut buffer())?, entry, max_bytes)
 }
 
 /// Reads a file of an archive in memory.
-pub fn read_in_memory(bytes: &[u8], entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, String> {
+pub fn read_in_memory(bytes: &[u8], entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, Error> {
     read_entry(&from_memory(bytes)?, entry, max_bytes)
 }
 
-fn read_entry<R: ReaderAt>(
-    archive: &ZipArchive<R>,
-    entry: &Entry,
-    max_bytes: u64,
-) -> Result<Vec<u8>, String> {
-    let found = archive.get_entry(entry.wayfinder).map_err(|error| error.to_string())?;
+fn read_entry<R: ReaderAt>(archive: &ZipArchive<R>, entry: &Entry, max_bytes: u64) -> Result<Vec<u8>, Error> {
+    let found = archive.get_entry(entry.wayfinder)?;
     let whole: &mut dyn Read = if entry.compressed {
         &mut found.verifying_reader(DeflateDecoder::new(found.reader()))
     } else {
@@ -96,43 +94,36 @@ fn read_entry<R: ReaderAt>(
 }
 
 /// Reads a regular file, if it is no longer than `max_bytes`.
-pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     read_limited(&mut open_file(path)?, max_bytes)
 }
 
 /// Reads to the end of a reader, up to `max_bytes`.
-fn read_limited(reader: &mut dyn Read, max_bytes: u64) -> Result<Vec<u8>, String> {
+fn read_limited(reader: &mut dyn Read, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    reader.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > max_bytes {
-        Err(format!("is longer than {} MiB", max_bytes >> 20))
-    } else {
-        Ok(bytes)
-    }
+    reader.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes { Err(Error::TooLong { max_bytes }) } else { Ok(bytes) }
 }
 
 /// Opens a regular file for reading. Anything else is refused before it is opened, because opening
 /// a pipe could wait forever.
-pub fn open_file(path: &Path) -> Result<File, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    if !path.metadata().map_err(unreadable)?.is_file() {
-        return Err("is no file".to_owned());
+pub fn open_file(path: &Path) -> Result<File, Error> {
+    if !path.metadata().map_err(Error::Unopenable)?.is_file() {
+        return Err(Error::NotAFile);
     }
-    File::open(path).map_err(unreadable)
+    File::open(path).map_err(Error::Unopenable)
 }
 
 fn buffer() -> Vec<u8> {
     vec![0; RECOMMENDED_BUFFER_SIZE]
 }
 
-fn from_memory(bytes: &[u8]) -> Result<ZipArchive<&[u8]>, String> {
-    let archive = ZipArchive::from_slice(bytes).map_err(|error| error.to_string())?;
-    Ok(archive.into_reader_archive())
+fn from_memory(bytes: &[u8]) -> Result<ZipArchive<&[u8]>, Error> {
+    Ok(ZipArchive::from_slice(bytes)?.into_reader_archive())
 }
 
-fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, String> {
-    let file = open_file(path)?;
-    ZipArchive::from_file(file, buffer).map_err(|error| error.to_string())
+fn open(path: &Path, buffer: &mut [u8]) -> Result<ZipArchive<FileReader>, Error> {
+    Ok(ZipArchive::from_file(open_file(path)?, buffer)?)
 }
 
 /// Makes an archive of files with these texts, for tests.

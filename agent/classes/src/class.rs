@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::error::Error;
 use noak::MStr;
 use noak::reader::cpool::{self, ConstantPool, Item, MethodKind};
 use noak::reader::{AttributeContent, Class as Raw, Method as RawMethod};
@@ -62,11 +63,11 @@ const CODE_OFFSET: usize = 8;
 
 impl ClassFile {
     /// Reads a class file.
-    pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let raw = Raw::new(bytes).map_err(|error| error.to_string())?;
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let raw = Raw::new(bytes)?;
         let pool = raw.pool();
-        let name = pool.retrieve(raw.this_class()).map_err(|error| error.to_string())?.name;
-        let name = text(name).ok_or("its name is no UTF-8")?;
+        let name = pool.retrieve(raw.this_class())?.name;
+        let name = text(name).ok_or(Error::ClassName)?;
         let superclass = raw.super_class().and_then(|class| text(pool.retrieve(class).ok()?.name));
         let count = bytes
             .get(POOL_OFFSET - 2..POOL_OFFSET)

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::archive::{Entry, Listing};
 use walkdir::WalkDir;
 
+use crate::error::Error;
 use crate::manifest::{self, class_path};
 
 /// A class file with more bytes than this is not read.
@@ -148,7 +149,7 @@ impl Containers {
         manifest
     }
 
-    fn add_nested(&mut self, location: String, bytes: Result<Vec<u8>, String>, depth: usize) {
+    fn add_nested(&mut self, location: String, bytes: Result<Vec<u8>, Error>, depth: usize) {
         let Some(bytes) = self.or_report(&location, bytes) else { return };
         self.nested_bytes += bytes.len() as u64;
         let listing = crate::archive::list_in_memory(&bytes, is_wanted);
@@ -185,14 +186,14 @@ impl Containers {
     }
 
     /// Returns the value. For an error it adds the error to `unreadable` and returns `None`.
-    fn or_report<T>(&mut self, location: &str, result: Result<T, String>) -> Option<T> {
+    fn or_report<T>(&mut self, location: &str, result: Result<T, Error>) -> Option<T> {
         result.map_err(|why| self.unreadable.push(format!("{location}: {why}"))).ok()
     }
 }
 
 impl ClassContainer {
     /// Returns all copies of a class in this container, with their locations.
-    pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
+    pub fn copies(&self, class: &str) -> Vec<(String, Result<Vec<u8>, Error>)> {
         match self {
             Self::Folder(files) => {
                 let last = class.rsplit('/').next().unwrap_or(class);

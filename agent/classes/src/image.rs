@@ -12,6 +12,8 @@ use std::path::Path;
 
 use flate2::read::ZlibDecoder;
 
+use crate::error::Error;
+
 const MAGIC: u32 = 0xCAFE_DADA;
 const HEADER_BYTES: u64 = 28;
 /// An index with more bytes than this is refused. Real ones have a few MiB.
@@ -51,20 +53,20 @@ struct Location {
 
 impl Image {
     /// Opens an image, and reads its index.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let file = crate::archive::open_file(path)?;
-        let length = file.metadata().map_err(|error| error.to_string())?.len();
+        let length = file.metadata()?.len();
         let header = bytes_at(&file, 0, HEADER_BYTES)?;
         let is_little_endian = u32_at(&header, 0, true) == Some(MAGIC);
         if !is_little_endian && u32_at(&header, 0, false) != Some(MAGIC) {
-            return Err("is no image of modules".to_owned());
+            return Err(Error::NotAnImage);
         }
         let field = |number: usize| u64::from(u32_at(&header, number * 4, is_little_endian).unwrap_or(0));
         let (slots, locations, strings) = (field(4), field(5), field(6));
         let offsets = slots * 4;
         let data = HEADER_BYTES + 2 * offsets + locations + strings;
         if data > length.min(MAX_INDEX_BYTES) {
-            return Err("is an image with an index that cannot be".to_owned());
+            return Err(Error::ImageIndex);
         }
         // The redirect table comes before the offsets. It is only for lookups by name.
         let offsets = bytes_at(&file, HEADER_BYTES + offsets, offsets)?;
@@ -103,14 +105,14 @@ impl Image {
     }
 
     /// Reads a class, if it is no longer than `max_bytes`.
-    pub fn read(&self, class: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
-        let FileExtent { offset, compressed, size } = *self.classes.get(class).ok_or("is not there")?;
+    pub fn read(&self, class: &str, max_bytes: u64) -> Result<Vec<u8>, Error> {
+        let FileExtent { offset, compressed, size } = *self.classes.get(class).ok_or(Error::NotInImage)?;
         let stored_bytes = if compressed == 0 { size } else { compressed };
         if stored_bytes.max(size) > max_bytes {
-            return Err(format!("is longer than {} MiB", max_bytes >> 20));
+            return Err(Error::TooLong { max_bytes });
         }
         let mut bytes =
-            bytes_at(&self.file, self.data.checked_add(offset).ok_or("is nowhere")?, stored_bytes)?;
+            bytes_at(&self.file, self.data.checked_add(offset).ok_or(Error::Offset)?, stored_bytes)?;
         for _ in 0..if compressed == 0 { 0 } else { MAX_COMPRESSIONS } {
             if u32_at(&bytes, 0, self.is_little_endian) != Some(COMPRESSED_MAGIC) {
                 break;
@@ -121,20 +123,14 @@ impl Image {
     }
 
     /// Undoes the outermost compression.
-    fn decompress(&self, bytes: &[u8], max_bytes: u64) -> Result<Vec<u8>, String> {
+    fn decompress(&self, bytes: &[u8], max_bytes: u64) -> Result<Vec<u8>, Error> {
         let name = u32_at(bytes, 20, self.is_little_endian).and_then(|at| self.string(u64::from(at)));
-        let rest = bytes.get(COMPRESSED_HEADER_BYTES..).ok_or("is cut short")?;
+        let rest = bytes.get(COMPRESSED_HEADER_BYTES..).ok_or(Error::Truncated)?;
         if name != Some("zip") {
-            return Err(format!(
-                "is packed in a way that is not known: {}",
-                name.unwrap_or("it has no name")
-            ));
+            return Err(Error::Compression(name.map(str::to_owned)));
         }
         let mut bytes_out = Vec::new();
-        ZlibDecoder::new(rest)
-            .take(max_bytes)
-            .read_to_end(&mut bytes_out)
-            .map_err(|error| error.to_string())?;
+        ZlibDecoder::new(rest).take(max_bytes).read_to_end(&mut bytes_out)?;
         Ok(bytes_out)
     }
 }
@@ -159,9 +155,9 @@ impl Location {
     }
 }
 
-fn bytes_at(file: &File, at: u64, length: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = vec![0; usize::try_from(length).map_err(|_| "is too large")?];
-    file.read_exact_at(&mut bytes, at).map_err(|error| error.to_string())?;
+fn bytes_at(file: &File, at: u64, length: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| Error::TooLarge)?];
+    file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)
 }
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::container::Containers;
+use crate::error::Error;
 use crate::image::Image;
 
 /// A `release` file with more bytes than this is not read.
@@ -21,7 +22,7 @@ pub struct Jdk {
 
 impl Jdk {
     /// Opens the JDK in this folder. It is an error if the JDK has no classes.
-    pub fn open(home: &Path) -> Result<Self, String> {
+    pub fn open(home: &Path) -> Result<Self, Error> {
         let mut jdk = Self {
             version: version(home),
             location: home.display().to_string(),
@@ -31,7 +32,8 @@ impl Jdk {
         let folders = [home.to_owned(), home.join("jre")];
         let find = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
         if let Some(modules) = find("lib/modules") {
-            let image = Image::open(&modules).map_err(|why| format!("{} {why}", modules.display()))?;
+            let image = Image::open(&modules)
+                .map_err(|why| Error::Image { path: modules.clone(), why: Box::new(why) })?;
             jdk.image = Some(image);
             // A compiler on another JDK reads the image with the archive `jrt-fs.jar`. The archive
             // has other versions of classes than the image.
@@ -52,10 +54,7 @@ impl Jdk {
         } else if let Some(modules) = find("jmods") {
             jdk.containers.add_tree(&modules);
         } else {
-            return Err(format!(
-                "{} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar",
-                home.display()
-            ));
+            return Err(Error::NotAJdk(home.to_owned()));
         }
         Ok(jdk)
     }

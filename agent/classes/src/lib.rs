@@ -11,6 +11,7 @@
 pub mod archive;
 mod class;
 mod container;
+mod error;
 mod image;
 mod jdk;
 mod library;
@@ -22,4 +23,5 @@ pub mod testing;
 mod tests;
 
 pub use class::{ClassFile, DeclaredMethod, Lambda};
+pub use error::Error;
 pub use library::{Copy, Library};

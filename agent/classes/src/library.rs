@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::class::ClassFile;
 use crate::container::{ClassContainer, Containers, MAX_CLASS_BYTES};
+use crate::error::Error;
 use crate::jdk::Jdk;
 
 /// All containers of classes. The JDK's come first, since no program can replace its classes.
@@ -22,7 +23,7 @@ pub struct Library {
 pub struct Copy {
     /// The file, archive or JDK that contains the copy.
     pub location: String,
-    pub file: Result<ClassFile, String>,
+    pub file: Result<ClassFile, Error>,
     /// A hash of the copy's bytes. Equal copies have equal hashes.
     pub hash: u64,
     /// True if the copy is a part of the JDK.
@@ -31,7 +32,7 @@ pub struct Copy {
 
 impl Library {
     /// Adds a JDK, which is searched before everything else.
-    pub fn set_jdk(&mut self, home: &Path) -> Result<(), String> {
+    pub fn set_jdk(&mut self, home: &Path) -> Result<(), Error> {
         self.jdk = Some(Jdk::open(home)?);
         self.locations.push(home.display().to_string());
         Ok(())
@@ -100,6 +101,6 @@ impl Library {
 fn copies_in<'a>(
     containers: &'a Containers,
     class: &'a str,
-) -> impl Iterator<Item = (String, Result<Vec<u8>, String>)> + 'a {
+) -> impl Iterator<Item = (String, Result<Vec<u8>, Error>)> + 'a {
     containers.all.iter().flat_map(move |container: &ClassContainer| container.copies(class))
 }

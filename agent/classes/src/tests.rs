@@ -169,7 +169,7 @@ fn an_unreadable_file_is_reported_and_others_are_still_found() {
     assert_eq!(read, [false, true], "a torn one is told, and the other one is there");
     let unreadable: Vec<&str> = library.unreadable().collect();
     assert!(unreadable.len() == 1 && unreadable[0].contains("torn.jar"), "{unreadable:?}");
-    let missing = Library::default().set_jdk(&scratch.0).unwrap_err();
+    let missing = Library::default().set_jdk(&scratch.0).unwrap_err().to_string();
     assert!(missing.contains("is no JDK"), "{missing}");
 }
 

@@ -8,6 +8,7 @@ use vouch_signal::witness_rendezvous::PollOffsets;
 use vouch_walk::hotspot::HotspotWalker;
 use vouch_walk::jvm_layout::JvmLayout;
 
+use crate::error::Error;
 use crate::vmstructs::CodeLayout;
 use crate::{HotSpot, poll_offsets, walker_layout};
 
@@ -20,14 +21,14 @@ pub struct JvmLayouts {
     /// The layout that recovery needs to repair an interrupted context.
     pub jvm: Option<JvmLayout>,
     /// Vouch's own walker, or the reason why it cannot walk this JVM.
-    pub walker: Result<&'static HotspotWalker, String>,
+    pub walker: Result<&'static HotspotWalker, Error>,
     /// The code cache, and the last Java frame's registers in a JavaThread.
     pub code: Option<CodeLayout>,
 }
 
 impl Default for JvmLayouts {
     fn default() -> Self {
-        Self { polls: None, jvm: None, walker: Err("the JVM is not up yet".to_owned()), code: None }
+        Self { polls: None, jvm: None, walker: Err(Error::NotInitialized), code: None }
     }
 }
 
@@ -46,7 +47,7 @@ impl JvmLayouts {
         });
         let layout = match (&jvm, &code) {
             (Some(jvm), Some(code)) => walker_layout::find(hotspot, jvm, code),
-            _ => Err("this JVM does not publish where its code and its threads' stacks are".to_owned()),
+            _ => Err(Error::CodeAndStacks),
         };
         let walker = layout.map(|layout| &*Box::leak(Box::new(HotspotWalker::new(layout))));
         Self { polls, jvm, walker, code }

@@ -5,6 +5,7 @@
 //! called.
 
 pub mod arguments;
+mod error;
 pub mod fields;
 pub mod java_thread;
 pub mod jvm_layouts;
@@ -18,11 +19,14 @@ pub mod snapshots;
 pub mod vmstructs;
 pub mod walker_layout;
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, OsStr, c_void};
 use std::mem::transmute;
+use std::os::unix::ffi::OsStrExt;
 
 use jni_sys::{JNIEnv, JavaVM, jboolean, jint, jlong, jobject, jstring};
 use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
+
+pub use error::Error;
 
 /// The type of `JVM_SetNativeThreadName`, which implements `Thread.setNativeName`.
 pub type SetNativeThreadName = unsafe extern "C" fn(*mut JNIEnv, jobject, jstring);
@@ -44,22 +48,17 @@ pub struct HotSpot {
 }
 
 impl HotSpot {
-    /// Finds the library that implements the JVM `vm`. The error is one sentence that says why this
-    /// JVM cannot be profiled.
+    /// Finds the library that implements the JVM `vm`. The error says why this JVM cannot be
+    /// profiled.
     ///
     /// # Safety
     /// `vm` must be the JVM that the agent was loaded into.
-    pub unsafe fn from_vm(vm: *mut JavaVM) -> Result<Self, String> {
+    pub unsafe fn from_vm(vm: *mut JavaVM) -> Result<Self, Error> {
         // SAFETY: by the caller's promise; one pointer of the table is read.
         let get_env = unsafe { (**vm).GetEnv }.map_or(std::ptr::null(), |f| f as *const c_void);
-        let library = Library::containing(get_env)
-            .ok_or("this JVM's library cannot be found, so the program runs unprofiled")?;
+        let library = Library::containing(get_env).ok_or(Error::NoLibrary)?;
         let walker = library.function(&fields::ASYNC_GET_CALL_TRACE).ok_or_else(|| {
-            format!(
-                "this JVM ({}) has no AsyncGetCallTrace, so the program runs unprofiled: Vouch needs HotSpot, \
-                 as in OpenJDK",
-                library.path.to_string_lossy()
-            )
+            Error::NoAsyncGetCallTrace { library: OsStr::from_bytes(library.path.to_bytes()).into() }
         })?;
         let set_name = library.function(&fields::JVM_SET_NATIVE_THREAD_NAME);
         Ok(Self {

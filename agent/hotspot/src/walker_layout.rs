@@ -1,5 +1,5 @@
 //! Makes the layout that Vouch's own walker reads, from VMStructs. If a name is missing, the error
-//! is a sentence that names it, and the walker is off.
+//! has it, and the walker is off.
 //!
 //! An nmethod finds its debug information in one of three ways: JDK 8 has offsets in the nmethod,
 //! JDK 9 to 24 also have pointers, and JDK 25 and later have separate immutable data. The names
@@ -15,13 +15,14 @@ use vouch_walk::hotspot::{WALKS, slots};
 use vouch_walk::jvm_layout::JvmLayout;
 
 use crate::HotSpot;
+use crate::error::Error;
 use crate::fields::{self, Constant, Field, StaticField, Type};
 use crate::vmstructs::{CodeLayout, VmStructs, c_string, read_u32, read_word};
 
 /// Makes the layout of this JVM for Vouch's own walker. The error names what is missing.
-pub fn find(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
+pub fn find(hotspot: &HotSpot, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, Error> {
     if !WALKS {
-        return Err("the layout of frames on this processor is not known yet".to_owned());
+        return Err(Error::UnknownProcessor);
     }
     RequiredVmStructs::find(hotspot)?.layout(jvm, code)
 }
@@ -35,13 +36,13 @@ pub struct RequiredVmStructs(pub(crate) VmStructs);
 
 impl RequiredVmStructs {
     /// Finds the tables VMStructs of this JVM.
-    pub fn find(hotspot: &HotSpot) -> Result<Self, String> {
-        let vm_structs = VmStructs::find(hotspot).ok_or("this JVM does not export its VMStructs")?;
+    pub fn find(hotspot: &HotSpot) -> Result<Self, Error> {
+        let vm_structs = VmStructs::find(hotspot).ok_or(Error::NoVmStructs)?;
         Ok(Self(vm_structs))
     }
 
     /// Makes the layout for Vouch's own walker.
-    pub fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, String> {
+    pub fn layout(&self, jvm: &JvmLayout, code: &CodeLayout) -> Result<Layout, Error> {
         let version = self.jdk_version()?;
         Ok(Layout {
             jvm: jvm.clone(),
@@ -72,38 +73,38 @@ impl RequiredVmStructs {
     }
 
     /// Returns the offset of a field of HotSpot.
-    pub fn offset(&self, field: &Field) -> Result<usize, String> {
+    pub fn offset(&self, field: &Field) -> Result<usize, Error> {
         let offset = self.0.offset(field);
-        offset.ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
+        offset.ok_or_else(|| Error::Offset { field: field.0.to_string() })
     }
 
     /// Reads the value of a static field of HotSpot.
-    pub fn static_value(&self, field: &StaticField) -> Result<usize, String> {
+    pub fn static_value(&self, field: &StaticField) -> Result<usize, Error> {
         let value = self.address(field).ok().and_then(read_word);
-        value.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
+        value.ok_or_else(|| Error::Value { name: field.0.to_string() })
     }
 
     /// Returns the address of a static field of HotSpot.
-    pub fn address(&self, field: &StaticField) -> Result<usize, String> {
+    pub fn address(&self, field: &StaticField) -> Result<usize, Error> {
         let address = self.0.address(field);
-        address.ok_or_else(|| format!("this JVM does not publish what {} is", field.0))
+        address.ok_or_else(|| Error::Value { name: field.0.to_string() })
     }
 
     /// Returns the size of a HotSpot type in bytes.
-    pub fn size(&self, class: &Type) -> Result<usize, String> {
+    pub fn size(&self, class: &Type) -> Result<usize, Error> {
         let size = self.0.size(class);
-        size.ok_or_else(|| format!("this JVM does not publish how large a {} is", class.0))
+        size.ok_or_else(|| Error::Size { class: class.0.to_string() })
     }
 
-    fn constant(&self, constant: &Constant) -> Result<i32, String> {
+    fn constant(&self, constant: &Constant) -> Result<i32, Error> {
         let value = self.0.constant(constant);
-        value.ok_or_else(|| format!("this JVM does not publish what {} is", constant.0))
+        value.ok_or_else(|| Error::Value { name: constant.0.to_string() })
     }
 
     /// Returns the feature version of the JDK. In JDK 8, HotSpot's major version is 25.
-    fn jdk_version(&self) -> Result<u32, String> {
+    fn jdk_version(&self) -> Result<u32, Error> {
         let major = self.0.address(&fields::VM_MAJOR_VERSION).and_then(read_u32);
-        let major = major.ok_or("this JVM does not publish its version")?;
+        let major = major.ok_or(Error::Version)?;
         if !self.has(&fields::DEOPTIMIZE_OFFSET) {
             return Ok(major);
         }
@@ -112,7 +113,7 @@ impl RequiredVmStructs {
         let update = self.0.address(&fields::VM_MINOR_VERSION).and_then(read_u32);
         match update {
             Some(60..) => Ok(8),
-            _ => Err("this was not tried on a JDK 8 before its update 60".to_owned()),
+            _ => Err(Error::EarlyJdk8),
         }
     }
 
@@ -120,12 +121,12 @@ impl RequiredVmStructs {
         &self,
         pointer: Option<&Field>,
         offset_field: Option<&Field>,
-    ) -> Result<BlobAddress, String> {
+    ) -> Result<BlobAddress, Error> {
         let offset = |field: Option<&Field>| field.map(|field| self.offset(field)).transpose();
         Ok(BlobAddress { pointer: offset(pointer)?, offset: offset(offset_field)?.map(BlobField::int) })
     }
 
-    fn blob(&self) -> Result<BlobLayout, String> {
+    fn blob(&self) -> Result<BlobLayout, Error> {
         let complete = self.offset(&fields::CODE_BLOB_FRAME_COMPLETE_OFFSET)?;
         let has_code_offset = self.has(&fields::CODE_BLOB_CODE_OFFSET);
         // The field became 16 bits wide when `_mutable_data` was added.
@@ -141,7 +142,7 @@ impl RequiredVmStructs {
         })
     }
 
-    fn compiled(&self, version: u32) -> Result<CompiledLayout, String> {
+    fn compiled(&self, version: u32) -> Result<CompiledLayout, Error> {
         let common = CompiledLayout {
             orig_pc_offset: self.offset(&fields::NMETHOD_ORIG_PC_OFFSET)?,
             // JDK-8292758.
@@ -158,7 +159,7 @@ impl RequiredVmStructs {
     }
 
     /// Makes the layout of compiled methods for JDK 25 and later.
-    fn with_immutable_data(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+    fn with_immutable_data(&self, common: &CompiledLayout) -> Result<CompiledLayout, Error> {
         let immutable = |field| self.address_in_blob(Some(&fields::NMETHOD_IMMUTABLE_DATA), Some(field));
         let mutable = self.offset(&fields::CODE_BLOB_MUTABLE_DATA)?;
         let relocations = self.offset(&fields::CODE_BLOB_RELOCATION_SIZE)?;
@@ -179,7 +180,7 @@ impl RequiredVmStructs {
     }
 
     /// Adds to `common` the offsets of compiled methods that JDK 8 to 24 have alike.
-    fn before_25(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+    fn before_25(&self, common: &CompiledLayout) -> Result<CompiledLayout, Error> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
             method: self.offset(&fields::NMETHOD_METHOD)?,
@@ -192,7 +193,7 @@ impl RequiredVmStructs {
     }
 
     /// Makes the layout of compiled methods for JDK 9 to 24.
-    fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+    fn with_pointers(&self, common: &CompiledLayout) -> Result<CompiledLayout, Error> {
         let pointer = |field| self.address_in_blob(Some(field), None);
         Ok(CompiledLayout {
             scopes_data: pointer(&fields::SCOPES_DATA_BEGIN)?,
@@ -205,7 +206,7 @@ impl RequiredVmStructs {
     }
 
     /// Makes the layout of compiled methods for JDK 8.
-    fn with_offsets(&self, common: &CompiledLayout) -> Result<CompiledLayout, String> {
+    fn with_offsets(&self, common: &CompiledLayout) -> Result<CompiledLayout, Error> {
         let offset = |field| self.address_in_blob(None, Some(field));
         Ok(CompiledLayout {
             scopes_data: offset(&fields::NMETHOD_SCOPES_DATA_OFFSET)?,
@@ -217,7 +218,7 @@ impl RequiredVmStructs {
         })
     }
 
-    fn method(&self, version: u32) -> Result<MethodLayout, String> {
+    fn method(&self, version: u32) -> Result<MethodLayout, Error> {
         Ok(MethodLayout {
             const_method: self.offset(&fields::METHOD_CONST_METHOD)?,
             access_flags: self.offset(&fields::METHOD_ACCESS_FLAGS)?,
@@ -232,7 +233,7 @@ impl RequiredVmStructs {
         })
     }
 
-    fn interpreter(&self, version: u32, code: &CodeLayout) -> Result<InterpreterLayout, String> {
+    fn interpreter(&self, version: u32, code: &CodeLayout) -> Result<InterpreterLayout, Error> {
         let codelets = self.codelets(code)?;
         Ok(InterpreterLayout {
             bcp_slot: slots::BCP[usize::from(version >= 9)],
@@ -246,7 +247,7 @@ impl RequiredVmStructs {
     }
 
     /// Lists the interpreter's codelets that have a name.
-    fn codelets(&self, code: &CodeLayout) -> Result<Vec<Codelet>, String> {
+    fn codelets(&self, code: &CodeLayout) -> Result<Vec<Codelet>, Error> {
         const MAX_CODELETS: usize = 10_000;
         let size = self.offset(&fields::INTERPRETER_CODELET_SIZE)?;
         let name = self.offset(&fields::INTERPRETER_CODELET_DESCRIPTION)?;
@@ -266,7 +267,7 @@ impl RequiredVmStructs {
         Ok(codelets)
     }
 
-    fn vframe_array(&self) -> Result<VframeArrayLayout, String> {
+    fn vframe_array(&self) -> Result<VframeArrayLayout, Error> {
         let size = self.size(&fields::VFRAME_ARRAY_ELEMENT)?;
         Ok(VframeArrayLayout {
             head: self.offset(&fields::VFRAME_ARRAY_HEAD)?,
@@ -274,10 +275,7 @@ impl RequiredVmStructs {
             // The first field of HotSpot's `frame` is its stack pointer.
             caller_sp: self.offset(&fields::VFRAME_ARRAY_CALLER)?,
             // The array of elements is the last field, and is declared with one element.
-            elements: self
-                .size(&fields::VFRAME_ARRAY)?
-                .checked_sub(size)
-                .ok_or("a vframeArray is too small")?,
+            elements: self.size(&fields::VFRAME_ARRAY)?.checked_sub(size).ok_or(Error::VframeArraySize)?,
             element_size: size,
             method: self.offset(&fields::VFRAME_ARRAY_ELEMENT_METHOD)?,
             bci: self.offset(&fields::VFRAME_ARRAY_ELEMENT_BCI)?,
@@ -297,8 +295,8 @@ impl RequiredVmStructs {
 type Codelet = (Range<usize>, &'static str);
 
 /// Returns the addresses from the first to the last codelet with a name that matches.
-fn span_of(codelets: &[Codelet], is_match: impl Fn(&str) -> bool) -> Result<Range<usize>, String> {
+fn span_of(codelets: &[Codelet], is_match: impl Fn(&str) -> bool) -> Result<Range<usize>, Error> {
     let mut found = codelets.iter().filter(|(_, name)| is_match(name)).map(|(range, _)| range);
-    let first = found.next().ok_or("this JVM's interpreter has no pieces of the names that are known")?;
+    let first = found.next().ok_or(Error::Codelets)?;
     Ok(first.start..found.next_back().unwrap_or(first).end)
 }

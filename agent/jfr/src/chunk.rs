@@ -9,6 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use crate::bytes::{ByteCursor, Damage};
 use crate::decoder::Decoder;
+use crate::error::Error;
 use crate::metadata::{Field, Type, Types, Unit};
 use crate::value::Value;
 
@@ -66,7 +67,7 @@ impl<F: Read + Seek> Reader<F> {
 
     /// Returns the next chunk, or an error about it. After an error another chunk follows only if
     /// its start is known.
-    pub fn next_chunk(&mut self) -> io::Result<Option<Result<Chunk, String>>> {
+    pub fn next_chunk(&mut self) -> io::Result<Option<Result<Chunk, Error>>> {
         let left = self.length.saturating_sub(self.at);
         if left == 0 {
             return Ok(None);
@@ -75,11 +76,11 @@ impl<F: Read + Seek> Reader<F> {
         let first = self.at == 0;
         // The next chunk can be found only if this one is complete.
         self.at = self.length;
-        let refuse = |what: &str| Ok(Some(Err(what.to_owned())));
+        let refuse = |error| Ok(Some(Err(error)));
         let mut header = vec![0; HEADER_BYTES];
-        let not_a_chunk = if first { "it is no Flight Recorder file" } else { "what follows is no chunk" };
+        let not_a_chunk = if first { Error::NotARecording } else { Error::NotAChunk };
         if left < HEADER_BYTES as u64 {
-            return refuse(if first { not_a_chunk } else { "it ends in the header of a chunk" });
+            return refuse(if first { not_a_chunk } else { Error::HeaderCutShort });
         }
         self.file.read_exact(&mut header)?;
         if &header[..4] != MAGIC {
@@ -87,15 +88,15 @@ impl<F: Read + Seek> Reader<F> {
         }
         let major = u16::from_be_bytes([header[4], header[5]]);
         if !(1..=2).contains(&major) {
-            return refuse(&format!("it has format {major}, and this vouch knows 1 and 2"));
+            return refuse(Error::UnknownFormat(major));
         }
         let size = u64::from_be_bytes(header[8..16].try_into().unwrap_or_default());
         if size <= HEADER_BYTES as u64 {
-            return refuse("its last chunk was begun, and nothing of it was written yet");
+            return refuse(Error::ChunkUnwritten);
         }
         if size > MAX_CHUNK_BYTES {
             self.at = self.length.min(self.length - left + size.min(left));
-            return refuse(&format!("a chunk of {} MiB, and 1,024 are the most", size >> 20));
+            return refuse(Error::ChunkTooLarge { bytes: size });
         }
         let mut data = header;
         let available = size.min(left);
@@ -104,11 +105,7 @@ impl<F: Read + Seek> Reader<F> {
             self.at = self.length - left + size;
         }
         Ok(Some(Chunk::new(data).map_err(|damage| {
-            if available < size {
-                format!("a chunk is cut short ({damage})")
-            } else {
-                format!("a chunk is damaged: {damage}")
-            }
+            if available < size { Error::ChunkCutShort(damage) } else { Error::ChunkDamaged(damage) }
         })))
     }
 }

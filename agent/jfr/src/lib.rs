@@ -11,6 +11,7 @@ mod bytes;
 pub mod catalogue;
 mod chunk;
 mod decoder;
+mod error;
 mod metadata;
 mod table;
 mod value;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use bytes::Damage;
 pub use chunk::{Chunk, Event, Header, Reader, is_recording};
+pub use error::Error;
 pub use metadata::{Field, Type, Unit};
 pub use table::Table;
 pub use value::Value;

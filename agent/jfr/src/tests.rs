@@ -70,7 +70,7 @@ fn read(file: &[u8]) -> (Vec<Chunk>, Vec<String>) {
     while let Some(chunk) = reader.next_chunk().unwrap() {
         match chunk {
             Ok(chunk) => chunks.push(chunk),
-            Err(error) => errors.push(error),
+            Err(error) => errors.push(error.to_string()),
         }
     }
     (chunks, errors)

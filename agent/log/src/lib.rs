@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod error;
 mod file;
 mod ids;
 pub mod output;
@@ -27,6 +28,7 @@ mod wire;
 mod written_rows;
 
 pub use block::is_recording;
+pub use error::{Error, Obstacle};
 pub use file::{ENDING, OtherRecordings, Writer, is_orphaned};
 pub use read::{Found, Recovered, read};
 pub use replay::Lost;

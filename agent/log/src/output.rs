@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::error::{Error, Obstacle};
+
 /// Maximum number of processes that may write a file of one name at a time, with one pid. The first
 /// processes of containers often have equal pids.
 const MAX_FILES_OF_ONE_NAME: u32 = 64;
@@ -27,45 +29,40 @@ const MAX_FILES_OF_ONE_NAME: u32 = 64;
 /// file.
 const STICKY: u32 = 0o1000;
 
-/// Checks early whether the file `path` can be written later. Returns an error sentence if not.
-pub fn check_writable(path: &Path) -> Result<(), String> {
+/// Checks early whether the file `path` can be written later. Returns an error if not.
+pub fn check_writable(path: &Path) -> Result<(), Error> {
     let folder = folder(path);
     if !folder.is_dir() {
-        let folder = folder.display();
-        return Err(format!("{}: the folder {folder} does not exist: create it first", path.display()));
+        return Err(Error::FolderMissing { path: path.to_owned(), folder: folder.to_owned() });
     }
     if path.is_dir() {
-        return Err(format!("{}: is a folder: name a file", path.display()));
+        return Err(Error::IsAFolder(path.to_owned()));
     }
     match TemporaryFile::create(path) {
         Ok(temporary) => {
-            let replacement_error = replacement_error(path, &temporary.file);
+            let obstacle = obstacle(path, &temporary.file);
             // (Another process may have removed it: without file locks the file does not look in
             // use.)
             let _ = remove_file(&temporary.path);
-            replacement_error.map_or(Ok(()), |why| Err(format!("{}: {why}", path.display())))
+            obstacle.map_or(Ok(()), |obstacle| Err(Error::Irreplaceable { path: path.to_owned(), obstacle }))
         }
-        Err(error) => Err(format!("{}: cannot be written: {error}; choose another folder", path.display())),
+        Err(why) => Err(Error::Unwritable { path: path.to_owned(), why }),
     }
 }
 
 /// Returns why a file like `ours` cannot replace the file at `path`, or `None` if it can.
-fn replacement_error(path: &Path, ours: &File) -> Option<&'static str> {
+fn obstacle(path: &Path, ours: &File) -> Option<Obstacle> {
     let existing = fs::symlink_metadata(path).ok()?;
     // A link to a device, such as /dev/stdout, counts too: the link itself would become a file.
     if fs::metadata(path).is_ok_and(|target| !target.is_file()) {
-        return Some("is a pipe, a socket or a device, and a file would replace it: name a file");
+        return Some(Obstacle::SpecialFile);
     }
     let (folder, user) = (fs::metadata(folder(path)).ok()?, ours.metadata().ok()?.uid());
     if folder.mode() & STICKY != 0 && user != 0 && ![folder.uid(), existing.uid()].contains(&user) {
-        return Some(
-            "belongs to another user, and only that user may replace it in this folder: choose another name",
-        );
+        return Some(Obstacle::OtherUser);
     }
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    is_mounted(&mounts, &identity(path)?).then_some(
-        "is a mount point, and cannot be replaced: mount its folder instead, or choose another name",
-    )
+    is_mounted(&mounts, &identity(path)?).then_some(Obstacle::MountPoint)
 }
 
 /// Returns true if `path` is in the kernel's list of mounts. The list writes spaces, tabs, newlines
@@ -183,12 +180,12 @@ mod tests {
         std::os::unix::fs::symlink("/dev/null", &link).unwrap();
         fs::write(&file, "").unwrap();
         for refused in [&pipe, &link] {
-            let why = check_writable(refused).unwrap_err();
+            let why = check_writable(refused).unwrap_err().to_string();
             assert!(why.contains("is a pipe, a socket or a device"), "{why}");
         }
         fs::remove_file(&link).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(check_writable(&link), Ok(()), "a link to a file is replaced as it was");
+        assert!(check_writable(&link).is_ok(), "a link to a file is replaced as it was");
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -266,9 +263,16 @@ mod tests {
         let folder = scratch("check");
         assert!(check_writable(&folder.join("a.json")).is_ok());
         assert!(check_writable(Path::new("a.json")).is_ok());
-        assert!(check_writable(&folder.join("no/a.json")).unwrap_err().contains("create it first"));
-        assert!(check_writable(&folder).unwrap_err().contains("is a folder"));
-        assert!(check_writable(Path::new("/proc/a.json")).unwrap_err().contains("choose another folder"));
+        assert!(
+            check_writable(&folder.join("no/a.json")).unwrap_err().to_string().contains("create it first")
+        );
+        assert!(check_writable(&folder).unwrap_err().to_string().contains("is a folder"));
+        assert!(
+            check_writable(Path::new("/proc/a.json"))
+                .unwrap_err()
+                .to_string()
+                .contains("choose another folder")
+        );
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         fs::remove_dir_all(&folder).unwrap();
     }

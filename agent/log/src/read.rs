@@ -13,6 +13,7 @@ use vouch_report::{Delivered, TrustReport, grouped};
 use vouch_sample::Reason;
 
 use crate::block::Blocks;
+use crate::error::Error;
 use crate::replay::{Lost, Replay};
 use crate::state::State;
 use crate::wire::Block;
@@ -43,22 +44,17 @@ pub struct Found {
 }
 
 /// Reads a recording from its file. An error is a sentence for the user.
-pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
-    let unread = |error: std::io::Error| format!("cannot be read: {error}");
-    let mut blocks = match Blocks::open(file).map_err(unread)? {
+pub fn read(file: impl Read + Seek) -> Result<Recovered, Error> {
+    let mut blocks = match Blocks::open(file).map_err(Error::Unreadable)? {
         Some(Ok(blocks)) => blocks,
-        Some(Err(version)) => {
-            return Err(format!(
-                "is a recording of version {version}, which this Vouch does not know: take a newer one"
-            ));
-        }
-        None => return Err("is no recording of Vouch's (.vouch)".to_owned()),
+        Some(Err(version)) => return Err(Error::UnknownVersion(version)),
+        None => return Err(Error::NotARecording),
     };
     let mut found = Found::default();
     let mut replay = Replay::default();
     let mut state: Option<State> = None;
     let (mut last, mut last_ns) = (None, 0);
-    while let Some(bytes) = blocks.next().map_err(unread)? {
+    while let Some(bytes) = blocks.next().map_err(Error::Unreadable)? {
         // The sum was right, so another program wrote this block.
         let Ok(block) = Block::decode(bytes.as_slice()) else { continue };
         let next = last.map_or(0, |last: u64| last.saturating_add(1));
@@ -79,8 +75,7 @@ pub fn read(file: impl Read + Seek) -> Result<Recovered, String> {
     found.bytes_damaged = blocks.damaged_bytes;
     found.is_torn = blocks.has_torn_tail();
     found.lost = replay.lost;
-    let state =
-        state.ok_or("has nothing in it from which a profile could be made: its beginning is missing")?;
+    let state = state.ok_or(Error::BeginningMissing)?;
     let State { mut meta, mut run, .. } = state;
     let charged_ns = if found.is_ended { 0 } else { replay.add_cpu_after_last_reading(run.interval_ns) };
     let recording = replay.recording;

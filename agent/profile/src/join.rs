@@ -25,7 +25,8 @@ pub use contexts::ContextKind;
 pub use opened::Source;
 pub use processes::is_overlapping;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 
 use clock::Clock;
 use contexts::Contexts;
@@ -49,9 +50,9 @@ pub struct Joined {
 }
 
 /// Makes one profile from several. An error names the file.
-pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
-    let mut opened = sources.into_iter().map(Opened::open).collect::<Result<Vec<_>, Wrong>>()?;
-    let Some(first) = opened.first() else { return Err("nothing is to be put together".to_owned()) };
+pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Error> {
+    let mut opened = sources.into_iter().map(Opened::open).collect::<Result<Vec<_>, Error>>()?;
+    let Some(first) = opened.first() else { return Err(Error::NothingToJoin) };
     for other in &opened[1..] {
         other.must_be_like(first)?;
     }
@@ -65,7 +66,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Wrong> {
         (Tables::default(), Contexts::default(), Schemas::default());
     let (mut tracks, mut head) = (Tracks::default(), Head::new(interval_ms));
     for (at, mut opened) in opened.into_iter().enumerate() {
-        let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
+        let in_file = |wrong: Error| wrong.in_file(&opened.file);
         let row_map = tables.add(&opened.shared).map_err(in_file)?;
         let context = contexts.add(&opened.meta, &row_map).map_err(in_file)?;
         let kinds = schemas.add(&opened.meta).map_err(in_file)?;

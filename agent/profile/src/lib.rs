@@ -6,6 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod document;
+mod error;
 pub mod join;
 pub mod merge;
 pub mod sources;
+
+pub use error::Error;

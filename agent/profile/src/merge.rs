@@ -28,6 +28,5 @@ mod threads;
 pub use choice::{Choice, MAX_SHOWN_PER_KIND};
 pub use events::merge;
 pub use merged::{Clock, KindSummary, Merged};
-pub use profile::OF_SEVERAL;
 pub use show::field_key;
 pub use vouch_jfr::is_recording;

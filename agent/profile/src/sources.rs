@@ -15,7 +15,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 
 pub use embedded::Embedded;
 use matching::Misfit;
@@ -40,7 +41,7 @@ struct Found<'a> {
 /// Adds the source texts of a profile's files. `paths` are folders, archives or single files. A
 /// file that has a text already keeps it. At most `max_bytes` of text are added, first to the files
 /// with the most time.
-pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<Embedded, Wrong> {
+pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<Embedded, Error> {
     let jdk = requested::jdk(document)?;
     let mut shared: Part = document.get("shared")?;
     let mut all = requested::read(document, &shared)?;
@@ -53,7 +54,7 @@ pub fn embed(document: &mut Part, paths: &[PathBuf], max_bytes: u64) -> Result<E
     embedded.unreadable.clone_from(&search_path.unreadable);
     let mut found = Vec::new();
     for requested in &all {
-        if content.get(requested.row).ok_or("its sources are of another shape")?.is_some() {
+        if content.get(requested.row).ok_or(Error::SourcesShape)?.is_some() {
             embedded.had += 1;
             embedded.weigh(requested, true);
             continue;
@@ -155,7 +156,8 @@ impl Copy<'_> {
             return Err(Misfit { why, other_version: false });
         }
         let with_location = |why: String| format!("{}: {why}", self.location);
-        let unread = |why: String| Misfit { why: with_location(why), other_version: false };
+        let unread =
+            |why: vouch_classes::Error| Misfit { why: with_location(why.to_string()), other_version: false };
         let text = self.read(MAX_FILE_BYTES).map_err(unread)?;
         match matching::misfit(&text, requested, self.in_its_package) {
             None => Ok(text.into()),

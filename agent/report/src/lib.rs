@@ -10,6 +10,7 @@
 mod brief;
 mod clock;
 mod contexts;
+mod error;
 mod events;
 mod groups;
 mod hottest;
@@ -31,6 +32,7 @@ mod witness;
 
 pub use clock::Clock;
 pub use contexts::{ContextsReport, FieldReport, KindReport, ValueReport};
+pub use error::Error;
 pub use groups::{GroupReport, LIMIT_COUNT};
 pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};

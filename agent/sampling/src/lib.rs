@@ -7,6 +7,7 @@
 pub mod clock;
 pub mod context_switches;
 pub mod engine;
+mod error;
 pub mod governor;
 pub mod lazy_zeroed;
 pub mod own_thread;
@@ -16,3 +17,5 @@ pub mod signal;
 pub mod task_sums;
 pub mod thread_contexts;
 pub mod threads;
+
+pub use error::Error;

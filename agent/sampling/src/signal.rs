@@ -6,6 +6,8 @@
 use std::ffi::c_int;
 use std::fmt;
 
+use crate::error::Error;
+
 /// A signal that only a profiler needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal(c_int);
@@ -45,27 +47,22 @@ const REAL_TIME: &str = "SIGRTMIN+";
 
 impl Signal {
     /// Reads a name from `kill -l`, with or without SIG.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let upper = text.to_ascii_uppercase();
         let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
         if let Some((_, number)) = FREE.iter().find(|(free, _)| *free == name) {
             return Ok(Self(*number));
         }
         if let Some((_, why)) = NEEDED.iter().find(|(names, _)| names.contains(&name.as_str())) {
-            return Err(why.to_string());
+            return Err(Error::SignalInUse(why));
         }
         let beyond = if name == "SIGRTMIN" { Some("0") } else { name.strip_prefix(REAL_TIME) };
         let (first, last) = (libc::SIGRTMIN(), libc::SIGRTMAX());
         match beyond.and_then(|beyond| beyond.parse::<c_int>().ok()) {
-            Some(beyond) if beyond == last - JDK_BELOW_LAST - first => {
-                Err("the JDK needs it to interrupt threads in blocking I/O".to_owned())
-            }
+            Some(beyond) if beyond == last - JDK_BELOW_LAST - first => Err(Error::SignalOfJdk),
             Some(beyond) if (0..=last - first).contains(&beyond) => Ok(Self(first + beyond)),
-            Some(_) => Err(format!("the last one is {REAL_TIME}{}", last - first)),
-            None => {
-                let names: Vec<&str> = FREE.iter().map(|(name, _)| *name).collect();
-                Err(format!("must be {} or {REAL_TIME}n", names.join(", ")))
-            }
+            Some(_) => Err(Error::SignalBeyondLast(last - first)),
+            None => Err(Error::UnknownSignal(FREE.iter().map(|(name, _)| *name).collect())),
         }
     }
 
@@ -139,7 +136,7 @@ mod tests {
             ("SIGNAL", "must be SIGPROF, SIGUSR1, SIGVTALRM, SIGALRM, SIGSTKFLT or SIGRTMIN+n"),
             ("27", "must be SIGPROF"),
         ] {
-            let refused = Signal::parse(text).unwrap_err();
+            let refused = Signal::parse(text).unwrap_err().to_string();
             assert!(refused.contains(why), "{text}: {refused}");
         }
     }

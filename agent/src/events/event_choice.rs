@@ -2,6 +2,8 @@
 
 use vouch_recording::kinds::{EVENTS, EventKind};
 
+use crate::error::ValueError;
+
 /// Contains one flag for each kind of the catalogue: true if it is recorded.
 pub type Chosen = [bool; EVENTS.len()];
 
@@ -11,7 +13,7 @@ pub fn by_default() -> Chosen {
 }
 
 /// Parses names of kinds, joined by `+`.
-pub fn chosen(text: &str) -> Result<Chosen, String> {
+pub fn chosen(text: &str) -> Result<Chosen, ValueError> {
     let mut chosen = [false; EVENTS.len()];
     match text {
         "off" => return Ok(chosen),
@@ -24,10 +26,7 @@ pub fn chosen(text: &str) -> Result<Chosen, String> {
             continue;
         }
         let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {
-            return Err(format!(
-                "{word} is not an event: use off, all, or names from default, {} joined by +",
-                words()
-            ));
+            return Err(ValueError::Event { word: word.to_owned(), known: words() });
         };
         chosen[at] = true;
     }

@@ -13,6 +13,7 @@ use vouch_walk::broken;
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
 
+use crate::error::{Error, ValueError};
 use crate::events::event_choice::chosen;
 use crate::recovery;
 
@@ -45,7 +46,7 @@ pub fn apply(
     value: Option<&str>,
     place: &PatternValues<'_>,
     words: &mut u32,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let Some(value) = value else {
         options.verb = match name {
             "start" => Verb::Start,
@@ -60,87 +61,102 @@ pub fn apply(
                 return Ok(());
             }
             _ if vouch_report::options::find(name).is_some() => {
-                return Err(format!("{name} needs a value: {name}=…"));
+                return Err(Error::NeedsValue { name: name.to_owned() });
             }
             _ => return Err(unknown(name)),
         };
         *words += 1;
         return Ok(());
     };
-    let named = |why: String| format!("{name}={value}: {why}");
+    match set(options, name, value, place, words) {
+        Ok(true) => Ok(()),
+        Ok(false) => match name {
+            "quiet" | "verbose" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
+                Err(Error::TakesNoValue(name.to_owned()))
+            }
+            _ => Err(unknown(name)),
+        },
+        Err(why) => Err(Error::Value { key: name.to_owned(), value: value.to_owned(), why }),
+    }
+}
+
+/// Sets one option. Returns false if no option with a value has this name.
+fn set(
+    options: &mut Options,
+    name: &str,
+    value: &str,
+    place: &PatternValues<'_>,
+    words: &mut u32,
+) -> Result<bool, ValueError> {
     let form = vouch_report::options::find(name).map_or(Form::Text, |key| key.form);
-    form.check(value).map_err(named)?;
+    form.check(value)?;
     match name {
         "out" => {
-            let (path, format) = profile_path(value, place).map_err(named)?;
+            let (path, format) = profile_path(value, place)?;
             options.outputs.push(Output { path, format });
         }
-        "report" => options.report = Some(report_path(value, place).map_err(named)?),
-        "measure" => options.measure = Some(measure(value).map_err(named)?),
-        "jfr" => options.jfr = Some(recording_path(value, place).map_err(named)?),
-        "sources" => options.sources = source_paths(value, place).map_err(named)?,
+        "report" => options.report = Some(report_path(value, place)?),
+        "measure" => options.measure = Some(measure(value)?),
+        "jfr" => options.jfr = Some(recording_path(value, place)?),
+        "sources" => options.sources = source_paths(value, place)?,
         "recording" => {
             let wishes = [("on", OnDisk::On), ("keep", OnDisk::Keep), ("off", OnDisk::Off)];
-            options.on_disk = choice(value, &wishes).map_err(named)?;
+            options.on_disk = choice(value, &wishes)?;
         }
-        "recording-limit" => options.most_on_disk = form.size(value).map_err(named)?,
+        "recording-limit" => options.most_on_disk = form.size(value)?,
         "interval" => {
-            options.interval = form.length(value).map_err(named)?;
+            options.interval = form.length(value)?;
             options.budget = None;
         }
-        "engine" => options.engine = choice(value, &ENGINES).map_err(named)?,
-        "signal" => options.signal = Signal::parse(value).map_err(named)?,
-        "depth" => options.depth = form.count(value).map_err(named)?,
+        "engine" => options.engine = choice(value, &ENGINES)?,
+        "signal" => options.signal = Signal::parse(value)?,
+        "depth" => options.depth = form.count(value)?,
         "threads" => {
-            let regex = Regex::new(value).map_err(|why| named(format!("not a regular expression: {why}")))?;
-            options.threads = Some(regex);
+            options.threads = Some(Regex::new(value)?);
         }
-        "start" => options.start = form.length(value).map_err(named)?,
-        "walker" => options.walker = choice(value, &WALKERS).map_err(named)?,
+        "start" => options.start = form.length(value)?,
+        "walker" => options.walker = choice(value, &WALKERS)?,
         "native" => {
             let wishes = [("auto", NativeWish::Auto), ("on", NativeWish::On), ("off", NativeWish::Off)];
-            options.native = choice(value, &wishes).map_err(named)?;
+            options.native = choice(value, &wishes)?;
         }
         "witness" => {
             options.witness = match value {
                 "off" => Witnessing::Off,
                 "sparing" => Witnessing::Auto,
-                _ => Witnessing::Every(rate(value).map_err(named)?),
+                _ => Witnessing::Every(rate(value)?),
             }
         }
         "refuted" => {
             let wishes = [("isolate", Refuted::Isolate), ("keep", Refuted::Keep), ("drop", Refuted::Drop)];
-            options.showing.refuted = choice(value, &wishes).map_err(named)?;
+            options.showing.refuted = choice(value, &wishes)?;
         }
         "vthreads" => {
             let choices = [("carrier", VirtualThreads::Carrier), ("own", VirtualThreads::Own)];
-            options.virtual_threads = choice(value, &choices).map_err(named)?;
+            options.virtual_threads = choice(value, &choices)?;
         }
         "names" => {
             let names = [("full", FunctionNames::Full), ("short", FunctionNames::Short)];
-            options.showing.names = choice(value, &names).map_err(named)?;
+            options.showing.names = choice(value, &names)?;
         }
-        "recovery" => options.recovery = recovery::chosen(value).map_err(named)?,
-        "events" => options.events = chosen(value).map_err(named)?,
+        "recovery" => options.recovery = recovery::chosen(value)?,
+        "events" => options.events = chosen(value)?,
         "on-error" => {
             let wishes = [("stop", OnError::Stop), ("run", OnError::Run)];
-            options.on_error = choice(value, &wishes).map_err(named)?;
+            options.on_error = choice(value, &wishes)?;
         }
-        "lab" => lab(options, value, words).map_err(named)?,
+        "lab" => lab(options, value, words)?,
         "break" => {
             let (kind, every) = value.split_once('/').unwrap_or((value, "1"));
-            let every = count(every, 1, 1_000_000).map_err(named)?;
-            let how = choice(kind, &broken::BREAKS).map_err(named)?;
+            let every = count(every, 1, 1_000_000)?;
+            let how = choice(kind, &broken::BREAKS)?;
             options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
-        "duration" => options.duration = Some(form.length(value).map_err(named)?),
-        "quiet" | "verbose" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
-            return Err(format!("{name} takes no value"));
-        }
-        _ => return Err(unknown(name)),
+        "duration" => options.duration = Some(form.length(value)?),
+        _ => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The options of the truth lab beyond its natives.
@@ -151,7 +167,7 @@ enum Lab {
     EarlyBudget,
 }
 
-fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), String> {
+fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), ValueError> {
     let kinds =
         [("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks), ("early-budget", Lab::EarlyBudget)];
     match choice(value, &kinds)? {
@@ -184,7 +200,7 @@ pub fn misplaced(verb: Verb, seen: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn unknown(name: &str) -> String {
+fn unknown(name: &str) -> Error {
     let keys: Vec<&str> = explained().map(|key| key.name).collect();
     let near = keys
         .iter()
@@ -193,40 +209,35 @@ fn unknown(name: &str) -> String {
         .min_by_key(|(distance, _)| *distance);
     match near {
         Some((distance, known)) if distance <= 1 + known.len() / 3 => {
-            format!("unknown key {name}: did you mean {known}?")
+            Error::Misspelt { name: name.to_owned(), near: known }
         }
-        _ => format!("unknown key {name}: the keys are {} (help explains them)", keys.join(", ")),
+        _ => Error::UnknownKey { name: name.to_owned(), keys },
     }
 }
 
-fn measure(value: &str) -> Result<&'static Measure, String> {
-    Measure::from_key(value).ok_or_else(|| {
-        let keys = MEASURES.map(|measure| measure.key).join(" or ");
-        format!("not a measure: use {keys}")
-    })
+fn measure(value: &str) -> Result<&'static Measure, ValueError> {
+    Measure::from_key(value).ok_or_else(|| ValueError::Measure(MEASURES.map(|measure| measure.key).to_vec()))
 }
 
-fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), String> {
+fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), ValueError> {
     let path = place.expand_own(value)?;
-    let format = Format::from_file_name(&path)
-        .ok_or_else(|| format!("its ending says what is written, and must be {}", Format::endings()))?;
+    let format = Format::from_file_name(&path).ok_or_else(|| ValueError::ProfileEnding(Format::endings()))?;
     Ok((PathBuf::from(path), format))
 }
 
-fn recording_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, String> {
+fn recording_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, ValueError> {
     let path = place.expand(value)?;
-    let why = "must end in .jfr: the file that the JVM's Flight Recorder writes";
-    if path.ends_with(".jfr") { Ok(PathBuf::from(path)) } else { Err(why.to_owned()) }
+    if path.ends_with(".jfr") { Ok(PathBuf::from(path)) } else { Err(ValueError::JfrEnding) }
 }
 
-fn source_paths(value: &str, place: &PatternValues<'_>) -> Result<Vec<PathBuf>, String> {
+fn source_paths(value: &str, place: &PatternValues<'_>) -> Result<Vec<PathBuf>, ValueError> {
     let parts = value.split(':').filter(|part| !part.is_empty());
     let paths: Vec<PathBuf> =
         parts.map(|part| place.expand(part).map(PathBuf::from)).collect::<Result<_, _>>()?;
-    if paths.is_empty() { Err("must be paths, with : between them".to_owned()) } else { Ok(paths) }
+    if paths.is_empty() { Err(ValueError::NoSources) } else { Ok(paths) }
 }
 
-fn report_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, String> {
+fn report_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, ValueError> {
     let path = place.expand_own(value)?;
-    if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err("must end in .json".to_owned()) }
+    if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err(ValueError::ReportEnding) }
 }

@@ -35,7 +35,7 @@ pub fn parse(text: &str, place: &PatternValues<'_>) -> Request {
             _ => {}
         }
         if let Err(mistake) = key::apply(&mut options, name, value, place, &mut words) {
-            mistakes.push(mistake);
+            mistakes.push(mistake.to_string());
         } else if value.is_some() {
             let key = vouch_report::options::find(name);
             if !key.is_some_and(|key| key.is_repeatable) && seen.contains(&name) {

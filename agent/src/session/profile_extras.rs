@@ -9,6 +9,7 @@ use std::path::Path;
 use vouch_profile::document::Part;
 use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, merge};
 
+use crate::error::Unmerged;
 use crate::options::fields::Options;
 
 /// Writes the profile itself.
@@ -45,11 +46,11 @@ impl ProfileExtras {
             let document = profile_extras.document.take().map_or_else(|| read(profile), Ok);
             let embedded = document.and_then(|document| {
                 let document = profile_extras.document.insert(document);
-                vouch_profile::sources::embed(
+                Ok(vouch_profile::sources::embed(
                     document,
                     &options.sources,
                     vouch_profile::sources::DEFAULT_MAX_BYTES,
-                )
+                )?)
             });
             match embedded {
                 Ok(embedded) => profile_extras.lines.extend(embedded.lines()),
@@ -62,27 +63,24 @@ impl ProfileExtras {
     }
 }
 
-fn read(profile: Profile<'_>) -> Result<Part, String> {
+fn read(profile: Profile<'_>) -> Result<Part, Unmerged> {
     let mut text = Vec::new();
-    profile(&mut text).map_err(|error| error.to_string())?;
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    profile(&mut text).map_err(Unmerged::Io)?;
+    Ok(serde_json::from_slice(&text).map_err(vouch_profile::Error::from)?)
 }
 
-fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), String> {
-    let name = jfr.display();
+fn merged(jfr: &Path, profile: Profile<'_>) -> Result<(Part, String), Unmerged> {
     if !jfr.exists() {
-        return Err(format!(
-            "{name} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={name}; \
-             `vouch merge PROFILE {name}` does the same later"
-        ));
+        return Err(Unmerged::JfrMissing(jfr.to_owned()));
     }
-    let file = vouch_classes::archive::open_file(jfr).map_err(|why| format!("{name} {why}"))?;
+    let file = vouch_classes::archive::open_file(jfr)
+        .map_err(|why| Unmerged::JfrUnreadable { jfr: jfr.to_owned(), why })?;
     let document = read(profile)?;
     let recording = jfr.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let choice = Choice { recording, events: Vec::new(), most: MAX_SHOWN_PER_KIND };
     let (document, merged) = merge(document, BufReader::with_capacity(1 << 20, file), &choice)?;
     if let Some(pid) = &merged.stranger {
-        return Err(format!("{name} is of another process ({pid})"));
+        return Err(Unmerged::OtherProcess { jfr: jfr.to_owned(), pid: pid.clone() });
     }
     Ok((document, merged.line()))
 }

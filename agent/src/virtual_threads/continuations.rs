@@ -22,6 +22,7 @@ use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, 
 use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
 use vouch_walk::kernel::peek;
 
+use crate::error::VirtualThreadsError;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 use crate::java;
@@ -69,11 +70,11 @@ fn is_barrier(name: &str) -> bool {
     name.contains("cont") && name.contains("returnbarrier") && !name.contains("exc")
 }
 
-/// Says whether the walker can find which virtual thread is mounted on a carrier. The error is a
-/// sentence with the reason.
-pub type MountedVthreads = Result<(), String>;
+/// Says whether the walker can find which virtual thread is mounted on a carrier. The error is the
+/// reason.
+pub type MountedVthreads = Result<(), VirtualThreadsError>;
 
-/// Searches for the layout. The error is a sentence that names what is missing.
+/// Searches for the layout. The error names what is missing.
 ///
 /// It initializes no class, because the program may never have a virtual thread.
 pub fn find(
@@ -81,20 +82,19 @@ pub fn find(
     jvmti: Jvmti,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
-) -> Result<(ContinuationLayout, MountedVthreads), String> {
+) -> Result<(ContinuationLayout, MountedVthreads), VirtualThreadsError> {
     let vm_structs = RequiredVmStructs::find(hotspot)?;
     let klasses = BootKlasses::find(&vm_structs)?;
     let [virtual_klass, chunk_klass] = klasses.by_names([CLASS.trim_matches(['L', ';']), CHUNK])?;
     let continuation = env.get_superclass(class);
     let continuation =
-        java::cleared(env, continuation).flatten().ok_or("virtual threads have no continuations")?;
+        java::cleared(env, continuation).flatten().ok_or(VirtualThreadsError::NoContinuations)?;
     let (chunk, virtual_thread) = (jdk_class(env, class, CHUNK)?, jdk_class(env, class, VIRTUAL_THREAD)?);
     let id = |class: &JClass<'_>, name: &str| {
         let ids = jvmti.class_methods(class.as_raw()).ok();
         let is = |id: &jmethodID| jvmti.method_name(*id).is_ok_and(|method| method.name == name);
         let id = ids.and_then(|ids| ids.iter().copied().find(is));
-        id.map(|id| id as usize)
-            .ok_or_else(|| format!("Java has no {name} that virtual threads are entered by"))
+        id.map(|id| id as usize).ok_or_else(|| VirtualThreadsError::NoMethod(name.to_owned()))
     };
     let unsafe_object = Unsafe::get(env, class)?;
     let (mounted_layout, mounted) = match mounted_vthread(&vm_structs, &klasses, &unsafe_object, env, class) {
@@ -141,13 +141,12 @@ fn mounted_vthread(
     unsafe_object: &Unsafe<'_>,
     env: &mut JNIEnv<'_>,
     class: &JClass<'_>,
-) -> Result<MountedVthreadLayout, String> {
+) -> Result<MountedVthreadLayout, VirtualThreadsError> {
     let [virtual_klass] = klasses.by_names([VIRTUAL_THREAD])?;
     let (thread, string) =
         (jdk_class(env, class, "java/lang/Thread")?, jdk_class(env, class, "java/lang/String")?);
     let bytes = jdk_class(env, class, "[B")?;
-    let array_base =
-        unsafe_object.array_base_offset(env, &bytes).ok_or("Java does not publish where an array begins")?;
+    let array_base = unsafe_object.array_base_offset(env, &bytes).ok_or(VirtualThreadsError::ArrayBase)?;
     let mut offset =
         |class: &JClass<'_>, name: &str| unsafe_object.field_offset(env, class, name, "threads and strings");
     Ok(MountedVthreadLayout {
@@ -163,7 +162,7 @@ fn mounted_vthread(
 }
 
 /// Returns the offsets in a JavaThread at which the pointer to its ContinuationEntry may be.
-fn entry_slots(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, String> {
+fn entry_slots(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, VirtualThreadsError> {
     if let Ok(offset) = vm_structs.offset(&fields::JAVA_THREAD_CONT_ENTRY) {
         return Ok(offset..offset + WORD);
     }
@@ -174,33 +173,29 @@ fn entry_slots(vm_structs: &RequiredVmStructs) -> Result<Range<usize>, String> {
 
 /// Finds the code of the return barrier up to its second call. VMStructs has its address in some
 /// JDKs, and its length in none, so JVMTI reports both.
-fn barrier(vm_structs: &RequiredVmStructs, jvmti: Jvmti) -> Result<Range<usize>, String> {
+fn barrier(vm_structs: &RequiredVmStructs, jvmti: Jvmti) -> Result<Range<usize>, VirtualThreadsError> {
     let event = GENERATED_CODE.event;
     let reported = jvmti.enable(event).and_then(|()| jvmti.generate_events(event));
     let _ = jvmti.disable(event);
-    reported.map_err(|error| format!("this JVM does not describe its code: {error}"))?;
+    reported.map_err(VirtualThreadsError::CodeNotDescribed)?;
     let [begin, length] = [&BARRIER[0], &BARRIER[1]].map(|number| number.load(Ordering::Relaxed));
     let other = vm_structs.static_value(&fields::CONT_RETURN_BARRIER).is_ok_and(|barrier| barrier != begin);
     if begin == 0 || length == 0 || other {
-        return Err(
-            "this JVM has no code of a name that is known where virtual threads' frames come back".to_owned()
-        );
+        return Err(VirtualThreadsError::NoReturnBarrier);
     }
     // The first call only returns how much to thaw; the second one thaws the frames.
     let first = (begin + 1..begin + length).find(|pc| follows_call(&|at: usize| read_word(at), *pc));
-    first.map(|first| begin..first + 1).ok_or_else(|| {
-        "the code of this JVM that brings back virtual threads' frames is not known".to_owned()
-    })
+    first.map(|first| begin..first + 1).ok_or(VirtualThreadsError::UnknownReturnBarrier)
 }
 
 /// Finds how this JVM's heap encodes references and classes, and when its collector moves objects.
-fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout, String> {
+fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout, VirtualThreadsError> {
     let is = |wanted: &Flag| read_flag(hotspot, wanted) == Some(true);
     let (z, shenandoah) = (is(&fields::USE_Z_GC), is(&fields::USE_SHENANDOAH_GC));
     // ZGC publishes the address of each of its global values.
     let global = |instance: &StaticField, field: &Field| {
         let at = vm_structs.static_value(instance)? + vm_structs.offset(field)?;
-        read_word(at).ok_or_else(|| format!("this JVM does not publish where {} is", field.0))
+        read_word(at).ok_or_else(|| vouch_hotspot::Error::Offset { field: field.0.to_string() })
     };
     let narrow = |base: &StaticField, shift: &StaticField| {
         Some(Narrow {
@@ -209,7 +204,7 @@ fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout,
         })
     };
     let classes = narrow(&fields::COMPRESSED_KLASS_BASE, &fields::COMPRESSED_KLASS_SHIFT)
-        .ok_or("this JVM does not publish how an object refers to its class");
+        .ok_or(VirtualThreadsError::ClassPointers);
     Ok(HeapLayout {
         oops: match () {
             // Until JDK 23, ZGC may have a single generation, and its globals have another name.
@@ -227,7 +222,7 @@ fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout,
             }
             () if is(&fields::USE_COMPRESSED_OOPS) => OopEncoding::Narrow(
                 narrow(&fields::COMPRESSED_OOPS_BASE, &fields::COMPRESSED_OOPS_SHIFT)
-                    .ok_or("this JVM does not publish how an object refers to another")?,
+                    .ok_or(VirtualThreadsError::Oops)?,
             ),
             () => OopEncoding::Full,
         },
@@ -252,7 +247,11 @@ fn heap(hotspot: &HotSpot, vm_structs: &RequiredVmStructs) -> Result<HeapLayout,
 
 /// Loads a class of the JDK with `Class.forName`, without initializing it. `any` is any class; it
 /// only leads to `java.lang.Class`.
-fn jdk_class<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<JClass<'e>, String> {
+fn jdk_class<'e>(
+    env: &mut JNIEnv<'e>,
+    any: &JClass<'_>,
+    name: &str,
+) -> Result<JClass<'e>, VirtualThreadsError> {
     let ask = |env: &mut JNIEnv<'e>| -> jni::errors::Result<JClass<'e>> {
         let classes = env.get_object_class(any)?;
         let text = env.new_string(name.replace('/', "."))?;
@@ -262,7 +261,7 @@ fn jdk_class<'e>(env: &mut JNIEnv<'e>, any: &JClass<'_>, name: &str) -> Result<J
         env.call_static_method(classes, "forName", signature, &arguments)?.l().map(JClass::from)
     };
     let class = ask(env);
-    java::cleared(env, class).ok_or_else(|| format!("Java has no {name}"))
+    java::cleared(env, class).ok_or_else(|| VirtualThreadsError::NoClass(name.to_owned()))
 }
 
 /// The object of `jdk.internal.misc.Unsafe`, which returns the offsets of fields.
@@ -270,13 +269,13 @@ struct Unsafe<'e>(JObject<'e>);
 
 impl<'e> Unsafe<'e> {
     /// Gets the object. `any` is any class, as in [`jdk_class`].
-    fn get(env: &mut JNIEnv<'e>, any: &JClass<'_>) -> Result<Self, String> {
+    fn get(env: &mut JNIEnv<'e>, any: &JClass<'_>) -> Result<Self, VirtualThreadsError> {
         const CLASS: &str = "jdk/internal/misc/Unsafe";
         let class = jdk_class(env, any, CLASS)?;
         let object =
             env.call_static_method(class, "getUnsafe", format!("()L{CLASS};"), &[]).and_then(JValueOwned::l);
         let object = java::cleared(env, object).filter(|object| !object.is_null());
-        object.map(Self).ok_or_else(|| "Java does not publish where fields are".to_owned())
+        object.map(Self).ok_or(VirtualThreadsError::NoUnsafe)
     }
 
     /// Returns the offset of a field. `owners` names the objects in the error's sentence.
@@ -285,8 +284,8 @@ impl<'e> Unsafe<'e> {
         env: &mut JNIEnv<'_>,
         class: &JClass<'_>,
         name: &str,
-        owners: &str,
-    ) -> Result<usize, String> {
+        owners: &'static str,
+    ) -> Result<usize, VirtualThreadsError> {
         let mut ask = || {
             let name = env.new_string(name);
             let name = java::cleared(env, name)?;
@@ -300,7 +299,7 @@ impl<'e> Unsafe<'e> {
                 .and_then(JValueOwned::j);
             usize::try_from(java::cleared(env, offset)?).ok()
         };
-        ask().ok_or_else(|| format!("Java does not publish where {owners} have their {name}"))
+        ask().ok_or_else(|| VirtualThreadsError::FieldOffset { owners, field: name.to_owned() })
     }
 
     /// Returns the offset of the first element in arrays of this class.
@@ -345,8 +344,7 @@ impl BootKlasses {
     /// The number of words that are read of a name. All names to find are shorter.
     const NAME_WORDS: usize = 8;
 
-    fn find(vm_structs: &RequiredVmStructs) -> Result<Self, String> {
-        const NONE: &str = "this JVM does not publish which classes it has";
+    fn find(vm_structs: &RequiredVmStructs) -> Result<Self, VirtualThreadsError> {
         let next = vm_structs.offset(&fields::CLASS_LOADER_DATA_NEXT)?;
         let first = vm_structs.offset(&fields::CLASS_LOADER_DATA_KLASSES)?;
         let loader = if let Ok(loader) = vm_structs.static_value(&fields::NULL_CLASS_LOADER_DATA) {
@@ -355,10 +353,13 @@ impl BootKlasses {
             // The boot loader was added first, and newer loaders come before it.
             let head = vm_structs.static_value(&fields::CLASS_LOADER_DATA_GRAPH_HEAD)?;
             let after = |loader: &usize| read_word(loader.wrapping_add(next)).filter(|next| *next != 0);
-            std::iter::successors(Some(head), after).take(Self::MAX_LOADERS).last().ok_or(NONE)?
+            std::iter::successors(Some(head), after)
+                .take(Self::MAX_LOADERS)
+                .last()
+                .ok_or(VirtualThreadsError::NoClassList)?
         };
         Ok(Self {
-            first: read_word(loader.wrapping_add(first)).ok_or(NONE)?,
+            first: read_word(loader.wrapping_add(first)).ok_or(VirtualThreadsError::NoClassList)?,
             next: vm_structs.offset(&fields::KLASS_NEXT_LINK)?,
             name: vm_structs.offset(&fields::KLASS_NAME)?,
             length: vm_structs.offset(&fields::SYMBOL_LENGTH)?,
@@ -369,7 +370,7 @@ impl BootKlasses {
 
     /// Finds the Klasses with these names. Of several with one name it returns the oldest, because
     /// old versions of a redefined class are added later.
-    fn by_names<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], String> {
+    fn by_names<const N: usize>(&self, names: [&str; N]) -> Result<[usize; N], VirtualThreadsError> {
         let after = |class: &usize| read_word(class.wrapping_add(self.next)).filter(|next| *next != 0);
         let mut found = [0; N];
         for class in std::iter::successors(Some(self.first), after).take(Self::MAX_CLASSES) {
@@ -378,7 +379,7 @@ impl BootKlasses {
             }
         }
         match names.iter().zip(found).find(|(_, class)| *class == 0) {
-            Some((name, _)) => Err(format!("this JVM does not show its {name}")),
+            Some((name, _)) => Err(VirtualThreadsError::ClassNotListed((*name).to_owned())),
             None => Ok(found),
         }
     }
@@ -397,12 +398,12 @@ impl BootKlasses {
     }
 
     /// Returns the size of an object of a class in bytes, without array elements.
-    fn instance_size(&self, class: usize) -> Result<usize, String> {
+    fn instance_size(&self, class: usize) -> Result<usize, VirtualThreadsError> {
         // The lowest bits of the layout helper are flags.
         let size =
             read_u32(class.wrapping_add(self.layout_helper)).and_then(|size| usize::try_from(size).ok());
         let size = size.map(|size| size & !(WORD - 1)).filter(|size| *size > 0);
-        size.ok_or_else(|| "this JVM does not publish how large a stack's chunk is".to_owned())
+        size.ok_or(VirtualThreadsError::ChunkSize)
     }
 }
 

@@ -25,7 +25,7 @@ impl FrontEnd {
         if path.is_dir() {
             return if path.join(INDEX).is_file() { Ok(Self::Folder(path)) } else { Err(none()) };
         }
-        let listing = vouch_classes::archive::list(&path, |_| true).map_err(wrong)?;
+        let listing = vouch_classes::archive::list(&path, |_| true).map_err(|why| wrong(why.to_string()))?;
         // All of it may lie in one folder of the archive.
         let index = listing.entries.iter().map(|entry| &entry.name).filter(|name| {
             name.strip_suffix(INDEX).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))

@@ -216,9 +216,9 @@ fn lines(made: &Catalogue) -> serde_json::Result<String> {
 fn read(file: &Path) -> Result<Recorded, String> {
     let wrong = |why: String| format!("{}: {why}", file.display());
     let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
-    let mut recorded = Recorded::read(BufReader::new(open)).map_err(wrong)?;
+    let mut recorded = Recorded::read(BufReader::new(open)).map_err(|why| wrong(why.to_string()))?;
     // A catalogue is made of whole recordings.
-    recorded.damage.pop().map_or(Ok(recorded), |damage| Err(wrong(damage)))
+    recorded.damage.pop().map_or(Ok(recorded), |damage| Err(wrong(damage.to_string())))
 }
 
 /// Returns an example of each kind: the values of its last marker, in a line.

@@ -29,7 +29,7 @@ fn profile(
     bytes: Vec<u8>,
     again: Option<Vec<u8>>,
     folder: &ClassFolder,
-) -> Result<(Recording, Meta), String> {
+) -> Result<(Recording, Meta), crate::Error> {
     let mut profile = audit_full(bytes.clone(), folder)?.profile(None)?;
     profile.read("test.jfr", Cursor::new(again.unwrap_or(bytes)), |_| {})?;
     profile.finish()
@@ -110,7 +110,11 @@ fn a_profile_has_the_samples_of_one_clock() {
         profile.read("test.jfr", Cursor::new(bytes.clone()), |_| {})?;
         let (recording, meta) = profile.finish()?;
         let [thread] = recording.threads() else { panic!("{:?}", recording.threads()) };
-        Ok::<_, String>((thread.samples().len(), (meta.report.samples.signals, meta.report.time()), remarks))
+        Ok::<_, crate::Error>((
+            thread.samples().len(),
+            (meta.report.samples.signals, meta.report.time()),
+            remarks,
+        ))
     };
     let (samples, reported, remarks) = profile_with(None).unwrap();
     // Flight Recorder's settings do not mention CPU time.
@@ -119,7 +123,7 @@ fn a_profile_has_the_samples_of_one_clock() {
     let (samples, reported, remarks) = profile_with(Some("profiler.WallClockSample")).unwrap();
     assert_eq!(reported.1, "wall-clock time");
     assert!(samples == 2 && remarks.contains("--samples jdk.ExecutionSample"), "{remarks}");
-    let refused = profile_with(Some("jdk.CPUTimeSample")).unwrap_err();
+    let refused = profile_with(Some("jdk.CPUTimeSample")).unwrap_err().to_string();
     assert!(refused.ends_with("but jdk.ExecutionSample, profiler.WallClockSample"), "{refused}");
 }
 
@@ -262,7 +266,7 @@ fn a_recording_that_changed_since_the_audit_is_refused() {
     let folder = ClassFolder::new("changed", &CLASSES);
     let before = recording(&[truth(5)], 0);
     for after in [recording(&[truth(5), wrong(1)], 0), recording(&[truth(6)], 0), recording(&[truth(4)], 0)] {
-        let refused = profile(before.clone(), Some(after), &folder).unwrap_err();
+        let refused = profile(before.clone(), Some(after), &folder).unwrap_err().to_string();
         assert!(refused.contains("has changed"), "{refused}");
     }
 }

@@ -457,7 +457,7 @@ pub fn jdk_with(name: &str, classes: &[Written<'_>]) -> ClassFolder {
 }
 
 /// Returns the report on a recording, with the classes of a JDK.
-pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, String> {
+pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, crate::Error> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
     Ok(audit
@@ -466,14 +466,14 @@ pub fn audit_with_jdk(bytes: Vec<u8>, jdk: &ClassFolder) -> Result<AuditReport, 
 }
 
 /// Returns the audit of a recording, with the classes of a folder.
-pub fn audit_full(bytes: Vec<u8>, folder: &ClassFolder) -> Result<Audited, String> {
+pub fn audit_full(bytes: Vec<u8>, folder: &ClassFolder) -> Result<Audited, crate::Error> {
     let mut audit = Audit::default();
     audit.read("test.jfr", Cursor::new(bytes), |_| {})?;
     audit.judge(&ClassPaths { classes: vec![folder.0.clone()], jdk: None, exact: false }, |_| {})
 }
 
 /// Returns the report on a recording, with the classes of a folder.
-pub fn audited(bytes: Vec<u8>, folder: &ClassFolder) -> Result<AuditReport, String> {
+pub fn audited(bytes: Vec<u8>, folder: &ClassFolder) -> Result<AuditReport, crate::Error> {
     Ok(audit_full(bytes, folder)?.report)
 }
 

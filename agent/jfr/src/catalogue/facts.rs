@@ -5,6 +5,7 @@ use std::io::{Read, Seek};
 
 use crate::catalogue::kinds::{EventParts, Field};
 use crate::chunk::{Chunk, Reader};
+use crate::error::Error;
 use crate::metadata::{Type, Unit};
 use crate::value::Value;
 
@@ -27,18 +28,18 @@ pub struct Recorded {
     pub jvm: Option<String>,
     /// The event kinds by name, including the program's own.
     pub kinds: BTreeMap<String, Facts>,
-    /// A sentence for each part that could not be read.
-    pub damage: Vec<String>,
+    /// An error for each part that could not be read.
+    pub damage: Vec<Error>,
 }
 
 impl Recorded {
     /// Reads the facts from a recording. A chunk that occurs twice counts once. An error is the end
     /// of a sentence.
-    pub fn read(file: impl Read + Seek) -> Result<Self, String> {
-        let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
+    pub fn read(file: impl Read + Seek) -> Result<Self, Error> {
+        let mut reader = Reader::new(file)?;
         let mut recorded = Self::default();
         let mut known_chunks = HashSet::new();
-        while let Some(chunk) = reader.next_chunk().map_err(|error| error.to_string())? {
+        while let Some(chunk) = reader.next_chunk()? {
             match chunk {
                 Ok(chunk) if known_chunks.insert(chunk.identity()) => {
                     recorded.add(&chunk);
@@ -48,14 +49,14 @@ impl Recorded {
             }
         }
         if recorded.kinds.is_empty() {
-            return Err(recorded.damage.pop().unwrap_or_else(|| "it is empty".to_owned()));
+            return Err(recorded.damage.pop().unwrap_or(Error::Empty));
         }
         Ok(recorded)
     }
 
     fn add(&mut self, chunk: &Chunk) {
-        if let Some(damage) = &chunk.damage {
-            self.damage.push(format!("a part of a chunk cannot be read ({damage})"));
+        if let Some(damage) = chunk.damage {
+            self.damage.push(Error::PartUnreadable(damage));
         }
         let mut settings: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
         let mut counts: HashMap<i64, u64> = HashMap::new();

@@ -181,6 +181,6 @@ pub fn profile(recording: &Recording, meta: &Meta) -> String {
     format!("{before}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-pub fn reread(bytes: &[u8]) -> Result<Recovered, String> {
+pub fn reread(bytes: &[u8]) -> Result<Recovered, vouch_log::Error> {
     read(Cursor::new(bytes))
 }

@@ -2,7 +2,8 @@
 //!
 //! `vouch top` reads this table; the front-end ignores it.
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
@@ -46,13 +47,13 @@ struct Columns {
 
 impl Contexts {
     /// Adds a profile's contexts. Returns the new row of each.
-    pub fn add(&mut self, meta: &Part, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
+    pub fn add(&mut self, meta: &Part, row_map: &RowMap) -> Result<Vec<usize>, Error> {
         let Columns { kinds, length, outer, kind, values } = meta.find(KEY)?.unwrap_or_default();
         if [outer.len(), kind.len(), values.len()] != [length; 3] {
-            return Err(format!("its {KEY} has columns of different lengths"));
+            return Err(Error::ColumnLengths(KEY));
         }
         let strings = |rows: Vec<usize>| {
-            rows.into_iter().map(|row| row_map.string(row)).collect::<Result<Vec<_>, Wrong>>()
+            rows.into_iter().map(|row| row_map.string(row)).collect::<Result<Vec<_>, Error>>()
         };
         let mut kind_rows = Vec::new();
         for ContextKind { class, label, fields, field_labels } in kinds {
@@ -64,11 +65,10 @@ impl Contexts {
             };
             kind_rows.push(self.kinds.insert_full(kind).0);
         }
-        let none = || format!("its {KEY} refers to what is not in it");
         let mut rows: Vec<usize> = Vec::new();
         for ((outer, kind), values) in outer.into_iter().zip(kind).zip(values) {
-            let outer = outer.map(|row| rows.get(row).copied().ok_or_else(none)).transpose()?;
-            let kind = kind_rows.get(kind).copied().ok_or_else(none)?;
+            let outer = outer.map(|row| rows.get(row).copied().ok_or(Error::Dangling(KEY))).transpose()?;
+            let kind = kind_rows.get(kind).copied().ok_or(Error::Dangling(KEY))?;
             let row = Row { outer, kind, values: strings(values)? };
             rows.push(self.rows.insert_full(row).0);
         }
@@ -76,7 +76,7 @@ impl Contexts {
     }
 
     /// Writes the table to the joined profile's `meta`.
-    pub fn finish(self, meta: &mut Part) -> Result<(), Wrong> {
+    pub fn finish(self, meta: &mut Part) -> Result<(), Error> {
         if self.rows.is_empty() {
             return Ok(());
         }

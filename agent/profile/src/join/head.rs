@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde_json::{Value, json};
 use vouch_report::{RefutationNumbers, ReportSum, TrustReport, grouped};
 
@@ -57,14 +58,10 @@ impl Head {
 
     /// Adds a profile's report. Returns the number of its Java samples, and the new numbers of its
     /// refutations.
-    pub fn report(&mut self, meta: &Part) -> Result<(u64, RefutationNumbers), Wrong> {
-        let report: TrustReport = meta.get("vouch").map_err(|wrong| {
-            format!("it has no trust report that this version of vouch can read: {wrong}")
-        })?;
+    pub fn report(&mut self, meta: &Part) -> Result<(u64, RefutationNumbers), Error> {
+        let report: TrustReport = meta.get("vouch").map_err(|wrong| Error::TrustReport(Box::new(wrong)))?;
         if let Some(recorder) = &report.run.recorder {
-            return Err(format!(
-                "its samples are {recorder}'s, which Vouch has audited: they cannot be put together with others"
-            ));
+            return Err(Error::Audited { recorder: recorder.clone() });
         }
         let fates = report.samples.fates;
         Ok((
@@ -79,7 +76,7 @@ impl Head {
     }
 
     /// Adds the remaining values of a profile. `rows` has the new index of each of its tracks.
-    pub fn add(&mut self, opened: Opened, clock: &Clock, rows: &[usize], java: u64) -> Result<(), Wrong> {
+    pub fn add(&mut self, opened: Opened, clock: &Clock, rows: &[usize], java: u64) -> Result<(), Error> {
         let shift_ms = clock.shift_ms(&opened);
         let [from, to] = opened.span_ms.map(|time| shifted(time, shift_ms));
         self.span_ms = [self.span_ms[0].min(from), self.span_ms[1].max(to)];
@@ -89,7 +86,7 @@ impl Head {
             if !text.is_empty() && !known.contains(&text) {
                 known.push(text);
             }
-            Ok::<_, Wrong>(())
+            Ok::<_, Error>(())
         };
         add(&mut self.products, "product")?;
         add(&mut self.arguments, "arguments")?;
@@ -115,8 +112,8 @@ impl Head {
         tracks: Tracks,
         processes: &Processes,
         clock: &Clock,
-    ) -> Result<Part, Wrong> {
-        let mut meta = self.first.take().ok_or("nothing is to be put together")?;
+    ) -> Result<Part, Error> {
+        let mut meta = self.first.take().ok_or(Error::NothingToJoin)?;
         for key in SINGLE_PROCESS_KEYS {
             meta.remove(key);
         }

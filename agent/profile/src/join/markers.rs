@@ -1,6 +1,6 @@
 //! Converts the data of markers to the joined profile.
 
-use crate::document::Wrong;
+use crate::error::Error;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -8,9 +8,9 @@ use crate::join::clock::shifted;
 use crate::join::conversion::Conversion;
 
 /// Replaces the references in a marker's data by those of the joined profile.
-pub fn data(data: &RawValue, conversion: &mut Conversion<'_>) -> Result<Box<RawValue>, Wrong> {
-    let unread = |error: serde_json::Error| format!("a marker of it is of another shape: {error}");
-    let Some(mut data) = serde_json::from_str::<Option<Map<String, Value>>>(data.get()).map_err(unread)?
+pub fn data(data: &RawValue, conversion: &mut Conversion<'_>) -> Result<Box<RawValue>, Error> {
+    let Some(mut data) =
+        serde_json::from_str::<Option<Map<String, Value>>>(data.get()).map_err(Error::MarkerShape)?
     else {
         return Ok(data.to_owned());
     };
@@ -36,5 +36,5 @@ pub fn data(data: &RawValue, conversion: &mut Conversion<'_>) -> Result<Box<RawV
             cause.insert("time".to_owned(), shifted(time, conversion.shift_ms).into());
         }
     }
-    to_raw_value(&data).map_err(unread)
+    to_raw_value(&data).map_err(Error::MarkerShape)
 }

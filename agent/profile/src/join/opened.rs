@@ -2,7 +2,8 @@
 //!
 //! Profiles of other tools, and of a Vouch with different tables, must be refused.
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 
 /// A profile and the name of its file.
@@ -52,12 +53,12 @@ pub struct Identity {
 }
 
 impl Opened {
-    pub fn open(Source { file, document }: Source) -> Result<Self, Wrong> {
+    pub fn open(Source { file, document }: Source) -> Result<Self, Error> {
         let opened = Self::take(&file, document);
-        opened.map_err(|wrong| format!("{file}: {wrong}"))
+        opened.map_err(|wrong| wrong.in_file(&file))
     }
 
-    fn take(file: &str, mut document: Part) -> Result<Self, Wrong> {
+    fn take(file: &str, mut document: Part) -> Result<Self, Error> {
         let meta: Part = document.take("meta")?;
         let threads: Vec<Part> = document.take("threads")?;
         let start_ms = meta.get("startTime")?;
@@ -65,9 +66,9 @@ impl Opened {
         // The first track belongs to the profiled process. Tracks from a Flight Recorder file of
         // another process come later.
         let own = || {
-            let first = threads.first().ok_or("it has no track")?;
+            let first = threads.first().ok_or(Error::NoTrack)?;
             let (pid, identity) = (first.get("pid")?, meta.find("vouchProcess")?);
-            Ok::<_, Wrong>(vec![Process { pid, identity, spans: vec![span_ms] }])
+            Ok::<_, Error>(vec![Process { pid, identity, spans: vec![span_ms] }])
         };
         let processes = meta.find("vouchProcesses")?.map_or_else(own, Ok)?;
         Ok(Self {
@@ -95,14 +96,11 @@ impl Opened {
     }
 
     /// Returns an error if the profile's categories or tables have another version.
-    pub fn must_be_like(&self, other: &Self) -> Result<(), Wrong> {
+    pub fn must_be_like(&self, other: &Self) -> Result<(), Error> {
         if self.version == other.version && self.categories == other.categories {
             return Ok(());
         }
-        Err(format!(
-            "{} and {} were written by versions of Vouch with different tables: write one anew from its recording with `vouch convert`",
-            other.file, self.file
-        ))
+        Err(Error::OtherTables { file: self.file.clone(), other: other.file.clone() })
     }
 
     /// Returns the profile's interval as a multiple of `interval_ms`.
@@ -113,16 +111,16 @@ impl Opened {
 
 /// Returns the shortest sampling interval of all profiles. All other intervals must be multiples of
 /// it.
-pub fn common_interval(all: &[Opened]) -> Result<f64, Wrong> {
+pub fn common_interval(all: &[Opened]) -> Result<f64, Error> {
     let shortest = all.iter().min_by(|one, other| one.interval_ms.total_cmp(&other.interval_ms));
-    let shortest = shortest.ok_or("nothing is to be put together")?;
+    let shortest = shortest.ok_or(Error::NothingToJoin)?;
     let counts = |other: &&Opened| whole(other.interval_ms / shortest.interval_ms).is_none();
     match all.iter().find(counts) {
         None => Ok(shortest.interval_ms),
-        Some(other) => Err(format!(
-            "{} was sampled every {} ms, {} every {} ms: profiles can be counted together only if one interval is a multiple of the other",
-            shortest.file, shortest.interval_ms, other.file, other.interval_ms
-        )),
+        Some(other) => Err(Error::Intervals {
+            shortest: (shortest.file.clone(), shortest.interval_ms),
+            other: (other.file.clone(), other.interval_ms),
+        }),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::document::Wrong;
+use crate::error::Error;
 
 use crate::join::clock::{Clock, shifted};
 use crate::join::opened::{Identity, Opened, Process};
@@ -30,7 +30,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    pub fn new(all: &[Opened], clock: &Clock) -> Result<Self, Wrong> {
+    pub fn new(all: &[Opened], clock: &Clock) -> Result<Self, Error> {
         let mut processes = Self::default();
         let mut by_identity: HashMap<Identity, usize> = HashMap::new();
         let mut from: Vec<&str> = Vec::new();
@@ -39,7 +39,7 @@ impl Processes {
         let mut begins: Vec<Option<f64>> = Vec::new();
         for (at, opened) in all.iter().enumerate() {
             for thread in &opened.threads {
-                let in_file = |wrong: Wrong| format!("{}: {wrong}", opened.file);
+                let in_file = |wrong: Error| wrong.in_file(&opened.file);
                 let pid: String = thread.get("pid").map_err(in_file)?;
                 if processes.rows.contains_key(&(at, pid.clone())) {
                     continue;
@@ -65,20 +65,18 @@ impl Processes {
                     let overlaps =
                         |one: &[f64; 2]| spans.iter().any(|other| is_overlapping(*one, *other, MOMENT_MS));
                     if before.iter().any(overlaps) {
-                        return Err(format!(
-                            "{} has a time of process {pid} that {} has, too, and it would count twice: leave one of them out",
-                            opened.file, from[row]
-                        ));
+                        return Err(Error::CountedTwice {
+                            file: opened.file.clone(),
+                            other: from[row].to_owned(),
+                            pid,
+                        });
                     }
                 }
                 let row = if let Some(row) = known {
                     let before = &mut processes.known[row].spans;
                     let end = before.iter().map(|span| span[1]).fold(f64::NEG_INFINITY, f64::max);
                     if spans.iter().any(|span| span[0] + MOMENT_MS < end) {
-                        return Err(format!(
-                            "{} has a time of process {pid} between two times of what was merged before: merge all files at once, as they were recorded",
-                            opened.file
-                        ));
+                        return Err(Error::BetweenTwoTimes { file: opened.file.clone(), pid });
                     }
                     before.extend(spans);
                     row

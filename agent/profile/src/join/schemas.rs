@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde_json::{Map, Value};
 
 /// The key of the schemas in a profile's `meta`.
@@ -27,14 +28,11 @@ pub struct MarkerKind {
 
 impl Schemas {
     /// Adds a profile's schemas. Returns the joined kinds by their names in that profile.
-    pub fn add(&mut self, meta: &Part) -> Result<HashMap<String, MarkerKind>, Wrong> {
+    pub fn add(&mut self, meta: &Part) -> Result<HashMap<String, MarkerKind>, Error> {
         let mut kinds = HashMap::new();
         for schema in meta.get::<Vec<Map<String, Value>>>(KEY)? {
-            let own = schema
-                .get("name")
-                .and_then(Value::as_str)
-                .ok_or("a kind of its markers has no name")?
-                .to_owned();
+            let own =
+                schema.get("name").and_then(Value::as_str).ok_or(Error::MarkerKindWithoutName)?.to_owned();
             let fields = schema.get("fields").and_then(Value::as_array).into_iter().flatten();
             let texts = fields
                 .filter(|field| field["format"] == "unique-string")
@@ -73,7 +71,7 @@ impl Schemas {
         name
     }
 
-    pub fn finish(self, meta: &mut Part) -> Result<(), Wrong> {
+    pub fn finish(self, meta: &mut Part) -> Result<(), Error> {
         meta.set(KEY, &self.0)
     }
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use indexmap::IndexSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -58,21 +59,23 @@ pub struct RowMap {
 }
 
 impl RowMap {
-    pub fn string(&self, row: usize) -> Result<usize, Wrong> {
+    pub fn string(&self, row: usize) -> Result<usize, Error> {
         self.row(STRINGS, row)
     }
 
-    pub fn stack(&self, row: usize) -> Result<usize, Wrong> {
+    pub fn stack(&self, row: usize) -> Result<usize, Error> {
         self.row(STACKS, row)
     }
 
-    fn row(&self, table: &str, row: usize) -> Result<usize, Wrong> {
+    fn row(&self, table: &str, row: usize) -> Result<usize, Error> {
         let rows = self.rows.get(table);
-        rows.and_then(|rows| rows.get(row)).copied().ok_or_else(|| format!("it has no row {row} in {table}"))
+        rows.and_then(|rows| rows.get(row))
+            .copied()
+            .ok_or_else(|| Error::NoRow { table: table.to_owned(), row })
     }
 
     /// Converts a cell that refers to a table. Null and -1 are no references.
-    fn cell(&self, table: &str, cell: Value) -> Result<Value, Wrong> {
+    fn cell(&self, table: &str, cell: Value) -> Result<Value, Error> {
         match cell.as_u64().and_then(|row| usize::try_from(row).ok()) {
             Some(row) => Ok(self.row(table, row)?.into()),
             None => Ok(cell),
@@ -82,14 +85,16 @@ impl RowMap {
 
 impl Tables {
     /// Adds a profile's tables. Returns the rows that its rows have in the joined tables.
-    pub fn add(&mut self, shared: &Part) -> Result<RowMap, Wrong> {
+    pub fn add(&mut self, shared: &Part) -> Result<RowMap, Error> {
         let mut row_map = RowMap { rows: BTreeMap::new() };
         let strings: Vec<String> = shared.get(STRINGS)?;
         let strings = strings.into_iter().map(|text| self.strings.insert_full(text).0).collect();
         row_map.rows.insert(STRINGS, strings);
         for (name, references) in TABLES {
             let rows = self.others.entry(name).or_default().add(&shared.get(name)?, references, &row_map);
-            row_map.rows.insert(name, rows.map_err(|wrong| format!("its {name}: {wrong}"))?);
+            row_map
+                .rows
+                .insert(name, rows.map_err(|why| Error::InTable { table: name, why: Box::new(why) })?);
         }
         let stacks = self.add_stacks(&shared.get(STACKS)?, &row_map)?;
         row_map.rows.insert(STACKS, stacks);
@@ -105,20 +110,17 @@ impl Tables {
         Ok(row_map)
     }
 
-    fn add_stacks(&mut self, table: &Part, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
+    fn add_stacks(&mut self, table: &Part, row_map: &RowMap) -> Result<Vec<usize>, Error> {
         let frames: Vec<usize> = table.get("frame")?;
         let offsets: Vec<usize> = table.get("prefixOffset")?;
         if frames.len() != offsets.len() {
-            return Err(format!("its {STACKS} has columns of different lengths"));
+            return Err(Error::ColumnLengths(STACKS));
         }
         let mut rows: Vec<usize> = Vec::with_capacity(frames.len());
         for (row, (frame, offset)) in frames.into_iter().zip(offsets).enumerate() {
             let caller = match offset {
                 0 => None,
-                _ => Some(
-                    row.checked_sub(offset)
-                        .ok_or_else(|| format!("its {STACKS} has no row before its first"))?,
-                ),
+                _ => Some(row.checked_sub(offset).ok_or(Error::NoCaller(STACKS))?),
             };
             let caller = caller.map(|caller| rows[caller]);
             let frame = row_map.row("frameTable", frame)?;
@@ -128,7 +130,7 @@ impl Tables {
     }
 
     /// Returns the tables in a profile's format.
-    pub fn finish(self) -> Result<Part, Wrong> {
+    pub fn finish(self) -> Result<Part, Error> {
         let mut shared = self.rest.unwrap_or_default();
         shared.set(STRINGS, &self.strings)?;
         for (name, table) in self.others {
@@ -155,13 +157,13 @@ struct Stacks {
 }
 
 impl Table {
-    fn add(&mut self, table: &Part, references: &References, row_map: &RowMap) -> Result<Vec<usize>, Wrong> {
+    fn add(&mut self, table: &Part, references: &References, row_map: &RowMap) -> Result<Vec<usize>, Error> {
         let length: usize = table.get("length")?;
         let mut columns: BTreeMap<&str, std::vec::IntoIter<Value>> = BTreeMap::new();
         for key in table.keys().filter(|key| *key != "length") {
             let cells: Vec<Value> = table.get(key)?;
             if cells.len() != length {
-                return Err(format!("{key} is not as long as it says"));
+                return Err(Error::ColumnLength(key.to_owned()));
             }
             // Earlier profiles may lack this column, so their rows get null.
             if self.columns.insert(key.to_owned()) {
@@ -184,7 +186,7 @@ impl Table {
                     None => Ok(cell),
                 }
             };
-            let row: Vec<Value> = self.columns.iter().map(cell).collect::<Result<_, Wrong>>()?;
+            let row: Vec<Value> = self.columns.iter().map(cell).collect::<Result<_, Error>>()?;
             rows.push(self.put(row));
         }
         Ok(rows)
@@ -205,7 +207,7 @@ impl Table {
         self.rows.insert_full(row).0
     }
 
-    fn finish(self) -> Result<Part, Wrong> {
+    fn finish(self) -> Result<Part, Error> {
         let mut table = Part::default();
         table.set("length", &self.rows.len())?;
         let mut cells: Vec<Vec<Value>> =

@@ -4,7 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -68,11 +69,11 @@ impl Tracks {
         threads: Vec<Part>,
         name: impl Fn(&str) -> Option<&'n Name>,
         conversion: &mut Conversion<'_>,
-    ) -> Result<Vec<usize>, Wrong> {
+    ) -> Result<Vec<usize>, Error> {
         let mut rows = Vec::new();
         for head in threads {
             let pid: String = head.get("pid")?;
-            let process = name(&pid).ok_or("a track of it is of no process")?;
+            let process = name(&pid).ok_or(Error::TrackWithoutProcess)?;
             let mut track = Track::new(head, process, conversion)?;
             // A profile that was joined before may have another id for the thread.
             let own = track.head.find::<Value>(OWN_TID)?;
@@ -119,12 +120,12 @@ impl Tracks {
         rows: &[usize],
         name: impl Fn(&str) -> Option<&'n Name>,
         conversion: &Conversion<'_>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Error> {
         for mut counter in counters {
             let pid: String = counter.get("pid")?;
-            let process = name(&pid).ok_or("a counter of it is of no process")?;
+            let process = name(&pid).ok_or(Error::CounterWithoutProcess)?;
             let main: usize = counter.get("mainThreadIndex")?;
-            let main = rows.get(main).ok_or("a counter of it is of no track")?;
+            let main = rows.get(main).ok_or(Error::CounterWithoutTrack)?;
             counter.set("pid", &process.pid)?;
             counter.set("mainThreadIndex", main)?;
             let mut samples: Part = counter.get("samples")?;
@@ -143,17 +144,17 @@ impl Tracks {
     }
 
     /// Returns the joined threads and counters.
-    pub fn finish(self) -> Result<(Vec<Part>, Vec<Part>), Wrong> {
+    pub fn finish(self) -> Result<(Vec<Part>, Vec<Part>), Error> {
         let finish = |Track { mut head, samples }: Track| {
             head.set("samples", &samples)?;
             Ok(head)
         };
-        Ok((self.all.into_iter().map(finish).collect::<Result<_, Wrong>>()?, self.counters))
+        Ok((self.all.into_iter().map(finish).collect::<Result<_, Error>>()?, self.counters))
     }
 }
 
 impl Track {
-    fn new(mut head: Part, process: &Name, conversion: &mut Conversion<'_>) -> Result<Self, Wrong> {
+    fn new(mut head: Part, process: &Name, conversion: &mut Conversion<'_>) -> Result<Self, Error> {
         let samples = Samples::new(head.take("samples")?, conversion)?;
         head.set("pid", &process.pid)?;
         head.set("processName", &process.name)?;
@@ -171,11 +172,11 @@ impl Track {
         }
         let mut markers: Part = head.get("markers")?;
         let names: Vec<usize> = markers.get("name")?;
-        let names: Result<Vec<_>, Wrong> =
+        let names: Result<Vec<_>, Error> =
             names.into_iter().map(|name| conversion.row_map.string(name)).collect();
         markers.set("name", &names?)?;
         let data: Vec<Box<RawValue>> = markers.get("data")?;
-        let data: Result<Vec<_>, Wrong> = data.iter().map(|data| markers::data(data, conversion)).collect();
+        let data: Result<Vec<_>, Error> = data.iter().map(|data| markers::data(data, conversion)).collect();
         markers.set("data", &data?)?;
         shift_column(&mut markers, "startTime", shift_ms)?;
         shift_column(&mut markers, "endTime", shift_ms)?;
@@ -190,7 +191,7 @@ impl Track {
     }
 
     /// Appends the same thread's track of a later recording.
-    fn append(&mut self, more: Self) -> Result<(), Wrong> {
+    fn append(&mut self, more: Self) -> Result<(), Error> {
         self.samples.append(more.samples);
         let Self { head, .. } = self;
         for key in ["unregisterTime", "processShutdownTime"] {
@@ -216,12 +217,12 @@ impl Track {
 }
 
 impl Samples {
-    fn new(mut own: Self, conversion: &Conversion<'_>) -> Result<Self, Wrong> {
+    fn new(mut own: Self, conversion: &Conversion<'_>) -> Result<Self, Error> {
         let Self { length, stack, time_deltas, weight, thread_cpu_delta, vouch_context, .. } = &own;
         let weights = weight.as_ref().map_or(*length, Vec::len);
         let in_contexts = vouch_context.as_ref().map_or(*length, Vec::len);
         if [stack.len(), time_deltas.len(), thread_cpu_delta.len(), weights, in_contexts] != [*length; 5] {
-            return Err("the samples of a track have columns of different lengths".to_owned());
+            return Err(Error::SampleColumnLengths);
         }
         own.stack = moved_stacks(own.stack, conversion.row_map)?;
         if let Some(first) = own.time_deltas.first_mut() {
@@ -237,9 +238,8 @@ impl Samples {
         let unit =
             if conversion.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
         unit.clone_into(&mut own.weight_type);
-        let none = || "a sample of it is in a context that is not there".to_owned();
         for context in own.vouch_context.iter_mut().flatten().flatten() {
-            *context = *conversion.contexts.get(*context).ok_or_else(none)?;
+            *context = *conversion.contexts.get(*context).ok_or(Error::NoContext)?;
         }
         Ok(own)
     }
@@ -278,11 +278,11 @@ fn columns<T: Clone>(
     Some(all)
 }
 
-fn moved_stacks(stacks: Vec<Option<usize>>, row_map: &RowMap) -> Result<Vec<Option<usize>>, Wrong> {
+fn moved_stacks(stacks: Vec<Option<usize>>, row_map: &RowMap) -> Result<Vec<Option<usize>>, Error> {
     stacks.into_iter().map(|stack| stack.map(|stack| row_map.stack(stack)).transpose()).collect()
 }
 
-fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wrong> {
+fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Error> {
     if shift_ms == 0.0 {
         return Ok(());
     }
@@ -294,7 +294,7 @@ fn shift_column(table: &mut Part, column: &str, shift_ms: f64) -> Result<(), Wro
 }
 
 /// Appends the same counter of a later recording. The counter's cells are differences.
-fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
+fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Error> {
     let mut samples: Part = counter.get("samples")?;
     // In each recording the first cell of a memory counter is an absolute value. Other counters
     // begin at 0.
@@ -311,7 +311,7 @@ fn append_counter(counter: &mut Part, mut more: Part) -> Result<(), Wrong> {
 }
 
 /// Adds a table's rows to one with the same columns.
-fn add_table(table: &mut Part, more: &Part) -> Result<(), Wrong> {
+fn add_table(table: &mut Part, more: &Part) -> Result<(), Error> {
     let mut all: usize = table.get("length")?;
     all += more.get::<usize>("length")?;
     for column in more.keys() {

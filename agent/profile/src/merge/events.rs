@@ -6,12 +6,13 @@ mod write;
 
 use std::io::{Read, Seek};
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use vouch_jfr::Reader;
 
 use crate::merge::choice::Choice;
 use crate::merge::merged::Merged;
-use crate::merge::profile::{OF_SEVERAL, Profile};
+use crate::merge::profile::Profile;
 use crate::merge::survey::{Survey, unreadable};
 use reading::Reading;
 
@@ -20,12 +21,11 @@ pub fn merge<F: Read + Seek>(
     profile: Part,
     mut recording: F,
     choice: &Choice,
-) -> Result<(Part, Merged), Wrong> {
-    let wrong = |error| unreadable(&choice.recording, &error);
-    let mut profile =
-        Profile::new(profile).map_err(|wrong| format!("the profile is not by Vouch: {wrong}"))?;
+) -> Result<(Part, Merged), Error> {
+    let wrong = |why| unreadable(&choice.recording, why);
+    let mut profile = Profile::new(profile).map_err(|wrong| Error::NotByVouch(Box::new(wrong)))?;
     if profile.is_of_several()? {
-        return Err(OF_SEVERAL.to_owned());
+        return Err(Error::SeveralProcesses);
     }
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;
     let survey = Survey::new(&mut reader, &profile, choice)?;

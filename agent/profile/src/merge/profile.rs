@@ -4,14 +4,11 @@
 
 use std::collections::HashMap;
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-
-/// The error for a profile of several processes. Threads are recognised by ids that are unique only
-/// within a process.
-pub const OF_SEVERAL: &str = "a Flight Recorder file belongs to the profile of one process: add the file to that profile first, then merge the profiles";
 
 /// A marker that is to be added.
 #[derive(Debug)]
@@ -36,11 +33,11 @@ pub struct Profile {
 }
 
 impl Profile {
-    pub fn new(mut document: Part) -> Result<Self, Wrong> {
+    pub fn new(mut document: Part) -> Result<Self, Error> {
         let (meta, shared): (Part, Part) = (document.take("meta")?, document.take("shared")?);
         let report: Option<Part> = meta.find("vouch")?;
         if report.is_some_and(|report| report.find::<String>("recorder").is_ok_and(|name| name.is_some())) {
-            return Err("it is a recording that was audited: its events are in it already".to_owned());
+            return Err(Error::AuditedRecording);
         }
         let threads = document.take("threads")?;
         let texts: Vec<String> = shared.get("stringArray")?;
@@ -51,7 +48,7 @@ impl Profile {
 
     /// True if more than one process was profiled. A process that only a Flight Recorder file has
     /// does not count.
-    pub fn is_of_several(&self) -> Result<bool, Wrong> {
+    pub fn is_of_several(&self) -> Result<bool, Error> {
         let processes: Vec<Value> = self.meta.find("vouchProcesses")?.unwrap_or_default();
         let is_profiled =
             |process: &&Value| process["spans"].as_array().is_some_and(|spans| !spans.is_empty());
@@ -70,19 +67,19 @@ impl Profile {
     }
 
     /// Returns the number of rows of a shared table.
-    pub fn rows(&self, table: &str) -> Result<usize, Wrong> {
+    pub fn rows(&self, table: &str) -> Result<usize, Error> {
         self.shared.get::<Part>(table)?.get("length")
     }
 
     /// Adds rows to a shared table.
-    pub fn add_rows(&mut self, table: &str, columns: &[(&str, Vec<Value>)]) -> Result<(), Wrong> {
+    pub fn add_rows(&mut self, table: &str, columns: &[(&str, Vec<Value>)]) -> Result<(), Error> {
         let mut rows: Part = self.shared.get(table)?;
         rows.add_rows(columns)?;
         self.shared.set(table, &rows)
     }
 
     /// Makes these tracks visible when the profile is opened.
-    pub fn show(&mut self, tracks: impl Iterator<Item = usize>) -> Result<(), Wrong> {
+    pub fn show(&mut self, tracks: impl Iterator<Item = usize>) -> Result<(), Error> {
         let mut shown: Vec<usize> = self.meta.find("initialVisibleThreads")?.unwrap_or_default();
         shown.extend(tracks);
         shown.sort_unstable();
@@ -90,7 +87,7 @@ impl Profile {
     }
 
     /// Adds markers to a thread, sorted by time.
-    pub fn add_markers(&mut self, thread: usize, markers: Vec<Marker>) -> Result<(), Wrong> {
+    pub fn add_markers(&mut self, thread: usize, markers: Vec<Marker>) -> Result<(), Error> {
         let table: Part = self.threads[thread].get("markers")?;
         let old = Markers::read(&table)?;
         let mut rows: Vec<_> = old.into_rows().chain(markers).collect();
@@ -104,9 +101,9 @@ impl Profile {
     }
 
     /// Returns the whole document.
-    pub fn into_document(mut self) -> Result<Part, Wrong> {
+    pub fn into_document(mut self) -> Result<Part, Error> {
         let strings: Result<Vec<_>, _> = self.texts[self.old_strings..].iter().map(to_raw_value).collect();
-        self.shared.extend("stringArray", &strings.map_err(|error| error.to_string())?)?;
+        self.shared.extend("stringArray", &strings?)?;
         self.rest.set("meta", &self.meta)?;
         self.rest.set("shared", &self.shared)?;
         self.rest.set("threads", &self.threads)?;
@@ -128,7 +125,7 @@ pub struct Markers {
 }
 
 impl Markers {
-    fn read(table: &Part) -> Result<Self, Wrong> {
+    fn read(table: &Part) -> Result<Self, Error> {
         let markers = Self {
             length: table.get("length")?,
             data: table.get("data")?,
@@ -148,7 +145,7 @@ impl Markers {
         let whole = lengths.iter().all(|length| *length == markers.length);
         // Vouch writes instants and intervals, and no markers with two rows.
         let known = markers.phase.iter().all(|phase| *phase <= 1);
-        if whole && known { Ok(markers) } else { Err("its markers are of another shape".to_owned()) }
+        if whole && known { Ok(markers) } else { Err(Error::MarkersShape) }
     }
 
     fn into_rows(self) -> impl Iterator<Item = Marker> {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use serde_json::{Value as Json, json};
 use vouch_jfr::{Chunk, Value};
 
-use crate::document::Wrong;
+use crate::error::Error;
 use crate::merge::names::{self, Words};
 use crate::merge::profile::Profile;
 use vouch_report::is_of_jdk;
@@ -100,7 +100,7 @@ impl Stacks {
         wanted: impl Iterator<Item = usize>,
         profile: &mut Profile,
         categories: &Categories,
-    ) -> Result<HashMap<usize, usize>, Wrong> {
+    ) -> Result<HashMap<usize, usize>, Error> {
         let (only, mut numbers) = self.only(wanted);
         let stacks = profile.rows("stackTable")?;
         for number in numbers.values_mut() {
@@ -110,7 +110,7 @@ impl Stacks {
         Ok(numbers)
     }
 
-    fn write_all(self, profile: &mut Profile, categories: &Categories) -> Result<(), Wrong> {
+    fn write_all(self, profile: &mut Profile, categories: &Categories) -> Result<(), Error> {
         let [functions, frames] = [profile.rows("funcTable")?, profile.rows("frameTable")?];
         let rows = self.functions.order;
         let names: Vec<_> = rows.iter().map(|(name, _)| profile.string(name)).collect();
@@ -164,7 +164,7 @@ pub struct Categories {
 }
 
 impl Categories {
-    pub fn new(profile: &Profile) -> Result<Self, Wrong> {
+    pub fn new(profile: &Profile) -> Result<Self, Error> {
         #[derive(serde::Deserialize)]
         struct Category {
             name: String,

@@ -10,7 +10,8 @@ use std::mem::take;
 use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Header, Reader, Type, Value};
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use crate::merge::anchors::{A_DAY, Moment, Moments, relate};
 use crate::merge::choice::{Choice, is_like};
 use crate::merge::clock::Relation;
@@ -67,16 +68,16 @@ impl Survey {
         reader: &mut Reader<F>,
         profile: &Profile,
         choice: &Choice,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, Error> {
         let name = &choice.recording;
         let zero_unix_ms: f64 = profile.meta.get("startTime")?;
         let before = merged_before(profile)?;
         let (mut survey, mut damage, mut index) = (None::<Self>, Vec::new(), 0);
-        while let Some(chunk) = reader.next_chunk().map_err(|error| unreadable(name, &error))? {
+        while let Some(chunk) = reader.next_chunk().map_err(|why| unreadable(name, why))? {
             let chunk = match chunk {
                 Ok(chunk) => chunk,
                 Err(wrong) => {
-                    damage.push(wrong);
+                    damage.push(wrong.to_string());
                     continue;
                 }
             };
@@ -88,19 +89,18 @@ impl Survey {
             index += 1;
         }
         let Some(mut survey) = survey else {
-            let why = damage.pop().unwrap_or_else(|| "it is empty".to_owned());
-            return Err(format!("nothing could be read of {name}: {why}"));
+            return Err(Error::NothingReadable { recording: name.clone(), damage: damage.pop() });
         };
         survey.damage.extend(damage);
         if survey.pids.len() > 1 {
-            return Err(more_than_one_run(name));
+            return Err(Error::SeveralRuns(name.clone()));
         }
         survey.mark_merged(&before, name)?;
         survey.refuse_unknown(choice)?;
         Ok(survey)
     }
 
-    fn begin(header: Header, profile: &Profile) -> Result<Self, Wrong> {
+    fn begin(header: Header, profile: &Profile) -> Result<Self, Error> {
         Ok(Self {
             ticks: Ticks(header),
             by_day: Vec::new(),
@@ -121,10 +121,10 @@ impl Survey {
         index: usize,
         zero_unix_ms: f64,
         choice: &Choice,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Error> {
         let (header, Ticks(first)) = (chunk.header, self.ticks);
         if header.ticks_per_second != first.ticks_per_second || header.start_ticks < first.start_ticks {
-            return Err(more_than_one_run(&choice.recording));
+            return Err(Error::SeveralRuns(choice.recording.clone()));
         }
         let (unix_ns, bytes) = (header.start_unix_ns, chunk.bytes());
         // Concatenated files may contain a chunk twice, once incomplete.
@@ -204,14 +204,11 @@ impl Survey {
         &mut self,
         before: &HashMap<i64, (u64, HashSet<String>)>,
         name: &str,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Error> {
         for (unix_ns, seen) in &mut self.chunks {
             let Some((bytes, kinds)) = before.get(unix_ns) else { continue };
             if seen.bytes > *bytes {
-                return Err(format!(
-                    "of {name} a part is in the profile already, as far as it had been written: merge it into the profile as that was \
-                     before"
-                ));
+                return Err(Error::PartMerged(name.to_owned()));
             }
             seen.merged.clone_from(kinds);
         }
@@ -219,7 +216,7 @@ impl Survey {
     }
 
     /// Returns an error for a requested kind without events, since it is probably misspelt.
-    fn refuse_unknown(&self, choice: &Choice) -> Result<(), Wrong> {
+    fn refuse_unknown(&self, choice: &Choice) -> Result<(), Error> {
         let is_met = |pattern: &&String| self.names.iter().any(|name| is_like(name, pattern));
         let Some(unknown) = choice.events.iter().find(|pattern| !is_met(pattern)) else { return Ok(()) };
         // The program's kinds come first. Those of the JDK are in every recording.
@@ -228,8 +225,12 @@ impl Survey {
         names.extend(jdk);
         let more = names.len().saturating_sub(MAX_SUGGESTIONS);
         names.truncate(MAX_SUGGESTIONS);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Err(format!("{} has no event {unknown}: it has {}{more}", choice.recording, names.join(", ")))
+        Err(Error::UnknownEvent {
+            recording: choice.recording.clone(),
+            unknown: unknown.clone(),
+            known: names.into_iter().map(str::to_owned).collect(),
+            more,
+        })
     }
 
     /// Returns the kinds with events that describe a state.
@@ -254,7 +255,7 @@ impl Survey {
         profile: &Profile,
         range_ms: [f64; 2],
         is_strange: bool,
-    ) -> Result<(Relation, [usize; 2]), Wrong> {
+    ) -> Result<(Relation, [usize; 2]), Error> {
         let mut pauses = Moments { recorded: take(&mut self.pauses), ..Moments::default() };
         let mut waits = Moments::default();
         if !is_strange {
@@ -264,8 +265,7 @@ impl Survey {
             let moment = |[began, ended]: [f64; 2]| Moment { began, ended };
             waits.seen = take(&mut self.anchors.ns).into_iter().map(moment).collect();
         }
-        relate(&self.by_day, pauses, waits, range_ms.map(|ms| ms * 1e6))
-            .ok_or_else(|| "the recording has no clock".to_owned())
+        relate(&self.by_day, pauses, waits, range_ms.map(|ms| ms * 1e6)).ok_or(Error::NoClock)
     }
 
     /// True for the agent's own thread. Its events are not the program's.
@@ -274,22 +274,13 @@ impl Survey {
     }
 }
 
-pub fn unreadable(name: &str, error: &io::Error) -> Wrong {
-    match error.kind() {
-        io::ErrorKind::NotSeekable => {
-            format!("{name} cannot be read: it is no file (a pipe cannot be read twice)")
-        }
-        _ => format!("{name} cannot be read: {error}"),
-    }
-}
-
-fn more_than_one_run(name: &str) -> Wrong {
-    format!("{name} has chunks of more than one run: take them apart (jfr disassemble), and merge one")
+pub fn unreadable(recording: &str, why: io::Error) -> Error {
+    Error::Unreadable { recording: recording.to_owned(), why }
 }
 
 /// Returns the chunks that were added to the profile before. Each is found by its start, and has
 /// its length and kinds.
-fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>)>, Wrong> {
+fn merged_before(profile: &Profile) -> Result<HashMap<i64, (u64, HashSet<String>)>, Error> {
     let merged: Vec<Json> = profile.meta.find("vouchMerged")?.unwrap_or_default();
     let mut known: HashMap<i64, (u64, HashSet<String>)> = HashMap::new();
     for merged in &merged {
@@ -320,7 +311,7 @@ impl Anchors {
 }
 
 /// Returns the collector pauses that JVMTI reported.
-fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Wrong> {
+fn seen_pauses(profile: &Profile) -> Result<Vec<Moment>, Error> {
     #[derive(serde::Deserialize)]
     struct Data {
         r#type: String,

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use crate::merge::names::Thread;
 use crate::merge::profile::{Profile, no_markers};
 
@@ -52,7 +53,7 @@ pub struct Tracks {
 impl Tracks {
     /// Reads the profile's tracks. `stranger` is the pid of the recording's process, if it is
     /// another one.
-    pub fn new(profile: &Profile, stranger: Option<String>) -> Result<Self, Wrong> {
+    pub fn new(profile: &Profile, stranger: Option<String>) -> Result<Self, Error> {
         let mut tracks = Self { by_tid: HashMap::new(), new: HashMap::new(), stranger };
         let stranger = tracks.stranger.as_ref().map(|pid| stranger_pid(pid));
         for (row, thread) in profile.threads.iter().enumerate() {
@@ -85,7 +86,7 @@ impl Tracks {
     }
 
     /// Returns the track of a thread at a time.
-    pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<Found, Wrong> {
+    pub fn find(&mut self, profile: &mut Profile, thread: &Thread, at_ms: f64) -> Result<Found, Error> {
         let of_tid = self.by_tid.get(&thread.tid).map_or(&[][..], |tracks| around(tracks, at_ms));
         let far = |track: &Track| (track.began_ms - at_ms).max(at_ms - track.ended_ms).max(0.0);
         let nearest = |tracks: &mut dyn Iterator<Item = &Track>| {
@@ -103,17 +104,17 @@ impl Tracks {
     }
 
     /// Returns the track for events of the whole process.
-    pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
+    pub fn of_all(&mut self, profile: &mut Profile) -> Result<usize, Error> {
         if self.stranger.is_some() { Ok(self.add(profile, 0, PROCESS)?.row) } else { Ok(0) }
     }
 
     /// Returns the track for threads that the recording does not name.
-    pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Wrong> {
+    pub fn of_somebody(&mut self, profile: &mut Profile) -> Result<usize, Error> {
         Ok(self.add(profile, 0, OTHERS)?.row)
     }
 
     /// Adds a track. Threads with the same name have separate tracks, up to [`MAX_NEW_TRACKS`].
-    fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Wrong> {
+    fn add(&mut self, profile: &mut Profile, tid: u64, name: &str) -> Result<Found, Error> {
         let own = (tid, name.to_owned());
         let shared = [VIRTUAL, OTHERS].contains(&name);
         if let Some(row) = self.new.get(&own) {
@@ -131,7 +132,7 @@ impl Tracks {
     }
 
     /// Returns a new empty track for the process of the first track.
-    fn track(&self, first: &Part, name: &str, tid: &str) -> Result<Part, Wrong> {
+    fn track(&self, first: &Part, name: &str, tid: &str) -> Result<Part, Error> {
         let mut track: Map<String, Json> = Map::new();
         for key in ["processType", "processName", "processStartupTime", "processShutdownTime", "pid"] {
             if let Some(value) = first.find(key)? {
@@ -153,13 +154,13 @@ impl Tracks {
                 };
                 Ok((key.to_owned(), value))
             })
-            .collect::<Result<_, Wrong>>()?;
+            .collect::<Result<_, Error>>()?;
         let own = json!({
             "name": name, "tid": tid, "isMainThread": false, "showMarkersInTimeline": true,
             "registerTime": first.get::<f64>("processStartupTime")?, "unregisterTime": null, "pausedRanges": [],
             "samples": empty, "markers": no_markers(),
         });
-        let Json::Object(own) = own else { return Err("no track".to_owned()) };
+        let Json::Object(own) = own else { return Err(Error::NotATrack) };
         track.extend(own);
         Part::from_value(&track)
     }
@@ -184,7 +185,7 @@ type Life = (u64, f64, Option<f64>);
 
 /// Returns the threads of a track. The track's id is a number, or a text such as `1234.2` after a
 /// thread was renamed. A shared track has a list of threads.
-fn lives(track: &Part) -> Result<Vec<Life>, Wrong> {
+fn lives(track: &Part) -> Result<Vec<Life>, Error> {
     if let Some(many) = track.find("vouchTids")? {
         return Ok(many);
     }

@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::document::{Part, Wrong};
+use crate::document::Part;
+use crate::error::Error;
 use serde::Deserialize;
 
 /// A source file that a profile's functions refer to.
@@ -69,13 +70,13 @@ struct Samples {
 }
 
 /// Returns the version of the profiled JVM, from the trust report.
-pub fn jdk(document: &Part) -> Result<Option<String>, Wrong> {
+pub fn jdk(document: &Part) -> Result<Option<String>, Error> {
     let report: Option<Part> = document.get::<Part>("meta")?.find("vouch")?;
     report.map_or(Ok(None), |report| report.find("jdk"))
 }
 
 /// Returns all source files of the profile's functions.
-pub fn read(document: &Part, shared: &Part) -> Result<Vec<RequestedFile>, Wrong> {
+pub fn read(document: &Part, shared: &Part) -> Result<Vec<RequestedFile>, Error> {
     let strings: Vec<String> = shared.get("stringArray")?;
     let Sources { filename } = shared.get("sources")?;
     let Resources { name } = shared.get("resourceTable")?;
@@ -126,6 +127,6 @@ pub fn read(document: &Part, shared: &Part) -> Result<Vec<RequestedFile>, Wrong>
     Ok(by_row.into_values().collect())
 }
 
-fn at<T>(rows: &[T], row: usize) -> Result<&T, Wrong> {
-    rows.get(row).ok_or_else(|| "it refers to what is not in it: it was damaged".to_owned())
+fn at<T>(rows: &[T], row: usize) -> Result<&T, Error> {
+    rows.get(row).ok_or(Error::SourcesDamaged)
 }

@@ -120,7 +120,12 @@ impl SearchPath {
         }
     }
 
-    fn try_open(&mut self, path_index: usize, path: &Path, names: &HashSet<&str>) -> Result<(), String> {
+    fn try_open(
+        &mut self,
+        path_index: usize,
+        path: &Path,
+        names: &HashSet<&str>,
+    ) -> Result<(), vouch_classes::Error> {
         let requested = |name: &str| names.contains(name.rsplit('/').next().unwrap_or(name));
         let Listing { entries, damage } = vouch_classes::archive::list(path, requested)?;
         if !entries.is_empty() {
@@ -211,7 +216,7 @@ pub struct Copy<'a> {
 
 impl Copy<'_> {
     /// Reads the text of the copy. A text longer than `max_bytes` is an error.
-    pub fn read(&self, max_bytes: u64) -> Result<String, String> {
+    pub fn read(&self, max_bytes: u64) -> Result<String, vouch_classes::Error> {
         let bytes = match &self.entry.at {
             EntryLocation::Folder => {
                 vouch_classes::archive::read_file(Path::new(&self.entry.path), max_bytes)?

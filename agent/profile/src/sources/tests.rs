@@ -268,7 +268,8 @@ fn a_damaged_profile_is_an_error() {
     for (table, column) in [("funcTable", "source"), ("frameTable", "func"), ("stackTable", "frame")] {
         let mut damaged = whole.clone();
         damaged["shared"][table][column] = json!([7]);
-        let wrong = embed(&mut Part::from_value(&damaged).unwrap(), &[], DEFAULT_MAX_BYTES).unwrap_err();
+        let wrong =
+            embed(&mut Part::from_value(&damaged).unwrap(), &[], DEFAULT_MAX_BYTES).unwrap_err().to_string();
         assert!(wrong.contains("not in it"), "{wrong}");
     }
 }

@@ -111,7 +111,7 @@ pub fn joined(processes: Vec<Process>) -> (Value, Joined) {
 }
 
 pub fn refused(processes: Vec<Process>) -> String {
-    join(processes.into_iter().map(Process::source).collect()).unwrap_err()
+    join(processes.into_iter().map(Process::source).collect()).unwrap_err().to_string()
 }
 
 pub fn rows(column: &Value) -> Vec<usize> {

@@ -17,7 +17,8 @@ fn another_profilers_recording_is_refused() {
         source
     };
     assert!(join(vec![process("a", 1, None), process("b", 2, None)]).is_ok());
-    let why = join(vec![process("a", 1, None), process("b", 2, Some("Flight Recorder"))]).unwrap_err();
+    let why =
+        join(vec![process("a", 1, None), process("b", 2, Some("Flight Recorder"))]).unwrap_err().to_string();
     assert!(why.starts_with("b: its samples are Flight Recorder's"), "{why}");
 }
 
@@ -28,7 +29,7 @@ fn a_time_between_two_joined_times_of_a_process_is_refused() {
     };
     let (first_and_third, _) = join(vec![minute("1", 0), minute("3", 4_000)]).unwrap();
     let merged = Source { file: "1 and 3".to_owned(), document: first_and_third };
-    let why = join(vec![merged, minute("2", 2_000)]).unwrap_err();
+    let why = join(vec![merged, minute("2", 2_000)]).unwrap_err().to_string();
     assert!(why.contains("merge all files at once"), "{why}");
 }
 
@@ -59,7 +60,7 @@ fn an_invalid_reference_or_another_version_is_an_error_with_the_file() {
         (r#""threadCPUDelta""#, r#""threadCPUDelay""#, "samples"),
         (r#""signals""#, r#""signs""#, "no trust report that this version of vouch can read"),
     ] {
-        let why = join(vec![good(), bad(from, to)]).unwrap_err();
+        let why = join(vec![good(), bad(from, to)]).unwrap_err().to_string();
         assert!(why.contains("bad.json") && why.contains(says), "{from}: {why}");
     }
 }

@@ -72,7 +72,7 @@ fn a_joined_profile_can_be_joined_again_but_not_with_itself() {
     let (profile, joined) = join(vec![both(), process("c", 30).source()]).unwrap();
     assert_eq!((joined.processes.len(), joined.by_time_of_day.len()), (3, 0));
     assert_eq!(value(&profile)["meta"]["vouch"]["samples"]["signals"], 6);
-    let why = join(vec![both(), process("b", 20).source()]).unwrap_err();
+    let why = join(vec![both(), process("b", 20).source()]).unwrap_err().to_string();
     assert!(why.contains("twice"), "{why}");
 }
 

@@ -2,6 +2,8 @@
 //!
 //! The caller passes the values, so this module does not depend on a process.
 
+use crate::error::Error;
+
 /// The values that replace the patterns in one process.
 #[expect(missing_debug_implementations, reason = "it borrows a function")]
 pub struct PatternValues<'a> {
@@ -19,20 +21,20 @@ pub struct PatternValues<'a> {
 impl PatternValues<'_> {
     /// Replaces the patterns in the name of an output file. If several JVMs have the same options,
     /// it adds the process id, so that they do not write the same file.
-    pub fn expand_own(&self, name: &str) -> Result<String, String> {
+    pub fn expand_own(&self, name: &str) -> Result<String, Error> {
         let (path, has_pid) = self.replace(name)?;
         Ok(if self.inherited && !has_pid { before_ending(&path, &format!("-{}", self.pid)) } else { path })
     }
 
     /// Replaces the patterns in a text, without adding a process id.
-    pub fn expand(&self, text: &str) -> Result<String, String> {
+    pub fn expand(&self, text: &str) -> Result<String, Error> {
         self.replace(text).map(|(path, _)| path)
     }
 
     /// Returns the text with its patterns replaced, and true if the text contains the process id.
-    fn replace(&self, text: &str) -> Result<(String, bool), String> {
+    fn replace(&self, text: &str) -> Result<(String, bool), Error> {
         if text.is_empty() {
-            return Err("a file name is missing".to_owned());
+            return Err(Error::FileNameMissing);
         }
         let (mut path, mut has_pid) = (String::new(), false);
         let mut rest = text;
@@ -44,22 +46,17 @@ impl PatternValues<'_> {
                 has_pid = true;
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('t') {
-                path.push_str(
-                    self.time
-                        .as_deref()
-                        .ok_or("%t is replaced only inside the recorded JVM: choose a name without it")?,
-                );
+                path.push_str(self.time.as_deref().ok_or(Error::TimeOutsideJvm)?);
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('%') {
                 path.push('%');
                 rest = after;
             } else if let Some((name, after)) = rest.strip_prefix('{').and_then(|r| r.split_once('}')) {
-                let value = (self.variable)(name)
-                    .ok_or_else(|| format!("the environment variable {name} is not set"))?;
+                let value = (self.variable)(name).ok_or_else(|| Error::VariableNotSet(name.to_owned()))?;
                 path.push_str(&value);
                 rest = after;
             } else {
-                return Err("after % there must be p, t, {NAME} or another %".to_owned());
+                return Err(Error::UnknownPattern);
             }
         }
         path.push_str(rest);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+
 /// The form in which an option's value is written. The limits are written in the same form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -32,7 +34,7 @@ pub enum Form {
 
 impl Form {
     /// Checks that a value has this form. The error says what is wrong with it.
-    pub fn check(self, text: &str) -> Result<(), String> {
+    pub fn check(self, text: &str) -> Result<(), Error> {
         match self {
             Self::Text => Ok(()),
             Self::Length { .. } => self.length(text).map(drop),
@@ -41,25 +43,25 @@ impl Form {
             Self::Rate { words } if words.contains(&text) => Ok(()),
             Self::Rate { .. } => rate(text).map(drop),
             Self::OneOf { words, for_tests } if words.contains(&text) || for_tests.contains(&text) => Ok(()),
-            Self::OneOf { words, .. } => Err(format!("must be one of {}", words.join(", "))),
+            Self::OneOf { words, .. } => Err(Error::UnknownWord(words.to_vec())),
         }
     }
 
     /// Parses a duration, and checks it against the limits of this form.
-    pub fn length(self, text: &str) -> Result<Duration, String> {
-        let Self::Length { least, most } = self else { return Err("takes no length of time".to_owned()) };
+    pub fn length(self, text: &str) -> Result<Duration, Error> {
+        let Self::Length { least, most } = self else { return Err(Error::TakesNoLength) };
         length(text, least, most)
     }
 
     /// Parses a number of bytes, and checks it against the limits of this form.
-    pub fn size(self, text: &str) -> Result<u64, String> {
-        let Self::Size { least, most } = self else { return Err("takes no size".to_owned()) };
+    pub fn size(self, text: &str) -> Result<u64, Error> {
+        let Self::Size { least, most } = self else { return Err(Error::TakesNoSize) };
         size(text, least, most)
     }
 
     /// Parses a number, and checks it against the limits of this form.
-    pub fn count(self, text: &str) -> Result<usize, String> {
-        let Self::Count { least, most } = self else { return Err("takes no number".to_owned()) };
+    pub fn count(self, text: &str) -> Result<usize, Error> {
+        let Self::Count { least, most } = self else { return Err(Error::TakesNoNumber) };
         count(text, least, most)
     }
 }
@@ -75,8 +77,8 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 /// Parses a whole number with a unit as a duration. Both limits are written in the same way.
-fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
-    let outside = || format!("must lie between {least} and {most}");
+fn length(text: &str, least: &'static str, most: &'static str) -> Result<Duration, Error> {
+    let outside = || Error::OutOfRange { least, most };
     let nanos = nanos(text)?.ok_or_else(outside)?;
     let limit = |text| self::nanos(text).ok().flatten().unwrap_or(0);
     if nanos < limit(least) || nanos > limit(most) {
@@ -86,7 +88,7 @@ fn length(text: &str, least: &str, most: &str) -> Result<Duration, String> {
 }
 
 /// Parses a duration into nanoseconds. Returns `None` if it is too large for any limit.
-fn nanos(text: &str) -> Result<Option<u64>, String> {
+fn nanos(text: &str) -> Result<Option<u64>, Error> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -94,8 +96,8 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
         (false, _, Some(factor)) => {
             Ok(number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)))
         }
-        (false, true, None) => Err(format!("the unit is missing: write {text}ms or {text}s")),
-        _ => Err("not a length of time: a whole number with us, ms or s, as in 10ms".to_owned()),
+        (false, true, None) => Err(Error::UnitMissing(text.to_owned())),
+        _ => Err(Error::NotALength),
     }
 }
 
@@ -103,13 +105,13 @@ fn nanos(text: &str) -> Result<Option<u64>, String> {
 const SIZES: [(&str, u64); 3] = [("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)];
 
 /// Parses a size such as `64MB` into bytes. Both limits are written in the same way.
-fn size(text: &str, least: &str, most: &str) -> Result<u64, String> {
-    let bytes = bytes(text).ok_or("not a size: a whole number with KB, MB or GB, as in 64MB")?;
+fn size(text: &str, least: &'static str, most: &'static str) -> Result<u64, Error> {
+    let bytes = bytes(text).ok_or(Error::NotASize)?;
     let limit = |text| self::bytes(text).unwrap_or(0);
     if (limit(least)..=limit(most)).contains(&bytes) {
         Ok(bytes)
     } else {
-        Err(format!("must lie between {least} and {most}"))
+        Err(Error::OutOfRange { least, most })
     }
 }
 
@@ -125,26 +127,27 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 /// Parses a rate such as `10/s`, and returns the time between two events of that rate.
-pub fn rate(text: &str) -> Result<Duration, String> {
+pub fn rate(text: &str) -> Result<Duration, Error> {
     let number = text.strip_suffix("/s").and_then(|number| number.parse::<u32>().ok());
     match number {
         Some(number @ 1..=1_000) => Ok(Duration::from_secs(1) / number),
-        _ => Err("must be off, sparing, or a rate from 1/s to 1000/s".to_owned()),
+        _ => Err(Error::NotARate),
     }
 }
 
 /// Parses a whole number, and checks that it is between two limits.
-pub fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
+pub fn count(text: &str, least: usize, most: usize) -> Result<usize, Error> {
     match text.parse::<usize>() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("must be a whole number from {least} to {most}")),
+        _ => Err(Error::NotACount { least, most }),
     }
 }
 
 /// Returns the value of the word in `known` that equals the text.
-pub fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
-    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
-        format!("must be one of {}", words.join(", "))
-    })
+pub fn choice<T: Copy>(text: &str, known: &[(&'static str, T)]) -> Result<T, Error> {
+    known
+        .iter()
+        .find(|(word, _)| *word == text)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| Error::UnknownWord(known.iter().map(|(word, _)| *word).collect()))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::document::Wrong;
+use crate::error::Error;
 use serde_json::Value as Json;
 use vouch_jfr::{Chunk, Event, Type, Value};
 
@@ -121,9 +121,9 @@ impl Threads {
 }
 
 impl<'c> Reading<'c> {
-    pub(super) fn new(mut survey: Survey, profile: &Profile, choice: &'c Choice) -> Result<Self, Wrong> {
+    pub(super) fn new(mut survey: Survey, profile: &Profile, choice: &'c Choice) -> Result<Self, Error> {
         let meta = &profile.meta;
-        let first = profile.threads.first().ok_or("the profile has no thread")?;
+        let first = profile.threads.first().ok_or(Error::NoThread)?;
         let range_ms = [meta.get("profilingStartTime")?, meta.get("profilingEndTime")?];
         let stranger = survey.stranger(&first.get::<String>("pid")?);
         let (relation, moments) = survey.relate(profile, range_ms, stranger.is_some())?;
@@ -233,7 +233,7 @@ impl<'c> Reading<'c> {
 }
 
 /// Returns the formats of fields by kind, from recordings that were added before.
-fn known_formats(profile: &Profile) -> Result<HashMap<String, HashMap<String, String>>, Wrong> {
+fn known_formats(profile: &Profile) -> Result<HashMap<String, HashMap<String, String>>, Error> {
     let schemas: Vec<Json> = profile.meta.get("markerSchema")?;
     let formats = |schema: &Json| {
         let name = schema["name"].as_str()?.strip_prefix("jfr.")?.to_owned();

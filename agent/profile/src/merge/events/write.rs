@@ -11,7 +11,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value as Json, json};
 
 use super::reading::{KnownKind, Reading};
-use crate::document::Wrong;
+use crate::error::Error;
 use crate::merge::clock::Relation;
 use crate::merge::kept::{EventOwner, Kept};
 use crate::merge::merged::{Clock, KindSummary, Merged};
@@ -36,10 +36,10 @@ struct ShownKind {
 }
 
 impl Reading<'_> {
-    pub(super) fn write(mut self, profile: &mut Profile) -> Result<Merged, Wrong> {
+    pub(super) fn write(mut self, profile: &mut Profile) -> Result<Merged, Error> {
         let shown = self.shown_kinds();
         if shown.is_empty() && self.survey.chunks.values().all(|chunk| !chunk.merged.is_empty()) {
-            return Err(format!("{} is in the profile already", self.choice.recording));
+            return Err(Error::Merged(self.choice.recording.clone()));
         }
         let ends = |row: &Kept| [row.at, row.at + row.took.unwrap_or(0.0)];
         let span = shown.iter().flat_map(|shown| &shown.rows).map(ends);
@@ -81,7 +81,7 @@ impl Reading<'_> {
         all: Vec<ShownKind>,
         schemas: &mut Vec<Json>,
         profile: &mut Profile,
-    ) -> Result<Vec<KindSummary>, Wrong> {
+    ) -> Result<Vec<KindSummary>, Error> {
         let relation = &self.relation;
         let categories = Categories::new(profile)?;
         let stacks = all.iter().flat_map(|shown| &shown.rows).filter_map(|row| row.stack);
@@ -119,7 +119,7 @@ impl Reading<'_> {
                 if let Some(stack) = row.stack {
                     data.insert("cause".to_owned(), json!({ "time": start_ms, "stack": stacks[&stack] }));
                 }
-                let data = to_raw_value(&data).map_err(|error| error.to_string())?;
+                let data = to_raw_value(&data)?;
                 markers.entry(track).or_default().push(Marker { name, start_ms, end_ms, category, data });
             }
             schemas.push(schema(&r#type, &kind, &known_kind, has_threads));
@@ -199,10 +199,10 @@ fn schema(r#type: &str, kind: &KindSummary, known_kind: &KnownKind, has_threads:
 }
 
 /// Adds the schemas of markers, and the result of the merge, to the profile's `meta`.
-fn add_to_meta(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Wrong> {
+fn add_to_meta(profile: &mut Profile, schemas: Vec<Json>, merged: &Merged) -> Result<(), Error> {
     let meta = &mut profile.meta;
     let mut all: Vec<Json> = meta.find("vouchMerged")?.unwrap_or_default();
-    all.push(serde_json::to_value(merged).map_err(|error| error.to_string())?);
+    all.push(serde_json::to_value(merged)?);
     meta.set("vouchMerged", &all)?;
     let mut known: Vec<Json> = meta.get("markerSchema")?;
     for mut schema in schemas {

@@ -203,7 +203,7 @@ pub fn choice(events: &[&str]) -> Choice {
     }
 }
 
-pub fn try_merged(profile: &Json, recording: &[u8], choice: &Choice) -> Result<(Json, Merged), String> {
+pub fn try_merged(profile: &Json, recording: &[u8], choice: &Choice) -> Result<(Json, Merged), crate::Error> {
     let (part, merged) = merge(Part::from_value(profile).unwrap(), Cursor::new(recording), choice)?;
     Ok((serde_json::to_value(&part).unwrap(), merged))
 }

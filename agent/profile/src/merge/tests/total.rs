@@ -70,7 +70,7 @@ proptest! {
 
 #[test]
 fn mistakes_are_sentences() {
-    let with = |profile: &Json, file: &[u8]| try_merged(profile, file, &choice(&[])).unwrap_err();
+    let with = |profile: &Json, file: &[u8]| try_merged(profile, file, &choice(&[])).unwrap_err().to_string();
     assert_eq!(with(&profile(), b""), "nothing could be read of app.jfr: it is empty");
     assert_eq!(
         with(&profile(), &[b'x'; 100]),

@@ -1,0 +1,39 @@
+//! The errors of this crate. A text about a file that is read is the rest of a sentence that begins
+//! with the file's name. A text about a file to be written has its path.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// The reason why a recording cannot be read, or a file cannot be written.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("is a recording of version {0}, which this Vouch does not know: take a newer one")]
+    UnknownVersion(u32),
+    #[error("is no recording of Vouch's (.vouch)")]
+    NotARecording,
+    #[error("has nothing in it from which a profile could be made: its beginning is missing")]
+    BeginningMissing,
+    #[error("{path}: the folder {folder} does not exist: create it first")]
+    FolderMissing { path: PathBuf, folder: PathBuf },
+    #[error("{}: is a folder: name a file", .0.display())]
+    IsAFolder(PathBuf),
+    #[error("{path}: {obstacle}")]
+    Irreplaceable { path: PathBuf, obstacle: Obstacle },
+    #[error("{path}: cannot be written: {why}; choose another folder")]
+    Unwritable { path: PathBuf, why: io::Error },
+}
+
+/// The reason why a file cannot replace another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Obstacle {
+    #[error("is a pipe, a socket or a device, and a file would replace it: name a file")]
+    SpecialFile,
+    #[error("belongs to another user, and only that user may replace it in this folder: choose another name")]
+    OtherUser,
+    #[error("is a mount point, and cannot be replaced: mount its folder instead, or choose another name")]
+    MountPoint,
+}

@@ -1,0 +1,104 @@
+//! The errors of the agent. Each text is a sentence for the user, except that a [`ValueError`] and
+//! an [`Unmerged`] are the rest of one.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::facade::JvmtiError;
+
+/// The reason why the agent refuses an option.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("{name} needs a value: {name}=…")]
+    NeedsValue { name: String },
+    #[error("{0} takes no value")]
+    TakesNoValue(String),
+    #[error("unknown key {name}: did you mean {near}?")]
+    Misspelt { name: String, near: &'static str },
+    #[error("unknown key {name}: the keys are {} (help explains them)", .keys.join(", "))]
+    UnknownKey { name: String, keys: Vec<&'static str> },
+    #[error("{key}={value}: {why}")]
+    Value { key: String, value: String, why: ValueError },
+}
+
+/// The reason why the agent refuses an option's value.
+#[derive(Debug, Error)]
+pub enum ValueError {
+    #[error(transparent)]
+    Form(#[from] vouch_report::Error),
+    #[error("not a regular expression: {0}")]
+    Regex(#[from] regex_lite::Error),
+    #[error("not a measure: use {}", .0.join(" or "))]
+    Measure(Vec<&'static str>),
+    #[error("its ending says what is written, and must be {0}")]
+    ProfileEnding(String),
+    #[error("must end in .jfr: the file that the JVM's Flight Recorder writes")]
+    JfrEnding,
+    #[error("must end in .json")]
+    ReportEnding,
+    #[error("must be paths, with : between them")]
+    NoSources,
+    #[error("must be off, all, or some of {0} joined by +")]
+    Strategy(String),
+    #[error("{word} is not an event: use off, all, or names from default, {known} joined by +")]
+    Event { word: String, known: String },
+    #[error(transparent)]
+    Signal(#[from] vouch_sampling::Error),
+}
+
+/// The reason why a profile is written without what the options add to it.
+#[derive(Debug, Error)]
+pub enum Unmerged {
+    #[error(transparent)]
+    Io(io::Error),
+    #[error(transparent)]
+    Profile(#[from] vouch_profile::Error),
+    #[error(
+        "{0} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={0}; \
+         `vouch merge PROFILE {0}` does the same later"
+    )]
+    JfrMissing(PathBuf),
+    #[error("{jfr} {why}")]
+    JfrUnreadable { jfr: PathBuf, why: vouch_classes::Error },
+    #[error("{jfr} is of another process ({pid})")]
+    OtherProcess { jfr: PathBuf, pid: String },
+}
+
+/// The reason why parked virtual threads cannot be walked, or mounted ones not identified.
+#[derive(Debug, Error)]
+pub enum VirtualThreadsError {
+    #[error(transparent)]
+    HotSpot(#[from] vouch_hotspot::Error),
+    #[error("there is no room for references")]
+    NoReferences,
+    #[error("virtual threads have no continuations")]
+    NoContinuations,
+    #[error("Java has no {0}")]
+    NoClass(String),
+    #[error("Java has no {0} that virtual threads are entered by")]
+    NoMethod(String),
+    #[error("Java does not publish where an array begins")]
+    ArrayBase,
+    #[error("Java does not publish where fields are")]
+    NoUnsafe,
+    #[error("Java does not publish where {owners} have their {field}")]
+    FieldOffset { owners: &'static str, field: String },
+    #[error("this JVM does not describe its code: {0}")]
+    CodeNotDescribed(JvmtiError),
+    #[error("this JVM has no code of a name that is known where virtual threads' frames come back")]
+    NoReturnBarrier,
+    #[error("the code of this JVM that brings back virtual threads' frames is not known")]
+    UnknownReturnBarrier,
+    #[error("this JVM does not publish how an object refers to its class")]
+    ClassPointers,
+    #[error("this JVM does not publish how an object refers to another")]
+    Oops,
+    #[error("this JVM does not publish which classes it has")]
+    NoClassList,
+    #[error("this JVM does not show its {0}")]
+    ClassNotListed(String),
+    #[error("this JVM does not publish how large a stack's chunk is")]
+    ChunkSize,
+}
