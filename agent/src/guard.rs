@@ -4,40 +4,18 @@
 //! JVM's handler. The JVM's handler ends the process at a fault that is not its own. Flags and mask
 //! stay as the JVM set them. The guard must never be installed where the JVM would complain.
 
-use std::ffi::c_int;
-use std::io;
 use std::mem::transmute;
 
 use once_cell::sync::OnceCell;
 use vouch_hotspot::vmstructs::read_flag;
 use vouch_hotspot::{HotSpot, fields};
+use vouch_sampling::signal_handlers::{Action, current_action, set_action};
 use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
 use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
 
 /// The handlers that the guard replaced, or the reason why walks are not guarded.
 static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
-
-/// A signal handler in the kernel's layout.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct Action {
-    handler: usize,
-    flags: u64,
-    restorer: usize,
-    mask: u64,
-}
-
-impl Action {
-    /// Returns true if the kernel calls the handler with the arguments of [`Handler`].
-    fn has_siginfo(&self) -> bool {
-        self.has(libc::SA_SIGINFO)
-    }
-
-    fn has(&self, flag: c_int) -> bool {
-        self.flags & u64::from(flag.unsigned_abs()) != 0
-    }
-}
 
 /// Installs the guard. Later calls do nothing.
 pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
@@ -51,7 +29,8 @@ pub fn remove() {
     for (action, signal) in before.iter().zip(FAULTS) {
         if current_action(signal).is_ok_and(|present| present.handler == own_handler()) {
             // If the kernel refuses, our handler stays and passes each fault on.
-            let _ = exchange_action(signal, Some(action));
+            // SAFETY: this handler was installed for the same signal before ours.
+            let _ = unsafe { set_action(signal, action) };
         }
     }
 }
@@ -106,8 +85,9 @@ fn install_before_jvm(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Actio
     for (fault, (action, signal)) in before.iter_mut().zip(FAULTS).enumerate() {
         // SAFETY: with SA_SIGINFO a handler is of this type.
         chain_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
-        let own = Action { handler: own_handler(), ..*action };
-        let replaced = exchange_action(signal, Some(&own))
+        let own = action.with_handler(own_handler());
+        // SAFETY: the handler is async-signal-safe, and this library is never unloaded.
+        let replaced = unsafe { set_action(signal, &own) }
             .map_err(|error| format!("the kernel takes no handler: {error}"))?;
         if replaced.handler != action.handler && replaced.has_siginfo() {
             // The program has installed its own handler since we looked.
@@ -121,32 +101,4 @@ fn install_before_jvm(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Actio
 
 fn own_handler() -> usize {
     on_fault as *const () as usize
-}
-
-/// Returns the handler that the kernel calls, even if a library wraps it. Returns the default if
-/// the kernel does not answer.
-pub fn handler_of(signal: i32) -> usize {
-    current_action(signal).map_or(libc::SIG_DFL, |action| action.handler)
-}
-
-/// Returns true if the kernel calls this signal's handler on an alternate stack.
-pub fn runs_elsewhere(signal: i32) -> bool {
-    let is_handled = |action: &Action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler);
-    current_action(signal).is_ok_and(|action| is_handled(&action) && action.has(libc::SA_ONSTACK))
-}
-
-/// Returns the current handler.
-fn current_action(signal: i32) -> io::Result<Action> {
-    exchange_action(signal, None)
-}
-
-/// Sets a handler if one is passed, and returns the previous one.
-fn exchange_action(signal: i32, action: Option<&Action>) -> io::Result<Action> {
-    let mut before = Action::default();
-    let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the kernel reads one action, if there is one, and writes one. The handler is
-    // async-signal-safe, and its library is never unloaded.
-    let code =
-        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action, &raw mut before, size_of::<u64>()) };
-    if code == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }

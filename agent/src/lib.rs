@@ -22,7 +22,7 @@
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
-//! 4. Walking: `sampling_signal`, `anchors`, `single_walk`, `walkers`, `native`.
+//! 4. Walking: `anchors`, `single_walk`, `walkers`, `native`.
 //! 5. What the stages ask the JVM: `jvm`, then `truth`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
@@ -43,7 +43,6 @@
 //! | `facade*` | the JVMTI function table | depend on its callers |
 //! | `anchors.rs` | waits of the agent's thread that JFR records, too | wait where JFR does not record |
 //! | `sampling_services.rs` | what crate `vouch-sampling` asks of the agent | ask the JVM |
-//! | `sampling_signal.rs` | which program owns the signal; installs the handler | take it from code that has it |
 //! | `guard.rs` | installs the guard's fault handlers | install them where the JVM would complain |
 //! | `walkers.rs` | chooses the walkers; checks the own walker against GetStackTrace | change under a handler |
 //! | `native.rs` | the tables for walks of native frames, and when they are made again | drop what a handler may use |
@@ -94,7 +93,6 @@ mod plan;
 mod recovery;
 mod resolve;
 mod sampling_services;
-mod sampling_signal;
 mod say;
 mod session;
 mod single_walk;

@@ -15,6 +15,7 @@ use jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use vouch_hotspot::{HotSpot, pin_own_library};
 use vouch_report::Detail;
 use vouch_sampling::own_thread;
+use vouch_sampling::sampling_signal;
 use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
@@ -29,7 +30,6 @@ use crate::options::fields::Options;
 use crate::options::help;
 use crate::options::parse::Request;
 use crate::plan::{Plan, plan, request};
-use crate::sampling_signal;
 use crate::say::{self, print, say};
 use crate::terminal;
 

@@ -44,7 +44,6 @@ use crate::options::choices::NativeWish;
 use crate::plan::Plan;
 use crate::recovery;
 use crate::resolve::Resolver;
-use crate::sampling_signal::{self, Owner};
 use crate::say::say;
 use crate::terminal;
 use crate::truth::{self, Truth};
@@ -56,6 +55,7 @@ use sampler_setup::SamplerSetup;
 use state::Moment;
 use vouch_sampling::clock;
 use vouch_sampling::governor;
+use vouch_sampling::sampling_signal::{self, Owner};
 use vouch_sampling::threads::{Sampling, registry, scan};
 
 pub use state::Session;

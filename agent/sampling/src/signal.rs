@@ -1,7 +1,7 @@
 //! Parses `signal=`: the signal by which threads are sampled.
 //!
 //! A signal that the JVM, the JDK or the kernel needs is refused with the reason.
-//! `sampling_signal` finds out whether the program handles the signal.
+//! [`crate::sampling_signal`] finds out whether the program handles the signal.
 
 use std::ffi::c_int;
 use std::fmt;

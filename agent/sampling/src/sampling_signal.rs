@@ -9,11 +9,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use vouch_hotspot::is_in_other_library;
-use vouch_sampling::signal::Signal;
 use vouch_signal::handler::on_sigprof;
 use vouch_signal::signal_number;
 
-use crate::guard;
+use crate::signal::Signal;
+use crate::signal_handlers;
 
 /// The owner of the signal's handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn owner() -> Owner {
 
 fn owner_of(signal: c_int) -> Owner {
     let installed = INSTALLED.load(Ordering::Relaxed);
-    match guard::handler_of(signal) {
+    match signal_handlers::handler_of(signal) {
         libc::SIG_DFL | libc::SIG_IGN => Owner::Nobody,
         handler if handler == installed => Owner::Vouch,
         _ => Owner::Another,
@@ -89,7 +89,7 @@ fn install(signal: Signal) -> Result<(), String> {
             ));
         }
     }
-    let before = guard::handler_of(signal.number());
+    let before = signal_handlers::handler_of(signal.number());
     // SAFETY: all zero is a valid sigaction.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigprof as *const () as usize;
@@ -109,7 +109,7 @@ fn install(signal: Signal) -> Result<(), String> {
         if before == libc::SIG_IGN {
             IGNORED.fetch_or(bit(signal.number()), Ordering::Relaxed);
         }
-        INSTALLED.store(guard::handler_of(signal.number()), Ordering::Relaxed);
+        INSTALLED.store(signal_handlers::handler_of(signal.number()), Ordering::Relaxed);
         Ok(())
     } else {
         Err(format!("the handler of {signal} could not be installed: {}", io::Error::last_os_error()))
@@ -122,7 +122,7 @@ fn has_other_copy() -> bool {
     // Each copy of the library exports this symbol, and no other library does.
     const OURS: &CStr = c"Java_dev_vouch_Oracle_self";
     let own = on_sigprof as *const () as usize;
-    let handlers = (1..=libc::SIGRTMAX()).map(guard::handler_of);
+    let handlers = (1..=libc::SIGRTMAX()).map(signal_handlers::handler_of);
     let mut handlers = handlers.filter(|handler| ![libc::SIG_DFL, libc::SIG_IGN].contains(handler));
     handlers.any(|handler| is_in_other_library(handler, own, OURS))
 }
@@ -132,5 +132,5 @@ fn has_other_copy() -> bool {
 /// goroutine stacks have no space for a handler, and each of its threads has an alternate stack. Go
 /// is recognised by its handler for SIGURG, which no other runtime installs so.
 fn elsewhere() -> c_int {
-    if guard::runs_elsewhere(libc::SIGURG) { libc::SA_ONSTACK } else { 0 }
+    if signal_handlers::runs_elsewhere(libc::SIGURG) { libc::SA_ONSTACK } else { 0 }
 }
