@@ -318,6 +318,7 @@ impl Agent {
     /// Looks for threads that came, left or were named without a report.
     fn look(&self, env: &mut JNIEnv<'_>) {
         scan::scan(registry());
+        registry().replace_timers();
         if !rename::reports_all(self.jvmti) {
             rename::poll(self.jvmti, env);
         }

@@ -8,6 +8,7 @@
 //! accounted for.
 
 mod arming;
+pub mod brief_threads;
 pub mod hook;
 mod java_side;
 mod kernel_name;
@@ -272,7 +273,11 @@ impl Registry {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
         let Some(live) = live.get_mut(&tid) else { return };
-        let java = lives.get(&live.serial).is_some_and(|life| life.java);
+        let life = lives.get(&live.serial);
+        let java = life.is_some_and(|life| life.java);
+        if let (Some(life), Some(sampling)) = (life.filter(|_| live.is_armed()), &arming.sampling) {
+            arming.brief.ended(clock::own_cpu().saturating_sub(life.cpu_start), sampling.period_nanos());
+        }
         live.pay(tid, java, arming);
         let serial = live.serial;
         self.forget(&mut inner, tid);

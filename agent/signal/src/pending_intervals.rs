@@ -14,7 +14,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::jitter::Jitter;
-use crate::phase::{floor, to_next_due};
+use crate::phase::{Phase, floor, to_next_due};
 
 /// One part in this number of a late signal's lateness moves the expected end of the next period.
 const LATE_SHARE: u64 = 16;
@@ -97,6 +97,13 @@ impl PendingIntervals {
         let stride = u64::from(self.stride());
         let counted = self.counted.load(Ordering::Relaxed).checked_div(stride).unwrap_or(0);
         to_next_due(self.base.load(Ordering::Relaxed), counted, cpu, interval.saturating_mul(stride))
+    }
+
+    /// Returns the phase of a perf event that replaces a timer when the thread's CPU clock is at
+    /// `cpu`. Its first signal covers everything that is pending by then.
+    pub fn resume(&self, cpu: u64, interval: u64) -> Phase {
+        let period = interval.saturating_mul(self.stride().into());
+        Phase::resume(self.base.load(Ordering::Relaxed), cpu, period)
     }
 
     /// Changes the stride to a multiple of the old one. All pending intervals must be counted
@@ -247,7 +254,6 @@ impl PendingIntervals {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::phase::Phase;
     use std::vec::Vec;
 
     #[test]

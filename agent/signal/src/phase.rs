@@ -63,6 +63,16 @@ impl Phase {
         let floor = floor(interval);
         Self { base, first: away.max(floor), late: away < floor }
     }
+
+    /// Returns the phase of a perf event that begins when the thread's CPU clock is at `now`. The
+    /// thread's due times follow `base` already.
+    #[must_use]
+    pub fn resume(base: u64, now: u64, interval: u64) -> Self {
+        let since = now.wrapping_sub(base).checked_rem(interval).unwrap_or(0);
+        let away = interval.saturating_sub(since);
+        let floor = floor(interval);
+        Self { base, first: away.max(floor), late: away < floor }
+    }
 }
 
 /// Returns the period after a late first signal, which ends at the next due time. If that is nearer
@@ -142,6 +152,16 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_resumed_phase_keeps_the_due_times() {
+        let base = 600_000_u64.wrapping_sub(1_000_000);
+        for (now, first, late) in
+            [(600_000, 1_000_000, false), (7_200_000, 400_000, false), (7_500_000, 250_000, true)]
+        {
+            assert_eq!(Phase::resume(base, now, 1_000_000), Phase { base, first, late }, "at {now}");
         }
     }
 

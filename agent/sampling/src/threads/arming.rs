@@ -8,6 +8,7 @@ use std::mem::take;
 
 use vouch_sample::Unsignalled;
 
+use super::brief_threads;
 use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
 use crate::clock;
@@ -19,6 +20,7 @@ impl Registry {
         let mut inner = self.inner.lock();
         let now = clock::monotonic();
         let Inner { live, lives, arming, .. } = &mut *inner;
+        arming.brief.begin();
         arming.unarmed = 0;
         arming.unarmed_why = None;
         arming.sampling = Some(sampling);
@@ -95,6 +97,28 @@ impl Registry {
         for (tid, live) in live {
             // A thread that has just ended needs no timer.
             let _ = live.relieve(*tid, interval);
+        }
+    }
+
+    /// Opens perf events for the threads that began with a timer and have outlived it. A thread
+    /// keeps its timer if it has ended meanwhile, or if no event is available.
+    pub fn replace_timers(&self) {
+        let mut inner = self.inner.lock();
+        let Inner { live, lives, arming, .. } = &mut *inner;
+        let Some(sampling) = arming.sampling.as_ref().filter(|sampling| !sampling.paused) else { return };
+        if !sampling.uses_events() {
+            return;
+        }
+        for (tid, serial) in arming.brief.take_waiting() {
+            // The id may be another thread's by now.
+            let Some(live) = live.get_mut(&tid).filter(|live| live.serial == serial) else { continue };
+            let (Some(life), Some(cpu)) = (lives.get(&serial), clock::thread_cpu(tid)) else { continue };
+            if brief_threads::is_grown(life.cpu_start, cpu, sampling.period_nanos()) {
+                // A thread that has just ended needs no event.
+                let _ = live.replace_timer(tid, cpu, sampling);
+            } else {
+                arming.brief.put_back(tid, serial);
+            }
         }
     }
 

@@ -122,7 +122,14 @@ impl Live {
         if self.armed.is_some() {
             return;
         }
-        if let Err(error) = self.arm(tid, from, sampling, arming.random.u64(..)) {
+        // No handler finds the event of a thread without a slot, so a timer cannot give way to it.
+        let begins_with_timer = sampling.uses_events() && self.slot.is_some() && arming.brief.are_usual();
+        let engine = if begins_with_timer { Engine::Timer } else { sampling.engine };
+        let armed = self.arm(tid, from, engine, sampling, arming.random.u64(..));
+        if begins_with_timer && armed.is_ok() {
+            arming.brief.add(tid, self.serial);
+        }
+        if let Err(error) = armed {
             self.disarm();
             // A thread that has just ended is no engine failure. The kernel reports it with more
             // than one error code.
@@ -135,18 +142,24 @@ impl Live {
 
     /// Starts the engine. It covers the CPU time since the thread's CPU clock was at `from`, or
     /// since now.
-    fn arm(&mut self, tid: u32, from: Option<u64>, sampling: &Sampling, random: u64) -> io::Result<()> {
-        let interval = nanos(sampling.interval);
+    fn arm(
+        &mut self,
+        tid: u32,
+        from: Option<u64>,
+        engine: Engine,
+        sampling: &Sampling,
+        random: u64,
+    ) -> io::Result<()> {
         let now = clock::thread_cpu(tid).unwrap_or(0);
         let stride = STRIDE.load(Ordering::Relaxed);
-        let period = interval.saturating_mul(stride.into());
+        let period = nanos(sampling.interval).saturating_mul(stride.into());
         let mut phase = Phase::draw(random, from.unwrap_or(now), now, period);
         if self.slot.is_none() {
             // The handler cannot find the event, so the first period has to stay the right one.
             phase.first = period;
         }
         let first = Duration::from_nanos(phase.first);
-        let armed = sampling.engine.prepare(tid, first)?;
+        let armed = engine.prepare(tid, first)?;
         if let Some(slot) = self.slot {
             // The slot gets everything that the handler needs before the first signal.
             slot.begin(phase.base, stride);
@@ -184,6 +197,35 @@ impl Live {
         }
         self.armed = Some(timer);
         Ok(())
+    }
+
+    /// Returns true if the thread is sampled.
+    pub fn is_armed(&self) -> bool {
+        self.armed.is_some()
+    }
+
+    /// Replaces the thread's timer by a perf event, with the thread's CPU clock at `cpu`. Pending
+    /// intervals do not change: the thread's CPU clock decides them under either engine. So a
+    /// signal of the timer that is still pending counts nothing twice.
+    pub fn replace_timer(&mut self, tid: u32, cpu: u64, sampling: &Sampling) -> io::Result<()> {
+        let Some(slot) = self.slot.filter(|_| matches!(self.armed, Some(Armed::Timer(_)))) else {
+            return Ok(());
+        };
+        let phase = slot.pending.resume(cpu, nanos(sampling.interval));
+        let first = Duration::from_nanos(phase.first);
+        let armed = sampling.engine.prepare(tid, first)?;
+        // Without a free descriptor it is another timer, and the thread keeps the one that runs.
+        if armed.descriptor() < 0 {
+            return Ok(());
+        }
+        slot.set_beginning(armed.descriptor(), phase.late);
+        let started = armed.start(sampling.interval, first);
+        if started.is_ok() {
+            self.armed = Some(armed);
+        } else {
+            slot.end_event();
+        }
+        started
     }
 
     /// Sets the present stride's period, for an event that no handler finds.

@@ -1,11 +1,14 @@
 //! How a recording samples the threads, and the intervals for which no signal came.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fastrand::Rng;
 use regex_lite::Regex;
 use vouch_sample::Unsignalled;
+use vouch_signal::sampler::STRIDE;
 
+use super::brief_threads::BriefThreads;
 use crate::clock;
 use crate::engine::Engine;
 
@@ -20,6 +23,17 @@ pub struct Sampling {
 }
 
 impl Sampling {
+    /// Returns the present time between two signals of a thread, in nanoseconds.
+    pub fn period_nanos(&self) -> u64 {
+        clock::nanos(self.interval).max(1).saturating_mul(STRIDE.load(Ordering::Relaxed).into())
+    }
+
+    /// Returns true if threads get perf events that see the kernel. The thread's CPU clock then
+    /// decides which intervals are due, as with a timer.
+    pub fn uses_events(&self) -> bool {
+        self.engine == Engine::Perf { user_only: false }
+    }
+
     /// Returns true if a thread of this name is sampled. Under a filter, a thread without a name
     /// yet is not sampled.
     pub fn wants(&self, name: Option<&str>) -> bool {
@@ -57,6 +71,8 @@ pub struct Arming {
     pub unarmed: u64,
     pub unarmed_why: Option<String>,
     pub random: Rng,
+    /// Whether threads that start get a timer at first, and those that did.
+    pub brief: BriefThreads,
     /// True while the recording runs or is written. Threads that ended meanwhile are kept until
     /// then.
     pub recording: bool,
@@ -73,6 +89,7 @@ impl Default for Arming {
             unarmed: 0,
             unarmed_why: None,
             random: Rng::with_seed(clock::epoch()),
+            brief: BriefThreads::default(),
             recording: false,
             began: 0,
         }
