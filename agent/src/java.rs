@@ -11,7 +11,7 @@
 //! two natives of `Runtime`; `Object.wait`; and where `Unsafe` says that fields are. (`java.rs`,
 //! `resolve/class.rs`, `resolve/loaders.rs`, `events/heap.rs`, `events/blocker.rs`, `anchors.rs`,
 //! `hotspot/continuations.rs`.) One field is written: in the library's own class, that the agent is
-//! there. Held by: `java-tests/unchanged/Guarded.java`.
+//! there. Held by: `java-tests/unchanged/SecurityManagerUnused.java`.
 
 use jni::objects::{JObject, JObjectArray, JString, JValueOwned};
 use jni::{JNIEnv, errors};

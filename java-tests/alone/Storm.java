@@ -22,7 +22,7 @@ import java.util.function.Predicate;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Burning;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
@@ -49,7 +49,7 @@ public class Storm {
 
     public static void main(String[] args) throws IOException {
         Skip.unless(Runtime.getRuntime().availableProcessors() > 1, "a storm would take the only core");
-        storm = Cc.library("storm").toString();
+        storm = CCompiler.library("storm").toString();
         Skip.unless(mostSamples() > 2 * 20_000, "the kernel allows too few samples a second for a storm: it would slow it down");
         Skip.unless(dear(), "interrupts are too cheap here to be a storm");
 

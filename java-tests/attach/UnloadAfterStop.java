@@ -14,11 +14,11 @@
 import java.lang.ref.WeakReference;
 import java.util.Scanner;
 
-import dev.vouch.test.Anew;
 import dev.vouch.test.Attach;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
+import dev.vouch.test.SelfDefiningLoader;
 import dev.vouch.test.Vm;
 
 public class UnloadAfterStop {
@@ -54,7 +54,7 @@ public class UnloadAfterStop {
         }
 
         private static WeakReference<Class<?>> load() throws Exception {
-            Class<?> loaded = new Anew(Dropped.class).load();
+            Class<?> loaded = new SelfDefiningLoader(Dropped.class).load();
             Check.that(loaded != Dropped.class, "the class has a loader of its own");
             loaded.getDeclaredConstructor().newInstance();
             return new WeakReference<>(loaded);

@@ -16,9 +16,9 @@ import dev.vouch.Trace;
 import dev.vouch.Vouch;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
 
 public class Loops {
@@ -59,7 +59,7 @@ public class Loops {
             for (int i = 0; i < WARM; i++) {
                 value = traced ? traced(value, 50 + (i & 15)) : round(value, 50 + (i & 15));
             }
-            for (Stint stint = new Stint(BURNT_MS); stint.isOn();) {
+            for (FixedWork fixedWork = new FixedWork(BURNT_MS); fixedWork.isOn();) {
                 value = traced ? traced(value, LONG) : round(value, LONG);
             }
             Burn.sink = value;

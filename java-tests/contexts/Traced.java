@@ -31,9 +31,9 @@ import dev.vouch.Trace;
 import dev.vouch.Vouch;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
@@ -146,8 +146,8 @@ public class Traced {
         private static final long MILLIS = 500;
 
         static void all() {
-            Stint stint = new Stint(MILLIS);
-            for (long n = 1; n % 1_000 != 0 || stint.isOn(); n++) {
+            FixedWork fixedWork = new FixedWork(MILLIS);
+            for (long n = 1; n % 1_000 != 0 || fixedWork.isOn(); n++) {
                 try (Trace trace = Vouch.trace(n, n, n)) {
                     Burn.sink = n;
                 }

@@ -18,6 +18,7 @@ import java.nio.file.Paths;
 import java.util.List;
 
 import dev.vouch.test.Burn;
+import dev.vouch.test.BurnUntilInput;
 import dev.vouch.test.Check;
 import dev.vouch.test.Mark;
 import dev.vouch.test.Report;
@@ -25,7 +26,6 @@ import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
-import dev.vouch.test.UntilTold;
 import dev.vouch.test.Vm;
 
 public class Budget {
@@ -87,7 +87,7 @@ public class Budget {
     static class Program {
         public static void main(String[] args) throws Exception {
             Files.createFile(Paths.get(BEGUN));
-            UntilTold.burn(THREADS, AFTER_MS, () -> Burn.sink += down(DEEP));
+            BurnUntilInput.burn(THREADS, AFTER_MS, () -> Burn.sink += down(DEEP));
         }
 
         private static long down(int left) {

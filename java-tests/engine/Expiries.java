@@ -22,7 +22,7 @@ import java.util.concurrent.Semaphore;
 import java.util.stream.Stream;
 
 import dev.vouch.test.Burn;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
@@ -81,7 +81,7 @@ public class Expiries {
         Skip.unless(without.expiries == 0, "somebody's perf events expire in every program here: " + without.expiries + " in an idle JVM");
         // In the control program, one expiry in seven leads to a signal. If the ratio did not show
         // this, the measurement would be worthless.
-        String deaf = Cc.program("deaf").toString();
+        String deaf = CCompiler.program("deaf").toString();
         Counted control = counted(function, launcher -> Vm.without().launcher(with(launcher, deaf)).run(Idle.class));
         Check.atLeast(CONTROL, control.ratio(SIGNALS), "expiries for each signal of a program that is deaf most of the time");
 

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 import dev.vouch.test.Burning;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
 import dev.vouch.test.Run;
@@ -34,7 +34,7 @@ public class Refused {
     private static String refuse;
 
     public static void main(String[] args) throws IOException {
-        refuse = Cc.program("refuse").toString();
+        refuse = CCompiler.program("refuse").toString();
         Run probe = Vm.without().launcher(refuse, EPERM, "perf_event_open").run(Burning.class);
         Skip.unless(probe.exit != 77, "a seccomp filter may not be set here: " + probe.err);
         probe.ok();

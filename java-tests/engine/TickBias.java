@@ -17,7 +17,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.locks.LockSupport;
 
 import dev.vouch.test.Burn;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
@@ -35,7 +35,7 @@ public class TickBias {
         }
         Check.equal("", bias(with("perf"), "hand"), "perf says so");
 
-        String refuse = Cc.program("refuse").toString();
+        String refuse = CCompiler.program("refuse").toString();
         for (String[] processors : new String[][] {{"engine=poll"}, {"engine=timer", "taskset", "-c", "0"}}) {
             Vm refused = with("auto").launcher(Arrays.copyOfRange(processors, 1, processors.length))
                 .launcher(refuse, EPERM, "perf_event_open");

@@ -17,8 +17,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 
-import dev.vouch.test.Burning;
 import dev.vouch.test.Burn;
+import dev.vouch.test.Burning;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;

@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
+import dev.vouch.test.AwaitRecording;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
@@ -36,7 +37,6 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Written;
 
 public class FullDisk {
     private static final int CODE = 7;
@@ -241,7 +241,7 @@ public class FullDisk {
             // The rest of the file's last page may still have been filled.
             System.out.println(Files.size(recording) - full <= 4096 ? "full" : "there was room all the while");
             Files.delete(filler);
-            Written.burnUntilAllIs(recording);
+            AwaitRecording.burnUntilAllIs(recording);
             System.out.println("room again");
             new ProcessBuilder("kill", "-9", Running.ownPid()).start().waitFor();
         }

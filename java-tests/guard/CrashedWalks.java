@@ -20,12 +20,12 @@ import java.util.Map;
 import dev.vouch.Oracle;
 import dev.vouch.lab.Ask;
 import dev.vouch.test.Burn;
+import dev.vouch.test.BurnUntilInput;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Scale;
-import dev.vouch.test.UntilTold;
 import dev.vouch.test.Vm;
 
 public class CrashedWalks {
@@ -139,7 +139,7 @@ public class CrashedWalks {
 
     static class Burning {
         public static void main(String[] args) throws Exception {
-            UntilTold.burn(2, Long.parseLong(args[0]), () -> Burn.millis(1));
+            BurnUntilInput.burn(2, Long.parseLong(args[0]), () -> Burn.millis(1));
         }
     }
 

@@ -1,13 +1,13 @@
 import java.nio.file.Path;
 
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 
 /** The native functions of faults.c. */
 class Native {
     private Native() {}
 
     static Path library() {
-        return Cc.library("faults");
+        return CCompiler.library("faults");
     }
 
     /** Installs a handler for faults in one page, which passes on all others. */

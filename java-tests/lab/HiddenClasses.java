@@ -22,7 +22,7 @@ import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
-import dev.vouch.test.Anew;
+import dev.vouch.test.SelfDefiningLoader;
 import dev.vouch.lab.Warm;
 
 public class HiddenClasses extends Scenario {
@@ -103,7 +103,7 @@ public class HiddenClasses extends Scenario {
 
     /** Creates a Body in a new class of the kind that the case needs. */
     static Passes make(String name) throws ReflectiveOperationException {
-        Class<?> type = name.contains("hidden") ? hidden() : name.contains("anonymous") ? anonymous() : new Anew(Body.class).load();
+        Class<?> type = name.contains("hidden") ? hidden() : name.contains("anonymous") ? anonymous() : new SelfDefiningLoader(Body.class).load();
         return (Passes) type.newInstance();
     }
 
@@ -117,7 +117,7 @@ public class HiddenClasses extends Scenario {
         Class<?> options = Array.newInstance(option, 0).getClass();
         MethodHandles.Lookup defined = (MethodHandles.Lookup) MethodHandles.Lookup.class
             .getMethod("defineHiddenClass", byte[].class, boolean.class, options)
-            .invoke(MethodHandles.lookup(), Anew.bytecode(Body.class), true, Array.newInstance(option, 0));
+            .invoke(MethodHandles.lookup(), SelfDefiningLoader.bytecode(Body.class), true, Array.newInstance(option, 0));
         return defined.lookupClass();
     }
 
@@ -126,7 +126,7 @@ public class HiddenClasses extends Scenario {
         Field field = type.getDeclaredField("theUnsafe");
         field.setAccessible(true);
         return (Class<?>) type.getMethod("defineAnonymousClass", Class.class, byte[].class, Object[].class)
-            .invoke(field.get(null), HiddenClasses.class, Anew.bytecode(Body.class), null);
+            .invoke(field.get(null), HiddenClasses.class, SelfDefiningLoader.bytecode(Body.class), null);
     }
 
     private static void warm(Passes body) {

@@ -17,7 +17,7 @@ import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Route;
 import dev.vouch.lab.Scenario;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 
 public class Jni extends Scenario {
     private static final String[] CALLS = {"static", "virtual", "nonvirtual", "constructor", "locked", "nested", "cleared",
@@ -44,7 +44,7 @@ public class Jni extends Scenario {
     @Override
     protected String[] flags(String name) {
         if (library == null) {
-            library = Cc.library("jni");
+            library = CCompiler.library("jni");
         }
         return new String[] {"-XX:+PrintCompilation", "-XX:CompileCommand=dontinline,Jni*::go", "-Dlab.library=" + library};
     }

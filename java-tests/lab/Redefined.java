@@ -22,8 +22,8 @@ import dev.vouch.lab.Ask;
 import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
-import dev.vouch.test.Anew;
 import dev.vouch.test.JavaAgent;
+import dev.vouch.test.SelfDefiningLoader;
 import dev.vouch.lab.Warm;
 
 public class Redefined extends Scenario {
@@ -63,7 +63,7 @@ public class Redefined extends Scenario {
 
     @Override
     protected void run(String name) throws Throwable {
-        Changing target = (Changing) new Anew(Target.class).load().newInstance();
+        Changing target = (Changing) new SelfDefiningLoader(Target.class).load().newInstance();
         Runnable redefine = new Redefine(target, 78);
         Runnable ask = new Asker();
         switch (name) {
@@ -163,8 +163,8 @@ public class Redefined extends Scenario {
 
     /** Target's bytecode with another number. */
     static byte[] bytecode(byte number) {
-        byte[] code = Anew.bytecode(Target.class);
-        int found = Anew.renumber(code, NUMBER, number);
+        byte[] code = SelfDefiningLoader.bytecode(Target.class);
+        int found = SelfDefiningLoader.renumber(code, NUMBER, number);
         Ask.trigger(found == 1, "the class file has not one bipush 77");
         return code;
     }

@@ -28,7 +28,7 @@ import dev.vouch.lab.Lab;
 import dev.vouch.lab.Mode;
 import dev.vouch.lab.Scenario;
 import dev.vouch.lab.Warm;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 
 public class VirtualThreads extends Scenario {
     private static final int LEVELS = 500;
@@ -61,7 +61,7 @@ public class VirtualThreads extends Scenario {
     @Override
     protected String[] flags(String name) {
         if (library == null) {
-            library = Cc.library("VirtualThreads");
+            library = CCompiler.library("VirtualThreads");
         }
         List<String> flags = new ArrayList<>(Arrays.asList("-Djdk.virtualThreadScheduler.parallelism=1",
             "-Djdk.virtualThreadScheduler.maxPoolSize=1", "--add-opens=java.base/java.lang=ALL-UNNAMED",

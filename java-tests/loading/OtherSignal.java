@@ -16,7 +16,7 @@ import java.nio.file.Path;
 
 import dev.vouch.test.Attach;
 import dev.vouch.test.Burn;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
 import dev.vouch.test.Run;
@@ -25,7 +25,7 @@ import dev.vouch.test.Vm;
 
 public class OtherSignal {
     public static void main(String[] args) throws IOException {
-        Path foreign = Cc.library("foreign");
+        Path foreign = CCompiler.library("foreign");
         Refusal.of(Vm.with("").flags("-agentpath:" + foreign), "SIGPROF is taken", "restart the JVM", "signal=SIGUSR1");
         for (String options : new String[] {
             "signal=SIGUSR1", "signal=SIGVTALRM,engine=timer", "signal=SIGRTMIN+3,engine=timer", "signal=SIGRTMIN+3",

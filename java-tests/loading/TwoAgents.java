@@ -19,7 +19,7 @@ import java.util.List;
 
 import dev.vouch.test.Attach;
 import dev.vouch.test.Burn;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Refusal;
 import dev.vouch.test.Run;
@@ -35,7 +35,7 @@ public class TwoAgents {
         once("another copy of Vouch is loaded", Refusal.of(Vm.with("").flags("-agentpath:" + copy + "=out=first.json,signal=SIGUSR1")));
         lateCopy(copy);
 
-        Path foreign = Cc.library("foreign");
+        Path foreign = CCompiler.library("foreign");
         once("SIGPROF is taken", Refusal.of(Vm.with("").flags("-agentpath:" + foreign)));
     }
 

@@ -15,12 +15,12 @@ import java.util.List;
 
 import dev.vouch.test.Check;
 import dev.vouch.test.Scale;
-import dev.vouch.test.Twice;
+import dev.vouch.test.WithAndWithoutAgent;
 
 public class StackOverflows {
     public static void main(String[] args) {
         for (String engine : Scale.isFull() ? new String[] {"perf", "timer", "itimer"} : new String[] {"auto"}) {
-            Twice twice = Twice.run("interval=200us,depth=20000,engine=" + engine, new String[0], Program.class).sameErr();
+            WithAndWithoutAgent twice = WithAndWithoutAgent.run("interval=200us,depth=20000,engine=" + engine, new String[0], Program.class).sameErr();
             Check.equal("[overflowed 60 times]", twice.with.out.toString(), "output");
             Check.equal(0, twice.with.exit, "exit code");
             long deep = twice.with.profile().samples().stream().filter(sample -> sample.depth() > 1_000).count();

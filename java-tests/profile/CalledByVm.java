@@ -22,11 +22,11 @@ import javax.management.NotificationEmitter;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -89,8 +89,8 @@ public class CalledByVm {
 
         public static void main(String[] args) {
             // Runs by its CPU clock, so it has its samples on a busy machine, too.
-            Stint stint = new Stint(CLONES_MS);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(CLONES_MS);
+            while (fixedWork.isOn()) {
                 deep(50);
             }
             System.out.println(refused);

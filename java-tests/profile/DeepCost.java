@@ -17,9 +17,9 @@ import java.util.Random;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -112,11 +112,11 @@ public class DeepCost {
         }
 
         private static void other() {
-            Stint stint = new Stint(ALONE_MS, LONGEST_MS);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(ALONE_MS, LONGEST_MS);
+            while (fixedWork.isOn()) {
                 Burn.sink += one(DEEPER);
             }
-            System.out.println("idle=" + stint.idle());
+            System.out.println("idle=" + fixedWork.idle());
         }
 
         private static long one(int left) {

@@ -18,11 +18,11 @@ import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Frame;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -101,8 +101,8 @@ public class NativeFrames {
             burner.start();
             deflater.join();
             burner.join();
-            Stint stint = new Stint(1_000, 1);
-            for (int at = 0; at % 1_000 != 0 || stint.isOn(); at++) {
+            FixedWork fixedWork = new FixedWork(1_000, 1);
+            for (int at = 0; at % 1_000 != 0 || fixedWork.isOn(); at++) {
                 // Surviving objects give the collector work.
                 KEPT[at % KEPT.length] = new Object[] {new long[20], at};
             }
@@ -116,8 +116,8 @@ public class NativeFrames {
             }
             byte[] packed = new byte[1 << 17];
             Deflater deflater = new Deflater(9);
-            Stint stint = new Stint(1_500, 10);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(1_500, 10);
+            while (fixedWork.isOn()) {
                 deflater.reset();
                 deflater.setInput(text);
                 deflater.finish();
@@ -127,8 +127,8 @@ public class NativeFrames {
         }
 
         private static void burn() {
-            Stint stint = new Stint(1_500, 1);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(1_500, 1);
+            while (fixedWork.isOn()) {
                 Burn.sink += Burn.work(200_000);
             }
         }

@@ -17,19 +17,19 @@ import java.util.List;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
+import dev.vouch.test.BusyHostGaps;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Pace;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Weather;
 
 public class OwnWalker {
     private static final String[] KINDS = {"same", "other_line", "asgct_longer", "own_longer", "other_method", "asgct_alone", "own_alone", "neither"};
 
-    private static final Weather WEATHER = new Weather();
+    private static final BusyHostGaps HOST_GAPS = new BusyHostGaps();
 
     public static void main(String[] args) {
         Pace pace = Pace.of(lines());
@@ -38,7 +38,7 @@ public class OwnWalker {
         everything(pace, "interpreted", "-Xint");
         alone(pace);
         wrong();
-        WEATHER.tell();
+        HOST_GAPS.tell();
     }
 
     /**
@@ -67,9 +67,9 @@ public class OwnWalker {
     /** Checks calls, exceptions and VM work: nearly every sample has a stack that holds. */
     private static void everything(Pace pace, String mode, String... flags) {
         long millis = pace.millis(Calls.MS);
-        String stint = Long.toString(millis);
-        Report without = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags(flags).run(Calls.class, stint).ok().report();
-        Report with = pace.with("walker=both,witness=400/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class, stint).ok().report();
+        String fixedWork = Long.toString(millis);
+        Report without = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags(flags).run(Calls.class, fixedWork).ok().report();
+        Report with = pace.with("walker=both,witness=400/s,threads=^" + THREAD + "$").flags(flags).run(Calls.class, fixedWork).ok().report();
         Check.atLeast(0.02 * javaSamples(without), bad(without), mode + " samples that AsyncGetCallTrace has no right stack for");
         Check.atMost(0.25 * bad(without) / javaSamples(without) * javaSamples(with), bad(with), mode + " samples without a stack that holds");
         Check.equal(0L, without.agreement("same", "samples"), "accounts that were compared without a second walker");
@@ -88,7 +88,7 @@ public class OwnWalker {
         JsonObject grade = with.json.getAsJsonObject("witness").getAsJsonObject("all_but_top");
         long asked = grade.get("asked").getAsLong();
         if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
-            WEATHER.enough(10, asked, with, millis, mode + " stacks that the JVM itself was asked about");
+            HOST_GAPS.enough(10, asked, with, millis, mode + " stacks that the JVM itself was asked about");
         }
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }
@@ -133,8 +133,8 @@ public class OwnWalker {
         private static final long MS = 300;
 
         public static void main(String[] args) {
-            Stint stint = new Stint(MS);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(MS);
+            while (fixedWork.isOn()) {
                 Burn.sink += loop(100_000);
             }
         }
@@ -174,9 +174,9 @@ public class OwnWalker {
         }
 
         private static void work(long millis) {
-            Stint stint = new Stint(millis);
+            FixedWork fixedWork = new FixedWork(millis);
             StringBuilder text = new StringBuilder();
-            while (stint.isOn()) {
+            while (fixedWork.isOn()) {
                 sink = calls(20, ARGUMENT) + thrown(20);
                 text.append(sink);
                 if (text.length() > 1_000) {

@@ -17,14 +17,14 @@
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
+import dev.vouch.test.BusyHostGaps;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Pace;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Weather;
 
 public class Recovery {
     private static final String LOST = "[a method that is being entered or left]";
@@ -38,13 +38,13 @@ public class Recovery {
      */
     private static final String BARE_MS = "600";
     private static final String CHOSEN_MS = "300";
-    private static final Weather WEATHER = new Weather();
+    private static final BusyHostGaps HOST_GAPS = new BusyHostGaps();
 
     public static void main(String[] args) {
         Pace pace = copies();
         interpreted(pace);
         chosen();
-        WEATHER.tell();
+        HOST_GAPS.tell();
     }
 
     /**
@@ -77,11 +77,11 @@ public class Recovery {
     /** Checks interpreted calls, which are mostly method entries and returns. */
     private static void interpreted(Pace pace) {
         long millis = pace.millis(MS);
-        String stint = Long.toString(millis);
-        Report bare = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok().report();
+        String fixedWork = Long.toString(millis);
+        Report bare = pace.with("walker=asgct,recovery=off,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, fixedWork).ok().report();
         Check.atLeast(0.01 * javaSamples(bare), bare.samples("unwalked"), "interpreted samples without a stack, if nothing is recovered");
 
-        Run run = pace.with("verbose,walker=asgct,witness=400/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, stint).ok();
+        Run run = pace.with("verbose,walker=asgct,witness=400/s,threads=^" + THREAD + "$").flags("-Xint").run(Calls.class, fixedWork).ok();
         Report report = run.report();
         Check.atMost(0.3 * bare.samples("unwalked") / javaSamples(bare) * javaSamples(report), report.samples("unwalked") + report.samples("refuted"),
             "interpreted samples without a stack that holds");
@@ -116,7 +116,7 @@ public class Recovery {
         if (Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1) {
             String what = "stacks that the JVM itself was asked about";
             Check.atLeast(0.5 * (witness.get("asked").getAsLong() - report.lateWitnesses()), asked, what);
-            WEATHER.enough(10, asked, report, millis, what);
+            HOST_GAPS.enough(10, asked, report, millis, what);
         }
         Check.atMost(Math.max(1, 0.02 * asked), asked - grade.get("agreed").getAsLong(), "of them, that differed");
     }
@@ -150,7 +150,7 @@ public class Recovery {
     }
 
     private static double weight(Run run, String function) {
-        double most = Stint.LONGEST_MS * 1e3 / run.report().intervalUs();
+        double most = FixedWork.LONGEST_MS * 1e3 / run.report().intervalUs();
         return run.profile().samples().stream().filter(sample -> sample.has(function)).mapToDouble(sample -> Math.min(sample.weight, most)).sum();
     }
 
@@ -193,7 +193,7 @@ public class Recovery {
 
         /** Caps a slice's CPU time, because a longer one includes time of a stalled machine. */
         private static long worked(long charged) {
-            return Math.min(charged, Stint.LONGEST_MS * 1_000_000);
+            return Math.min(charged, FixedWork.LONGEST_MS * 1_000_000);
         }
 
         private static long copies() {
@@ -226,8 +226,8 @@ public class Recovery {
         }
 
         private static void work(long millis) {
-            Stint stint = new Stint(millis);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(millis);
+            while (fixedWork.isOn()) {
                 sink = calls(12);
             }
         }

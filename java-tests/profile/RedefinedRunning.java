@@ -19,13 +19,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
 
-import dev.vouch.test.Anew;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.JavaAgent;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
+import dev.vouch.test.SelfDefiningLoader;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
@@ -84,12 +84,12 @@ public class RedefinedRunning {
 
         public static void main(String[] args) throws Exception {
             ms = Integer.parseInt(args[0]);
-            Class<?> type = new Anew(Target.class).load();
+            Class<?> type = new SelfDefiningLoader(Target.class).load();
             Thread thread = new Thread((Runnable) type.getConstructor().newInstance(), THREAD);
             thread.start();
             RUNS.acquire();
-            byte[] changed = Anew.bytecode(Target.class);
-            Check.equal(1, Anew.renumber(changed, Target.NUMBER, OTHER), "numbers in the class file");
+            byte[] changed = SelfDefiningLoader.bytecode(Target.class);
+            Check.equal(1, SelfDefiningLoader.renumber(changed, Target.NUMBER, OTHER), "numbers in the class file");
             jvm.redefineClasses(new ClassDefinition(type, changed));
             System.out.println("redefined=" + System.nanoTime());
             if (thread.isAlive()) {

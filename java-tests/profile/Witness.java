@@ -27,13 +27,13 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 
 import dev.vouch.test.Burn;
+import dev.vouch.test.BusyHostGaps;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
 import dev.vouch.test.Scale;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Weather;
 
 public class Witness {
     /**
@@ -41,7 +41,7 @@ public class Witness {
      */
     private static final boolean STAYS = Vm.major() >= 17 && Runtime.getRuntime().availableProcessors() > 1;
 
-    private static final Weather WEATHER = new Weather();
+    private static final BusyHostGaps HOST_GAPS = new BusyHostGaps();
 
     public static void main(String[] args) {
         if (args[0].equals("walks")) {
@@ -52,7 +52,7 @@ public class Witness {
             }
             cheap();
         }
-        WEATHER.tell();
+        HOST_GAPS.tell();
     }
 
     private static void walks() {
@@ -60,7 +60,7 @@ public class Witness {
         JsonObject sound = witness(run);
         Report report = run.report();
         int asked = number(sound, "asked");
-        if (WEATHER.enough(50, asked, report, WALKS_MS, "samples that were witnessed")) {
+        if (HOST_GAPS.enough(50, asked, report, WALKS_MS, "samples that were witnessed")) {
             // AsyncGetCallTrace is sometimes wrong, and more often where only the root can be
             // compared, so all samples are counted.
             int rootsThatDiffer = count(sound, "root_only", "asked") - count(sound, "root_only", "agreed");
@@ -70,7 +70,7 @@ public class Witness {
         if (STAYS) {
             // A thread that waits for other work is too late to see that it will stop.
             Check.atLeast(0.5 * (asked - report.lateWitnesses()), whole(sound), "witnesses of more than the root");
-            if (WEATHER.enough(20, whole(sound), report, WALKS_MS, "witnesses of more than the root")) {
+            if (HOST_GAPS.enough(20, whole(sound), report, WALKS_MS, "witnesses of more than the root")) {
                 Check.atLeast(0.98 * whole(sound), count(sound, "exact", "agreed") + count(sound, "all_but_top", "agreed"), "of them, that agreed");
             }
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
@@ -79,7 +79,7 @@ public class Witness {
         Run gaps = Vm.with("witness=500/s,break=gap,threads=^" + THREAD + "$").run(Program.class, Long.toString(WALKS_MS)).ok();
         JsonObject gap = witness(gaps);
         if (STAYS) {
-            if (WEATHER.enough(50, whole(gap), gaps.report(), WALKS_MS, "walks with a gap that were witnessed")) {
+            if (HOST_GAPS.enough(50, whole(gap), gaps.report(), WALKS_MS, "walks with a gap that were witnessed")) {
                 Check.atMost(0.05 * whole(gap), count(gap, "exact", "agreed") + count(gap, "all_but_top", "agreed"), "walks with a gap that were taken for sound");
             }
             JsonArray told = gap.getAsJsonArray("contradictions");
@@ -97,7 +97,7 @@ public class Witness {
         JsonObject broken = witness(truncated);
         int compared = number(broken, "asked") - number(broken, "gone");
         int agreed = count(broken, "exact", "agreed") + count(broken, "all_but_top", "agreed") + count(broken, "root_only", "agreed");
-        if (WEATHER.enough(50, compared, truncated.report(), MS, "samples of the broken walker that were witnessed")) {
+        if (HOST_GAPS.enough(50, compared, truncated.report(), MS, "samples of the broken walker that were witnessed")) {
             Check.atMost(0.02 * compared, agreed, "broken walks that were taken for sound");
             Check.atLeast(0.9 * compared, of(broken, "differences", "root_truncated") + of(broken, "differences", "truncated"), "broken walks that were recognised");
         }
@@ -130,7 +130,7 @@ public class Witness {
         double broken = (double) whole / EVERY;
         double chance = Check.FAR * Math.sqrt(broken);
         System.out.printf("%d of %d whole stacks contradicted, %.0f were broken%n", differ, whole, broken);
-        if (WEATHER.enough(20 * EVERY, whole, some.report(), 1_000.0 * SECONDS, "whole stacks that were witnessed")) {
+        if (HOST_GAPS.enough(20 * EVERY, whole, some.report(), 1_000.0 * SECONDS, "whole stacks that were witnessed")) {
             Check.between(0.95 * broken - chance, differ, broken + chance, "contradicted stacks, of the broken ones");
         }
     }
@@ -181,8 +181,8 @@ public class Witness {
 
         private static void calls(long millis) {
             // By its own clock, so that a busy machine gives as many samples.
-            Stint stint = new Stint(millis);
-            while (stint.isOn()) {
+            FixedWork fixedWork = new FixedWork(millis);
+            while (fixedWork.isOn()) {
                 for (int i = 0; i < 50; i++) {
                     odd(DEPTH);
                 }

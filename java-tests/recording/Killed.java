@@ -21,6 +21,7 @@ import java.util.Random;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 
+import dev.vouch.test.AwaitRecording;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
@@ -31,7 +32,6 @@ import dev.vouch.test.Scale;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Written;
 
 public class Killed {
     private static final int THREADS = Scale.pick(4, 8);
@@ -54,7 +54,7 @@ public class Killed {
     /** The JVM leaves nothing in its folder but its recording. */
     private static void killed(Running child, Path recording, Random random) throws Exception {
         child.awaitOut("ready");
-        Written.awaitAllIs(recording);
+        AwaitRecording.awaitAllIs(recording);
         // The signal comes at a random time after this.
         Thread.sleep(random.nextInt(Scale.pick(400, 2_000)));
         String early = Tool.vouch(child.dir, "recover", recording.toString(), "--out", "early.json").ok();
@@ -103,7 +103,7 @@ public class Killed {
         long at;
         try (Running child = Vm.with("").launcher("sh", "-c", "ulimit -c 0; exec \"$@\"", "sh").start(Program.class, "crash")) {
             child.awaitOut("ready");
-            Written.awaitAllIs(child.dir.resolve("profile.vouch"));
+            AwaitRecording.awaitAllIs(child.dir.resolve("profile.vouch"));
             at = System.nanoTime();
             child.stdin().println();
             run = child.waitForAnyEnd();

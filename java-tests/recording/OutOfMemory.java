@@ -29,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
+import dev.vouch.test.AwaitRecording;
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.Profile;
@@ -38,7 +39,6 @@ import dev.vouch.test.Running;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
-import dev.vouch.test.Written;
 
 public class OutOfMemory {
     public static void main(String[] args) throws Exception {
@@ -148,7 +148,7 @@ public class OutOfMemory {
         public static void main(String[] args) throws IOException {
             System.out.println("running");
             burn();
-            Written.burnUntilAllIs(Paths.get(args[1]));
+            AwaitRecording.burnUntilAllIs(Paths.get(args[1]));
             for (int megabytes = 0; megabytes < Integer.parseInt(args[0]); megabytes++) {
                 byte[] kept = new byte[1 << 20];
                 Arrays.fill(kept, (byte) 1);

@@ -15,7 +15,7 @@
 import java.nio.file.Path;
 
 import dev.vouch.test.Burn;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Report;
 import dev.vouch.test.Run;
@@ -26,7 +26,7 @@ public class NativeThreads {
     private static final int EACH_MS = 60;
 
     public static void main(String[] args) {
-        Path library = Cc.library("natives");
+        Path library = CCompiler.library("natives");
         for (String engine : new String[] {"perf", "timer"}) {
             Run run = Vm.with("interval=1ms,engine=" + engine).run(Program.class, library.toString()).ok();
             for (String line : run.out) {

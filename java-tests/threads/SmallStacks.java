@@ -14,7 +14,7 @@
 import java.io.IOException;
 
 import dev.vouch.test.Attach;
-import dev.vouch.test.Cc;
+import dev.vouch.test.CCompiler;
 import dev.vouch.test.Check;
 import dev.vouch.test.Run;
 import dev.vouch.test.Running;
@@ -24,7 +24,7 @@ public class SmallStacks {
     private static final int MS = 300;
 
     public static void main(String[] args) throws IOException {
-        String library = Cc.library("small").toString();
+        String library = CCompiler.library("small").toString();
         for (String engine : new String[] {"auto", "itimer"}) {
             try (Running child = Vm.without().flags("-Xmx64m").start(Program.class, library)) {
                 child.awaitOut("ready");

@@ -4,7 +4,7 @@
 #include <time.h>
 
 /* Loads a library, makes it start threads, and unloads it. Returns its address. */
-JNIEXPORT jlong JNICALL Java_Reloaded_00024Program_run(JNIEnv *env, jclass type, jstring path, jint threads, jlong millis)
+JNIEXPORT jlong JNICALL Java_ReloadedLibrary_00024Program_run(JNIEnv *env, jclass type, jstring path, jint threads, jlong millis)
 {
     const char *name = (*env)->GetStringUTFChars(env, path, NULL);
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -12,8 +12,8 @@
 //!
 //! **Invariant 31.** An audit refutes nothing that is true. It counts separately what cannot be
 //! judged, and what is refuted only by code that may not have run. Held by: `audit/src/tests`;
-//! `java-tests/command/Audited.java`, `AuditedNames.java`; `scripts/profilers-on-trial`, with true
-//! stacks that must all hold; `java-tests/trial`.
+//! `java-tests/command/AuditCommand.java`, `AuditByNames.java`; `scripts/profilers-on-trial`, with
+//! true stacks that must all hold; `java-tests/trial`.
 #![forbid(unsafe_code)]
 
 mod async_profiler;

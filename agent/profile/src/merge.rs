@@ -8,7 +8,7 @@
 //! **Invariant 24.** What a JFR recording adds to a profile changes nothing of what the profile
 //! says: no sample, and not the report. Its stacks say that they were not checked. No event's time
 //! is more exact than stated. Held by: `profile/src/merge/tests`;
-//! `java-tests/events/Recorded.java`.
+//! `java-tests/events/FlightRecorderMerge.java`.
 
 mod anchors;
 mod choice;

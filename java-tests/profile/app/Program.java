@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 import dev.vouch.test.Burn;
-import dev.vouch.test.Stint;
+import dev.vouch.test.FixedWork;
 
 /**
  * A program of known threads and methods. It prints when each of its threads ran its first and last
@@ -84,8 +84,8 @@ public class Program {
     /** Time that is spent in the JDK. */
     static void sort() {
         // begin Program.sort
-        Stint stint = new Stint(JDK_MS);
-        while (stint.isOn()) {
+        FixedWork fixedWork = new FixedWork(JDK_MS);
+        while (fixedWork.isOn()) {
             Integer[] numbers = new Integer[2000];
             for (int i = 0; i < numbers.length; i++) {
                 numbers[i] = i * 7919 % 2003;

@@ -40,11 +40,11 @@ public final class Burn {
      * virtual machine that its host paused may charge the thread for more.
      */
     public static long pieces(long millis) {
-        Stint stint = new Stint(millis, 1);
-        while (stint.isOn()) {
+        FixedWork fixedWork = new FixedWork(millis, 1);
+        while (fixedWork.isOn()) {
             sink += work(20_000);
         }
-        return stint.charged();
+        return fixedWork.charged();
     }
 
     /** A few arithmetic steps, some 1 ns each. */
