@@ -12,7 +12,8 @@ use vouch_sampling::clock;
 use vouch_sampling::threads::hook;
 use vouch_signal::sampler::GATE;
 use vouch_unwind::libraries::loaded;
-use vouch_unwind::unwinder::{NativeUnwinder, TableMaker, Tables, WalkCounts};
+use vouch_unwind::tables::{TableMaker, Tables};
+use vouch_unwind::unwinder::{NativeUnwinder, WalkCounts};
 use vouch_walk::code_cache::CodeCache;
 
 /// How long at least passes between two readings of the list of libraries. It doubles while no
@@ -66,6 +67,9 @@ impl NativeTables {
         if clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
             self.look(frames);
         }
+        if self.maker.read_rules() {
+            self.publish();
+        }
         if !self.retired.is_empty() && GATE.is_empty() {
             self.retired.clear();
         }
@@ -77,8 +81,13 @@ impl NativeTables {
         let Ok(libraries) = loaded() else { return };
         self.pause = if has_more { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));
-        self.retired.extend(self.unwinder.replace(Box::new(self.maker.make(&libraries))));
+        self.maker.set_libraries(libraries.clone());
+        self.publish();
         frames.set_libraries(libraries);
+    }
+
+    fn publish(&mut self) {
+        self.retired.extend(self.unwinder.replace(Box::new(self.maker.make())));
     }
 
     /// Returns how the walks of this recording ended.

@@ -8,96 +8,18 @@ use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
 
-use framehop::{
-    CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
-    UnwindRegsNative, Unwinder, UnwinderNative,
-};
+use framehop::{FrameAddress, UnwindRegsNative};
 use vouch_sample::{Answer, Cut, Frame, MethodId, Reason};
 use vouch_walk::code_cache::CodeCache;
 use vouch_walk::context::registers;
 use vouch_walk::guard;
-use vouch_walk::memory::{LiveMemory, Memory};
+use vouch_walk::memory::LiveMemory;
 use vouch_walk::native::NativeWalker;
 use vouch_walk::walker::{RawFrame, ResumePoint, Room, StackInfo, Subject};
 
-use crate::libraries::{Library, Section, UnwindSections};
-
-type Rules = UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
-type Cache = CacheNative<MustNotAllocateDuringUnwind>;
-
-/// What a walk needs of the libraries that are loaded.
-pub struct Tables {
-    rules: Rules,
-    /// The addresses of code in libraries, sorted.
-    code: Vec<Range<usize>>,
-}
-
-impl fmt::Debug for Tables {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Tables").field("code", &self.code.len()).finish_non_exhaustive()
-    }
-}
-
-/// Makes tables, and keeps what was read of libraries that stay loaded.
-#[derive(Default)]
-pub struct TableMaker(HashMap<Library, Option<Module<Arc<[u8]>>>>);
-
-impl fmt::Debug for TableMaker {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("TableMaker").field(&self.0.len()).finish()
-    }
-}
-
-impl TableMaker {
-    /// Makes the tables of these libraries. A library without unwind tables is walked by frame
-    /// pointers.
-    pub fn make(&mut self, libraries: &[Library]) -> Tables {
-        let Self(known) = self;
-        known.retain(|library, _| libraries.contains(library));
-        let mut rules = Rules::new();
-        let mut code: Vec<Range<usize>> = Vec::new();
-        for library in libraries {
-            code.extend(library.code.iter().cloned());
-            let read = || library.unwind_sections().map(|sections| module(library, sections));
-            if let Some(module) = known.entry(library.clone()).or_insert_with(read) {
-                rules.add_module(module.clone());
-            }
-        }
-        code.sort_by_key(|range| range.start);
-        Tables { rules, code }
-    }
-}
-
-impl Tables {
-    fn is_code(&self, address: usize) -> bool {
-        let after = self.code.partition_point(|range| range.start <= address);
-        after
-            .checked_sub(1)
-            .and_then(|index| self.code.get(index))
-            .is_some_and(|range| range.contains(&address))
-    }
-}
-
-fn module(library: &Library, sections: UnwindSections) -> Module<Arc<[u8]>> {
-    let UnwindSections { bias, eh_frame, eh_frame_hdr } = sections;
-    let split = |section: Option<Section>| section.map(|it| (it.addresses, it.bytes)).unzip();
-    let (eh_frame_svma, eh_frame) = split(eh_frame);
-    let (eh_frame_hdr_svma, eh_frame_hdr) = split(eh_frame_hdr);
-    let info = ExplicitModuleSectionInfo {
-        eh_frame_svma,
-        eh_frame,
-        eh_frame_hdr_svma,
-        eh_frame_hdr,
-        ..ExplicitModuleSectionInfo::default()
-    };
-    let range = library.range.start as u64..library.range.end as u64;
-    Module::new(library.name().to_owned(), range, bias, info)
-}
+use crate::tables::{Cache, NativeStep, Tables};
 
 /// A cache of unwinding rules, which one handler uses at a time.
 struct Slot {
@@ -189,13 +111,6 @@ impl NativeUnwinder {
         let (at, memory) = unsafe { (registers(subject.context), LiveMemory::guarded()) };
         // SAFETY: as above.
         let mut registers = unsafe { unwind_registers(subject.context) };
-        let mut read = |address: u64| {
-            usize::try_from(address)
-                .ok()
-                .and_then(|address| memory.word(address))
-                .map(|it| it as u64)
-                .ok_or(())
-        };
         let most = u32::try_from(room.depth).unwrap_or(0);
         let mut next = Some(FrameAddress::from_instruction_pointer(at.pc as u64));
         let (mut count, mut is_whole) = (0_u32, false);
@@ -210,7 +125,7 @@ impl NativeUnwinder {
         };
         while let Some(address) = next {
             let pc = usize::try_from(address.address_for_lookup()).unwrap_or(0);
-            if !tables.is_code(pc) {
+            let Some(code) = tables.code_at(pc) else {
                 is_whole = self.code_cache.kind_at(pc, &memory).is_some();
                 if !is_whole {
                     self.has_seen_unknown_code.store(true, Ordering::Relaxed);
@@ -218,18 +133,18 @@ impl NativeUnwinder {
                     count = push(pc, count);
                 }
                 break;
-            }
+            };
             if count == most {
                 break;
             }
             count = push(pc, count);
-            next = match tables.rules.unwind_frame(address, &mut registers, cache, &mut read) {
-                Ok(Some(caller)) => FrameAddress::from_return_address(caller),
-                Ok(None) => {
+            next = match tables.step(code, address, &mut registers, cache, &memory) {
+                NativeStep::Caller(caller) => caller,
+                NativeStep::ThreadStart => {
                     is_whole = true;
                     None
                 }
-                Err(_) => None,
+                NativeStep::Broken => None,
             };
         }
         let cut = (!is_whole && count > 0).then_some(Cut { at: count, missing: 0 });
@@ -309,6 +224,7 @@ mod tests {
     use super::*;
     use crate::libraries::loaded;
     use crate::symbols::Symbols;
+    use crate::tables::TableMaker;
     use core::cell::Cell;
     use core::mem::zeroed;
     use core::sync::atomic::AtomicUsize;
@@ -339,8 +255,9 @@ mod tests {
 
     fn unwinder() -> NativeUnwinder {
         let unwinder = NativeUnwinder::new(CodeCache::default(), 1);
-        let tables = TableMaker::default().make(&loaded().unwrap());
-        assert!(unwinder.replace(Box::new(tables)).is_none());
+        let mut maker = TableMaker::default();
+        maker.set_libraries(loaded().unwrap());
+        assert!(unwinder.replace(Box::new(maker.make())).is_none());
         unwinder
     }
 
@@ -358,6 +275,26 @@ mod tests {
     }
 
     #[test]
+    fn a_walk_by_rules_finds_the_frames_that_framehop_finds() {
+        let unwinder = NativeUnwinder::new(CodeCache::default(), 1);
+        let mut maker = TableMaker::default();
+        maker.set_libraries(loaded().unwrap());
+        unwinder.replace(Box::new(maker.make()));
+        let mut found = Vec::new();
+        for _ in 0..2 {
+            let (answer, names, cut) = walked(&unwinder, 64);
+            assert!(answer.is_ok() && cut.is_none(), "{names:#?}");
+            found.push((names, maker.set_framehop_steps(1 << 20)));
+            assert_eq!(maker.read_rules(), cfg!(target_arch = "x86_64") && found.len() == 1);
+            unwinder.replace(Box::new(maker.make()));
+            maker.set_framehop_steps(0);
+        }
+        assert_eq!(found[0].0, found[1].0);
+        assert_eq!(found[0].1 as usize, found[0].0.len());
+        assert_eq!(found[1].1 == 0, cfg!(target_arch = "x86_64"));
+    }
+
+    #[test]
     fn a_walk_that_does_not_end_has_a_cut() {
         let unwinder = unwinder();
         let (answer, _, cut) = walked(&unwinder, 2);
@@ -369,7 +306,7 @@ mod tests {
     fn code_in_no_library_is_noted() {
         let unwinder = NativeUnwinder::new(CodeCache::default(), 1);
         assert_eq!(walked(&unwinder, 64).0, Err(Reason::STOPPED), "it has no tables");
-        unwinder.replace(Box::new(TableMaker::default().make(&[])));
+        unwinder.replace(Box::new(TableMaker::default().make()));
         let (answer, names, cut) = walked(&unwinder, 64);
         assert_eq!((answer, names.len(), cut), (Ok(1), 1, Some(Cut { at: 1, missing: 0 })));
         assert!(unwinder.take_has_seen_unknown_code() && !unwinder.take_has_seen_unknown_code());
