@@ -7,6 +7,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
 use crate::say::seen;
 
 /// The environment variable that names the agent's library, if it is in another folder.
@@ -100,30 +101,31 @@ fn is_program(file: &Path) -> bool {
 }
 
 /// Returns the absolute path of the agent's library for a JVM with this C library.
-pub fn library(libc: Libc) -> Result<PathBuf, String> {
+pub fn library(libc: Libc) -> Result<PathBuf, Error> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let named = PathBuf::from(named);
-        let missing = format!("{VARIABLE} names {}, which is not there", named.display());
         return match Libc::of_file(&named) {
-            Some(other) if other != libc => Err(format!(
-                "{VARIABLE} names {}, which is for {other}, and this JVM runs on {libc}",
-                named.display()
-            )),
-            _ => named.canonicalize().map_err(|_| missing),
+            Some(other) if other != libc => Err(Error::NamedAgentLibc {
+                variable: VARIABLE,
+                path: named,
+                other: other.to_string(),
+                libc: libc.to_string(),
+            }),
+            _ => {
+                named.canonicalize().map_err(|_| Error::NamedAgentMissing { variable: VARIABLE, path: named })
+            }
         };
     }
     let program = std::env::current_exe().and_then(|program| program.canonicalize());
-    let program = program.map_err(|error| format!("the path of this program cannot be found: {error}"))?;
+    let program = program.map_err(Error::OwnPath)?;
     let beside = program.parent().unwrap_or(Path::new("/"));
     let places = [beside.to_owned(), beside.with_file_name("lib")];
     let mut places = places.iter().flat_map(|folder| [folder.join(NAME), folder.join("musl").join(NAME)]);
-    places.find(|place| Libc::of_file(place) == Some(libc)).ok_or_else(|| {
-        format!(
-            "the agent for a JVM of {libc} is neither in {} nor in {}, nor in a folder musl there: keep bin and lib of a release together, \
-             build it (cargo build --release), or name it in {VARIABLE}",
-            beside.display(),
-            beside.with_file_name("lib").display()
-        )
+    places.find(|place| Libc::of_file(place) == Some(libc)).ok_or_else(|| Error::NoAgent {
+        libc: libc.to_string(),
+        bin: beside.to_owned(),
+        lib: beside.with_file_name("lib"),
+        variable: VARIABLE,
     })
 }
 

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::path::Path;
 
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use regex_lite::Regex;
 use vouch_formats::Format;
 use vouch_report::Detail;
 use vouch_report::options::{AllowedWith, DEFAULT_OUT, Key, explained, pattern};
 
+use crate::error::Error;
 use crate::outputs::free;
 
 /// The names of the flags, which have no value.
@@ -184,23 +185,23 @@ impl AgentOptions {
 
     /// Returns the errors in how values are written, before a JVM is started. The agent would find
     /// them, too, but later.
-    pub fn mistakes(&self) -> Vec<String> {
+    pub fn mistakes(&self) -> Vec<Error> {
         let mut mistakes = self.wrong_endings();
         for (key, value) in &self.values {
             let wrong = match key.name {
-                "threads" => Regex::new(value).err().map(|why| format!("not a regular expression: {why}")),
-                _ => key.form.check(value).err().map(|why| why.to_string()),
+                "threads" => Regex::new(value).err().map(Error::Regex),
+                _ => key.form.check(value).err().map(Error::Option),
             };
-            mistakes.extend(wrong.map(|why| format!("{}={value}: {why}", key.name)));
+            mistakes.extend(wrong.map(|why| of_option(key.name, value, why)));
         }
         mistakes
     }
 
-    fn wrong_endings(&self) -> Vec<String> {
-        let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<String> {
+    fn wrong_endings(&self) -> Vec<Error> {
+        let wrong = |name: &'static str, must: String, is_right: &dyn Fn(&str) -> bool| -> Vec<Error> {
             // The ending of a name may come from a variable, so it cannot be checked here.
             let values = self.all(name).filter(|value| !value.ends_with('}') && !is_right(value));
-            values.map(|value| format!("{name}={value}: must end in {must}")).collect()
+            values.map(|value| of_option(name, value, Error::Ending(must.clone()))).collect()
         };
         let formats = Format::endings();
         let mut mistakes = wrong("out", formats.clone(), &|value| Format::from_file_name(value).is_some());
@@ -211,21 +212,17 @@ impl AgentOptions {
 
     /// Makes the names of files absolute, because the JVM may have another working folder than this
     /// process.
-    pub fn make_absolute(&mut self) -> Result<(), String> {
+    pub fn make_absolute(&mut self) -> Result<(), Error> {
         self.make_absolute_of(&FILES)
     }
 
     /// Makes the names of files in these options absolute, and the paths of sources.
-    pub fn make_absolute_of(&mut self, names: &[&str]) -> Result<(), String> {
+    pub fn make_absolute_of(&mut self, names: &[&str]) -> Result<(), Error> {
         if self.relative(names).is_none() && self.relative(&["sources"]).is_none() {
             return Ok(());
         }
-        let here = std::env::current_dir().map_err(|_| {
-            "this folder is gone: run it from another one, or name files from / on".to_owned()
-        })?;
-        let here = here.to_str().ok_or(
-            "the name of this folder is not UTF-8, so it cannot be passed to a JVM: work in another folder",
-        )?;
+        let here = std::env::current_dir().map_err(|_| Error::FolderGone)?;
+        let here = here.to_str().ok_or(Error::FolderNotUtf8)?;
         let from_here = |name: &str| {
             if Path::new(name).is_absolute() || name.starts_with("%{") {
                 return name.to_owned();
@@ -251,17 +248,20 @@ impl AgentOptions {
     }
 
     /// Returns the option line for the agent: the words, followed by these options.
-    pub fn text(&self, words: &[Cow<'_, str>]) -> Result<String, String> {
+    pub fn text(&self, words: &[Cow<'_, str>]) -> Result<String, Error> {
         let given = self.values.iter().map(|(key, value)| format!("{}={value}", key.name));
         let words = words.iter().map(|word| word.clone().into_owned());
         let parts: Vec<String> = words.chain(given).chain(self.words.iter().cloned()).collect();
         match parts.iter().find(|part| part.contains(',')) {
-            Some(part) => {
-                Err(format!("{part}: a comma separates the agent's options: {}", without_comma(part)))
-            }
+            Some(part) => Err(Error::Comma { part: part.clone(), advice: without_comma(part) }),
             None => Ok(parts.join(",")),
         }
     }
+}
+
+/// Adds the option and its value to an error about the value.
+pub fn of_option(key: &'static str, value: &str, why: Error) -> Error {
+    Error::OptionValue { key, value: value.to_owned(), why: Box::new(why) }
 }
 
 /// Returns advice on what to write instead of a comma. The comma may be in the option, or in the
@@ -299,11 +299,11 @@ impl<O: OptionSet> Args for Options<O> {
 }
 
 impl<O: OptionSet> FromArgMatches for Options<O> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Ok(Self { given: AgentOptions::from_matches::<O>(matches), of: PhantomData })
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.given = AgentOptions::from_matches::<O>(matches);
         Ok(())
     }
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn wrong_endings_of_files_are_found_before_there_is_a_jvm() {
-        let wrong = |line: &str| given(line).wrong_endings().join("; ");
+        let wrong = |line: &str| Error::Several(given(line).wrong_endings()).to_string();
         assert_eq!(
             wrong("out=a.txt,out=b.json,report=r.html,jfr=f.json"),
             "out=a.txt: must end in .json, .json.gz, .folded, .html, .svg or .pb.gz; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
@@ -352,11 +352,11 @@ mod tests {
             "witness=often: must be off, sparing, or a rate",
         ];
         assert_eq!(mistakes.len(), parts.len(), "{mistakes:?}");
-        for (mistake, part) in mistakes.iter().zip(parts) {
+        for (mistake, part) in mistakes.iter().map(ToString::to_string).zip(parts) {
             assert!(mistake.contains(part) && !mistake.contains("hammer"), "{mistake}");
         }
         let right = "interval=250us,start=0s,duration=2m,depth=5,engine=hammer,witness=10/s,recording-limit=1MB,threads=^a";
-        assert_eq!(given(right).mistakes(), [""; 0]);
+        assert!(given(right).mistakes().is_empty());
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
     fn a_comma_is_refused_where_it_would_end_the_option() {
         let mut given = given("");
         given.values.push((vouch_report::options::find("threads").unwrap(), "a{1,2}".to_owned()));
-        assert!(given.text(&[]).unwrap_err().contains("a comma separates"));
+        assert!(given.text(&[]).unwrap_err().to_string().contains("a comma separates"));
         for (key, remedy) in [
             ("threads", "write `.` for a comma"),
             ("events", "by +"),
@@ -407,7 +407,7 @@ mod tests {
         ] {
             let mut given = AgentOptions::default();
             given.values.push((vouch_report::options::find(key).unwrap(), "a,b".to_owned()));
-            let refused = given.text(&[]).unwrap_err();
+            let refused = given.text(&[]).unwrap_err().to_string();
             assert!(refused.contains(remedy) && refused.contains("a,b"), "{refused}");
         }
     }

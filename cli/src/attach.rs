@@ -21,7 +21,8 @@ use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
 use crate::agent;
-use crate::agent_options::{self, AgentOptions, FILES, Options, Start};
+use crate::agent_options::{self, AgentOptions, FILES, Options, Start, of_option};
+use crate::error::Error;
 use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::orphaned_recordings::{self, Made, copy_whole};
@@ -57,7 +58,7 @@ pub struct To {
 }
 
 /// Records a JVM until the duration is over, a key ends it, or the JVM.
-pub fn attach(attach: Attach) -> Result<String, String> {
+pub fn attach(attach: Attach) -> Result<String, Error> {
     let Attach { whom, recording: Options { mut given, .. } } = attach;
     let asked = Arc::new(AtomicBool::new(false));
     // Ignored signals stay ignored: `nohup` ignores some, and so does a shell for programs in the
@@ -72,7 +73,7 @@ pub fn attach(attach: Attach) -> Result<String, String> {
             }
             signal_hook::flag::register(signal, Arc::clone(&asked)).map(|_| ())
         })
-        .map_err(|error| format!("Ctrl-C cannot be waited for: {error}"))?;
+        .map_err(Error::CtrlC)?;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     given.name_new_profile(line.jvm.pid);
     line.place(&mut given)?;
@@ -90,31 +91,24 @@ pub fn attach(attach: Attach) -> Result<String, String> {
     };
     match ended {
         Ended::Died => match line.recover(&given)? {
-            Made::Nothing => Err("the JVM has ended, and its recording is lost".to_owned()),
-            Made::Some => Err(
-                "the JVM has ended, and only some of the requested files could be made from its recording"
-                    .to_owned(),
-            ),
+            Made::Nothing => Err(Error::RecordingLost),
+            Made::Some => Err(Error::SomeFilesMade),
             Made::All => Ok(String::new()),
         },
-        Ended::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => {
-            Err("the recording never began, as was said".to_owned())
-        }
+        Ended::Over(End::Nothing) if !asked.load(Ordering::SeqCst) => Err(Error::NeverBegan),
         Ended::Over(End::Written) => line.fetch().map(|()| String::new()),
         Ended::Over(End::Lost) => {
             // The files that the JVM has written are fetched even after an error.
             let fetched = line.fetch();
-            let kept = line.keep();
-            Err(fetched.err().unwrap_or_else(|| {
-                format!("not every file could be written where it should be: see the lines above{kept}")
-            }))
+            let lost = line.kept(Error::NotAllWritten);
+            Err(fetched.err().unwrap_or(lost))
         }
         Ended::Over(End::Nothing) => Ok(String::new()),
     }
 }
 
 /// Begins a recording, and does not wait for its end.
-pub fn start(attach: Attach) -> Result<String, String> {
+pub fn start(attach: Attach) -> Result<String, Error> {
     let Attach { whom, recording: Options { mut given, .. } } = attach;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     given.name_new_profile(line.jvm.pid);
@@ -130,7 +124,7 @@ pub fn start(attach: Attach) -> Result<String, String> {
 }
 
 /// Returns the state of a JVM's recording.
-pub fn status(whom: &Whom) -> Result<String, String> {
+pub fn status(whom: &Whom) -> Result<String, Error> {
     let jvm = jvm::find(&whom.jvm)?;
     if jvm.agent.is_none() {
         return Ok("no recording is running\n".to_owned());
@@ -139,12 +133,12 @@ pub fn status(whom: &Whom) -> Result<String, String> {
 }
 
 /// Stops a JVM's recording, or writes what it has recorded so far.
-pub fn ask(word: &'static str, to: To) -> Result<String, String> {
+pub fn ask(word: &'static str, to: To) -> Result<String, Error> {
     let To { whom, places: Options { mut given, .. } } = to;
     let jvm = jvm::find(&whom.jvm)?;
     if jvm.agent.is_none() {
         let pid = jvm.pid;
-        return Err(format!("no recording is running in process {pid}: `vouch start {pid}` begins one"));
+        return Err(Error::NoRecording(pid));
     }
     let mut line = Line::open(jvm)?;
     line.name_there(&mut given)?;
@@ -153,19 +147,15 @@ pub fn ask(word: &'static str, to: To) -> Result<String, String> {
 }
 
 /// Returns the times so far of the groups of tasks in a JVM that is being recorded.
-pub fn groups(whom: &str) -> Result<Value, String> {
+pub fn groups(whom: &str) -> Result<Value, Error> {
     let jvm = jvm::find(whom)?;
     let pid = jvm.pid;
     if jvm.agent.is_none() {
-        return Err(format!(
-            "process {pid} was never recorded, so nothing is known of it: `vouch start {pid}` begins"
-        ));
+        return Err(Error::NeverRecorded(pid));
     }
     let said = Line::open(jvm)?.ask("groups", &AgentOptions::default())?;
     let told = said.iter().find_map(|line| serde_json::from_str(unmarked(line)).ok());
-    told.ok_or_else(|| {
-        format!("process {pid} says something else than what its groups took: {}", said.join("; "))
-    })
+    told.ok_or(Error::NoGroups { pid, said })
 }
 
 /// A JVM that this command sends commands to, and the folder for its replies.
@@ -189,7 +179,7 @@ enum Ended {
 }
 
 impl Line {
-    pub fn open(jvm: Jvm) -> Result<Self, String> {
+    pub fn open(jvm: Jvm) -> Result<Self, Error> {
         let apart = jvm.elsewhere || jvm.user.is_another();
         let terminal = ReplyDir::create(folder(jvm.pid)?, Path::new(TMP), jvm.user)?;
         let library = match &jvm.agent {
@@ -198,10 +188,7 @@ impl Line {
             None if apart => {
                 let library = agent::library(jvm.libc)?;
                 let from = File::open(&library);
-                terminal.lay(
-                    agent::NAME,
-                    from.map_err(|error| format!("{} cannot be read: {error}", library.display()))?,
-                )?;
+                terminal.lay(agent::NAME, from.map_err(|why| Error::unreadable(&library, why))?)?;
                 terminal.seen(agent::NAME)
             }
             None => agent::library(jvm.libc)?,
@@ -210,26 +197,26 @@ impl Line {
     }
 
     /// Makes the names of files absolute. If the JVM sees other files, a relative name is an error.
-    fn name_there(&self, given: &mut AgentOptions) -> Result<(), String> {
+    fn name_there(&self, given: &mut AgentOptions) -> Result<(), Error> {
         if !self.jvm.elsewhere {
             return given.make_absolute();
         }
         match given.relative(&FILES) {
-            Some(name) => Err(elsewhere(self.jvm.pid, name) + ", or use `vouch attach`"),
+            Some(name) => Err(Error::RelativeOfStart { name: name.to_owned(), pid: self.jvm.pid }),
             None => Ok(()),
         }
     }
 
     /// Chooses where the JVM writes its files: where the user wants them, or in a folder from which
     /// they are fetched.
-    fn place(&mut self, given: &mut AgentOptions) -> Result<(), String> {
+    fn place(&mut self, given: &mut AgentOptions) -> Result<(), Error> {
         if !self.apart {
             return given.make_absolute();
         }
         if self.jvm.elsewhere
             && let Some(name) = given.relative(&["jfr", "sources"])
         {
-            return Err(elsewhere(self.jvm.pid, name));
+            return Err(Error::RelativeInContainer { name: name.to_owned(), pid: self.jvm.pid });
         }
         given.make_absolute_of(&["jfr"])?;
         let (mut fetched, mut mistakes) = (Vec::new(), Vec::new());
@@ -239,43 +226,40 @@ impl Line {
             given.change(name, |wanted| {
                 let ending = Format::from_file_name(wanted).map_or("", |format| format.ending);
                 let there = format!("{name}-{}{ending}", fetched.len());
-                let expanded = place.expand(wanted).map_err(|why| why.to_string()).and_then(|wanted| {
-                    let writable = vouch_log::output::check_writable(Path::new(&wanted));
-                    writable.map(|()| wanted).map_err(|why| why.to_string())
+                let expanded = place.expand(wanted).map_err(Error::from).and_then(|wanted| {
+                    vouch_log::output::check_writable(Path::new(&wanted))?;
+                    Ok(wanted)
                 });
                 match expanded {
                     Ok(wanted) => fetched.push((there.clone(), PathBuf::from(wanted))),
-                    Err(why) => mistakes.push(format!("{name}={wanted}: {why}")),
+                    Err(why) => mistakes.push(of_option(name, wanted, why)),
                 }
                 escaped(&self.terminal.seen(&there).to_string_lossy())
             });
         }
         self.fetched = fetched;
-        if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ")) }
+        if mistakes.is_empty() { Ok(()) } else { Err(Error::Several(mistakes)) }
     }
 
     /// Sends a command to the agent, and prints the agent's messages.
-    fn command(&mut self, word: &'static str, given: &AgentOptions) -> Result<(), String> {
+    fn command(&mut self, word: &'static str, given: &AgentOptions) -> Result<(), Error> {
         self.ask(word, given).map(show)
     }
 
     /// Sends a command to the agent, and returns the agent's messages. An error has the agent's
     /// reason for refusing.
-    pub fn ask(&mut self, word: &'static str, given: &AgentOptions) -> Result<Vec<String>, String> {
+    pub fn ask(&mut self, word: &'static str, given: &AgentOptions) -> Result<Vec<String>, Error> {
         let options = given.text(&[Cow::Owned(self.terminal.option()), Cow::Borrowed(word)])?;
         let pid = self.jvm.pid;
         let answer = load(&self.jvm, &self.library, &options);
         let said = self.said();
         match answer? {
             Answer::Agent(0) => Ok(said),
-            Answer::Agent(_) if said.is_empty() => Err(format!(
-                "the agent in process {pid} refuses, and says why on that process's stderr: it may be of another version than this `vouch`"
-            )),
+            Answer::Agent(_) if said.is_empty() => Err(Error::AgentRefusesElsewhere(pid)),
             Answer::Agent(_) => {
-                let said: Vec<&str> = said.iter().map(|line| unmarked(line)).collect();
-                Err(said.join("; "))
+                Err(Error::AgentRefuses(said.iter().map(|line| unmarked(line).to_owned()).collect()))
             }
-            Answer::No(why) => Err(refused(pid, &why)),
+            Answer::No(why) => Err(refused(pid, why)),
         }
     }
 
@@ -325,22 +309,24 @@ impl Line {
     }
 
     /// Ends the recording, and waits for its end.
-    fn stop(&mut self) -> Result<Ended, String> {
+    fn stop(&mut self) -> Result<Ended, Error> {
         let stopped = self.command("stop", &AgentOptions::default());
         // The recording may have ended by itself meanwhile, with or without an error.
         match (self.look(), stopped) {
             (Err(ended), _) => Ok(ended),
             (Ok(_), Ok(())) => Ok(Ended::Over(End::Written)),
             (Ok(_), Err(why)) => {
-                self.keep();
+                if self.apart {
+                    self.terminal.keep();
+                }
                 let pid = self.jvm.pid;
-                Err(format!("{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere"))
+                Err(Error::NotStopped { why: Box::new(why), pid })
             }
         }
     }
 
     /// Makes the profile of a JVM that exited, from the recording that it left on disk.
-    fn recover(&mut self, given: &AgentOptions) -> Result<Made, String> {
+    fn recover(&mut self, given: &AgentOptions) -> Result<Made, Error> {
         if !self.apart {
             return Ok(orphaned_recordings::recover(&self.terminal, given, false));
         }
@@ -353,42 +339,40 @@ impl Line {
         let (outs, report): (Vec<PathBuf>, _) = (of("out").collect(), of("report").next());
         let recovered =
             orphaned_recordings::recover_within(&self.terminal, &outs, report.as_deref(), given.detail());
-        recovered.map_err(|why| why + &self.keep())
+        recovered.map_err(|why| self.kept(why))
     }
 
-    /// Keeps the folder with the JVM's files, which is removed otherwise. Returns a text with the
-    /// folder's path.
-    fn keep(&mut self) -> String {
+    /// Keeps the folder with the JVM's files, which is removed otherwise, and adds its path to the
+    /// error.
+    fn kept(&mut self, why: Error) -> Error {
         if !self.apart {
-            return String::new();
+            return why;
         }
         self.terminal.keep();
-        format!(
-            "; its part so far is in {}, as process {} sees it",
-            self.terminal.seen("").display(),
-            self.jvm.pid
-        )
+        Error::Kept { why: Box::new(why), folder: self.terminal.seen(""), pid: self.jvm.pid }
     }
 
     /// Copies the JVM's files to the paths that the user wants.
-    fn fetch(&mut self) -> Result<(), String> {
+    fn fetch(&mut self) -> Result<(), Error> {
         let (mut mistakes, mut keep) = (Vec::new(), false);
         for (there, wanted) in &self.fetched {
             let fetched = self.terminal.open(there).and_then(|mut file| copy_whole(&mut file, wanted));
             match fetched {
                 Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => mistakes.push(format!(
-                    "{} is not there: who ended the recording has had it written elsewhere",
-                    wanted.display()
-                )),
-                Err(error) => {
-                    mistakes.push(format!("{} cannot be fetched: {error}", wanted.display()));
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    mistakes.push(Error::WrittenElsewhere(wanted.clone()));
+                }
+                Err(why) => {
+                    mistakes.push(Error::NotFetched { path: wanted.clone(), why });
                     keep = true;
                 }
             }
         }
-        let kept = if keep { self.keep() } else { String::new() };
-        if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("; ") + &kept) }
+        match (mistakes.is_empty(), keep) {
+            (true, _) => Ok(()),
+            (false, false) => Err(Error::Several(mistakes)),
+            (false, true) => Err(self.kept(Error::Several(mistakes))),
+        }
     }
 }
 
@@ -399,21 +383,13 @@ fn fitting(line: &str) -> String {
     format!("[vouch] {line}").chars().take(usize::from(width).saturating_sub(1)).collect()
 }
 
-fn elsewhere(pid: u32, name: &str) -> String {
-    format!("{name}: process {pid} has another root folder (a container): name an absolute path there")
-}
-
-/// Explains to the user why a JVM did not load the library.
-fn refused(pid: u32, why: &str) -> String {
+/// Returns the error for a JVM that did not load the library, by the JVM's own words.
+fn refused(pid: u32, why: String) -> Error {
     if why.contains("ynamic agent loading") {
-        return format!(
-            "process {pid} lets no agent in while it runs (-XX:-EnableDynamicAgentLoading): start it without that, or with `vouch run`"
-        );
+        return Error::NoDynamicLoading(pid);
     }
     if why.is_empty() {
-        return format!(
-            "process {pid} could not load the agent, and says no more: its user must be able to read it"
-        );
+        return Error::NotLoadedSilently(pid);
     }
-    format!("process {pid} could not load the agent: {why}")
+    Error::NotLoaded { pid, why }
 }

@@ -14,6 +14,7 @@ use vouch_formats::Format;
 use vouch_report::Files;
 
 use crate::document::{self, FileKind};
+use crate::error::Error;
 use crate::outputs::Outputs;
 
 use names::Form;
@@ -54,10 +55,10 @@ fn out_help() -> String {
 }
 
 /// Audits the recordings, and returns the text to print.
-pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
+pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, Error> {
     for file in files {
         if file.is_dir() {
-            return Err(format!("{} is a folder: name the recordings (.jfr) in it", file.display()));
+            return Err(Error::FolderToAudit(file.clone()));
         }
     }
     let read = files.iter().map(|file| reading(file)).collect::<Result<Vec<_>, _>>()?;
@@ -65,12 +66,12 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     if !how.compare {
         alike(files, &read, how)?;
     }
-    let first = files.first().map(|file| file.display().to_string()).unwrap_or_default();
-    let failed = |why: String| format!("{first} {why}");
+    let first = files.first().cloned().unwrap_or_default();
+    let failed = |why: Error| why.of_file(&first);
     let outputs = Outputs::check(&how.out, how.report.as_deref(), files).map_err(failed)?;
     let paths = ClassPaths { classes: how.classes.clone(), jdk: how.jdk.clone(), exact: how.exact };
     if how.compare {
-        let one = |(file, read): (&PathBuf, &Read)| Ok::<_, String>(judged([(file, *read)], &paths)?.report);
+        let one = |(file, read): (&PathBuf, &Read)| Ok::<_, Error>(judged([(file, *read)], &paths)?.report);
         let reports = files.iter().zip(&read).map(one).collect::<Result<Vec<_>, _>>()?;
         return Ok(side_by_side(&reports));
     }
@@ -82,12 +83,10 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, String> {
     if !outputs.has_profiles() {
         return Ok(outputs.with_names(|written| report.summary(written, &[])));
     }
-    let mut profile = audited.profile(how.samples.as_deref()).map_err(|why| failed(why.to_string()))?;
-    each(files, |name, file, shown| {
-        profile.read(name, file, |progress| shown.show(name, progress)).map_err(|why| why.to_string())
-    })?;
+    let mut profile = audited.profile(how.samples.as_deref()).map_err(|why| failed(why.into()))?;
+    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
     let remarks = profile.remarks().to_vec();
-    let (recording, meta) = profile.finish().map_err(|why| failed(why.to_string()))?;
+    let (recording, meta) = profile.finish().map_err(|why| failed(why.into()))?;
     outputs.write(&recording, &meta).map_err(|why| {
         // The audit's result is printed all the same. A closed pipe is no mistake.
         let _ = stdout().write_all(report.summary(Files::default(), &remarks).as_bytes());
@@ -104,49 +103,37 @@ enum Read {
     Names(Form),
 }
 
-/// Returns how a file can be audited. An error is a sentence.
-fn reading(file: &Path) -> Result<Read, String> {
-    let name = file.display();
+/// Returns how a file can be audited.
+fn reading(file: &Path) -> Result<Read, Error> {
     match document::kind(file)? {
-        FileKind::Recording => Err(format!(
-            "{name} is Vouch's own recording, and was judged as it was recorded: `vouch recover {name}` makes the profile of it, \
-             which can be audited"
-        )),
+        FileKind::Recording => Err(Error::OwnRecording(file.to_owned())),
         FileKind::FlightRecorder => Ok(Read::Places),
         FileKind::Document => match names::kind(file)? {
             Some(form) => Ok(Read::Names(form)),
-            None => Err(format!(
-                "{name} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
-                 folded stacks or pprof (a .jfr that is packed must be unpacked first)"
-            )),
+            None => Err(Error::NotAuditable(file.to_owned())),
         },
     }
 }
 
-fn check(how: &AuditOptions) -> Result<(), String> {
+fn check(how: &AuditOptions) -> Result<(), Error> {
     if let Some(path) = how.classes.iter().chain(&how.jdk).find(|path| !path.exists()) {
-        return Err(format!("{} is not there", path.display()));
+        return Err(Error::NotThere(path.clone()));
     }
     if how.compare && (how.report.is_some() || !how.out.is_empty()) {
-        return Err("--report and --out are of one audit: leave --compare out".to_owned());
+        return Err(Error::CompareWithOutput);
     }
     Ok(())
 }
 
 /// Checks that several files can be audited as one run. A file that has only names of frames
 /// cannot, because it has no times.
-fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), String> {
+fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), Error> {
     let Some(named) = read.iter().position(|read| matches!(read, Read::Names(_))) else { return Ok(()) };
-    let name = files[named].display();
     if files.len() > 1 {
-        return Err(format!(
-            "{name} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare"
-        ));
+        return Err(Error::NamesAmongOthers(files[named].clone()));
     }
     if !how.out.is_empty() {
-        return Err(format!(
-            "{name} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted"
-        ));
+        return Err(Error::NamesAsProfile(files[named].clone()));
     }
     Ok(())
 }
@@ -154,13 +141,13 @@ fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), Str
 fn judged<'f>(
     files: impl IntoIterator<Item = (&'f PathBuf, Read)>,
     paths: &ClassPaths,
-) -> Result<Audited, String> {
+) -> Result<Audited, Error> {
     let mut audit = Audit::default();
     for (file, read) in files {
         let (name, mut shown) = (file.display().to_string(), Shown::default());
         match read {
             Read::Places => each(std::slice::from_ref(file), |name, file, shown| {
-                audit.read(name, file, |progress| shown.show(name, progress)).map_err(|why| why.to_string())
+                audit.read(name, file, |progress| shown.show(name, progress))
             })?,
             Read::Names(form) => {
                 names::read(&mut audit, file, form, |progress| shown.show(&name, progress))?;
@@ -168,17 +155,17 @@ fn judged<'f>(
         }
     }
     let mut shown = Shown::default();
-    audit.judge(paths, |progress| shown.show("", progress)).map_err(|why| why.to_string())
+    Ok(audit.judge(paths, |progress| shown.show("", progress))?)
 }
 
 /// Opens the files one after another, and reads each.
 fn each(
     files: &[PathBuf],
-    mut read: impl FnMut(&str, BufReader<File>, &mut Shown) -> Result<(), String>,
-) -> Result<(), String> {
+    mut read: impl FnMut(&str, BufReader<File>, &mut Shown) -> Result<(), vouch_audit::Error>,
+) -> Result<(), Error> {
     for path in files {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| format!("{name} cannot be read: {error}"))?;
+        let file = File::open(path).map_err(|why| Error::unreadable(path, why))?;
         read(&name, BufReader::with_capacity(1 << 20, file), &mut Shown::default())?;
     }
     Ok(())

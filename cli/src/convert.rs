@@ -10,6 +10,7 @@ use vouch_formats::Format;
 
 use crate::agent_options::VERBOSE_HELP;
 use crate::document::{self, FileKind};
+use crate::error::Error;
 use crate::recover;
 
 #[derive(Args)]
@@ -31,18 +32,13 @@ fn out_help() -> String {
 }
 
 /// Writes the recording in each format that the user requests.
-pub fn convert(file: &Path, how: &ConvertOptions) -> Result<String, String> {
-    let name = file.display();
+pub fn convert(file: &Path, how: &ConvertOptions) -> Result<String, Error> {
     match document::kind(file)? {
         FileKind::Recording => {
             let made = recover::make(file, &how.out, how.report.as_deref(), recover::detail(how.verbose));
-            made.map_err(|why| format!("{name} {why}"))
+            made.map_err(|why| why.of_file(file))
         }
-        FileKind::FlightRecorder => Err(format!(
-            "{name} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run"
-        )),
-        FileKind::Document => Err(format!(
-            "{name} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format"
-        )),
+        FileKind::FlightRecorder => Err(Error::FlightRecorderToConvert(file.to_owned())),
+        FileKind::Document => Err(Error::NotARecording(file.to_owned())),
     }
 }

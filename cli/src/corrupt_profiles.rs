@@ -118,6 +118,7 @@ fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
         });
         let arguments = Arguments::try_parse_from(["vouch".to_owned()].into_iter().chain(words)).unwrap();
         if let Err(mistake) = answer(arguments.verb) {
+            let mistake = mistake.to_string();
             let told = in_a_line(&mistake);
             assert!(!mistake.is_empty() && !told.contains(char::is_control), "{question:?}: {told:?}");
             // If the profile has no control characters, the error must not have any either.

@@ -15,6 +15,7 @@ use serde_json::json;
 use vouch_report::{float, grouped, percent, plain, shortened};
 
 use crate::counted;
+use crate::error::Error;
 use crate::flame;
 use crate::measure::Measure;
 use crate::top::{row_count, width};
@@ -70,12 +71,10 @@ pub struct Compared {
 }
 
 /// Compares the runs, and returns the text to print.
-pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, String> {
+pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, Error> {
     how.picture.as_deref().map_or(Ok(()), |out| flame::check(out, ".svg"))?;
     if how.compared.time && how.before.is_empty() && how.after.is_empty() {
-        return Err(
-            "--time needs more than one run (--before, --after): one run of each side does not show how fast the machine was".to_owned()
-        );
+        return Err(Error::TimeOfOneRun);
     }
     let read = |first: &Path, more: &[PathBuf]| {
         let paths = std::iter::once(first).chain(more.iter().map(PathBuf::as_path));
@@ -89,14 +88,14 @@ pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, St
     let runs: Vec<&Run> = sides.iter().flatten().collect();
     for (at, run) in runs.iter().enumerate() {
         if let Some(same) = runs[..at].iter().find(|other| run.is_same(other)) {
-            return Err(format!("{} and {} are the same run: give each once", same.path(), run.path()));
+            return Err(Error::SameRun { one: same.path().to_string(), other: run.path().to_string() });
         }
     }
     let counted: Vec<&&Run> = runs.iter().filter(|run| !run.counted.is_time()).collect();
     let whole = match counted[..] {
         [] => "time",
         [run, ..] if how.compared.time => {
-            return Err(format!("--time compares times, and {} has {}", run.path(), run.counted.what));
+            return Err(Error::NoTimes { path: run.path().to_string(), what: run.counted.what.to_string() });
         }
         _ if how.measure == Measure::Alloc => "bytes",
         _ if counted.len() == runs.len() => "samples",
@@ -126,7 +125,7 @@ pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, St
 }
 
 /// Draws a flame graph of the methods that gained and lost time.
-fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, String> {
+fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, Error> {
     let [before, after] =
         sides.each_ref().map(|side| side.iter().flat_map(|run| run.folded.clone()).collect::<Vec<_>>());
     let first = sides.each_ref().map(|side| side.first().map(Run::name).unwrap_or_default());

@@ -17,6 +17,7 @@ use clap::Args;
 use crate::agent::{self, Libc};
 use crate::agent_options::AgentOptions;
 use crate::attach::Line;
+use crate::error::Error;
 use crate::jvm;
 use crate::reply_dir::ReplyDir;
 use crate::say::unmarked;
@@ -33,7 +34,7 @@ pub struct Doctor {
 }
 
 /// Examines the machine and the JVM, and returns a text with three headings.
-pub fn doctor(doctor: Doctor) -> Result<String, String> {
+pub fn doctor(doctor: Doctor) -> Result<String, Error> {
     let mut text = String::new();
     head(&mut text, "This machine", &machine());
     head(&mut text, "Installed JDKs", &installed());
@@ -146,10 +147,8 @@ fn installed() -> Vec<String> {
 }
 
 /// Starts a JVM with the agent, which reports and ends at once.
-fn started() -> Result<(String, Vec<String>), String> {
-    let java = agent::java().ok_or(
-        "no java is on PATH, and JAVA_HOME is not set to a JDK: set it, or pass the process id of a running JVM",
-    )?;
+fn started() -> Result<(String, Vec<String>), Error> {
+    let java = agent::java().ok_or(Error::NoJava)?;
     let library = agent::library(Libc::of_program(&java))?;
     let mut terminal = ReplyDir::here()?;
     let options = AgentOptions::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
@@ -157,7 +156,7 @@ fn started() -> Result<(String, Vec<String>), String> {
     agent.push(library);
     agent.push(format!("={options}"));
     let ended = Command::new(&java).arg(agent).arg("-version").stdin(Stdio::null()).output();
-    let ended = ended.map_err(|error| format!("{} cannot be run: {error}", java.display()))?;
+    let ended = ended.map_err(|why| Error::JavaUnusable { java: java.clone(), why })?;
     let lines = terminal.said();
     if lines.is_empty() {
         let said =
@@ -165,10 +164,7 @@ fn started() -> Result<(String, Vec<String>), String> {
         let last = vouch_report::plain(
             said.lines().find(|line| !line.starts_with("Picked up ")).unwrap_or("nothing"),
         );
-        return Err(format!(
-            "{} was started, but the agent printed nothing; the JVM printed: {last}",
-            java.display()
-        ));
+        return Err(Error::AgentSilent { java, last });
     }
     Ok((format!("A JVM of {}", java.display()), lines))
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 use vouch_profile::document::Part;
 
+use crate::error::Error;
 use crate::unpack::gunzip;
 
 /// The first byte of each gzip file.
@@ -69,9 +70,9 @@ impl Against {
 }
 
 /// Returns an error if the file is among the earlier ones, under any spelling of its path.
-pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), String> {
+pub fn named_once(before: &[PathBuf], one: &Path) -> Result<(), Error> {
     if before.iter().any(|before| before == one || vouch_log::output::is_same(before, one)) {
-        return Err(format!("{} is named twice, and would count twice", one.display()));
+        return Err(Error::NamedTwice(one.to_owned()));
     }
     Ok(())
 }
@@ -87,8 +88,8 @@ pub enum FileKind {
     Document,
 }
 
-pub fn kind(file: &Path) -> Result<FileKind, String> {
-    let unreadable = |error: io::Error| format!("{} cannot be read: {error}", file.display());
+pub fn kind(file: &Path) -> Result<FileKind, Error> {
+    let unreadable = |why| Error::unreadable(file, why);
     let mut first = Vec::new();
     File::open(file).and_then(|file| file.take(16).read_to_end(&mut first)).map_err(unreadable)?;
     Ok(if vouch_log::is_recording(&first) {
@@ -103,36 +104,30 @@ pub fn kind(file: &Path) -> Result<FileKind, String> {
 }
 
 /// Reads a profile that is to be changed and written again.
-pub fn profile(file: &Path) -> Result<Part, String> {
+pub fn profile(file: &Path) -> Result<Part, Error> {
     let document: Part = read(file, no_profile)?;
     document.get::<Part>("meta").map_err(|_| no_profile(file))?;
     Ok(document)
 }
 
 /// Reads the wanted keys of a JSON file, compressed or not. `other` says that the file is something
-/// else. An error is a sentence.
-pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> String) -> Result<D, String> {
-    let name = file.display();
-    let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
+/// else.
+pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> Error) -> Result<D, Error> {
+    let path = || file.to_owned();
+    let unreadable = |why| Error::unreadable(file, why);
     let (bytes, first) = open(file).map_err(unreadable)?;
     let packed = first == Some(GZIP);
     let document = if packed { parse(gunzip(bytes)) } else { parse(bytes) };
-    let document = document.map_err(|error| match error.classify() {
-        Category::Io if packed && is_damage(&error) => {
-            format!("{name} is a damaged gzip file, cut short perhaps: {error}")
-        }
-        Category::Io => format!("{name} cannot be read: {error}"),
-        Category::Eof if first.is_some() => format!("{name} is JSON that was cut short: {error}"),
+    let document = document.map_err(|why| match why.classify() {
+        Category::Io if packed && is_damage(&why) => Error::DamagedGzip { path: path(), why },
+        Category::Io => Error::UnreadableJson { path: path(), why },
+        Category::Eof if first.is_some() => Error::JsonCutShort { path: path(), why },
         Category::Eof | Category::Syntax => match kind(file) {
-            Ok(FileKind::Recording) => format!("{name} is a recording: `vouch recover {name}` makes a profile of it"),
-            Ok(FileKind::FlightRecorder) => {
-                format!("{name} is a Flight Recorder file: `vouch audit {name} --out FILE` makes a profile of it, `vouch merge` puts it into one")
-            }
+            Ok(FileKind::Recording) => Error::IsRecording(path()),
+            Ok(FileKind::FlightRecorder) => Error::IsFlightRecorder(path()),
             _ => match other_format(file) {
-                Some(what) => format!(
-                    "{name} is {what}, which has less than a profile: name the .json.gz or .json file of the same run, or make one of its recording (`vouch recover FILE.vouch`)"
-                ),
-                None => format!("{name} is no JSON, so neither a trust report nor a profile: {error}"),
+                Some(what) => Error::OtherFormat { path: path(), what },
+                None => Error::NotJson { path: path(), why },
             },
         },
         Category::Data => other(file),
@@ -170,47 +165,41 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
 }
 
 /// Returns the refutations in a trust report, which may be inside of a profile.
-pub fn against(file: &Path) -> Result<Against, String> {
-    Against::from_document(report(file)?).ok_or_else(|| {
-        format!("{} has a trust report without refutations, an older Vouch's: record again", file.display())
-    })
+pub fn against(file: &Path) -> Result<Against, Error> {
+    Against::from_document(report(file)?).ok_or_else(|| Error::NoRefutations(file.to_owned()))
 }
 
 /// Returns the groups of tasks in the report of a file. They are null for an older Vouch's report.
-pub fn groups(file: &Path) -> Result<Value, String> {
+pub fn groups(file: &Path) -> Result<Value, Error> {
     Ok(report(file)?.groups.unwrap_or_default())
 }
 
 /// Reads the trust report that a file is, or contains.
-fn report(file: &Path) -> Result<Document, String> {
-    let name = file.display();
+fn report(file: &Path) -> Result<Document, Error> {
     let document: Document = read(file, neither)?;
     if document.is_report() {
         return Ok(document);
     }
     let Some(Meta { vouch }) = document.meta else { return Err(neither(file)) };
     let Some(carried) = vouch else {
-        return Err(format!(
-            "{name} is a profile without a trust report: another tool's, or an older Vouch's"
-        ));
+        return Err(Error::NoTrustReport(file.to_owned()));
     };
-    serde_json::from_value(carried).ok().filter(Document::is_report).ok_or_else(|| {
-        format!("{name} carries a trust report of a shape that this vouch does not know: use a newer one")
-    })
+    let report = serde_json::from_value(carried).ok().filter(Document::is_report);
+    report.ok_or_else(|| Error::TrustReportShape(file.to_owned()))
 }
 
 /// Checks that a file is a complete profile by Vouch.
-pub fn is_profile(file: &Path) -> Result<(), String> {
+pub fn is_profile(file: &Path) -> Result<(), Error> {
     let document: Document = read(file, no_profile)?;
     document.meta.and_then(|meta| meta.vouch).map(|_| ()).ok_or_else(|| no_profile(file))
 }
 
-pub fn no_profile(file: &Path) -> String {
-    format!("{} is no profile (out=…) of Vouch's", file.display())
+pub fn no_profile(file: &Path) -> Error {
+    Error::NotAProfile(file.to_owned())
 }
 
-fn neither(file: &Path) -> String {
-    format!("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", file.display())
+fn neither(file: &Path) -> Error {
+    Error::NeitherReportNorProfile(file.to_owned())
 }
 
 /// True if the error is about the file's contents, and not about reading them.

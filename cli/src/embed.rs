@@ -9,6 +9,7 @@ use clap::Args;
 use vouch_profile::sources::DEFAULT_MAX_BYTES;
 use vouch_report::plain;
 
+use crate::error::Error;
 use crate::rewrite::Rewritten;
 
 #[derive(Args)]
@@ -26,10 +27,10 @@ pub struct EmbedOptions {
 }
 
 /// Writes the profile with the texts, and returns a text about what was added and what is missing.
-pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, String> {
+pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, Error> {
     let rewritten = Rewritten::new(profile, how.out, "sources")?;
     for path in &how.paths {
-        path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+        path.metadata().map_err(|why| Error::from(why).about(path))?;
     }
     let mut document = rewritten.read()?;
     if io::stderr().is_terminal() {
@@ -37,7 +38,7 @@ pub fn embed(profile: &Path, how: EmbedOptions) -> Result<String, String> {
     }
     let embedded =
         vouch_profile::sources::embed(&mut document, &how.paths, how.limit.saturating_mul(1 << 20))
-            .map_err(|wrong| format!("{}: {wrong}", profile.display()))?;
+            .map_err(|wrong| Error::from(wrong).about(profile))?;
     let out = rewritten.write(&document)?;
     let lines = embedded.lines().into_iter().map(|line| format!("{}\n", plain(&line)));
     Ok(format!("wrote {out}\n{}", lines.collect::<String>()))

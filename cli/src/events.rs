@@ -12,8 +12,10 @@ use vouch_jfr::catalogue::{Catalogue, Facts, JfrEventKind, Recorded, Shape, cata
 use vouch_recording::kinds::{EVENTS, EventKind};
 use vouch_report::{grouped, plain};
 
+use crate::error::Error;
+
 /// Lists all event kinds in a line each, or describes one of them in full.
-pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
+pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, Error> {
     if let Some(of) = of {
         return recorded(of, word);
     }
@@ -29,11 +31,8 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, String> {
         if word == "jfr" { catalogue.kinds.iter().collect() } else { catalogue.search(word).collect() };
     let own: Vec<&EventKind> = EVENTS.into_iter().filter(|kind| mentions(kind, word)).collect();
     if like.is_empty() && own.is_empty() {
-        let words = EVENTS.map(|kind| kind.word);
-        return Err(format!(
-            "there is no event {word}: name one of {}, or one of Flight Recorder's (`vouch events jfr` lists them)",
-            words.join(", ")
-        ));
+        let known = EVENTS.map(|kind| kind.word).to_vec();
+        return Err(Error::UnknownEvent { word: word.to_owned(), known });
     }
     let mut text = String::new();
     for kind in own {
@@ -99,10 +98,10 @@ fn one_of_jfr(kind: &JfrEventKind, catalogue: &Catalogue) -> String {
 }
 
 /// Lists the event kinds in a recording, and how they differ from the catalogue.
-fn recorded(file: &Path, word: Option<&str>) -> Result<String, String> {
-    let wrong = |why: String| format!("{} cannot be read: {why}", file.display());
-    let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
-    let recorded = Recorded::read(BufReader::new(open)).map_err(|why| wrong(why.to_string()))?;
+fn recorded(file: &Path, word: Option<&str>) -> Result<String, Error> {
+    let open = File::open(file).map_err(|why| Error::unreadable(file, why))?;
+    let recorded = Recorded::read(BufReader::new(open))
+        .map_err(|why| Error::UnreadableJfr { path: file.to_owned(), why })?;
     let catalogue = catalogue();
     let mut kinds: Vec<(&String, &Facts)> =
         recorded.kinds.iter().filter(|(_, facts)| facts.count > 0).collect();
@@ -214,7 +213,7 @@ mod tests {
             "{one}"
         );
         assert_eq!(events(Some("ThreadPark"), None).unwrap(), one);
-        assert!(events(Some("xyzzy"), None).unwrap_err().contains("events jfr"));
+        assert!(events(Some("xyzzy"), None).unwrap_err().to_string().contains("events jfr"));
         let several = events(Some("thread"), None).unwrap();
         assert!(several.lines().count() > 5 && several.contains("jdk.ThreadPark"), "{several}");
         assert!(events(None, None).unwrap().contains("vouch events jfr"));

@@ -17,6 +17,7 @@ use vouch_sample::NATIVE;
 use vouch_verify::proof::Refutation;
 
 use crate::document::{self, Against};
+use crate::error::Error;
 
 /// The list shows at most this many refutations.
 const SHOWN: usize = 20;
@@ -30,24 +31,22 @@ pub enum Which {
 }
 
 impl FromStr for Which {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let (kind, digits): (fn(usize) -> Self, _) = match text.strip_prefix('w') {
             Some(place) => (Self::Witnessed, place),
             None => (Self::Number, text),
         };
-        digits.parse().map(kind).map_err(|_| "a number, or w and a number: 7, w1".to_owned())
+        digits.parse().map(kind).map_err(|_| Error::RefutationNumber)
     }
 }
 
 /// Returns the text about a file's refutations, or about one of them.
-pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
-    let name = file.display();
+pub fn explain(file: &Path, which: Option<Which>) -> Result<String, Error> {
     let read = |list| {
-        serde_json::from_value::<Vec<RefutationReport>>(list).map_err(|error| {
-            format!("{name} has refutations of a shape that this vouch does not know: {error}")
-        })
+        serde_json::from_value::<Vec<RefutationReport>>(list)
+            .map_err(|why| Error::RefutationsShape { path: file.to_owned(), why })
     };
     let Against { refutations, contradictions, plausible_because, weight_ms } = document::against(file)?;
     let (refutations, contradictions) = (read(refutations)?, read(contradictions)?);
@@ -62,36 +61,36 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, String> {
             refutations.iter().chain(&contradictions).find(|refutation| refutation.number == number)
         }
     };
-    found.map(one).ok_or_else(|| none(&name.to_string(), which, &refutations, &contradictions))
+    found.map(one).ok_or_else(|| none(file, which, &refutations, &contradictions))
 }
 
 fn none(
-    file: &str,
+    file: &Path,
     which: Which,
     refutations: &[RefutationReport],
     contradictions: &[RefutationReport],
-) -> String {
-    let kept = |full: bool| {
-        if full { format!("; it keeps the {MAX_LISTED} most frequent") } else { String::new() }
-    };
+) -> Error {
+    let path = file.to_owned();
+    let limit = |is_full: bool| is_full.then_some(MAX_LISTED);
     let full = |all: &[RefutationReport]| all.len() >= MAX_LISTED;
     let numbers = refutations.iter().chain(contradictions).map(|refutation| refutation.number);
     match which {
-        Which::Witnessed(place) if contradictions.is_empty() => {
-            format!("{file} has no w{place}: the JVM itself contradicted no stack in it")
-        }
-        Which::Witnessed(place) => format!(
-            "{file} has no w{place}: the stacks that the JVM itself contradicted are w1 to w{}{} (vouch explain {file} lists them)",
-            contradictions.len(),
-            kept(full(contradictions))
-        ),
+        Which::Witnessed(place) if contradictions.is_empty() => Error::NothingContradicted { path, place },
+        Which::Witnessed(place) => Error::NoSuchContradiction {
+            path,
+            place,
+            last: contradictions.len(),
+            limit: limit(full(contradictions)),
+        },
         Which::Number(number) => match (numbers.clone().min(), numbers.max()) {
-            (Some(least), Some(most)) => format!(
-                "{file} has no refutation {number}: its numbers are {least} to {most}{} (vouch explain {file} lists \
-                 them)",
-                kept(full(refutations) || full(contradictions))
-            ),
-            _ => format!("{file} has no refutation {number}: no stack in it was refuted"),
+            (Some(least), Some(most)) => Error::NoSuchRefutation {
+                path,
+                number,
+                least,
+                most,
+                limit: limit(full(refutations) || full(contradictions)),
+            },
+            _ => Error::NothingRefuted { path, number },
         },
     }
 }

@@ -17,6 +17,7 @@ use vouch_formats::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES, flame};
 use vouch_recording::FRAMES_LEFT_OUT;
 use vouch_report::plain;
 
+use crate::error::Error;
 use crate::outputs::{has_file, name_with_note};
 use crate::profile::{Profile, Sample};
 use crate::rewrite::beside_as;
@@ -40,25 +41,18 @@ pub struct FlameOptions {
 }
 
 /// Writes the picture of a profile.
-pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, String> {
+pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, Error> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
     let has_ending = |name: &str| out.extension().is_some_and(|ending| ending == name);
     if has_ending("html") {
-        return Err(format!(
-            "{}: a page needs data that a profile does not have: run with --out {0}, or convert a recording (`vouch convert FILE.vouch --out {0}`)",
-            out.display()
-        ));
+        return Err(Error::PageOfProfile(out));
     }
     let text = has_ending("folded");
-    if text {
-        vouch_log::output::check_writable(&out).map_err(|why| why.to_string())
-    } else {
-        check(&out, ".svg or .folded")
-    }?;
+    if text { Ok(vouch_log::output::check_writable(&out)?) } else { check(&out, ".svg or .folded") }?;
     let read = how.wanted.measure.read(profile)?;
-    let about = |mistake| format!("{}: {mistake}", profile.display());
-    let by: Result<Vec<By>, String> = how.by.iter().map(|by| By::parse(&read, by)).collect();
+    let about = |mistake: Error| mistake.about(profile);
+    let by: Result<Vec<By>, Error> = how.by.iter().map(|by| By::parse(&read, by)).collect();
     let by = by.map_err(about)?;
     let samples = how.wanted.samples(&read).map_err(about)?;
     let stacks = Stacks::from_samples(&read, &by, &samples, 1);
@@ -86,12 +80,12 @@ pub fn differential(
     [before, after]: [&[String]; 2],
     title: String,
     unit: &str,
-) -> Result<String, String> {
+) -> Result<String, Error> {
     let mut lines = Vec::new();
     let how = differential::Options { normalize: true, ..differential::Options::default() };
     let [before, after] = [before, after].map(|lines| lines.join("\n"));
     differential::from_readers(how, before.as_bytes(), after.as_bytes(), &mut lines)
-        .map_err(|error| format!("the two cannot be drawn as one: {error}"))?;
+        .map_err(Error::Drawing)?;
     let lines = String::from_utf8_lossy(&lines).into_owned();
     // A factor would be taken for a part of each difference, so it is 1.
     let mut options = flame::options(title, (unit, 1.0));
@@ -101,22 +95,22 @@ pub fn differential(
 
 /// Checks before any work whether a picture with that name can be written. `endings` lists the
 /// endings of other formats.
-pub fn check(out: &Path, endings: &str) -> Result<(), String> {
+pub fn check(out: &Path, endings: &'static str) -> Result<(), Error> {
     if out.extension().is_none_or(|ending| ending != "svg") {
-        return Err(format!("{}: the output is a picture: end its name in {endings}", out.display()));
+        return Err(Error::PictureEnding { path: out.to_owned(), endings });
     }
-    vouch_log::output::check_writable(out).map_err(|why| why.to_string())
+    Ok(vouch_log::output::check_writable(out)?)
 }
 
-fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
+fn picture(out: &Path, draw: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, Error> {
     let wrote = write(out, draw)?;
     Ok(format!("{}; a browser opens it\n", wrote.trim_end()))
 }
 
-fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, String> {
+fn write(out: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, Error> {
     let replaces = has_file(out);
     vouch_log::output::write_whole(out, false, make)
-        .map_err(|error| format!("{} cannot be written: {error}", out.display()))?;
+        .map_err(|why| Error::Unwritable { path: out.to_owned(), why })?;
     Ok(format!("wrote {}\n", name_with_note(out, replaces)))
 }
 

@@ -9,6 +9,7 @@ use vouch_report::{GroupReport, duration, grouped, plain};
 
 use crate::attach;
 use crate::document::{self, FileKind};
+use crate::error::Error;
 
 /// The lengths of tasks for which the table has a column, in milliseconds.
 const LONG_MS: [&str; 2] = ["16", "128"];
@@ -21,29 +22,23 @@ pub struct GroupsOptions {
 }
 
 /// Returns the table of groups, from files and from running JVMs.
-pub fn groups(of: &[PathBuf], how: &GroupsOptions) -> Result<String, String> {
+pub fn groups(of: &[PathBuf], how: &GroupsOptions) -> Result<String, Error> {
     let mut all = BTreeMap::new();
     for (at, one) in of.iter().enumerate() {
         document::named_once(&of[..at], one)?;
         let groups = match process(one) {
             Some(pid) => attach::groups(pid)?,
             None if document::kind(one)? == FileKind::Recording => {
-                let name = one.display();
-                return Err(format!(
-                    "{name} is a recording: `vouch recover {name} --out FILE.json` makes the profile of it"
-                ));
+                return Err(Error::GroupsOfRecording(one.clone()));
             }
             None => document::groups(one)?,
         };
         let groups: Option<BTreeMap<String, GroupReport>> =
-            serde_json::from_value(groups).map_err(|error| {
-                let name = one.display();
-                format!("{name} has groups of a shape that this vouch does not know: {error}")
-            })?;
+            serde_json::from_value(groups).map_err(|why| Error::GroupsShape { path: one.clone(), why })?;
         vouch_report::add_groups(&mut all, groups.unwrap_or_default());
     }
     if how.json {
-        let json = serde_json::to_string_pretty(&all).map_err(|error| error.to_string())?;
+        let json = serde_json::to_string_pretty(&all)?;
         return Ok(json + "\n");
     }
     if all.is_empty() {

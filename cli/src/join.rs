@@ -13,6 +13,7 @@ use vouch_profile::join::{Joined, Source};
 use vouch_report::{duration, grouped, plain};
 
 use crate::document::{self, FileKind};
+use crate::error::Error;
 use crate::recover::ended;
 use crate::rewrite::Rewritten;
 
@@ -21,11 +22,11 @@ const MAX_LISTED: usize = 10;
 
 /// Writes one profile of all files, and returns a text about its content. `kinds` has the kind of
 /// each file.
-pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Result<String, String> {
-    let first = files.first().ok_or("name the profiles that are to be one")?;
+pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Result<String, Error> {
+    let first = files.first().ok_or(Error::NothingToJoin)?;
     let rewritten = Rewritten::new(first, out, "merged")?;
     if let Some(read) = files.iter().find(|file| vouch_log::output::is_same(file, &rewritten.out)) {
-        return Err(format!("{} is one of the files to be merged: name another with --out", read.display()));
+        return Err(Error::OverMerged(read.clone()));
     }
     let (mut sources, mut warnings) = (Vec::new(), Vec::new());
     for (at, (file, kind)) in files.iter().zip(kinds).enumerate() {
@@ -35,7 +36,7 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
         }
         let document = match kind {
             FileKind::Recording => {
-                let (document, lacks) = replayed(file).map_err(|why| format!("{} {why}", file.display()))?;
+                let (document, lacks) = replayed(file).map_err(|why| why.of_file(file))?;
                 warnings.extend(lacks.into_iter().map(|lacks| format!("{}: {lacks}", file.display())));
                 document
             }
@@ -44,7 +45,7 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         sources.push(Source { file: name, document });
     }
-    let (document, joined) = vouch_profile::join::join(sources).map_err(|why| why.to_string())?;
+    let (document, joined) = vouch_profile::join::join(sources)?;
     let out = rewritten.write(&document)?;
     let mut text = text(&out, files.len(), &joined);
     for warning in warnings {
@@ -54,22 +55,21 @@ pub fn join(files: &[PathBuf], kinds: &[FileKind], out: Option<PathBuf>) -> Resu
 }
 
 /// Makes a profile of a recording, and returns it with notes on what it lacks.
-fn replayed(file: &Path) -> Result<(Part, Vec<String>), String> {
-    let open = vouch_classes::archive::open_file(file).map_err(|why| why.to_string())?;
+fn replayed(file: &Path) -> Result<(Part, Vec<String>), Error> {
+    let open = vouch_classes::archive::open_file(file)?;
     let in_use = vouch_log::output::held::is_in_use(&open);
-    let recovered = vouch_log::read(open).map_err(|why| why.to_string())?;
+    let recovered = vouch_log::read(open)?;
     let lacks = recovered
         .found
         .damage()
         .into_iter()
         .chain(ended(in_use, &recovered.found).map(str::to_owned))
         .collect();
-    let format = Format::from_file_name(".json").ok_or("can be made into no profile")?;
+    let format = Format::from_file_name(".json").ok_or(Error::NoProfileFormat)?;
     let mut text = Vec::new();
     let written = format.write(&recovered.recording, &recovered.meta, &mut text);
-    written.map_err(|error| format!("can be made into no profile: {error}"))?;
-    let document =
-        serde_json::from_slice(&text).map_err(|error| format!("can be made into no profile: {error}"))?;
+    written.map_err(Error::Replay)?;
+    let document = serde_json::from_slice(&text).map_err(|why| Error::Replay(why.into()))?;
     Ok((document, lacks))
 }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use user::User;
 
 use crate::agent::{self, Libc};
+use crate::error::Error;
 
 /// The virtual machine that executes the bytecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +54,8 @@ pub struct All {
 }
 
 /// Returns all JVMs that this user may inspect, by their pids.
-pub fn all() -> Result<All, String> {
-    let folder = fs::read_dir("/proc").map_err(|error| format!("/proc cannot be read: {error}"))?;
+pub fn all() -> Result<All, Error> {
+    let folder = fs::read_dir("/proc").map_err(|why| Error::unreadable(Path::new("/proc"), why))?;
     let mut pids: Vec<u32> =
         folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
@@ -70,25 +71,23 @@ pub fn all() -> Result<All, String> {
 }
 
 /// Returns the JVM that a user means by a pid, or by a part of its main class or jar.
-pub fn find(who: &str) -> Result<Jvm, String> {
+pub fn find(who: &str) -> Result<Jvm, Error> {
     if who.is_empty() {
-        return Err("the name is empty: pass a process id, or a main class or jar".to_owned());
+        return Err(Error::EmptyName);
     }
     if let Ok(pid) = who.parse::<u32>() {
         // The attach protocol needs the id of a process, so the id of a thread is refused.
         if let Some(process) = status(pid, "Tgid").and_then(|process| process.parse::<u32>().ok())
             && process != pid
         {
-            return Err(format!("{pid} is a thread of process {process}: pass {process}"));
+            return Err(Error::ThreadId { pid, process });
         }
         return match look(pid) {
             Look::Jvm(jvm) => Ok(*jvm),
-            Look::Gone => Err(format!("there is no process {pid}: `vouch list` prints the running JVMs")),
-            Look::Other => Err(format!("process {pid} is not a JVM: `vouch list` prints the running JVMs")),
-            Look::Hidden if rustix::process::geteuid().is_root() => Err(format!(
-                "process {pid} cannot be examined, not even by root: attach to it from inside its container"
-            )),
-            Look::Hidden => Err(format!("process {pid} is another user's: attach as that user, or as root")),
+            Look::Gone => Err(Error::NoProcess(pid)),
+            Look::Other => Err(Error::NotAJvm(pid)),
+            Look::Hidden if rustix::process::geteuid().is_root() => Err(Error::HiddenFromRoot(pid)),
+            Look::Hidden => Err(Error::OtherUsers(pid)),
         };
     }
     let All { jvms, hidden } = all()?;
@@ -97,14 +96,14 @@ pub fn find(who: &str) -> Result<Jvm, String> {
     let exact: Vec<&Jvm> = named.iter().copied().filter(|jvm| is_called(&jvm.main, who)).collect();
     match (exact.as_slice(), named.as_slice()) {
         ([jvm], _) | ([], [jvm]) => Ok((*jvm).clone()),
-        ([], []) if hidden > 0 && !rustix::process::geteuid().is_root() => Err(format!(
-            "no JVM of this user runs {who}; root would see those of others, too: `vouch list` shows them"
-        )),
-        ([], []) => Err(format!("no running JVM has the name {who}: `vouch list` prints their names")),
+        ([], []) if hidden > 0 && !rustix::process::geteuid().is_root() => {
+            Err(Error::NoJvmOfUser(who.to_owned()))
+        }
+        ([], []) => Err(Error::NoJvm(who.to_owned())),
         (exact, named) => {
             let several = if exact.is_empty() { named } else { exact };
-            let pids: Vec<String> = several.iter().map(|jvm| jvm.pid.to_string()).collect();
-            Err(format!("several JVMs have the name {who}: pass the process id, one of {}", pids.join(", ")))
+            let pids = several.iter().map(|jvm| jvm.pid.to_string()).collect();
+            Err(Error::SeveralJvms { name: who.to_owned(), pids })
         }
     }
 }

@@ -23,6 +23,7 @@ mod diff;
 mod doctor;
 mod document;
 mod embed;
+mod error;
 mod events;
 mod explain;
 mod flame;
@@ -53,6 +54,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use error::Error;
 use explain::Which;
 
 /// A sampling profiler for the JVM that vouches for every stack it shows.
@@ -204,9 +206,7 @@ pub fn main() -> ExitCode {
 /// error.
 fn written(result: io::Result<()>, code: ExitCode) -> ExitCode {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            refuse(&format!("the answer could not be written: {error}"))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => refuse(&Error::Answer(error)),
         _ => code,
     }
 }
@@ -233,7 +233,7 @@ pub fn command() -> clap::Command {
 }
 
 /// Runs a verb, and returns the text to print with the exit code.
-fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
+fn answer(verb: Verb) -> Result<(String, ExitCode), Error> {
     let told = match verb {
         Verb::Run(run) => return run::run(run).map(|code| (String::new(), code)),
         Verb::Attach(attach) => attach::attach(attach),
@@ -261,8 +261,8 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), String> {
 }
 
 /// Prints an error. A closed stderr must not cause a panic.
-fn refuse(mistake: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "{}", in_a_line(mistake));
+fn refuse(mistake: &Error) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{}", in_a_line(&mistake.to_string()));
     ExitCode::FAILURE
 }
 

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::fs;
 
+use crate::error::Error;
 use crate::jvm::{self, All, Jvm, Vm};
 
 /// Returns the table of JVMs.
-pub fn list() -> Result<String, String> {
+pub fn list() -> Result<String, Error> {
     let All { jvms, hidden } = jvm::all()?;
     let rows: Vec<[String; 5]> = jvms.iter().map(row).collect();
     let heads = ["PID", "USER", "JDK", "VOUCH", "RUNS"].map(str::to_owned);

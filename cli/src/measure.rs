@@ -12,7 +12,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::document;
-use crate::profile::{Document, Profile, Samples, Shared, Thread, damaged};
+use crate::error::Error;
+use crate::profile::{Document, Profile, Samples, Shared, Thread};
 
 /// The measure that a profile is read for: CPU time or allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -26,7 +27,7 @@ pub enum Measure {
 
 impl Measure {
     /// Reads a profile with the samples of this measure.
-    pub fn read(self, file: &Path) -> Result<Profile, String> {
+    pub fn read(self, file: &Path) -> Result<Profile, Error> {
         match self {
             Self::Cpu => Profile::read(file),
             Self::Alloc => read_allocations(file),
@@ -35,7 +36,7 @@ impl Measure {
 }
 
 /// Reads a profile with its allocations as the samples. The frame on top is the class.
-fn read_allocations(file: &Path) -> Result<Profile, String> {
+fn read_allocations(file: &Path) -> Result<Profile, Error> {
     let document: Document<AllocatingThread> = document::read(file, document::no_profile)?;
     let Document { meta, mut shared, threads } = document;
     let stacks = shared.stacks();
@@ -43,7 +44,7 @@ fn read_allocations(file: &Path) -> Result<Profile, String> {
         thread.js_allocations.as_ref().is_none_or(|allocations| allocations.is_whole(stacks))
     };
     if !shared.is_whole() || !threads.iter().all(is_whole) {
-        return Err(damaged(file));
+        return Err(Error::DamagedProfile(file.to_owned()));
     }
     let mut known = ClassStacks::default();
     let threads = threads.into_iter().map(|thread| {
@@ -54,8 +55,7 @@ fn read_allocations(file: &Path) -> Result<Profile, String> {
     let threads = threads.collect();
     let profile = Profile::of_allocations(file, Document { meta, shared, threads })?;
     if profile.samples().next().is_none() {
-        let name = file.display();
-        return Err(format!("{name} has no allocations: record them with events=alloc, on JDK 11 or newer"));
+        return Err(Error::NoAllocations(file.to_owned()));
     }
     Ok(profile)
 }

@@ -13,6 +13,7 @@ use vouch_profile::merge::{Choice, MAX_SHOWN_PER_KIND, Merged};
 use vouch_report::{grouped, plain};
 
 use crate::document::{self, FileKind};
+use crate::error::Error;
 use crate::join;
 use crate::rewrite::Rewritten;
 
@@ -38,7 +39,7 @@ pub struct MergeOptions {
 }
 
 /// Writes the merged profile, and says what is in it.
-pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, String> {
+pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, Error> {
     let kinds = files.iter().map(|file| document::kind(file)).collect::<Result<Vec<_>, _>>()?;
     let events = kinds.iter().filter(|kind| **kind == FileKind::FlightRecorder).count();
     match (files, kinds.as_slice()) {
@@ -46,43 +47,37 @@ pub fn merge(files: &[PathBuf], how: MergeOptions) -> Result<String, String> {
         | ([recording, profile], [FileKind::FlightRecorder, FileKind::Document]) => {
             events_of(profile, recording, how)
         }
-        ([_], _) => {
-            Err("name two files at least: profiles, or a profile and a Flight Recorder file (.jfr)"
-                .to_owned())
-        }
-        _ if events > 0 => Err(vouch_profile::Error::SeveralProcesses.to_string()),
-        _ if !how.events.is_empty() || how.most != MAX_SHOWN_PER_KIND => {
-            Err("--events and --most need a Flight Recorder file (.jfr) among the files".to_owned())
-        }
+        ([_], _) => Err(Error::OneFileToMerge),
+        _ if events > 0 => Err(vouch_profile::Error::SeveralProcesses.into()),
+        _ if !how.events.is_empty() || how.most != MAX_SHOWN_PER_KIND => Err(Error::MergeWithoutEvents),
         _ => join::join(files, &kinds, how.out),
     }
 }
 
 /// Puts the events of a Flight Recorder file into a profile.
-fn events_of(profile: &Path, recording: &Path, how: MergeOptions) -> Result<String, String> {
+fn events_of(profile: &Path, recording: &Path, how: MergeOptions) -> Result<String, Error> {
     let rewritten = Rewritten::new(profile, how.out, "merged")?;
     if vouch_log::output::is_same(&rewritten.out, recording) {
-        return Err(format!("{} is the recording: name another file", rewritten.out.display()));
+        return Err(Error::OverMergedRecording(rewritten.out));
     }
     let called = recording.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let unreadable = |error: io::Error| format!("{} cannot be read: {error}", recording.display());
+    let unreadable = |why| Error::unreadable(recording, why);
     let file = BufReader::with_capacity(1 << 20, File::open(recording).map_err(unreadable)?);
     let document = rewritten.read()?;
     let choice = Choice { recording: called, events: how.events, most: how.most.max(1) };
     if io::stderr().is_terminal() {
         eprintln!("reading {} …", plain(&recording.to_string_lossy()));
     }
-    let (document, merged) =
-        vouch_profile::merge::merge(document, file, &choice).map_err(|why| why.to_string())?;
+    let (document, merged) = vouch_profile::merge::merge(document, file, &choice)?;
     if merged.shown() == 0 {
-        return Err(nothing_to_add(&profile.display().to_string(), &merged));
+        return Err(nothing_to_add(profile, &merged));
     }
     let out = rewritten.write(&document)?;
     Ok(text(&out, &merged))
 }
 
 /// Why a recording has no event for a profile, and what to do about it.
-fn nothing_to_add(profile: &str, merged: &Merged) -> String {
+fn nothing_to_add(profile: &Path, merged: &Merged) -> Error {
     let Merged { recording, stranger, outside, unreadable, left_out, .. } = merged;
     let mut reasons = Vec::new();
     if *outside > 0 {
@@ -103,8 +98,12 @@ fn nothing_to_add(profile: &str, merged: &Merged) -> String {
     if reasons.is_empty() {
         reasons.push("it has no events".to_owned());
     }
-    let remedy = if *outside > 0 { ": name the recording of the same run" } else { "" };
-    format!("{recording} adds nothing to {profile}, and no file was written: {}{remedy}", reasons.join("; "))
+    Error::NothingToAdd {
+        recording: recording.clone(),
+        path: profile.to_owned(),
+        reasons,
+        is_other_run: *outside > 0,
+    }
 }
 
 fn text(out: &str, merged: &Merged) -> String {

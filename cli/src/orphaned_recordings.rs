@@ -16,6 +16,7 @@ use vouch_report::options::DEFAULT_OUT;
 use vouch_report::options::pattern::PatternValues;
 
 use crate::agent_options::AgentOptions;
+use crate::error::Error;
 use crate::outputs::{Outputs, free};
 use crate::recover;
 use crate::reply_dir::ReplyDir;
@@ -31,7 +32,7 @@ pub fn recover_within(
     outs: &[PathBuf],
     report: Option<&Path>,
     detail: Detail,
-) -> Result<Made, String> {
+) -> Result<Made, Error> {
     let mut made = Made::Nothing;
     for recording in terminal.recordings() {
         let name = recording.file_name().and_then(OsStr::to_str);
@@ -42,10 +43,10 @@ pub fn recover_within(
         let own = ReplyDir::here()?;
         let copy = own.seen(name);
         let copied = copy_whole(&mut left, &copy);
-        copied.map_err(|error| format!("the recording cannot be fetched: {error}"))?;
+        copied.map_err(Error::RecordingNotFetched)?;
         let mut lines = vec![WITHOUT_A_WORD.to_owned()];
         let summary = recover::make(&copy, outs, report, detail);
-        let summary = summary.map_err(|why| format!("the recording {why}"))?;
+        let summary = summary.map_err(|why| Error::OfRecording(Box::new(why)))?;
         lines.extend(summary.lines().map(str::to_owned));
         show(lines);
         made = Made::All;
@@ -127,7 +128,7 @@ fn make_all(
     recording: &Path,
     given: &AgentOptions,
     inherited: bool,
-) -> Result<(String, Option<String>), String> {
+) -> Result<(String, Option<String>), Error> {
     let inputs = [recording.to_owned()];
     let first = given.all("out").next().unwrap_or(DEFAULT_OUT);
     let format = Format::from_file_name(first);
@@ -159,7 +160,7 @@ fn make_all(
                 .and_then(|outputs| recover::write(read, &outputs, given.detail()));
             match made {
                 Ok(summary) => return Ok((summary, None)),
-                Err(why) => Some(why),
+                Err(why) => Some(why.to_string()),
             }
         }
     };

@@ -11,6 +11,7 @@ use vouch_recording::Recording;
 use vouch_report::{Files, plain};
 
 use crate::agent;
+use crate::error::Error;
 
 /// The files to write: profiles and a report.
 pub struct Outputs<'a> {
@@ -22,27 +23,28 @@ pub struct Outputs<'a> {
 
 impl<'a> Outputs<'a> {
     /// Checks that all files can be written, and that none of them is an input.
-    pub fn check(outs: &'a [PathBuf], report: Option<&'a Path>, inputs: &[PathBuf]) -> Result<Self, String> {
+    pub fn check(outs: &'a [PathBuf], report: Option<&'a Path>, inputs: &[PathBuf]) -> Result<Self, Error> {
         let mut profiles = Vec::new();
         for out in outs {
             let name = out.to_string_lossy();
             let format = Format::from_file_name(&name);
-            let format =
-                format.ok_or_else(|| format!("cannot be made into {name}: name it {}", Format::endings()))?;
+            let unknown =
+                || Error::OutputEnding { name: name.clone().into_owned(), endings: Format::endings() };
+            let format = format.ok_or_else(unknown)?;
             profiles.push((out.as_path(), format));
         }
         if let Some(report) = report.filter(|report| report.extension().is_none_or(|ending| ending != "json"))
         {
-            return Err(format!("cannot be made into the report {}: name a .json file", report.display()));
+            return Err(Error::ReportEnding(report.to_owned()));
         }
         let all: Vec<&Path> = outs.iter().map(PathBuf::as_path).chain(report).collect();
         for (place, out) in all.iter().enumerate() {
-            vouch_log::output::check_writable(out).map_err(|why| format!("cannot be made into {why}"))?;
+            vouch_log::output::check_writable(out).map_err(Error::OutputUnwritable)?;
             if inputs.iter().any(|input| vouch_log::output::is_same(out, input)) {
-                return Err(format!("is the recording itself: name another file than {}", out.display()));
+                return Err(Error::OverRecording(out.to_path_buf()));
             }
             if all[..place].iter().any(|other| vouch_log::output::is_same(out, other)) {
-                return Err(format!("cannot be written twice to {}: name two files", out.display()));
+                return Err(Error::OutputTwice(out.to_path_buf()));
             }
         }
         let replaces = all.iter().any(|out| has_file(out));
@@ -55,16 +57,13 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes the profiles.
-    pub fn write(&self, recording: &Recording, meta: &Meta) -> Result<(), String> {
+    pub fn write(&self, recording: &Recording, meta: &Meta) -> Result<(), Error> {
         for (place, (out, format)) in self.profiles.iter().enumerate() {
             vouch_log::output::write_whole(out, format.gzip, |to| format.write(recording, meta, to))
-                .map_err(|error| {
+                .map_err(|why| {
                     let written = self.profiles[..place].iter().map(|(out, _)| *out).chain(self.report);
-                    let written: Vec<String> = written.map(|path| path.display().to_string()).collect();
-                    match written.as_slice() {
-                        [] => unwritten(out, &error),
-                        _ => format!("{}; {} is written", unwritten(out, &error), written.join(", ")),
-                    }
+                    let written = written.map(|path| path.display().to_string()).collect();
+                    Error::OutputFailed { path: out.to_path_buf(), why, written }
                 })?;
         }
         Ok(())
@@ -74,9 +73,13 @@ impl<'a> Outputs<'a> {
     pub fn write_report(
         &self,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let Some(report) = self.report else { return Ok(()) };
-        vouch_log::output::write_whole(report, false, write).map_err(|error| unwritten(report, &error))
+        vouch_log::output::write_whole(report, false, write).map_err(|why| Error::OutputFailed {
+            path: report.to_owned(),
+            why,
+            written: Vec::new(),
+        })
     }
 
     /// Calls a function with the files' names, as they are printed.
@@ -107,10 +110,6 @@ pub fn free(name: &str, is_there: impl Fn(&str) -> bool) -> String {
     let stem = name.strip_suffix(ending).unwrap_or(name);
     let numbered = (2_u32..).map(|number| format!("{stem}-{number}{ending}"));
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_there(name)).unwrap_or_default()
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> String {
-    format!("cannot be written to {}: {error}", path.display())
 }
 
 #[cfg(test)]

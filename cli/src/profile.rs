@@ -17,6 +17,7 @@ use vouch_report::{CPU_TIME, TrustReport};
 
 use crate::counted::{Counted, Unit};
 use crate::document;
+use crate::error::Error;
 
 /// A profile that Vouch wrote, with checked references.
 pub struct Profile {
@@ -162,19 +163,19 @@ pub struct Sample {
 
 impl Profile {
     /// Reads a profile with its samples.
-    pub fn read(file: &Path) -> Result<Self, String> {
+    pub fn read(file: &Path) -> Result<Self, Error> {
         Self::checked(file, document::read(file, document::no_profile)?, false)
     }
 
     /// Makes a profile that has its allocations as the samples.
-    pub fn of_allocations(file: &Path, document: Document<Thread>) -> Result<Self, String> {
+    pub fn of_allocations(file: &Path, document: Document<Thread>) -> Result<Self, Error> {
         Self::checked(file, document, true)
     }
 
-    fn checked(file: &Path, document: Document<Thread>, is_of_allocations: bool) -> Result<Self, String> {
+    fn checked(file: &Path, document: Document<Thread>, is_of_allocations: bool) -> Result<Self, Error> {
         let Document { meta, shared, threads } = document;
         let profile = Self { meta, shared, threads, is_of_allocations };
-        if profile.is_whole() { Ok(profile) } else { Err(damaged(file)) }
+        if profile.is_whole() { Ok(profile) } else { Err(Error::DamagedProfile(file.to_owned())) }
     }
 
     fn is_whole(&self) -> bool {
@@ -356,7 +357,7 @@ impl Profile {
 
     /// Finds a field by its name or its label, with or without the label of its kind: `user`,
     /// `Request.user`.
-    pub fn field(&self, wanted: &str) -> Result<Field, String> {
+    pub fn field(&self, wanted: &str) -> Result<Field, Error> {
         let none = Contexts::default();
         let contexts = self.meta.vouch_contexts.as_ref().unwrap_or(&none);
         let (mut places, mut known) = (Vec::new(), Vec::new());
@@ -378,9 +379,9 @@ impl Profile {
         }
         known.dedup();
         Err(if known.is_empty() {
-            "this profile has no contexts to group by: the program sets none (docs/contexts.md)".to_owned()
+            Error::NoContexts
         } else {
-            format!("no context has a field {wanted}: there are {}", known.join(", "))
+            Error::NoSuchField { field: wanted.to_owned(), known }
         })
     }
 }
@@ -479,9 +480,4 @@ pub struct Field {
 /// True if these weights have a sum. Only a damaged file has weights with a sum beyond 64 bits.
 fn has_total<'w>(mut weights: impl Iterator<Item = &'w u64>) -> bool {
     weights.try_fold(0_u64, |sum, weight| sum.checked_add(*weight)).is_some()
-}
-
-/// Returns the error for a file with references to rows that its tables lack.
-pub fn damaged(file: &Path) -> String {
-    format!("{} refers to what is not in it: it was damaged, or written by another tool", file.display())
 }

@@ -16,6 +16,7 @@ use vouch_log::{Found, Recovered};
 use vouch_report::Detail;
 
 use crate::agent_options::VERBOSE_HELP;
+use crate::error::Error;
 use crate::outputs::Outputs;
 use crate::rewrite::beside;
 
@@ -38,18 +39,16 @@ pub struct RecoverOptions {
 }
 
 /// Makes a profile of each recording.
-pub fn recover(recordings: &[PathBuf], how: &RecoverOptions) -> Result<String, String> {
+pub fn recover(recordings: &[PathBuf], how: &RecoverOptions) -> Result<String, Error> {
     if recordings.len() > 1 && (!how.out.is_empty() || how.report.is_some()) {
-        return Err(
-            "--out and --report name the files of one profile: pass only one recording with them".to_owned()
-        );
+        return Err(Error::OutputsOfSeveral);
     }
     let mut told = String::new();
     let mut failures = Vec::new();
     for recording in recordings {
         match recover_one(recording, how) {
             Ok(text) => told.push_str(&text),
-            Err(why) => failures.push(format!("{} {why}", recording.display())),
+            Err(why) => failures.push(why.of_file(recording)),
         }
     }
     if failures.is_empty() {
@@ -57,17 +56,17 @@ pub fn recover(recordings: &[PathBuf], how: &RecoverOptions) -> Result<String, S
     }
     // The files that were written are printed all the same. A closed pipe is no mistake.
     let _ = io::stdout().write_all(told.as_bytes());
-    Err(failures.join("; "))
+    Err(Error::Several(failures))
 }
 
-fn recover_one(path: &Path, how: &RecoverOptions) -> Result<String, String> {
+fn recover_one(path: &Path, how: &RecoverOptions) -> Result<String, Error> {
     let outs = if how.out.is_empty() { vec![beside(path, "recovered")] } else { how.out.clone() };
     make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
 
 /// Makes profiles of a recording, and returns the text to print. An error is the rest of a
 /// sentence.
-pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>, detail: Detail) -> Result<String, String> {
+pub fn make(path: &Path, outs: &[PathBuf], report: Option<&Path>, detail: Detail) -> Result<String, Error> {
     let outputs = Outputs::check(outs, report, &[path.to_owned()])?;
     write(&read(path)?, &outputs, detail)
 }
@@ -78,15 +77,15 @@ pub fn detail(verbose: bool) -> Detail {
 }
 
 /// Reads a recording. The second part is true if its process still writes to it.
-pub fn read(path: &Path) -> Result<(Recovered, bool), String> {
-    let file = vouch_classes::archive::open_file(path).map_err(|why| why.to_string())?;
+pub fn read(path: &Path) -> Result<(Recovered, bool), Error> {
+    let file = vouch_classes::archive::open_file(path)?;
     let mut in_use = is_in_use(&file);
-    let mut read = vouch_log::read(file).map_err(|why| why.to_string())?;
+    let mut read = vouch_log::read(file)?;
     if in_use && ends(read.meta.pid) {
-        let file = vouch_classes::archive::open_file(path).map_err(|why| why.to_string())?;
+        let file = vouch_classes::archive::open_file(path)?;
         await_end(|| !is_in_use(&file));
         in_use = is_in_use(&file);
-        read = vouch_log::read(file).map_err(|why| why.to_string())?;
+        read = vouch_log::read(file)?;
     }
     Ok((read, in_use))
 }
@@ -96,7 +95,7 @@ pub fn write(
     (read, in_use): &(Recovered, bool),
     outputs: &Outputs<'_>,
     detail: Detail,
-) -> Result<String, String> {
+) -> Result<String, Error> {
     let Recovered { recording, meta, found } = read;
     outputs.write_report(|to| meta.report.write(to))?;
     outputs.write(recording, meta)?;

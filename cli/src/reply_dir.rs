@@ -19,6 +19,7 @@ use vouch_report::options::terminal::{
     BEGUN, ENDED, End, KEPT, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH,
 };
 
+use crate::error::Error;
 use crate::jvm::user::{User, within};
 
 /// At most this many bytes of a file in the folder are read at a time.
@@ -59,24 +60,24 @@ pub enum State {
 
 impl ReplyDir {
     /// Makes a folder for JVMs that this process starts.
-    pub fn here() -> Result<Self, String> {
+    pub fn here() -> Result<Self, Error> {
         let folder = std::path::absolute(std::env::temp_dir());
-        let folder = folder.map_err(|error| format!("there is no folder for temporary files: {error}"))?;
-        let parent = File::open(&folder).map_err(|error| nowhere(&folder, &error))?;
+        let folder = folder.map_err(Error::NoTemporaryFolder)?;
+        let parent = File::open(&folder).map_err(|why| nowhere(&folder, why))?;
         let user =
             User { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
         Self::create(parent, &folder, user)
     }
 
     /// Makes a folder that the JVM sees as `seen`, for the JVM's user.
-    pub fn create(parent: File, seen: &Path, user: User) -> Result<Self, String> {
+    pub fn create(parent: File, seen: &Path, user: User) -> Result<Self, Error> {
         let random = RandomState::new().hash_one(std::process::id());
         let name = format!("{PREFIX}{}-{random:016x}", std::process::id());
         let folder = user.does(|| {
             sweep(&parent);
             let path = within(&parent, &name);
             let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| open_folder(&path));
-            let folder = made.map_err(|error| nowhere(seen, &error))?;
+            let folder = made.map_err(|why| nowhere(seen, why))?;
             // On a file system without locks the agent prints on stderr.
             let _ = folder.try_lock();
             Ok(folder)
@@ -100,17 +101,16 @@ impl ReplyDir {
         self.kept = true;
         // Later commands recognise by this file that the folder must stay. If it cannot be written,
         // the lock protects the folder for as long as this process runs.
-        let _ =
-            self.user.does(|| fs::write(within(&self.folder, KEPT), "").map_err(|error| error.to_string()));
+        let _ = self.user.does(|| Ok(fs::write(within(&self.folder, KEPT), "")?));
     }
 
     /// Copies a file into the folder, for the JVM to load.
-    pub fn lay(&self, name: &str, mut from: File) -> Result<(), String> {
+    pub fn lay(&self, name: &str, mut from: File) -> Result<(), Error> {
         self.user.does(|| {
             let mut to = OpenOptions::new();
             let to = to.write(true).create_new(true).mode(0o700).open(within(&self.folder, name));
             let laid = to.and_then(|mut to| io::copy(&mut from, &mut to));
-            laid.map(|_| ()).map_err(|error| nowhere(&self.seen, &error))
+            laid.map(|_| ()).map_err(|why| nowhere(&self.seen, why))
         })
     }
 
@@ -192,10 +192,9 @@ impl ReplyDir {
         left.is_ok_and(|left| left).then(|| self.open(name).ok())?
     }
 
-    fn remove(&self) -> Result<(), String> {
-        self.user.does(|| {
-            remove(&self.parent, &self.folder, &self.name).map_err(|error| nowhere(&self.seen, &error))
-        })
+    fn remove(&self) -> Result<(), Error> {
+        self.user
+            .does(|| remove(&self.parent, &self.folder, &self.name).map_err(|why| nowhere(&self.seen, why)))
     }
 }
 
@@ -248,8 +247,8 @@ fn flags(flags: OFlags) -> i32 {
     flags.bits().cast_signed()
 }
 
-fn nowhere(folder: &Path, error: &io::Error) -> String {
-    format!("nothing can be laid down in {}: {error}", folder.display())
+fn nowhere(folder: &Path, why: io::Error) -> Error {
+    Error::ReplyFolder { folder: folder.to_owned(), why }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use vouch_log::ENDING;
 use vouch_profile::document::Part;
 
 use crate::document;
+use crate::error::Error;
 use crate::outputs::{free, has_file, name_with_note};
 
 /// The file that is read, and the file that is written.
@@ -21,29 +22,29 @@ pub struct Rewritten<'a> {
 
 impl<'a> Rewritten<'a> {
     /// Checks before any work that the file can be written. `word` is a part of the default name.
-    pub fn new(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, String> {
+    pub fn new(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, Error> {
         let out = out.unwrap_or_else(|| beside(profile, word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
-            return Err(format!("{name}: the output is a profile: end its name in .json or .json.gz"));
+            return Err(Error::ProfileEnding(out));
         }
-        vouch_log::output::check_writable(&out).map_err(|why| why.to_string())?;
+        vouch_log::output::check_writable(&out)?;
         let replaces = has_file(&out);
         Ok(Self { profile, out, replaces })
     }
 
-    pub fn read(&self) -> Result<Part, String> {
+    pub fn read(&self) -> Result<Part, Error> {
         document::profile(self.profile)
     }
 
     /// Writes the document, and returns the file's name, with a note if it replaced an earlier
     /// file.
-    pub fn write(&self, document: &Part) -> Result<String, String> {
+    pub fn write(&self, document: &Part) -> Result<String, Error> {
         let name = self.out.to_string_lossy().into_owned();
         let written = vouch_log::output::write_whole(&self.out, name.ends_with(".gz"), |file| {
             serde_json::to_writer(file, document).map_err(io::Error::from)
         });
-        written.map_err(|error| format!("{name} cannot be written: {error}"))?;
+        written.map_err(|why| Error::Unwritable { path: self.out.clone(), why })?;
         Ok(name_with_note(&self.out, self.replaces))
     }
 }

@@ -25,6 +25,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 
 use crate::agent::{self, Libc};
 use crate::agent_options::{Options, Start};
+use crate::error::Error;
 use crate::orphaned_recordings::{self, Made};
 use crate::reply_dir::ReplyDir;
 use crate::say::show;
@@ -48,20 +49,18 @@ pub struct Run {
 }
 
 /// Runs the program, and returns its exit code.
-pub fn run(run: Run) -> Result<ExitCode, String> {
+pub fn run(run: Run) -> Result<ExitCode, Error> {
     let Run { recording: Options { mut given, .. }, command } = run;
-    let (program, arguments) = command.split_first().ok_or("a program is missing")?;
+    let (program, arguments) = command.split_first().ok_or(Error::NoProgram)?;
     if program.as_encoded_bytes().starts_with(b"-") {
-        return Err(format!("unknown option {}: `vouch run --help` lists them", program.display()));
+        return Err(Error::UnknownRunOption(program.into()));
     }
     let mistakes = given.mistakes();
     if !mistakes.is_empty() && given.all("on-error").last() != Some("run") {
-        return Err(format!("{}; `vouch run --help` lists the options", mistakes.join("; ")));
+        return Err(Error::RunOptions(mistakes));
     }
     if std::env::var(EVERY_JVM).is_ok_and(|options| options.contains(agent::NAME)) {
-        return Err(format!(
-            "{EVERY_JVM} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
-        ));
+        return Err(Error::AgentTwice { variable: EVERY_JVM });
     }
     let launcher = Launcher::from_program(program);
     let library = agent::library(launcher.libc(program))?;
@@ -82,7 +81,7 @@ pub fn run(run: Run) -> Result<ExitCode, String> {
     };
     command.args(arguments);
     let signals = SignalsInfo::<WithOrigin>::new(heeded(&ALL));
-    let signals = signals.map_err(|error| format!("signals cannot be passed on: {error}"))?;
+    let signals = signals.map_err(Error::Signals)?;
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -152,11 +151,9 @@ impl Launcher {
 }
 
 /// Adds the agent to the options that the environment variable already has.
-fn beside_others(agent: &str) -> Result<OsString, String> {
+fn beside_others(agent: &str) -> Result<OsString, Error> {
     if agent.contains('"') {
-        return Err(format!(
-            "{agent}: a quotation mark cannot be passed to a JVM that another program starts: choose another path"
-        ));
+        return Err(Error::QuotationMark { agent: agent.to_owned() });
     }
     let mut options = std::env::var_os(EVERY_JVM).unwrap_or_default();
     if !options.is_empty() {
@@ -207,7 +204,7 @@ fn pass_on(mut signals: SignalsInfo<WithOrigin>, running: Arc<AtomicI32>) {
 }
 
 /// Waits for the program's end, and prints the agents' messages meanwhile.
-fn wait(mut child: Child, running: &AtomicI32, terminal: &mut ReplyDir) -> Result<ExitStatus, String> {
+fn wait(mut child: Child, running: &AtomicI32, terminal: &mut ReplyDir) -> Result<ExitStatus, Error> {
     let (ended, end): (Sender<()>, _) = channel();
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -221,5 +218,5 @@ fn wait(mut child: Child, running: &AtomicI32, terminal: &mut ReplyDir) -> Resul
         drop(ended);
         status
     })
-    .map_err(|error| format!("how the program has ended is not known: {error}"))
+    .map_err(Error::ProgramEnd)
 }

@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use vouch_recording::UNKNOWN;
 use vouch_report::{WeightSum, grouped, percent, plain, share};
 
+use crate::error::Error;
 use crate::measure::Measure;
 use crate::profile::{Field, Profile, Sample};
 
@@ -36,11 +37,11 @@ struct Condition {
 }
 
 impl FromStr for Condition {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let parts = text.split_once('=').filter(|(field, _)| !field.is_empty());
-        let (field, value) = parts.ok_or("write a field, `=` and a value, such as user=moe")?;
+        let (field, value) = parts.ok_or(Error::Condition)?;
         Ok(Self { field: field.to_owned(), value: value.to_owned() })
     }
 }
@@ -60,8 +61,8 @@ impl SampleFilter {
     }
 
     /// Returns the selected samples. If they have no weight, the error says why.
-    pub fn samples(&self, profile: &Profile) -> Result<Vec<Sample>, String> {
-        let conditions: Result<Vec<(Field, &str)>, String> = self
+    pub fn samples(&self, profile: &Profile) -> Result<Vec<Sample>, Error> {
+        let conditions: Result<Vec<(Field, &str)>, Error> = self
             .conditions
             .iter()
             .map(|condition| Ok((profile.field(&condition.field)?, condition.value.as_str())))
@@ -77,13 +78,12 @@ impl SampleFilter {
         }
         Err(match (thread, conditions.is_empty()) {
             (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
-                let names: Vec<&str> =
-                    profile.threads.iter().take(8).map(|thread| thread.name.as_str()).collect();
-                format!("no thread has such a name: there are {}", names.join(", "))
+                let names = profile.threads.iter().take(8).map(|thread| thread.name.clone());
+                Error::NoSuchThread(names.collect())
             }
-            (None, true) => "there is no sample in it".to_owned(),
-            (Some(_), true) => "no sample is in such a thread".to_owned(),
-            (_, false) => "no sample is in such a context".to_owned(),
+            (None, true) => Error::NoSample,
+            (Some(_), true) => Error::NoSampleOfThread,
+            (_, false) => Error::NoSampleOfContext,
         })
     }
 }
@@ -108,7 +108,7 @@ pub enum GroupKey<'p> {
 pub const VM: &str = "[the VM itself]";
 
 impl By {
-    pub fn parse(profile: &Profile, name: &str) -> Result<Self, String> {
+    pub fn parse(profile: &Profile, name: &str) -> Result<Self, Error> {
         // A context's field named "thread" must be requested with its kind, as `Work.thread`.
         if name == "thread" {
             Ok(Self::Thread(profile.thread_names()))

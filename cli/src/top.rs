@@ -16,6 +16,7 @@ use vouch_report::{
 };
 
 use crate::counted::{Counted, Unit};
+use crate::error::Error;
 use crate::profile::{Profile, Sample};
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
@@ -57,9 +58,9 @@ enum Order {
 }
 
 /// Returns the table for a profile.
-pub fn top(file: &Path, question: &Question) -> Result<String, String> {
+pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
     let profile = question.wanted.measure.read(file)?;
-    let about = |mistake| format!("{}: {mistake}", file.display());
+    let about = |mistake: Error| mistake.about(file);
     let by = question.by.as_deref().map(|by| By::parse(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;
     let all = sum(samples.iter());

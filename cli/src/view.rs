@@ -23,6 +23,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::document;
+use crate::error::Error;
 use crate::run::heeded;
 use server::{Answer, Asked};
 use ui::FrontEnd;
@@ -50,13 +51,13 @@ pub struct ViewOptions {
 }
 
 /// Serves the profile until no requests have come for the idle time.
-pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, String> {
+pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, Error> {
     document::is_profile(profile)?;
     let ui = how.ui.as_deref().map(FrontEnd::open).transpose()?;
-    let idle = Duration::try_from_secs_f64(60.0 * how.idle).map_err(|error| format!("--idle: {error}"))?;
+    let idle = Duration::try_from_secs_f64(60.0 * how.idle).map_err(Error::Idle)?;
     let wished = how.port.unwrap_or(0);
     let listening = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, wished)));
-    let taken = |error: io::Error| format!("port {wished}: {error}: choose another one");
+    let taken = |why| Error::Port { port: wished, why };
     let listener = listening.map_err(taken)?;
     let port = listener.local_addr().map_err(taken)?.port();
     let own = format!("http://127.0.0.1:{port}");
@@ -158,10 +159,10 @@ fn readable(mut answer: Answer, asked: &Asked) -> Answer {
 }
 
 /// Returns 128 random bits as text.
-fn token() -> Result<String, String> {
+fn token() -> Result<String, Error> {
     let mut bytes = [0; 16];
     let read = File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes));
-    read.map_err(|error| format!("/dev/urandom cannot be read: {error}"))?;
+    read.map_err(|why| Error::unreadable(Path::new("/dev/urandom"), why))?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
@@ -185,12 +186,12 @@ fn encoded(address: &str) -> String {
 }
 
 /// Returns the origin of an address, such as `https://host`.
-fn origin(address: &str) -> Result<String, String> {
+fn origin(address: &str) -> Result<String, Error> {
     let rest =
         ["https://", "http://"].iter().find_map(|scheme| Some((*scheme, address.strip_prefix(scheme)?)));
     match rest.map(|(scheme, rest)| (scheme, rest.split('/').next().unwrap_or_default())) {
         Some((scheme, host)) if !host.is_empty() => Ok(format!("{scheme}{host}")),
-        _ => Err(format!("--front-end {address}: must be an address, as in {PUBLIC}")),
+        _ => Err(Error::FrontEnd { address: address.to_owned(), example: PUBLIC }),
     }
 }
 

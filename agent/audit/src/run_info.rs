@@ -322,7 +322,7 @@ impl RunInfo {
 
     /// Returns an error if the files are from several runs.
     pub fn several_runs_error(&self) -> Option<Error> {
-        (self.runs.len() > 1).then(|| Error::SeveralRuns(self.runs.len()))
+        (self.runs.len() > 1).then_some(Error::SeveralRuns(self.runs.len()))
     }
 
     /// Returns the number of processors that the JVM uses, if it is known.

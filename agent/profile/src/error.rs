@@ -118,6 +118,7 @@ pub enum Error {
 
 impl Error {
     /// Adds the name of the file that the error is about.
+    #[must_use]
     pub fn in_file(self, file: &str) -> Self {
         Self::InFile { file: file.to_owned(), why: Box::new(self) }
     }

@@ -5,12 +5,13 @@
 //! indices, or be read beyond a bound.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 use vouch_audit::{Audit, NamedFrame, NamesFileInfo, Progress};
 
 use crate::document::{self, GZIP};
+use crate::error::Error;
 use crate::profile::Profile;
 use crate::unpack::gunzip;
 
@@ -40,9 +41,9 @@ pub enum Form {
 }
 
 /// Returns the format of a file, or `None` if it is unknown.
-pub fn kind(file: &Path) -> Result<Option<Form>, String> {
+pub fn kind(file: &Path) -> Result<Option<Form>, Error> {
     let mut first = Vec::new();
-    open(file)?.take(LOOKED_AT).read_to_end(&mut first).map_err(|error| unreadable(file, &error))?;
+    open(file)?.take(LOOKED_AT).read_to_end(&mut first).map_err(|why| Error::unreadable(file, why))?;
     let text = first.strip_prefix(BOM).unwrap_or(&first).trim_ascii_start();
     Ok(match text.first() {
         Some(b'{') => Some(Form::Profile),
@@ -67,31 +68,31 @@ fn is_folded(bytes: &[u8]) -> bool {
 }
 
 /// Adds a file of this format to the audit.
-pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progress)) -> Result<(), String> {
+pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progress)) -> Result<(), Error> {
     match form {
         Form::Profile => profile(audit, file),
         Form::Folded => folded(audit, file, shown),
         Form::Pprof => {
             let name = file.display().to_string();
             let bytes = open(file)?;
-            audit.names_file(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| format!("{name} {why}"))
+            audit.names_file(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| Error::from(why).of_file(file))
         }
     }
 }
 
-fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Result<(), String> {
+fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Result<(), Error> {
     let name = file.display().to_string();
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut names = audit.names_file(&name, FOLDED);
     let wrong = names
         .folded(open(file)?, |done| shown(Progress::Reading(done.min(size), size)))
-        .map_err(|error| unreadable(file, &error))?;
+        .map_err(|why| Error::unreadable(file, why))?;
     audit.add_unreadable(wrong);
     Ok(())
 }
 
 /// Adds a profile of Vouch, which shows all frames.
-fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
+fn profile(audit: &mut Audit, file: &Path) -> Result<(), Error> {
     let profile = Profile::read(file)?;
     let run = profile.report().map(|report| report.run);
     let recorder = run.as_ref().map_or_else(|| "Vouch".to_owned(), |run| format!("Vouch {}", run.vouch));
@@ -124,13 +125,9 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), String> {
 }
 
 /// Opens a file for reading. It decompresses a gzip file.
-fn open(file: &Path) -> Result<Box<dyn BufRead>, String> {
-    let (bytes, first) = document::open(file).map_err(|error| unreadable(file, &error))?;
+fn open(file: &Path) -> Result<Box<dyn BufRead>, Error> {
+    let (bytes, first) = document::open(file).map_err(|why| Error::unreadable(file, why))?;
     Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })
-}
-
-fn unreadable(file: &Path, error: &io::Error) -> String {
-    format!("{} cannot be read: {error}", file.display())
 }
 
 #[cfg(test)]

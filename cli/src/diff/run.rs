@@ -10,6 +10,7 @@ use regex_lite::Regex;
 use vouch_report::{TrustReport, float, grouped, plain};
 
 use crate::counted::Counted;
+use crate::error::Error;
 use crate::flame;
 use crate::measure::Measure;
 use crate::profile::{Recorded, Sample};
@@ -86,11 +87,11 @@ impl Run {
         (measure, total): (Measure, bool),
         thread: Option<&Regex>,
         drawn: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let profile = measure.read(path)?;
         let samples: Vec<Sample> = profile.samples_of(thread).filter(|sample| sample.weight > 0).collect();
         if samples.is_empty() {
-            return Err(format!("{}: there is no such sample in it, so nothing to compare", path.display()));
+            return Err(Error::NothingToCompare.about(path));
         }
         let rows = Rows::named(&profile, |profile, stack| {
             unnumbered(profile.function_name(profile.function(stack)))

@@ -17,6 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::user::{open_inside, within};
 use super::{Jvm, Vm, status};
 
+use crate::error::Error;
+
 /// The folder with the JVM's socket, whatever the JVM's own folder of temporary files is.
 pub const TMP: &str = "/tmp";
 
@@ -62,16 +64,12 @@ impl Version {
 }
 
 /// Makes a JVM load the agent with these options.
-pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> {
-    let library = library
-        .to_str()
-        .ok_or("the path of the agent's library is not UTF-8, so it cannot be passed to a JVM: move it")?;
+pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, Error> {
+    let library = library.to_str().ok_or(Error::LibraryNotUtf8)?;
     let (longest, all) = (library.len().max(options.len()), library.len() + options.len());
-    let too_long =
-        |most, are| format!("a JVM that runs takes no more than {most} characters, and these are {are}");
     // The words that are not counted here are short.
     if all > MAX_ALL_BYTES - MAX_WORD_BYTES {
-        return Err(too_long(MAX_ALL_BYTES - MAX_WORD_BYTES, all));
+        return Err(Error::OptionsTooLong { most: MAX_ALL_BYTES - MAX_WORD_BYTES, length: all });
     }
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
@@ -82,49 +80,45 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, String> 
         } else if knows_second(jvm, &folder)? {
             Version::Second
         } else {
-            return Err(too_long(MAX_WORD_BYTES, longest) + ": one of JDK 24 or later takes more");
+            return Err(Error::OptionsTooLongBefore24 { most: MAX_WORD_BYTES, length: longest });
         };
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
-    understand(&answer).ok_or_else(|| format!("process {} sent an unknown answer: {answer:?}", jvm.pid))
+    understand(&answer).ok_or(Error::UnknownAnswer { pid: jvm.pid, answer })
 }
 
 /// Checks without asking the JVM whether it can be attached to.
-fn may_attach(jvm: &Jvm) -> Result<(), String> {
+fn may_attach(jvm: &Jvm) -> Result<(), Error> {
     let pid = jvm.pid;
     if jvm.vm == Vm::OpenJ9 {
-        return Err(format!("process {pid} is an OpenJ9: Vouch profiles HotSpot alone"));
+        return Err(Error::OpenJ9(pid));
     }
     if jvm.user.is_another() && !rustix::process::geteuid().is_root() {
-        return Err(format!("process {pid} is another user's: attach as that user, or as root"));
+        return Err(Error::OtherUsers(pid));
     }
     if jvm.has_option("-XX:+DisableAttachMechanism") {
-        return Err(format!(
-            "process {pid} runs with -XX:+DisableAttachMechanism: it takes no commands; start it without, or with `vouch run`"
-        ));
+        return Err(Error::AttachDisabled(pid));
     }
     may_answer(pid)
 }
 
 /// Checks that the process exists, and is not stopped.
-fn may_answer(pid: u32) -> Result<(), String> {
+fn may_answer(pid: u32) -> Result<(), Error> {
     match status(pid, "State") {
-        Some(state) if state.starts_with(['T', 't']) => {
-            Err(format!("process {pid} is stopped: let it go on first (kill -CONT {pid})"))
-        }
+        Some(state) if state.starts_with(['T', 't']) => Err(Error::Stopped(pid)),
         Some(state) if !state.starts_with(['Z', 'X']) => Ok(()),
-        _ => Err(format!("process {pid} has ended")),
+        _ => Err(Error::Ended(pid)),
     }
 }
 
 /// Opens the folder of temporary files as the JVM sees it.
-pub fn folder(pid: u32) -> Result<File, String> {
+pub fn folder(pid: u32) -> Result<File, Error> {
     let folder = open_inside(pid, Path::new(TMP));
-    folder.map_err(|error| format!("{TMP} of process {pid}, where the JVM listens, cannot be read: {error}"))
+    folder.map_err(|why| Error::SocketFolder { folder: TMP, pid, why })
 }
 
 /// Connects to the JVM's socket. If the socket does not exist, it makes the JVM create it.
-fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
+fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, Error> {
     let pid = jvm.pid;
     // The path goes through the open folder: the full path is too long for a socket, and may vanish
     // with the process.
@@ -133,17 +127,14 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
         Ok(stream) => return known(jvm, stream),
         // The socket may be that of an earlier process.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
-        Err(error) => return Err(format!("process {pid} cannot be talked to: {error}")),
+        Err(why) => return Err(Error::SocketRefused { pid, why }),
     }
     if !heeds_quit(pid) {
-        return Err(format!(
-            "process {pid} would end of the signal that asks a JVM to listen: it is just starting, or runs with -Xrs; try again, or start \
-             it with `vouch run`"
-        ));
+        return Err(Error::QuitUnhandled(pid));
     }
     let trigger = Trigger::set(jvm, folder)?;
-    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("no process has that number")?;
-    kill_process(number, Signal::QUIT).map_err(|error| format!("process {pid} cannot be woken: {error}"))?;
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Error::NoSuchNumber)?;
+    kill_process(number, Signal::QUIT).map_err(|why| Error::NotWoken { pid, why: why.into() })?;
     let until = Instant::now() + WAKING;
     let mut pause = Duration::from_millis(5);
     while Instant::now() < until {
@@ -155,23 +146,15 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, String> {
         }
         may_answer(pid)?;
     }
-    Err(format!(
-        "process {pid} did not answer within {} s: it hangs, cannot reach a safepoint, or is still starting",
-        WAKING.as_secs()
-    ))
+    Err(Error::NotListening { pid, seconds: WAKING.as_secs() })
 }
 
 /// Checks that the other end of the connection is the JVM's process.
-fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, String> {
-    let peer = rustix::net::sockopt::socket_peercred(&stream).map_err(|error| {
-        format!("cannot check which process listens at the socket of process {}: {error}", jvm.pid)
-    })?;
+fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, Error> {
+    let peer = rustix::net::sockopt::socket_peercred(&stream)
+        .map_err(|why| Error::UnknownListener { pid: jvm.pid, why: why.into() })?;
     if u32::try_from(peer.pid.as_raw_nonzero().get()) != Ok(jvm.pid) {
-        return Err(format!(
-            "the attach socket of process {} in /tmp belongs to process {}: vouch sent nothing to it; delete that socket",
-            jvm.pid,
-            peer.pid.as_raw_nonzero()
-        ));
+        return Err(Error::OtherListener { pid: jvm.pid, other: peer.pid.as_raw_nonzero().to_string() });
     }
     Ok(stream)
 }
@@ -187,23 +170,20 @@ fn heeds_quit(pid: u32) -> bool {
 struct Trigger(PathBuf);
 
 impl Trigger {
-    fn set(jvm: &Jvm, folder: &File) -> Result<Self, String> {
+    fn set(jvm: &Jvm, folder: &File) -> Result<Self, Error> {
         let name = format!(".attach_pid{}", jvm.own_pid);
         let places = [within(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
-        let mut why = String::new();
+        let mut why = io::Error::from(ErrorKind::NotFound);
         for place in places {
             // An old file would do as well, but its owner decides whether the JVM
             // heeds it.
             let _ = fs::remove_file(&place);
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place) {
                 Ok(_) => return Ok(Self(place)),
-                Err(error) => why = error.to_string(),
+                Err(error) => why = error,
             }
         }
-        Err(format!(
-            "process {} cannot be woken: {name} can be made neither in /tmp nor in its folder: {why}",
-            jvm.pid
-        ))
+        Err(Error::NoTrigger { pid: jvm.pid, name, why })
     }
 }
 
@@ -216,23 +196,18 @@ impl Drop for Trigger {
 
 /// True if the JVM supports the second version of the protocol. Older JVMs do not support the
 /// question either.
-fn knows_second(jvm: &Jvm, folder: &File) -> Result<bool, String> {
+fn knows_second(jvm: &Jvm, folder: &File) -> Result<bool, Error> {
     let answer = ask(jvm, folder, Version::First, ["getversion", "", "", ""])?;
     let version = answer.strip_prefix("0\n").and_then(|version| version.trim_end().parse::<u32>().ok());
     Ok(version.is_some_and(|version| version >= 2))
 }
 
 /// Sends one command to the JVM, and returns the answer.
-fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<String, String> {
+fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<String, Error> {
     let stream = connect(jvm, folder)?;
-    say(stream, &version.request(words)).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            format!(
-                "process {} took the command and has not answered: it hangs, or does not come to a safepoint",
-                jvm.pid
-            )
-        }
-        _ => format!("process {} was asked, and did not answer: {error}", jvm.pid),
+    say(stream, &version.request(words)).map_err(|why| match why.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::NoAnswer(jvm.pid),
+        _ => Error::AnswerFailed { pid: jvm.pid, why },
     })
 }
 
@@ -280,7 +255,7 @@ mod tests {
 
     #[test]
     fn options_that_no_jvm_takes_are_not_sent() {
-        let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err();
+        let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err().to_string();
         assert!(refused.contains("no more than 261120 characters, and these are 300002"), "{refused}");
     }
 
@@ -289,7 +264,12 @@ mod tests {
         let (stream, _) = UnixStream::pair().unwrap();
         let (own, _) = UnixStream::pair().unwrap();
         assert!(known(&jvm(std::process::id()), own).is_ok());
-        assert!(known(&jvm(std::process::id() + 1), stream).unwrap_err().contains("belongs to process"));
+        assert!(
+            known(&jvm(std::process::id() + 1), stream)
+                .unwrap_err()
+                .to_string()
+                .contains("belongs to process")
+        );
     }
 
     #[test]

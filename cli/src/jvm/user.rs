@@ -12,6 +12,8 @@ use std::thread;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::process::{Gid, Uid, geteuid};
 
+use crate::error::Error;
+
 /// The user of a JVM, by user id and group id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
@@ -27,7 +29,7 @@ impl User {
 
     /// Calls a function with that user's rights, in a separate thread that has none of root's
     /// rights.
-    pub fn does<T: Send>(self, work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    pub fn does<T: Send>(self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
         if !self.is_another() {
             return work();
         }
@@ -36,11 +38,11 @@ impl User {
             rustix::thread::set_thread_groups(&[])
                 .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
                 .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
-                .map_err(|error| format!("user {} cannot be acted for: {error}", self.uid))?;
+                .map_err(|why| Error::OtherUser { uid: self.uid, why: why.into() })?;
             work()
         };
         let done = thread::scope(|scope| scope.spawn(become_and_work).join());
-        done.unwrap_or_else(|_| Err("that has failed for a reason that is Vouch's own fault".to_owned()))
+        done.unwrap_or_else(|_| Err(Error::Panicked))
     }
 }
 

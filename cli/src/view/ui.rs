@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use vouch_classes::archive::Entry;
 
+use crate::error::Error;
+
 /// The page of the front-end. The front-end itself interprets its paths.
 const INDEX: &str = "index.html";
 /// A file of the front-end has at most this many bytes.
@@ -18,14 +20,14 @@ pub enum FrontEnd {
 }
 
 impl FrontEnd {
-    pub fn open(path: &Path) -> Result<Self, String> {
-        let wrong = |why: String| format!("{}: {why}", path.display());
-        let none = || wrong(format!("is no build of the front-end: there is no {INDEX}"));
-        let path = path.canonicalize().map_err(|error| wrong(error.to_string()))?;
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let wrong = |why: Error| why.about(path);
+        let none = || wrong(Error::NotAFrontEnd { index: INDEX });
+        let path = path.canonicalize().map_err(|why| wrong(why.into()))?;
         if path.is_dir() {
             return if path.join(INDEX).is_file() { Ok(Self::Folder(path)) } else { Err(none()) };
         }
-        let listing = vouch_classes::archive::list(&path, |_| true).map_err(|why| wrong(why.to_string()))?;
+        let listing = vouch_classes::archive::list(&path, |_| true).map_err(|why| wrong(why.into()))?;
         // All of it may lie in one folder of the archive.
         let index = listing.entries.iter().map(|entry| &entry.name).filter(|name| {
             name.strip_suffix(INDEX).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))

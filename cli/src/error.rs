@@ -1,0 +1,438 @@
+//! The errors of the command. Each text is a sentence for the user, or the rest of one that
+//! [`Error::about`] or [`Error::of_file`] begins with a file's name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The reason why a verb fails.
+#[derive(Debug, Error)]
+pub enum Error {
+    // What other crates find.
+    #[error(transparent)]
+    Audit(#[from] vouch_audit::Error),
+    #[error(transparent)]
+    Classes(#[from] vouch_classes::Error),
+    #[error(transparent)]
+    Recording(#[from] vouch_log::Error),
+    #[error(transparent)]
+    Option(#[from] vouch_report::Error),
+    #[error(transparent)]
+    Profile(#[from] vouch_profile::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+
+    // An error with what it is about, or with what to do next.
+    #[error("{path}: {why}")]
+    About { path: PathBuf, why: Box<Error> },
+    #[error("{path} {why}")]
+    OfFile { path: PathBuf, why: Box<Error> },
+    #[error("the recording {0}")]
+    OfRecording(Box<Error>),
+    #[error("{key}={value}: {why}")]
+    OptionValue { key: &'static str, value: String, why: Box<Error> },
+    #[error("{}", joined(.0))]
+    Several(Vec<Error>),
+    #[error("{why}; its part so far is in {folder}, as process {pid} sees it")]
+    Kept { why: Box<Error>, folder: PathBuf, pid: u32 },
+    #[error("{why}; the recording goes on: `vouch stop {pid} --out FILE` ends it elsewhere")]
+    NotStopped { why: Box<Error>, pid: u32 },
+
+    // Wrong usage.
+    #[error("write a field, `=` and a value, such as user=moe")]
+    Condition,
+    #[error("a number, or w and a number: 7, w1")]
+    RefutationNumber,
+    #[error("not a regular expression: {0}")]
+    Regex(regex_lite::Error),
+    #[error("must end in {0}")]
+    Ending(String),
+    #[error("{part}: a comma separates the agent's options: {advice}")]
+    Comma { part: String, advice: &'static str },
+    #[error("a program is missing")]
+    NoProgram,
+    #[error("unknown option {0}: `vouch run --help` lists them")]
+    UnknownRunOption(PathBuf),
+    #[error("{}; `vouch run --help` lists the options", joined(.0))]
+    RunOptions(Vec<Error>),
+    #[error(
+        "{variable} brings the agent into every JVM already, by another `vouch run` perhaps: one is enough"
+    )]
+    AgentTwice { variable: &'static str },
+    #[error(
+        "{agent}: a quotation mark cannot be passed to a JVM that another program starts: choose another path"
+    )]
+    QuotationMark { agent: String },
+    #[error("{} is a folder: name the recordings (.jfr) in it", .0.display())]
+    FolderToAudit(PathBuf),
+    #[error("{} is not there", .0.display())]
+    NotThere(PathBuf),
+    #[error("--report and --out are of one audit: leave --compare out")]
+    CompareWithOutput,
+    #[error(
+        "{} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare",
+        .0.display()
+    )]
+    NamesAmongOthers(PathBuf),
+    #[error(
+        "{} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted",
+        .0.display()
+    )]
+    NamesAsProfile(PathBuf),
+    #[error(
+        "--time needs more than one run (--before, --after): one run of each side does not show how fast the machine was"
+    )]
+    TimeOfOneRun,
+    #[error("--time compares times, and {path} has {what}")]
+    NoTimes { path: String, what: String },
+    #[error("{one} and {other} are the same run: give each once")]
+    SameRun { one: String, other: String },
+    #[error("there is no event {word}: name one of {}, or one of Flight Recorder's (`vouch events jfr` lists them)", .known.join(", "))]
+    UnknownEvent { word: String, known: Vec<&'static str> },
+    #[error("name the profiles that are to be one")]
+    NothingToJoin,
+    #[error("name two files at least: profiles, or a profile and a Flight Recorder file (.jfr)")]
+    OneFileToMerge,
+    #[error("--events and --most need a Flight Recorder file (.jfr) among the files")]
+    MergeWithoutEvents,
+    #[error("{} is named twice, and would count twice", .0.display())]
+    NamedTwice(PathBuf),
+    #[error("--out and --report name the files of one profile: pass only one recording with them")]
+    OutputsOfSeveral,
+    #[error("--idle: {0}")]
+    Idle(std::time::TryFromFloatSecsError),
+    #[error("--front-end {address}: must be an address, as in {example}")]
+    FrontEnd { address: String, example: &'static str },
+
+    // A file that cannot be read.
+    #[error("{path} cannot be read: {why}")]
+    Unreadable { path: PathBuf, why: io::Error },
+    #[error("{path} cannot be read: {why}")]
+    UnreadableJfr { path: PathBuf, why: vouch_jfr::Error },
+    #[error("{} is Vouch's own recording, and was judged as it was recorded: `vouch recover {}` makes the profile of it, which can be audited", .0.display(), .0.display())]
+    OwnRecording(PathBuf),
+    #[error(
+        "{} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
+         folded stacks or pprof (a .jfr that is packed must be unpacked first)",
+        .0.display()
+    )]
+    NotAuditable(PathBuf),
+    #[error(
+        "{} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run",
+        .0.display()
+    )]
+    FlightRecorderToConvert(PathBuf),
+    #[error(
+        "{} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format",
+        .0.display()
+    )]
+    NotARecording(PathBuf),
+    #[error("{} is a recording: `vouch recover {} --out FILE.json` makes the profile of it", .0.display(), .0.display())]
+    GroupsOfRecording(PathBuf),
+    #[error("{} is a recording: `vouch recover {}` makes a profile of it", .0.display(), .0.display())]
+    IsRecording(PathBuf),
+    #[error(
+        "{} is a Flight Recorder file: `vouch audit {} --out FILE` makes a profile of it, `vouch merge` puts it into one",
+        .0.display(), .0.display()
+    )]
+    IsFlightRecorder(PathBuf),
+    #[error("{path} is a damaged gzip file, cut short perhaps: {why}")]
+    DamagedGzip { path: PathBuf, why: serde_json::Error },
+    #[error("{path} cannot be read: {why}")]
+    UnreadableJson { path: PathBuf, why: serde_json::Error },
+    #[error("{path} is JSON that was cut short: {why}")]
+    JsonCutShort { path: PathBuf, why: serde_json::Error },
+    #[error("{path} is no JSON, so neither a trust report nor a profile: {why}")]
+    NotJson { path: PathBuf, why: serde_json::Error },
+    #[error(
+        "{path} is {what}, which has less than a profile: name the .json.gz or .json file of the same run, or make one of its recording (`vouch recover FILE.vouch`)"
+    )]
+    OtherFormat { path: PathBuf, what: &'static str },
+    #[error("{} is no profile (out=…) of Vouch's", .0.display())]
+    NotAProfile(PathBuf),
+    #[error("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", .0.display())]
+    NeitherReportNorProfile(PathBuf),
+    #[error("{} is a profile without a trust report: another tool's, or an older Vouch's", .0.display())]
+    NoTrustReport(PathBuf),
+    #[error("{} carries a trust report of a shape that this vouch does not know: use a newer one", .0.display())]
+    TrustReportShape(PathBuf),
+    #[error("{} has a trust report without refutations, an older Vouch's: record again", .0.display())]
+    NoRefutations(PathBuf),
+    #[error("{path} has refutations of a shape that this vouch does not know: {why}")]
+    RefutationsShape { path: PathBuf, why: serde_json::Error },
+    #[error("{path} has groups of a shape that this vouch does not know: {why}")]
+    GroupsShape { path: PathBuf, why: serde_json::Error },
+    #[error("{} refers to what is not in it: it was damaged, or written by another tool", .0.display())]
+    DamagedProfile(PathBuf),
+    #[error("is no build of the front-end: there is no {index}")]
+    NotAFrontEnd { index: &'static str },
+
+    // A file that has not what is asked for.
+    #[error("{} has no allocations: record them with events=alloc, on JDK 11 or newer", .0.display())]
+    NoAllocations(PathBuf),
+    #[error("no thread has such a name: there are {}", .0.join(", "))]
+    NoSuchThread(Vec<String>),
+    #[error("there is no sample in it")]
+    NoSample,
+    #[error("no sample is in such a thread")]
+    NoSampleOfThread,
+    #[error("no sample is in such a context")]
+    NoSampleOfContext,
+    #[error("there is no such sample in it, so nothing to compare")]
+    NothingToCompare,
+    #[error("this profile has no contexts to group by: the program sets none (docs/contexts.md)")]
+    NoContexts,
+    #[error("no context has a field {field}: there are {}", .known.join(", "))]
+    NoSuchField { field: String, known: Vec<String> },
+    #[error("{} has no w{place}: the JVM itself contradicted no stack in it", .path.display())]
+    NothingContradicted { path: PathBuf, place: usize },
+    #[error(
+        "{path} has no w{place}: the stacks that the JVM itself contradicted are w1 to w{last}{} (vouch explain {path} lists them)",
+        kept(*.limit)
+    )]
+    NoSuchContradiction { path: PathBuf, place: usize, last: usize, limit: Option<usize> },
+    #[error(
+        "{path} has no refutation {number}: its numbers are {least} to {most}{} (vouch explain {path} lists them)",
+        kept(*.limit)
+    )]
+    NoSuchRefutation { path: PathBuf, number: usize, least: usize, most: usize, limit: Option<usize> },
+    #[error("{path} has no refutation {number}: no stack in it was refuted")]
+    NothingRefuted { path: PathBuf, number: usize },
+    #[error("{recording} adds nothing to {path}, and no file was written: {}{}", .reasons.join("; "), if *.is_other_run { ": name the recording of the same run" } else { "" })]
+    NothingToAdd {
+        recording: String,
+        path: PathBuf,
+        reasons: Vec<String>,
+        /// True if the events are from another time than the profile.
+        is_other_run: bool,
+    },
+
+    // A file that cannot be written.
+    #[error("can be made into no profile")]
+    NoProfileFormat,
+    #[error("can be made into no profile: {0}")]
+    Replay(io::Error),
+    #[error("the answer could not be written: {0}")]
+    Answer(io::Error),
+    #[error("{path} cannot be written: {why}")]
+    Unwritable { path: PathBuf, why: io::Error },
+    #[error("cannot be made into {name}: name it {endings}")]
+    OutputEnding { name: String, endings: String },
+    #[error("cannot be made into the report {}: name a .json file", .0.display())]
+    ReportEnding(PathBuf),
+    #[error("cannot be made into {0}")]
+    OutputUnwritable(vouch_log::Error),
+    #[error("is the recording itself: name another file than {}", .0.display())]
+    OverRecording(PathBuf),
+    #[error("cannot be written twice to {}: name two files", .0.display())]
+    OutputTwice(PathBuf),
+    #[error("cannot be written to {path}: {why}{}", is_written(.written))]
+    OutputFailed {
+        path: PathBuf,
+        why: io::Error,
+        /// The files that were written before.
+        written: Vec<String>,
+    },
+    #[error("{}: the output is a profile: end its name in .json or .json.gz", .0.display())]
+    ProfileEnding(PathBuf),
+    #[error("{path}: the output is a picture: end its name in {endings}")]
+    PictureEnding { path: PathBuf, endings: &'static str },
+    #[error(
+        "{path}: a page needs data that a profile does not have: run with --out {path}, or convert a recording (`vouch convert FILE.vouch --out {path}`)",
+        path = .0.display()
+    )]
+    PageOfProfile(PathBuf),
+    #[error("{} is one of the files to be merged: name another with --out", .0.display())]
+    OverMerged(PathBuf),
+    #[error("{} is the recording: name another file", .0.display())]
+    OverMergedRecording(PathBuf),
+    #[error("the two cannot be drawn as one: {0}")]
+    Drawing(io::Error),
+
+    // This machine.
+    #[error("the path of this program cannot be found: {0}")]
+    OwnPath(io::Error),
+    #[error("{variable} names {path}, which is not there")]
+    NamedAgentMissing { variable: &'static str, path: PathBuf },
+    #[error("{variable} names {path}, which is for {other}, and this JVM runs on {libc}")]
+    NamedAgentLibc { variable: &'static str, path: PathBuf, other: String, libc: String },
+    #[error(
+        "the agent for a JVM of {libc} is neither in {bin} nor in {lib}, nor in a folder musl there: keep bin and lib of a release together, \
+         build it (cargo build --release), or name it in {variable}"
+    )]
+    NoAgent { libc: String, bin: PathBuf, lib: PathBuf, variable: &'static str },
+    #[error("this folder is gone: run it from another one, or name files from / on")]
+    FolderGone,
+    #[error("the name of this folder is not UTF-8, so it cannot be passed to a JVM: work in another folder")]
+    FolderNotUtf8,
+    #[error("there is no folder for temporary files: {0}")]
+    NoTemporaryFolder(io::Error),
+    #[error("nothing can be laid down in {folder}: {why}")]
+    ReplyFolder { folder: PathBuf, why: io::Error },
+    #[error("Ctrl-C cannot be waited for: {0}")]
+    CtrlC(io::Error),
+    #[error("signals cannot be passed on: {0}")]
+    Signals(io::Error),
+    #[error("how the program has ended is not known: {0}")]
+    ProgramEnd(io::Error),
+    #[error(
+        "no java is on PATH, and JAVA_HOME is not set to a JDK: set it, or pass the process id of a running JVM"
+    )]
+    NoJava,
+    #[error("{java} cannot be run: {why}")]
+    JavaUnusable { java: PathBuf, why: io::Error },
+    #[error("{java} was started, but the agent printed nothing; the JVM printed: {last}")]
+    AgentSilent { java: PathBuf, last: String },
+    #[error("port {port}: {why}: choose another one")]
+    Port { port: u16, why: io::Error },
+
+    // The JVM to attach to.
+    #[error("the name is empty: pass a process id, or a main class or jar")]
+    EmptyName,
+    #[error("{pid} is a thread of process {process}: pass {process}")]
+    ThreadId { pid: u32, process: u32 },
+    #[error("there is no process {0}: `vouch list` prints the running JVMs")]
+    NoProcess(u32),
+    #[error("process {0} is not a JVM: `vouch list` prints the running JVMs")]
+    NotAJvm(u32),
+    #[error("process {0} cannot be examined, not even by root: attach to it from inside its container")]
+    HiddenFromRoot(u32),
+    #[error("process {0} is another user's: attach as that user, or as root")]
+    OtherUsers(u32),
+    #[error("no JVM of this user runs {0}; root would see those of others, too: `vouch list` shows them")]
+    NoJvmOfUser(String),
+    #[error("no running JVM has the name {0}: `vouch list` prints their names")]
+    NoJvm(String),
+    #[error("several JVMs have the name {name}: pass the process id, one of {}", .pids.join(", "))]
+    SeveralJvms { name: String, pids: Vec<String> },
+    #[error("no recording is running in process {0}: `vouch start {0}` begins one")]
+    NoRecording(u32),
+    #[error("process {0} was never recorded, so nothing is known of it: `vouch start {0}` begins")]
+    NeverRecorded(u32),
+    #[error("process {pid} says something else than what its groups took: {}", .said.join("; "))]
+    NoGroups { pid: u32, said: Vec<String> },
+    #[error("{name}: process {pid} has another root folder (a container): name an absolute path there")]
+    RelativeInContainer { name: String, pid: u32 },
+    #[error(
+        "{name}: process {pid} has another root folder (a container): name an absolute path there, or use `vouch attach`"
+    )]
+    RelativeOfStart { name: String, pid: u32 },
+
+    // The attach protocol, and what the JVM answers.
+    #[error("the path of the agent's library is not UTF-8, so it cannot be passed to a JVM: move it")]
+    LibraryNotUtf8,
+    #[error("a JVM that runs takes no more than {most} characters, and these are {length}")]
+    OptionsTooLong { most: usize, length: usize },
+    #[error(
+        "a JVM that runs takes no more than {most} characters, and these are {length}: one of JDK 24 or later takes more"
+    )]
+    OptionsTooLongBefore24 { most: usize, length: usize },
+    #[error("process {pid} sent an unknown answer: {answer:?}")]
+    UnknownAnswer { pid: u32, answer: String },
+    #[error("process {0} is an OpenJ9: Vouch profiles HotSpot alone")]
+    OpenJ9(u32),
+    #[error(
+        "process {0} runs with -XX:+DisableAttachMechanism: it takes no commands; start it without, or with `vouch run`"
+    )]
+    AttachDisabled(u32),
+    #[error("process {0} is stopped: let it go on first (kill -CONT {0})")]
+    Stopped(u32),
+    #[error("process {0} has ended")]
+    Ended(u32),
+    #[error("{folder} of process {pid}, where the JVM listens, cannot be read: {why}")]
+    SocketFolder { folder: &'static str, pid: u32, why: io::Error },
+    #[error("process {pid} cannot be talked to: {why}")]
+    SocketRefused { pid: u32, why: io::Error },
+    #[error(
+        "process {0} would end of the signal that asks a JVM to listen: it is just starting, or runs with -Xrs; try again, or start \
+         it with `vouch run`"
+    )]
+    QuitUnhandled(u32),
+    #[error("no process has that number")]
+    NoSuchNumber,
+    #[error("process {pid} cannot be woken: {why}")]
+    NotWoken { pid: u32, why: io::Error },
+    #[error("process {pid} cannot be woken: {name} can be made neither in /tmp nor in its folder: {why}")]
+    NoTrigger { pid: u32, name: String, why: io::Error },
+    #[error(
+        "process {pid} did not answer within {seconds} s: it hangs, cannot reach a safepoint, or is still starting"
+    )]
+    NotListening { pid: u32, seconds: u64 },
+    #[error("cannot check which process listens at the socket of process {pid}: {why}")]
+    UnknownListener { pid: u32, why: io::Error },
+    #[error(
+        "the attach socket of process {pid} in /tmp belongs to process {other}: vouch sent nothing to it; delete that socket"
+    )]
+    OtherListener { pid: u32, other: String },
+    #[error("process {0} took the command and has not answered: it hangs, or does not come to a safepoint")]
+    NoAnswer(u32),
+    #[error("process {pid} was asked, and did not answer: {why}")]
+    AnswerFailed { pid: u32, why: io::Error },
+    #[error("user {uid} cannot be acted for: {why}")]
+    OtherUser { uid: u32, why: io::Error },
+    #[error("that has failed for a reason that is Vouch's own fault")]
+    Panicked,
+    #[error(
+        "process {0} lets no agent in while it runs (-XX:-EnableDynamicAgentLoading): start it without that, or with `vouch run`"
+    )]
+    NoDynamicLoading(u32),
+    #[error("process {0} could not load the agent, and says no more: its user must be able to read it")]
+    NotLoadedSilently(u32),
+    /// The JVM's own words.
+    #[error("process {pid} could not load the agent: {why}")]
+    NotLoaded { pid: u32, why: String },
+    #[error(
+        "the agent in process {0} refuses, and says why on that process's stderr: it may be of another version than this `vouch`"
+    )]
+    AgentRefusesElsewhere(u32),
+    /// The agent's own words.
+    #[error("{}", .0.join("; "))]
+    AgentRefuses(Vec<String>),
+
+    // The end of a recording.
+    #[error("the JVM has ended, and its recording is lost")]
+    RecordingLost,
+    #[error("the JVM has ended, and only some of the requested files could be made from its recording")]
+    SomeFilesMade,
+    #[error("the recording never began, as was said")]
+    NeverBegan,
+    #[error("not every file could be written where it should be: see the lines above")]
+    NotAllWritten,
+    #[error("{} is not there: who ended the recording has had it written elsewhere", .0.display())]
+    WrittenElsewhere(PathBuf),
+    #[error("{path} cannot be fetched: {why}")]
+    NotFetched { path: PathBuf, why: io::Error },
+    #[error("the recording cannot be fetched: {0}")]
+    RecordingNotFetched(io::Error),
+}
+
+impl Error {
+    /// Adds the file that the error is about, as `FILE: WHY`.
+    pub fn about(self, path: &Path) -> Self {
+        Self::About { path: path.to_owned(), why: Box::new(self) }
+    }
+
+    /// Begins the sentence with the file, as `FILE cannot be read`.
+    pub fn of_file(self, path: &Path) -> Self {
+        Self::OfFile { path: path.to_owned(), why: Box::new(self) }
+    }
+
+    pub fn unreadable(path: &Path, why: io::Error) -> Self {
+        Self::Unreadable { path: path.to_owned(), why }
+    }
+}
+
+fn joined(errors: &[Error]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn kept(limit: Option<usize>) -> String {
+    limit.map_or_else(String::new, |limit| format!("; it keeps the {limit} most frequent"))
+}
+
+fn is_written(files: &[String]) -> String {
+    if files.is_empty() { String::new() } else { format!("; {} is written", files.join(", ")) }
+}
