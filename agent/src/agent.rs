@@ -370,7 +370,7 @@ impl Agent {
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
         // The program may have taken the signal since the agent was loaded.
         if !plan.options.true_stacks {
-            sampling_signal::take(plan.options.signal)?;
+            sampling_signal::take(plan.options.signal).map_err(|why| why.to_string())?;
         }
         // Threads may have started and ended since the last scan.
         scan::scan(registry());

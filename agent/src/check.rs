@@ -96,7 +96,7 @@ fn engines() -> Vec<String> {
                 );
             }
         }
-        Err(why) => lines.push(why),
+        Err(why) => lines.push(why.to_string()),
     }
     for wish in [EngineWish::Perf, EngineWish::Poll, EngineWish::Timer] {
         match choose(wish, signal) {
@@ -104,7 +104,7 @@ fn engines() -> Vec<String> {
                 lines.push(format!("engine={} works", choice.engine.name()));
                 lines.extend(choice.warning);
             }
-            Err(why) => lines.push(why),
+            Err(why) => lines.push(why.to_string()),
         }
     }
     lines.push("engine=itimer works everywhere, but its timer survives execve: if the JVM's process execs another program, SIGPROF ends that".to_owned());

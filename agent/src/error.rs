@@ -45,7 +45,7 @@ pub enum ValueError {
     #[error("{word} is not an event: use off, all, or names from default, {known} joined by +")]
     Event { word: String, known: String },
     #[error(transparent)]
-    Signal(#[from] vouch_sampling::Error),
+    Signal(#[from] vouch_sampling::signal::SignalError),
 }
 
 /// The reason why a profile is written without what the options add to it.

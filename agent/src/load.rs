@@ -141,7 +141,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     // SAFETY: by the caller's promise.
     let jvmti =
         unsafe { Jvmti::from_vm(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
-    sampling_signal::take(options.signal)?;
+    sampling_signal::take(options.signal).map_err(|why| why.to_string())?;
     pin_own_library();
     own_thread::exclude_by(|tid| registry().own(tid));
     guard::install(&hotspot, registry().slots());

@@ -93,7 +93,7 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
         }
         Ok(_) => Err(mistakes),
         Err(why) => {
-            mistakes.push(why);
+            mistakes.push(why.to_string());
             Err(mistakes)
         }
     }

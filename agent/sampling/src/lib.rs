@@ -20,4 +20,4 @@ pub mod task_sums;
 pub mod thread_contexts;
 pub mod threads;
 
-pub use error::Error;
+pub use error::{Error, Obstacle};

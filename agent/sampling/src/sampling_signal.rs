@@ -12,6 +12,7 @@ use vouch_hotspot::is_in_other_library;
 use vouch_signal::handler::on_sigprof;
 use vouch_signal::signal_number;
 
+use crate::error::Error;
 use crate::signal::Signal;
 use crate::signal_handlers;
 
@@ -47,7 +48,7 @@ fn owner_of(signal: c_int) -> Owner {
 
 /// Selects the signal by which threads are sampled, and installs its handler unless another owner
 /// has one. The handler of the previous signal stays, since one may still be pending.
-pub fn take(signal: Signal) -> Result<(), String> {
+pub fn take(signal: Signal) -> Result<(), Error> {
     install(signal)?;
     signal_number::set(signal.number());
     Ok(())
@@ -73,21 +74,14 @@ fn bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
-fn install(signal: Signal) -> Result<(), String> {
+fn install(signal: Signal) -> Result<(), Error> {
     match owner_of(signal.number()) {
         Owner::Vouch => return Ok(()),
         Owner::Nobody if has_other_copy() => {
-            return Err("another copy of Vouch is loaded in this JVM: use that one".to_owned());
+            return Err(Error::OtherCopy);
         }
         Owner::Nobody => {}
-        Owner::Another => {
-            return Err(format!(
-                "{signal} is taken: another profiler or the program has a handler for it in this JVM, and some profilers \
-                 leave theirs when they end; use one profiler at a time, and if the other one has ended restart the JVM or \
-                 sample by another signal, such as signal={}",
-                Signal::proposal(signal)
-            ));
-        }
+        Owner::Another => return Err(Error::SignalTaken(signal)),
     }
     let before = signal_handlers::handler_of(signal.number());
     // SAFETY: all zero is a valid sigaction.
@@ -112,7 +106,7 @@ fn install(signal: Signal) -> Result<(), String> {
         INSTALLED.store(signal_handlers::handler_of(signal.number()), Ordering::Relaxed);
         Ok(())
     } else {
-        Err(format!("the handler of {signal} could not be installed: {}", io::Error::last_os_error()))
+        Err(Error::Handler { signal, error: io::Error::last_os_error() })
     }
 }
 

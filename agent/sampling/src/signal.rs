@@ -6,7 +6,20 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::error::Error;
+use thiserror::Error;
+
+/// The reason why a signal cannot be chosen. Its text is the rest of a sentence that names it.
+#[derive(Debug, Error)]
+pub enum SignalError {
+    #[error("{0}")]
+    InUse(&'static str),
+    #[error("the JDK needs it to interrupt threads in blocking I/O")]
+    OfJdk,
+    #[error("the last one is SIGRTMIN+{0}")]
+    BeyondLast(c_int),
+    #[error("must be {} or SIGRTMIN+n", .0.join(", "))]
+    Unknown(Vec<&'static str>),
+}
 
 /// A signal that only a profiler needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,22 +60,22 @@ const REAL_TIME: &str = "SIGRTMIN+";
 
 impl Signal {
     /// Reads a name from `kill -l`, with or without SIG.
-    pub fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, SignalError> {
         let upper = text.to_ascii_uppercase();
         let name = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
         if let Some((_, number)) = FREE.iter().find(|(free, _)| *free == name) {
             return Ok(Self(*number));
         }
         if let Some((_, why)) = NEEDED.iter().find(|(names, _)| names.contains(&name.as_str())) {
-            return Err(Error::SignalInUse(why));
+            return Err(SignalError::InUse(why));
         }
         let beyond = if name == "SIGRTMIN" { Some("0") } else { name.strip_prefix(REAL_TIME) };
         let (first, last) = (libc::SIGRTMIN(), libc::SIGRTMAX());
         match beyond.and_then(|beyond| beyond.parse::<c_int>().ok()) {
-            Some(beyond) if beyond == last - JDK_BELOW_LAST - first => Err(Error::SignalOfJdk),
+            Some(beyond) if beyond == last - JDK_BELOW_LAST - first => Err(SignalError::OfJdk),
             Some(beyond) if (0..=last - first).contains(&beyond) => Ok(Self(first + beyond)),
-            Some(_) => Err(Error::SignalBeyondLast(last - first)),
-            None => Err(Error::UnknownSignal(FREE.iter().map(|(name, _)| *name).collect())),
+            Some(_) => Err(SignalError::BeyondLast(last - first)),
+            None => Err(SignalError::Unknown(FREE.iter().map(|(name, _)| *name).collect())),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cost::Meter;
 use super::{Engine, kernel, perf, poll, timer};
+use crate::error::{Error, Obstacle};
 use crate::signal::Signal;
 
 /// The engine that the user asked for.
@@ -62,44 +63,38 @@ fn least_cost(user_only: bool) -> Option<Duration> {
 const NEVER: Duration = Duration::from_hours(1);
 
 /// Tries the engines on the calling thread, the best first.
-pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, String> {
+pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, Error> {
     if wish == EngineWish::Itimer && !signal.is_default() {
-        return Err(format!(
-            "engine=itimer has only SIGPROF: signal={signal} needs engine=perf or engine=timer"
-        ));
+        return Err(Error::SignalOfItimer(signal));
     }
-    let queued = "a perf event may send SIGIO for a queued signal, and end the process";
     if wish == EngineWish::Perf && signal.is_queued() {
-        return Err(format!(
-            "engine=perf cannot use signal={signal}: {queued}; use engine=timer or signal=SIGUSR1"
-        ));
+        return Err(Error::SignalOfPerf(signal));
     }
-    let refused = |name: &str, why: &str| format!("engine={name} does not work here: {why}; try engine=auto");
+    let refused = |engine| move |why| Error::Engine { engine, why };
     match wish {
         EngineWish::Perf => {
-            let choice = try_perf().map_err(|why| refused("perf", &why))?;
+            let choice = try_perf().map_err(refused("perf"))?;
             let warning = present_danger().map(|why| format!("engine=perf: {why}; engine=timer is safe"));
             Ok(Choice { warning, ..choice })
         }
-        EngineWish::Timer => try_timer().map_err(|why| refused("timer", &why)),
-        EngineWish::Poll => try_poll().map_err(|why| refused("poll", &why)),
+        EngineWish::Timer => try_timer().map_err(refused("timer")),
+        EngineWish::Poll => try_poll().map_err(refused("poll")),
         EngineWish::Itimer => Ok(Choice::from_engine(Engine::Itimer, Vec::new())),
         EngineWish::Hammer => {
             let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
             Ok(Choice::from_engine(Engine::Hammer, vec![note.to_owned()]))
         }
         EngineWish::Auto => {
-            let perf =
-                if signal.is_queued() { Err(format!("{queued} (signal={signal})")) } else { safe_perf() };
+            let perf = if signal.is_queued() { Err(Obstacle::QueuedSignal(signal)) } else { safe_perf() };
             perf.or_else(|no_perf| without_perf(format!("perf was not taken: {no_perf}"), signal))
         }
     }
 }
 
 /// Returns the best engine that works, except perf.
-fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
+fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, Error> {
     let mut notes = vec![no_perf.clone()];
-    let others = [("poll", try_poll as fn() -> Result<Choice, String>), ("timer", try_timer)];
+    let others = [("poll", try_poll as fn() -> Result<Choice, Obstacle>), ("timer", try_timer)];
     for (name, attempt) in others {
         match attempt() {
             Ok(choice) => return Ok(Choice { notes, no_perf: Some(no_perf), ..choice }),
@@ -109,7 +104,7 @@ fn without_perf(no_perf: String, signal: Signal) -> Result<Choice, String> {
     if signal.is_default() {
         return Ok(Choice { no_perf: Some(no_perf), ..Choice::from_engine(Engine::Itimer, notes) });
     }
-    Err(format!("no engine works here with signal={signal}: {}", notes.join("; ")))
+    Err(Error::NoEngine { signal, notes })
 }
 
 /// Returns the danger of perf events on the running kernel, by its release name.
@@ -119,11 +114,11 @@ fn present_danger() -> Option<String> {
 }
 
 /// Chooses perf, unless that would put the machine at risk. In that case perf is not even tried.
-fn safe_perf() -> Result<Choice, String> {
-    present_danger().map_or_else(try_perf, Err)
+fn safe_perf() -> Result<Choice, Obstacle> {
+    present_danger().map_or_else(try_perf, |why| Err(Obstacle::DangerousKernel(why)))
 }
 
-fn try_perf() -> Result<Choice, String> {
+fn try_perf() -> Result<Choice, Obstacle> {
     let tid = crate::clock::own_tid();
     let attempt = |user_only| perf::Event::open(tid, NEVER, user_only).and_then(|event| event.start());
     if attempt(false).is_ok() {
@@ -135,34 +130,32 @@ fn try_perf() -> Result<Choice, String> {
             let note = format!("time inside the kernel is not sampled ({setting}): engine=timer has it");
             Ok(Choice::from_engine(Engine::Perf { user_only: true }, vec![note]))
         }
-        Err(error) => Err(why_no_perf(&error)),
+        Err(error) => Err(why_no_perf(error)),
     }
 }
 
-fn why_no_perf(error: &io::Error) -> String {
+fn why_no_perf(error: io::Error) -> Obstacle {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => match paranoid() {
-            Some(level) if level_of(&level) > 2 => format!("{level} forbids it (2 or less allows it)"),
-            _ => "the system forbids perf_event_open (a container's seccomp filter does that)".to_owned(),
+            Some(level) if level_of(&level) > 2 => Obstacle::PerfParanoid(level),
+            _ => Obstacle::PerfForbidden,
         },
-        Some(libc::ENOSYS) => "the kernel has no perf_event_open, or a seccomp filter hides it".to_owned(),
-        Some(libc::EMFILE | libc::ENFILE) => "the process has no free file descriptor".to_owned(),
-        _ => format!("perf_event_open failed: {error}"),
+        Some(libc::ENOSYS) => Obstacle::PerfUnknown,
+        Some(libc::EMFILE | libc::ENFILE) => Obstacle::NoDescriptor,
+        _ => Obstacle::Perf(error),
     }
 }
 
-fn try_poll() -> Result<Choice, String> {
+fn try_poll() -> Result<Choice, Obstacle> {
     poll::obstacle().map_or_else(|| Ok(Choice::from_engine(Engine::Poll, Vec::new())), Err)
 }
 
-fn try_timer() -> Result<Choice, String> {
+fn try_timer() -> Result<Choice, Obstacle> {
     let tid = crate::clock::own_tid();
     match timer::Timer::make(tid).and_then(|timer| timer.start(NEVER, NEVER)) {
         Ok(()) => Ok(Choice::from_engine(Engine::Timer, Vec::new())),
-        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
-            Err("no more timers are allowed: raise `ulimit -i`".to_owned())
-        }
-        Err(error) => Err(format!("timer_create failed: {error}")),
+        Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Err(Obstacle::NoTimers),
+        Err(error) => Err(Obstacle::Timer(error)),
     }
 }
 
@@ -174,4 +167,45 @@ fn paranoid() -> Option<String> {
 
 fn level_of(setting: &str) -> i32 {
     setting.split('=').next_back().and_then(|level| level.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_cannot_use_the_signal_is_refused_with_a_remedy() {
+        let signal = |name| Signal::parse(name).unwrap();
+        for (wish, name, text) in [
+            (
+                EngineWish::Itimer,
+                "SIGUSR1",
+                "engine=itimer has only SIGPROF: signal=SIGUSR1 needs engine=perf or engine=timer",
+            ),
+            (
+                EngineWish::Perf,
+                "SIGRTMIN+3",
+                "engine=perf cannot use signal=SIGRTMIN+3: a perf event may send SIGIO for a queued signal, and end the \
+                 process; use engine=timer or signal=SIGUSR1",
+            ),
+        ] {
+            assert_eq!(choose(wish, signal(name)).unwrap_err().to_string(), text);
+        }
+        let no_perf = choose(EngineWish::Auto, signal("SIGRTMIN")).unwrap().no_perf;
+        let why = "perf was not taken: a perf event may send SIGIO for a queued signal, and end the process (signal=SIGRTMIN+0)";
+        assert_eq!(no_perf.as_deref(), Some(why));
+    }
+
+    #[test]
+    fn a_refused_perf_event_is_explained() {
+        let refused = |code| why_no_perf(io::Error::from_raw_os_error(code)).to_string();
+        assert_eq!(refused(libc::EMFILE), "the process has no free file descriptor");
+        assert_eq!(refused(libc::ENOSYS), "the kernel has no perf_event_open, or a seccomp filter hides it");
+        assert_eq!(refused(libc::EINVAL), "perf_event_open failed: Invalid argument (os error 22)");
+        let why = Error::Engine { engine: "poll", why: Obstacle::OneProcessor }.to_string();
+        assert_eq!(
+            why,
+            "engine=poll does not work here: it needs two processors, and this process may use one; try engine=auto"
+        );
+    }
 }

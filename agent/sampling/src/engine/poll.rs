@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 use self::watch_list::{WatchList, Watched};
 use super::queue;
 use crate::clock;
+use crate::error::Obstacle;
 use crate::own_thread::{self, Blocked, OwnThread};
 use crate::services::services;
 
@@ -80,8 +81,8 @@ impl Drop for Watch {
 }
 
 /// Returns why pollers cannot work here, or `None` if they can.
-pub fn obstacle() -> Option<String> {
-    (processors().len() < 2).then(|| "it needs two processors, and this process may use one".to_owned())
+pub fn obstacle() -> Option<Obstacle> {
+    (processors().len() < 2).then_some(Obstacle::OneProcessor)
 }
 
 /// Starts the pollers.
