@@ -205,5 +205,5 @@ unsafe fn enter_thread(jvmti: Jvmti, env: &mut JNIEnv<'_>, thread: jobject) {
     registry().java_start(own, env.get_raw().cast(), java_thread, name.as_deref());
     monitor::started(own, java_thread, env, &object, false);
     hook::watch_end();
-    events::born();
+    events::on_thread_start();
 }

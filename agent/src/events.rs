@@ -36,7 +36,7 @@ use vouch_report::{EventReport, grouped};
 use crate::facade::Jvmti;
 use crate::groups::task;
 
-pub use allocation::born;
+pub use allocation::on_thread_start;
 pub use calling_thread::{class_of_object, is_of_this_recording};
 pub use code::{compiled, prepared};
 pub use event_choice::{Chosen, are_chosen};

@@ -41,7 +41,7 @@ impl Plan {
     }
 
     /// Returns true if the user has passed another value of this option than its default.
-    pub fn is_asked(&self, key: &str) -> bool {
+    pub fn is_set_by_user(&self, key: &str) -> bool {
         self.options.altered.iter().any(|option| option.split('=').next() == Some(key))
     }
 }

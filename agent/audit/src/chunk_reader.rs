@@ -332,7 +332,7 @@ impl<'c, 's> ChunkReader<'c, 's> {
             object_type.field("descriptor").and_then(|row| jfr_names::text(self.chunk, values.get(row)?));
         let class = object_type.field("type").and_then(|row| jfr_names::class(self.chunk, values.get(row)?));
         let (class, loader) = class.unwrap_or_default();
-        let modifiers = object_type.whole(&values, "modifiers").unwrap_or(0);
+        let modifiers = object_type.integer_field(&values, "modifiers").unwrap_or(0);
         let descriptor = descriptor?;
         if !jfr_names::is_descriptor(&descriptor) {
             return Some(match classify(&class, &name) {

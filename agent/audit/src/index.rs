@@ -45,7 +45,7 @@ rows! {
 
 impl MethodId {
     /// Returns the id that proof uses for this method. The id 0 means no method.
-    pub fn meaning(self) -> ResolvedMethod {
+    pub fn resolved_method(self) -> ResolvedMethod {
         ResolvedMethod(self.row() + 1)
     }
 
@@ -284,6 +284,6 @@ pub fn add(sum: &mut u64, more: u64) {
 impl CodeLocation {
     /// Returns this location in the form that proof needs.
     pub fn frame(self) -> ResolvedFrame {
-        ResolvedFrame::new(self.method.meaning(), self.bci)
+        ResolvedFrame::new(self.method.resolved_method(), self.bci)
     }
 }

@@ -71,8 +71,9 @@ fn loader(chunk: &Chunk, value: &Value) -> Option<String> {
 pub fn thread(chunk: &Chunk, value: &Value) -> Option<(String, u64, u64)> {
     let Value::Object(type_id, values) = value else { return None };
     let object_type = chunk.type_of(*type_id)?;
-    let whole =
-        |name| object_type.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    let whole = |name| {
+        object_type.integer_field(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+    };
     let field = |name| text(chunk, values.get(object_type.field(name)?)?).filter(|text| !text.is_empty());
     if object_type.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true))) {
         return Some((VIRTUAL_THREADS.to_owned(), 0, 0));

@@ -94,7 +94,7 @@ pub struct Verdicts {
 /// thread. Its root is `main`.
 pub fn judge(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Verdicts {
     let nodes = judge_nodes(index, judge);
-    let mut roots = Roots::learn(index, judge, main_thread_names);
+    let mut roots = Roots::from_stacks(index, judge, main_thread_names);
     let mut verdicts = Verdicts::default();
     // Sorting makes the order of the results the same in each run.
     let mut counts: Vec<_> = index.counts.iter().map(|(key, count)| (*key, *count)).collect();
@@ -204,7 +204,10 @@ impl Verdicts {
         for (node, weight) in index.nodes.iter().zip(index.weights()) {
             let Some((edge, judged)) = judge.edge(index, *node) else { continue };
             add(&mut self.checked, weight);
-            self.edges.entry(edge).and_modify(|known| *known = worse(*known, judged)).or_insert(judged);
+            self.edges
+                .entry(edge)
+                .and_modify(|known| *known = combine_verdicts(*known, judged))
+                .or_insert(judged);
             if let Err(why) = judged {
                 add(self.unjudged.entry(why.name()).or_default(), weight);
                 add(self.unjudged_callers.entry(index.location(edge.0).method).or_default(), weight);
@@ -215,7 +218,7 @@ impl Verdicts {
 
 /// Combines two verdicts on an edge. A refutation wins, because the other stack may have been
 /// filtered.
-fn worse(one: Judged, other: Judged) -> Judged {
+fn combine_verdicts(one: Judged, other: Judged) -> Judged {
     if matches!(other, Ok(Verdict::Refuted(_))) { other } else { one }
 }
 
@@ -230,7 +233,7 @@ struct Roots {
 }
 
 impl Roots {
-    fn learn(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Self {
+    fn from_stacks(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &[&str]) -> Self {
         let mut roots: Vec<LocationId> = Vec::with_capacity(index.nodes.len());
         for node in &index.nodes {
             let root = node.caller.map_or(node.location, |caller| roots[caller.row()]);

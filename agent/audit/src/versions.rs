@@ -206,7 +206,7 @@ fn choose_copy(
     let (mut mismatch, mut loaded) = (None, None::<(LoadedClass, u64)>);
     for Copy { location, file, hash, of_jdk } in copies {
         let Ok(file) = file else { continue };
-        match (fits(&file, index, methods, locations), &mut loaded) {
+        match (has_all_frames(&file, index, methods, locations), &mut loaded) {
             (Ok(_), Some((loaded, first))) => loaded.ambiguous |= *first != hash,
             (Ok(confirmed), None) => {
                 loaded = Some((
@@ -239,7 +239,7 @@ fn is_event(file: &ClassFile) -> bool {
 const EVENT_CLASSES: &str = "jdk/jfr/";
 
 /// Checks that a copy has all frames of a class. Returns true if a line confirms the version.
-fn fits(
+fn has_all_frames(
     file: &ClassFile,
     index: &RecordingIndex,
     methods: &[usize],

@@ -334,7 +334,7 @@ impl Recorder {
                     self.recovered_at_leaf_call(&head, entry, walker, &frames, jvm)
                 };
                 if !is_recovered {
-                    self.agreement.taken(walker);
+                    self.agreement.count_recorded(walker);
                     let site = (site, is_asgct_alone);
                     self.take_frames(&head, (&mut frames, cut), began, site, jvm);
                 }
@@ -342,7 +342,7 @@ impl Recorder {
             Err((why, interrupted)) => {
                 if !self.any_recovered(&head, entry, (interrupted, &[]), &mut frames, jvm) {
                     if head.wants_witness {
-                        self.witness.forgo();
+                        self.witness.drop_stack();
                     }
                     self.take_none(&head, why);
                 }

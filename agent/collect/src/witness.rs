@@ -245,18 +245,18 @@ impl Witness {
         let answer = self.answered.take().filter(|it| (it.time, it.serial) == (head.time, head.serial));
         // A walk without a root cannot be compared.
         let jvm_stack = walk.root().and_then(|_| self.compare(head, walk, began, answer, jvm));
-        self.pay(begun);
+        self.delay_next_comparison(begun);
         jvm_stack
     }
 
     /// Drops the JVM's stack for a marked sample that has no walk to compare.
-    pub fn forgo(&mut self) {
+    pub fn drop_stack(&mut self) {
         self.answered = None;
-        self.pay(own_cpu());
+        self.delay_next_comparison(own_cpu());
     }
 
     /// Delays the next comparison in proportion to the cost of the present one.
-    fn pay(&mut self, begun: u64) {
+    fn delay_next_comparison(&mut self, begun: u64) {
         let took = take(&mut self.spent) + cost(begun);
         self.counts.took_ms += millis(took);
         self.counts.longest_ms = self.counts.longest_ms.max(millis(took));

@@ -114,9 +114,9 @@ impl Columns {
         let mut values = vec![0; self.types.len()];
         let Some(at) = self.amount_at(measure) else { return values };
         let unit = if *measure == CPU { self.interval_ns } else { Some(1) };
-        values[at] = whole(amount.saturating_mul(unit.unwrap_or(1)));
+        values[at] = saturated(amount.saturating_mul(unit.unwrap_or(1)));
         if unit.is_some() {
-            values[at - 1] = whole(events);
+            values[at - 1] = saturated(events);
         }
         values
     }
@@ -132,7 +132,7 @@ impl<W: Write> Writer<'_, W> {
         let amount = |measure| Some(&self.columns.types[self.columns.amount_at(measure)?].0);
         let cpu = amount(&CPU).map_or("", String::as_str);
         let (unit, period) = match self.columns.interval_ns {
-            Some(interval_ns) => ("nanoseconds", whole(interval_ns)),
+            Some(interval_ns) => ("nanoseconds", saturated(interval_ns)),
             None => ("count", 1),
         };
         let period_type = Some(value_type(cpu, unit));
@@ -142,8 +142,8 @@ impl<W: Write> Writer<'_, W> {
         let comment = vec![strings.row(&meta.report.fates())];
         self.write_piece(&Profile {
             sample_type,
-            time_nanos: whole(meta.started_unix_ns),
-            duration_nanos: whole(meta.ended_ns.saturating_sub(meta.started_ns)),
+            time_nanos: saturated(meta.started_unix_ns),
+            duration_nanos: saturated(meta.ended_ns.saturating_sub(meta.started_ns)),
             period_type,
             period,
             comment,
@@ -282,7 +282,7 @@ fn line_number(line: Option<NonZeroU32>) -> i64 {
     line.map_or(0, |line| line.get().into())
 }
 
-fn whole(number: u64) -> i64 {
+fn saturated(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -298,7 +298,7 @@ impl Default for Strings {
 impl Strings {
     fn row(&mut self, text: &str) -> i64 {
         let row = self.0.get_index_of(text).unwrap_or_else(|| self.0.insert_full(text.to_owned()).0);
-        whole(row as u64)
+        saturated(row as u64)
     }
 }
 

@@ -180,7 +180,7 @@ fn number_repeated_tids(tracks: &mut [Track<'_>]) {
 /// Returns the tracks to show at first: the busiest ones, the selected one, and sometimes the
 /// first. The first is shown if it is the main thread's, or if it has the markers of the whole
 /// process.
-pub fn shown(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
+pub fn tracks_shown_first(tracks: &[Track<'_>], first_has_marks: bool) -> Vec<usize> {
     let mut shown = by_weight(tracks);
     let all: u64 = tracks.iter().map(Track::weight).sum();
     let mut seen = 0_u64;

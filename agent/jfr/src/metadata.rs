@@ -114,7 +114,7 @@ impl Type {
     }
 
     /// Returns the integer in the field with this name, from the values of an object of this type.
-    pub fn whole(&self, values: &[Value], name: &str) -> Option<i64> {
+    pub fn integer_field(&self, values: &[Value], name: &str) -> Option<i64> {
         match values.get(self.field(name)?)? {
             Value::Integer(number) => Some(*number),
             _ => None,

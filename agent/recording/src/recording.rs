@@ -113,7 +113,7 @@ impl Recording {
 
     /// Adds a refuted sample to the timeline of its thread.
     pub fn refuted(&mut self, thread: ThreadId, refuted: Refuted) {
-        self.touch(thread).refute(refuted);
+        self.thread_to_change(thread).refute(refuted);
     }
 
     /// Adds a stack: a frame that `parent` called, or a root.
@@ -126,14 +126,14 @@ impl Recording {
     pub fn add_thread(&mut self, name: &str, tid: u64, started_ns: u64) -> ThreadId {
         self.threads.push(Thread::new(name, tid, started_ns));
         let thread = ThreadId::from_row(self.threads.len() - 1);
-        self.touch(thread);
+        self.thread_to_change(thread);
         thread
     }
 
     /// Sets the time when a thread ended, or changed its name.
     pub fn end_thread(&mut self, thread: ThreadId, ended_ns: u64) {
         if self.threads[thread.row()].ended_ns != Some(ended_ns) {
-            self.touch(thread).ended_ns = Some(ended_ns);
+            self.thread_to_change(thread).ended_ns = Some(ended_ns);
         }
     }
 
@@ -141,14 +141,14 @@ impl Recording {
     /// be added again instead.
     pub fn set_thread_name(&mut self, thread: ThreadId, name: &str) {
         if self.threads[thread.row()].name != name {
-            name.clone_into(&mut self.touch(thread).name);
+            name.clone_into(&mut self.thread_to_change(thread).name);
         }
     }
 
     /// Sets the CPU time that the kernel charged the thread while it had this name.
     pub fn set_thread_cpu(&mut self, thread: ThreadId, cpu_ns: u64) {
         if self.threads[thread.row()].cpu_ns != Some(cpu_ns) {
-            self.touch(thread).cpu_ns = Some(cpu_ns);
+            self.thread_to_change(thread).cpu_ns = Some(cpu_ns);
         }
     }
 
@@ -160,7 +160,7 @@ impl Recording {
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
         self.tally.add(sample.fate, 1, sample.weight.into());
         self.contexts.weigh(sample.context, sample.fate.is_java(), sample.weight);
-        self.touch(thread).push(sample);
+        self.thread_to_change(thread).push(sample);
     }
 
     /// Adds a text to the table of strings, such as a value of a context.
@@ -198,14 +198,14 @@ impl Recording {
     /// Adds a marker to a thread, or to the whole process.
     pub fn add_marker(&mut self, thread: Option<ThreadId>, marker: Marker) {
         match thread {
-            Some(thread) => self.touch(thread).add_marker(marker),
+            Some(thread) => self.thread_to_change(thread).add_marker(marker),
             None => self.markers.push(marker),
         }
     }
 
     /// Adds a sample of a measure other than CPU time.
     pub fn amount(&mut self, thread: ThreadId, measure: &'static Measure, amount: Amount) {
-        self.touch(thread).add_amount(measure, amount);
+        self.thread_to_change(thread).add_amount(measure, amount);
     }
 
     /// Adds a stack with the class of an allocated object as its leaf. Without an allocating stack
@@ -228,7 +228,7 @@ impl Recording {
     }
 
     /// Returns a thread to change, and records that it has changed.
-    fn touch(&mut self, thread: ThreadId) -> &mut Thread {
+    fn thread_to_change(&mut self, thread: ThreadId) -> &mut Thread {
         let row = &mut self.threads[thread.row()];
         if !std::mem::replace(&mut row.touched, true) {
             self.touched.push(thread);

@@ -56,7 +56,7 @@ pub fn begin(jvmti: Jvmti) {
 
 /// Stores the mean with which a new thread has drawn. Most threads have no sample. So the initial
 /// mean is not stored, to avoid creating the thread-local.
-pub fn born() {
+pub fn on_thread_start() {
     let mean = MEAN.load(Relaxed);
     if mean != FIRST {
         DRAWN.set(mean);

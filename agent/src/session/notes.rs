@@ -153,13 +153,13 @@ impl Notes {
         self.note((astray > 0).then(|| {
             format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended")
         }));
-        self.warn_if(session.plan.is_asked("walker"), session.walkers.missing.clone());
+        self.warn_if(session.plan.is_set_by_user("walker"), session.walkers.missing.clone());
         self.note(session.walkers.own.and_then(|_| virtual_threads::problem()));
         self.warn(session.walkers.wrong().then(|| {
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"
                 .to_owned()
         }));
-        self.warn_if(session.plan.is_asked("recovery"), session.unrecovered.map(str::to_owned));
+        self.warn_if(session.plan.is_set_by_user("recovery"), session.unrecovered.map(str::to_owned));
         let crashed = session.sampler_setup.recovery().map_or(0, |recovery| recovery.crashed.load(Relaxed));
         self.warn((crashed > 0).then(|| {
             let end = if crashed < recover::MAX_CRASHES { "" } else { ", so no more was tried" };
@@ -169,7 +169,7 @@ impl Notes {
     }
 
     fn of_events(&mut self, session: &Session) {
-        self.warn_if(session.plan.is_asked("events"), session.unsupported_events.clone());
+        self.warn_if(session.plan.is_set_by_user("events"), session.unsupported_events.clone());
         self.note(events::left_out(session.events));
         self.note(otel_thread_context::unreadable_warning());
         let lost = session.sampler_setup.events_lost() + session.recorder.events_lost();

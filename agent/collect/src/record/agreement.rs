@@ -29,7 +29,7 @@ pub enum Difference {
 impl Difference {
     /// Compares the stacks that the two walkers found for a sample. If one is cut, only the
     /// innermost frames that both have are compared. Both stacks must reach the cut for that.
-    pub fn between(own: Stack<'_>, asgct: Stack<'_>) -> Self {
+    pub fn compare(own: Stack<'_>, asgct: Stack<'_>) -> Self {
         let cut = [own, asgct].iter().filter_map(|stack| stack.cut).map(|cut| cut.at as usize).min();
         let both = cut.filter(|at| own.frames.len().min(asgct.frames.len()) >= *at).unwrap_or(usize::MAX);
         let [own, asgct] = [own, asgct].map(|stack| &stack.frames[..stack.frames.len().min(both)]);
@@ -83,7 +83,7 @@ impl Agreement {
     }
 
     /// Counts a sample that was recorded with this walker's stack.
-    pub fn taken(&mut self, walker: u8) {
+    pub fn count_recorded(&mut self, walker: u8) {
         if let Some(count) = self.taken.get_mut(usize::from(walker)) {
             *count += 1;
         }

@@ -41,7 +41,7 @@ impl Recorder {
             other.extend(second.frames());
             let [own, asgct] =
                 [(&*frames, taken.cut), (&other, second.cut)].map(|(frames, cut)| Stack { frames, cut });
-            let difference = Difference::between(own, asgct);
+            let difference = Difference::compare(own, asgct);
             let differ = !matches!(difference, Difference::Same | Difference::Neither);
             refuted = differ && !own.frames.is_empty() && self.is_refuted(head, own, jvm);
             let other_refuted = differ && !asgct.frames.is_empty() && self.is_refuted(head, asgct, jvm);

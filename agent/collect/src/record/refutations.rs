@@ -80,7 +80,7 @@ impl Contradiction {
     }
 
     /// Counts the outermost frames that the walk and its witness have in common.
-    fn same(&self, walk: &[ResolvedFrame]) -> usize {
+    fn common_outermost_frames(&self, walk: &[ResolvedFrame]) -> usize {
         let pairs = walk.iter().rev().zip(self.stack.iter().rev());
         let plain =
             |frame: &ResolvedFrame| (frame.method(), if frame.bci() == ENTRY { 0 } else { frame.bci() });
@@ -90,7 +90,7 @@ impl Contradiction {
     /// Finds the outermost of a walk's frames that GetStackTrace did not return. Returns its index
     /// from the leaf, or `None` if GetStackTrace returned all frames.
     pub fn parts(&self, walk: &[ResolvedFrame]) -> Option<usize> {
-        walk.len().checked_sub(self.same(walk) + 1)
+        walk.len().checked_sub(self.common_outermost_frames(walk) + 1)
     }
 }
 
@@ -122,7 +122,7 @@ impl Refutations {
 
     /// Refutes a walk that its witness contradicts.
     pub fn contradicted(&mut self, walk: &[ResolvedFrame], witness: &Contradiction) -> Standing {
-        let same = witness.same(walk);
+        let same = witness.common_outermost_frames(walk);
         let at = |stack: &[ResolvedFrame]| stack.iter().rev().nth(same).copied();
         Standing::Refuted(self.id(Kind::Witness, Against::Witness(at(walk), at(&witness.stack))))
     }
@@ -253,7 +253,7 @@ fn new_report(
     let (lines, shown_at) = around(walk, at, jvm);
     let witness = witness.map(|contradiction| {
         let Contradiction { exact, stack } = contradiction;
-        let parts = stack.len().checked_sub(contradiction.same(walk.frames) + 1);
+        let parts = stack.len().checked_sub(contradiction.common_outermost_frames(walk.frames) + 1);
         let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
         WitnessStack { grade, stack: around(Stack::whole(stack), parts, jvm).0 }
     });

@@ -57,7 +57,7 @@ impl StackBudget {
     /// Decides how many of a new stack's `frames` are kept. `nodes` is the tree's current size,
     /// `time` is in nanoseconds. The stack is counted as cut if fewer frames are kept than
     /// configured.
-    pub fn kept(&mut self, frames: usize, nodes: usize, time: u64) -> usize {
+    pub fn frames_to_keep(&mut self, frames: usize, nodes: usize, time: u64) -> usize {
         self.count(nodes, time);
         let kept = match nodes.checked_sub(WHOLE) {
             None if self.left < 0 => self.depth.min(DEEPEST),
@@ -103,7 +103,10 @@ mod tests {
     #[test]
     fn whole_stacks_are_kept_within_the_budget() {
         let mut budget = StackBudget::new(2048);
-        assert_eq!((budget.kept(2049, 0, 0), budget.kept(2049, WHOLE - 1, 0)), (2048, 2048));
+        assert_eq!(
+            (budget.frames_to_keep(2049, 0, 0), budget.frames_to_keep(2049, WHOLE - 1, 0)),
+            (2048, 2048)
+        );
         assert_eq!(budget.cut(), 0);
         assert_eq!([0, WHOLE / 4, WHOLE, 2 * WHOLE].map(StackBudget::unused_percent), [100, 75, 0, 0]);
     }
@@ -111,10 +114,13 @@ mod tests {
     #[test]
     fn beyond_the_budget_less_is_kept_and_cuts_are_counted() {
         let mut budget = StackBudget::new(2048);
-        assert_eq!((budget.kept(2049, WHOLE, 0), budget.kept(2049, WHOLE + HALVED, 0)), (1024, 512));
-        assert_eq!(budget.kept(100, WHOLE, 0), 1024);
-        assert_eq!(budget.kept(2049, WHOLE * 2, 0), 1);
-        assert_eq!(budget.kept(2049, usize::MAX, 0), 1);
+        assert_eq!(
+            (budget.frames_to_keep(2049, WHOLE, 0), budget.frames_to_keep(2049, WHOLE + HALVED, 0)),
+            (1024, 512)
+        );
+        assert_eq!(budget.frames_to_keep(100, WHOLE, 0), 1024);
+        assert_eq!(budget.frames_to_keep(2049, WHOLE * 2, 0), 1);
+        assert_eq!(budget.frames_to_keep(2049, usize::MAX, 0), 1);
         assert_eq!(budget.cut(), 4);
     }
 
@@ -122,15 +128,15 @@ mod tests {
     fn the_number_of_rows_stays_below_twice_the_limit() {
         let mut budget = StackBudget::new(65_536);
         let (mut rows, mut stacks) = (0, 0_u64);
-        while budget.kept(65_536, rows, 0) > 1 {
+        while budget.frames_to_keep(65_536, rows, 0) > 1 {
             // No two stacks share a frame.
-            rows += budget.kept(65_536, rows, 0) + 1;
+            rows += budget.frames_to_keep(65_536, rows, 0) + 1;
             stacks += 1;
         }
         assert!(rows < WHOLE * 2, "{rows} rows of {stacks} stacks");
         // Deep stacks leave a part of the budget for others.
         let kept = [0, WHOLE / 2, WHOLE / 4 * 3, WHOLE - 1, WHOLE]
-            .map(|nodes| StackBudget { nodes, ..StackBudget::new(65_536) }.kept(90_000, nodes, 0));
+            .map(|nodes| StackBudget { nodes, ..StackBudget::new(65_536) }.frames_to_keep(90_000, nodes, 0));
         assert_eq!(kept, [65_536, 65_536, 32_768, 2_048, 1_024]);
     }
 
@@ -140,7 +146,7 @@ mod tests {
         let (second, mut nodes) = (1_000_000_000, 0);
         let mut kept = |new: usize, time: u64| {
             nodes += new;
-            (budget.kept(50_000, nodes, time), budget.kept(100, nodes, time))
+            (budget.kept(50_000, nodes, time), budget.frames_to_keep(100, nodes, time))
         };
         assert_eq!(kept(0, 100 * second), (65_536, 65_536));
         assert_eq!(kept(100_000, 100 * second).0, 65_536);

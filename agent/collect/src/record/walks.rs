@@ -97,15 +97,15 @@ impl Walks {
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Placed {
-        self.recall(walk).unwrap_or_else(|hash| {
-            let kept = self.budget.kept(walk.frames.len(), self.nodes(recording), time);
+        self.find_known_walk(walk).unwrap_or_else(|hash| {
+            let kept = self.budget.frames_to_keep(walk.frames.len(), self.nodes(recording), time);
             if walk.frames.len() <= kept {
                 return self.look(walk, hash, recording, names, jvm);
             }
             let mut frames = Vec::with_capacity(kept);
             let cut = Some(shorten(walk, kept, &mut frames));
             let walk = Stack { frames: &frames, cut };
-            self.recall(walk).unwrap_or_else(|hash| self.look(walk, hash, recording, names, jvm))
+            self.find_known_walk(walk).unwrap_or_else(|hash| self.look(walk, hash, recording, names, jvm))
         })
     }
 
@@ -121,7 +121,7 @@ impl Walks {
     }
 
     /// Looks a walk up among the known ones. If it is new, returns the hash to store it under.
-    fn recall(&mut self, walk: Stack<'_, ResolvedMethod>) -> Result<Placed, u128> {
+    fn find_known_walk(&mut self, walk: Stack<'_, ResolvedMethod>) -> Result<Placed, u128> {
         self.words.clear();
         if let Some(cut) = walk.cut {
             // A cut stack differs from a whole stack with the same frames. The number of missing
@@ -143,7 +143,7 @@ impl Walks {
         let mut node = None;
         if walk.cut.is_some() {
             node = self.down(node, walk.outer(), recording, names, jvm);
-            node = Some(self.lacking(node, recording));
+            node = Some(self.missing_frames_node(node, recording));
         }
         node = self.down(node, walk.inner(), recording, names, jvm);
         let standing = match (node, walk.frames.first()) {
@@ -188,7 +188,7 @@ impl Walks {
     }
 
     /// Returns the placeholder node for missing frames under this parent.
-    fn lacking(&mut self, parent: Option<NodeId>, recording: &mut Recording) -> NodeId {
+    fn missing_frames_node(&mut self, parent: Option<NodeId>, recording: &mut Recording) -> NodeId {
         let Self { tree, cuts, .. } = self;
         *cuts.entry(parent).or_insert_with(|| {
             let above = parent.map(|parent| tree.get(parent));
@@ -255,7 +255,7 @@ impl Walks {
         jvm: &mut dyn Jvm,
         witness: Option<impl FnOnce(&mut dyn Jvm) -> Option<ResolvedMethod>>,
     ) -> bool {
-        let known = self.recall(walk);
+        let known = self.find_known_walk(walk);
         let Self { prover, roots, .. } = self;
         let by_edges = match known {
             Ok(placed) => matches!(placed.standing, Standing::Refuted(_)),

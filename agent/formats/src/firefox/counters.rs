@@ -39,7 +39,7 @@ struct Readings<'a>(&'a Counter);
 
 impl Readings<'_> {
     /// Returns the difference between a reading and the previous one.
-    fn grown(&self, at: usize) -> Grown {
+    fn growth_since_previous(&self, at: usize) -> Grown {
         let readings = self.0.readings();
         let (now, before) = (readings[at].1, at.checked_sub(1).map_or(0, |before| readings[before].1));
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
@@ -67,7 +67,10 @@ impl Serialize for Readings<'_> {
             "time",
             &Column(|| readings.iter().map(|(time, _)| Micros::from_nanos(*time))),
         )?;
-        table.serialize_field("count", &Column(|| (0..readings.len()).map(|at| self.grown(at))))?;
+        table.serialize_field(
+            "count",
+            &Column(|| (0..readings.len()).map(|at| self.growth_since_previous(at))),
+        )?;
         table.serialize_field("length", &readings.len())?;
         table.end()
     }

@@ -124,7 +124,7 @@ impl<'a> MetaColumns<'a> {
             uses_only_one_stack_type: true,
             source_code_is_not_on_searchfox: true,
             keep_profile_thread_order: true,
-            initial_visible_threads: tracks::shown(tracks, !recording.markers().is_empty()),
+            initial_visible_threads: tracks::tracks_shown_first(tracks, !recording.markers().is_empty()),
             initial_selected_threads: [tracks::selected(tracks)],
             arguments: &meta.arguments,
             oscpu: &meta.os,

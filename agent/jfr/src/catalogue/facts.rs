@@ -73,7 +73,7 @@ impl Recorded {
                 self.jvm = Some(inner.map_or(version.as_str(), |(inner, _)| inner).to_owned());
             }
             if let (Some(id), Some(name), Some(value)) =
-                (event.kind.whole(&values, "id"), text("name"), text("value"))
+                (event.kind.integer_field(&values, "id"), text("name"), text("value"))
             {
                 settings.entry(id).or_default().insert(name, value);
             }

@@ -61,10 +61,10 @@ impl Fit {
         // Values near zero are calculated with a higher precision, so the first bound is subtracted
         // from all.
         let zero = bounds.first()?.least;
-        let least = thinned(hull(bounds.iter().map(|bound| (bound.at, bound.least - zero)).collect()));
-        let most = thinned(hull(bounds.iter().map(|bound| (bound.at, zero - bound.most)).collect()));
+        let least = thin_out(upper_hull(bounds.iter().map(|bound| (bound.at, bound.least - zero)).collect()));
+        let most = thin_out(upper_hull(bounds.iter().map(|bound| (bound.at, zero - bound.most)).collect()));
         let lines =
-            |widened: f64| Some(corners(&least, &most, widened)).filter(|corners| !corners.is_empty());
+            |widened: f64| Some(extreme_lines(&least, &most, widened)).filter(|corners| !corners.is_empty());
         let (mut too_little, mut widened) = (0.0, 0.0);
         let mut corners = loop {
             if let Some(corners) = lines(widened) {
@@ -94,7 +94,7 @@ impl Fit {
 
     /// Returns the bound on each side that the line violates most. The first and the last bound do
     /// not count, because no other bound limits the clocks there.
-    fn worst(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
+    fn most_violated_bounds(&self, bounds: &[Bound]) -> [Option<usize>; 2] {
         let [first, last] = span(bounds);
         let may_be_wrong = |bound: &Bound| !bound.sure && bound.at > first && bound.at < last;
         let off = |bound: &Bound| {
@@ -132,7 +132,7 @@ impl Relation {
                 break;
             }
             // The worst bounds on both sides determine the line, so one of them is wrong.
-            let without = fit.worst(some).into_iter().flatten().filter_map(|wrong| {
+            let without = fit.most_violated_bounds(some).into_iter().flatten().filter_map(|wrong| {
                 let mut others = some.to_vec();
                 others.swap_remove(wrong);
                 Some((Fit::new(&others)?, others))
@@ -160,7 +160,7 @@ impl Relation {
         let mut bounds: Vec<Bound> = bounds.iter().map(beyond).collect();
         bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
         let [least, more, all] = BENDS.map(|bends| bends + fit.steeper);
-        let spread = |bends| Self { line, room: spread(bounds.clone(), bends), bends };
+        let spread = |bends| Self { line, room: narrow_by_neighbours(bounds.clone(), bends), bends };
         let agree = |relation: &Self| relation.room.iter().all(|bound| bound.least <= bound.most);
         let tried = [least, more].map(spread).into_iter().find(agree);
         tried.unwrap_or_else(|| spread(all))
@@ -211,7 +211,7 @@ pub fn span(bounds: &[Bound]) -> [f64; 2] {
 
 /// Narrows each bound by its neighbours, if the difference may change this much per nanosecond. The
 /// bounds must be in the order of time.
-fn spread(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
+fn narrow_by_neighbours(mut bounds: Vec<Bound>, bends: f64) -> Vec<Bound> {
     let narrow = |bounds: &mut [Bound], row: usize, by: usize| {
         let (by, bound) = (bounds[by], &mut bounds[row]);
         let change = bends * (by.at - bound.at).abs();
@@ -232,7 +232,7 @@ fn count(number: usize) -> f64 {
 }
 
 /// Returns the upper convex hull of the points.
-fn hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+fn upper_hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)));
     points.dedup_by_key(|point| point.0);
     let mut rope: Vec<(f64, f64)> = Vec::new();
@@ -249,14 +249,14 @@ fn hull(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 
 /// Reduces a hull to at most [`MAX_TRIED`] points from all parts, because each pair is tried. Fewer
 /// points allow more lines.
-fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+fn thin_out(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let each = points.len().div_ceil(MAX_TRIED).max(1);
     points.into_iter().step_by(each).collect()
 }
 
 /// Returns the extreme lines above all points of `least` and below those of `most`, which has the
 /// opposite sign. Each point is lowered by `lowered`.
-fn corners(least: &[(f64, f64)], most: &[(f64, f64)], lowered: f64) -> Vec<Line> {
+fn extreme_lines(least: &[(f64, f64)], most: &[(f64, f64)], lowered: f64) -> Vec<Line> {
     // A line is allowed if sign * line(at) >= value for all points.
     let sides: Vec<(f64, f64, f64)> = least
         .iter()

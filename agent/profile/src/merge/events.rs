@@ -24,7 +24,7 @@ pub fn merge<F: Read + Seek>(
 ) -> Result<(Part, Merged), Error> {
     let wrong = |why| unreadable(&choice.recording, why);
     let mut profile = Profile::new(profile).map_err(|wrong| Error::NotByVouch(Box::new(wrong)))?;
-    if profile.is_of_several()? {
+    if profile.has_several_processes()? {
         return Err(Error::SeveralProcesses);
     }
     let mut reader = Reader::new(&mut recording).map_err(wrong)?;

@@ -112,7 +112,8 @@ impl Thread {
 }
 
 fn thread(words: &mut Words<'_>, of: &Type, values: &[Value]) -> Thread {
-    let whole = |name| of.whole(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
+    let whole =
+        |name| of.integer_field(values, name).and_then(|number| u64::try_from(number).ok()).unwrap_or(0);
     let is_virtual = of.field("virtual").is_some_and(|row| values.get(row) == Some(&Value::Boolean(true)));
     let name = field(words, of, values, "javaName").filter(|name| !name.is_empty());
     let name = name.or_else(|| field(words, of, values, "osName"));

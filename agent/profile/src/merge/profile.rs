@@ -48,7 +48,7 @@ impl Profile {
 
     /// True if more than one process was profiled. A process that only a Flight Recorder file has
     /// does not count.
-    pub fn is_of_several(&self) -> Result<bool, Error> {
+    pub fn has_several_processes(&self) -> Result<bool, Error> {
         let processes: Vec<Value> = self.meta.find("vouchProcesses")?.unwrap_or_default();
         let is_profiled =
             |process: &&Value| process["spans"].as_array().is_some_and(|spans| !spans.is_empty());

@@ -66,7 +66,7 @@ impl Stacks {
             let Value::Object(type_id, values) = chunk.resolve(frame) else { continue };
             let of = chunk.type_of(type_id)?;
             let name = names::field(&mut Words::new(chunk), of, &values, "method");
-            let line = of.whole(&values, "lineNumber").filter(|line| *line > 0);
+            let line = of.integer_field(&values, "lineNumber").filter(|line| *line > 0);
             let function = self.functions.add((name.as_deref().unwrap_or("[unknown]").into(), true));
             let frame = self.frames.add((function, line));
             stack = self.calls.add((frame, Some(stack)));

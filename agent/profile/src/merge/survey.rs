@@ -166,7 +166,7 @@ impl Survey {
         let read = ["jdk.GCPhasePause", "jdk.JavaMonitorWait", "jdk.JVMInformation", "jdk.ActiveSetting"];
         let Some(what) = read.iter().position(|name| *name == kind.name) else { return };
         let Ok(values) = event.values() else { return };
-        let whole = |name| kind.whole(&values, name);
+        let whole = |name| kind.integer_field(&values, name);
         let ticks = self.ticks;
         let moment = || {
             let began = ticks.at(whole("startTime")?);

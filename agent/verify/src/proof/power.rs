@@ -116,7 +116,7 @@ pub fn power<'m>(
                 let theirs = stack(rng.usize(..count));
                 take_two(&ours, &theirs, &mut rng)
             }
-            Corruption::MovedBci => move_one(ours, &mut rng),
+            Corruption::MovedBci => move_one_bci(ours, &mut rng),
             Corruption::DroppedRound => drop_round(ours, &mut rng),
             Corruption::AddedRound => add_round(ours, &mut rng),
             Corruption::SwappedFrames => swap_two(ours, &mut rng),
@@ -158,7 +158,7 @@ fn take_two<'m>(ours: &[KnownFrame<'m>], theirs: &[KnownFrame<'m>], rng: &mut Rn
     (!same).then_some(Corrupted { stack, touched: (at - 1, at + 2) })
 }
 
-fn move_one<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
+fn move_one_bci<'m>(mut stack: Vec<KnownFrame<'m>>, rng: &mut Rng) -> Option<Corrupted<'m>> {
     if stack.len() < 2 {
         return None;
     }

@@ -219,7 +219,7 @@ mod tests {
         }
 
         /// Returns all candidates that a strategy proposes for these registers.
-        fn proposed(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
+        fn candidates_of(&self, strategy: &str, at: Registers) -> Option<Vec<Registers>> {
             self.proposed_with(strategy, at, None)
         }
 
@@ -288,7 +288,7 @@ mod tests {
             .filter(|end| {
                 thread.stack[2] = thread.code(*end);
                 let here = thread.at(thread.word_at(2), NOWHERE);
-                let callers = thread.proposed("top", here).unwrap();
+                let callers = thread.candidates_of("top", here).unwrap();
                 // The walk begins inside the call instruction, except in the interpreter.
                 let caller = thread.code(*end) - usize::from(*end < 56);
                 let expected = Registers { pc: caller, sp: thread.word_at(3), fp: NOWHERE };
@@ -306,9 +306,9 @@ mod tests {
         let mut thread = Thread::new(std::vec![0; 8]);
         thread.stack[2] = thread.code(CALLS[0]);
         let here = thread.at(thread.word_at(2), NOWHERE);
-        assert_eq!(thread.proposed("top", here).unwrap().len(), 1);
+        assert_eq!(thread.candidates_of("top", here).unwrap().len(), 1);
         thread.block[4] = 3;
-        assert_eq!(thread.proposed("top", here).unwrap(), []);
+        assert_eq!(thread.candidates_of("top", here).unwrap(), []);
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
         let mut thread = Thread::new(std::vec![0; 8]);
         (thread.stack[2], thread.stack[3]) = (thread.word_at(7), thread.code(CALLS[0]));
         let expected = Registers { pc: thread.code(7), sp: thread.word_at(4), fp: thread.word_at(7) };
-        assert_eq!(thread.proposed("top", thread.at(thread.word_at(2), NOWHERE)).unwrap(), [expected]);
+        assert_eq!(thread.candidates_of("top", thread.at(thread.word_at(2), NOWHERE)).unwrap(), [expected]);
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
         (thread.stack[4], thread.stack[8]) = (thread.word_at(2), thread.word_at(30));
         let here = thread.at(thread.word_at(0), NOWHERE);
         let places: Vec<(usize, usize)> =
-            thread.proposed("probe", here).unwrap().iter().map(|it| (it.sp, it.fp)).collect();
+            thread.candidates_of("probe", here).unwrap().iter().map(|it| (it.sp, it.fp)).collect();
         let after = |word: usize| thread.word_at(word + 1);
         // The strategy `top` tries the nearest two words.
         assert_eq!(places, [(after(5), NOWHERE), (after(9), thread.word_at(30)), (after(65), NOWHERE)]);
@@ -361,7 +361,7 @@ mod tests {
         (thread.stack[5], thread.stack[9]) = (BARRIER, BARRIER + 0x10);
         let here = thread.at(thread.word_at(0), NOWHERE);
         let expected = Registers { pc: BARRIER - 1, sp: thread.word_at(6), fp: NOWHERE };
-        assert_eq!(thread.proposed("probe", here).unwrap(), [expected]);
+        assert_eq!(thread.candidates_of("probe", here).unwrap(), [expected]);
     }
 
     #[test]
@@ -374,10 +374,10 @@ mod tests {
         let here = thread.at(thread.word_at(0), thread.word_at(2));
         let expected =
             Registers { pc: thread.code(CALLS[2] - 1), sp: thread.word_at(11), fp: thread.word_at(12) };
-        assert_eq!(thread.proposed("frame_pointer", here).unwrap(), [expected]);
+        assert_eq!(thread.candidates_of("frame_pointer", here).unwrap(), [expected]);
         // A chain that leads back is refused.
         (thread.stack[5], thread.stack[4]) = (thread.word_at(3), thread.code(CALLS[2]));
-        assert_eq!(thread.proposed("frame_pointer", here).unwrap(), []);
+        assert_eq!(thread.candidates_of("frame_pointer", here).unwrap(), []);
     }
 
     // Only for processors that push return addresses.
@@ -389,12 +389,15 @@ mod tests {
         (thread.fields[2], thread.fields[4]) = (thread.word_at(9), thread.word_at(12));
         let expected =
             Registers { pc: thread.code(CALLS[3] - 1), sp: thread.word_at(9), fp: thread.word_at(12) };
-        assert_eq!(thread.proposed("left_java", thread.at(thread.word_at(3), NOWHERE)).unwrap(), [expected]);
+        assert_eq!(
+            thread.candidates_of("left_java", thread.at(thread.word_at(3), NOWHERE)).unwrap(),
+            [expected]
+        );
         // The thread has not called yet, so the word below is an old one.
-        assert_eq!(thread.proposed("left_java", thread.at(thread.word_at(9), NOWHERE)).unwrap(), []);
+        assert_eq!(thread.candidates_of("left_java", thread.at(thread.word_at(9), NOWHERE)).unwrap(), []);
         thread.fields[3] = thread.code(CALLS[3]);
         assert!(
-            thread.proposed("left_java", thread.at(thread.word_at(3), NOWHERE)).is_none(),
+            thread.candidates_of("left_java", thread.at(thread.word_at(3), NOWHERE)).is_none(),
             "the anchor has a pc"
         );
     }
@@ -426,7 +429,7 @@ mod tests {
             let here = Registers { pc: any(), sp: any(), fp: any() };
             let own = stack..stack + 12 * WORD;
             for strategy in &ALL {
-                let Some(candidates) = thread.proposed(strategy.name, here) else { continue };
+                let Some(candidates) = thread.candidates_of(strategy.name, here) else { continue };
                 assert!(own.contains(&here.sp));
                 for candidate in candidates {
                     proposed += 1;

@@ -133,7 +133,7 @@ fn a_method_that_is_left_may_take_its_caller_along_before_the_witness_comes() {
             &head,
             std::iter::once((Ok(&walk[..]), Origin { resumed: begun, ..Origin::FIRST }, 7)),
         );
-        bench.stay(&head);
+        bench.wait_for_witness(&head);
         bench.drain();
         assert_eq!(bench.tally().samples.refuted, fate, "{begun:?}");
     }

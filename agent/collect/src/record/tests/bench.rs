@@ -154,7 +154,7 @@ impl Bench {
 
     /// Simulates that the sample's thread waited in its handler for GetStackTrace, and saw the
     /// pending safepoint.
-    pub fn stay(&mut self, head: &Head) {
+    pub fn wait_for_witness(&mut self, head: &Head) {
         let Head { tid, serial, time, .. } = *head;
         let post = PostedThread { tid, serial, time, at: Registers::default() };
         let top = self.jvm.top(&post);

@@ -81,7 +81,7 @@ fn drain(bench: &mut Bench) {
 }
 
 /// Creates a nap event of the thread `main`.
-fn nap(bench: &Bench) -> Event {
+fn nap_event(bench: &Bench) -> Event {
     Event {
         kind: NAP.number,
         began: 150,
@@ -105,7 +105,7 @@ fn functions(recording: &Recording, stack: Option<StackId>) -> Vec<&str> {
 fn an_event_is_a_marker_of_its_thread() {
     let mut bench = bench(&[NAP]);
     bench.threads.rename(bench.serial, "request", 100);
-    let nap = nap(&bench);
+    let nap = nap_event(&bench);
     let stranger = Event { tid: TID + 9, serial: 900, ..nap };
     for event in [
         nap,
@@ -132,7 +132,7 @@ fn an_event_is_a_marker_of_its_thread() {
 fn an_event_has_its_texts_and_its_stack_and_is_no_sample() {
     let mut bench = bench(&[NAP]);
     let frames = [(WRITE, 0), (STORE, 0), (MAIN, 0)].map(|(method, bci)| Frame::new(MethodId(method), bci));
-    let nap = nap(&bench);
+    let nap = nap_event(&bench);
     publish(&bench, &nap, EventDetails { frames: &frames, text: "of sheep" });
     publish(&bench, &nap, EventDetails { frames: &frames[1..], text: "" });
     // `main` does not call `write`.
@@ -159,7 +159,7 @@ fn a_marker_of_the_program_has_all_its_texts_and_no_frame_of_the_library() {
     let reported = |lengths: [u64; 2]| Event {
         kind: UPLOAD.number,
         values: pad_values([lengths[0], 512, 0, lengths[1]]),
-        ..nap(&bench)
+        ..nap_event(&bench)
     };
     let (whole, askew) = (reported(["Zoë".len() as u64, 3]), reported([3, 99]));
     let frames = [LIBRARY, LIBRARY, STORE, MAIN].map(|method| Frame::new(MethodId(method), 0));
@@ -204,7 +204,7 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
     ];
     for methods in stacks {
         let frames: Vec<_> = methods.iter().map(|method| Frame::new(MethodId(*method), 0)).collect();
-        let event = Event { kind: EXCEPTION.number, values: pad_values([0]), ..nap(&bench) };
+        let event = Event { kind: EXCEPTION.number, values: pad_values([0]), ..nap_event(&bench) };
         publish(&bench, &event, EventDetails { frames: &frames, text: "shop.Oops" });
     }
     drain(&mut bench);
@@ -223,7 +223,8 @@ fn an_exception_has_the_stack_of_where_it_was_made_without_its_constructors() {
 #[test]
 fn a_method_is_named_and_an_allocation_is_no_marker() {
     let mut bench = bench(&[COMPILATION, ALLOCATION]);
-    let event = |event_type: EventType, values| Event { kind: event_type.number, values, ..nap(&bench) };
+    let event =
+        |event_type: EventType, values| Event { kind: event_type.number, values, ..nap_event(&bench) };
     let frame = Frame::new(MethodId(STORE), 0);
     let compiled = Event { tid: 0, serial: 0, ..event(COMPILATION, pad_values([0, 900])) };
     let allocated = event(ALLOCATION, pad_values([0, 24, 4_000]));

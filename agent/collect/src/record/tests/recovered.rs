@@ -197,7 +197,7 @@ fn a_witness_leaves_the_caller_out_that_the_walk_began_with() {
                 Top { frame: Some(TopFrame { frames: 1, outermost: Some(id(STORE)) }), away: false };
             let head = Head { wants_witness: true, ..bench.head(10) };
             bench.publish_recovered(&head, IN_WRITE, &[(strategy("top"), &STORED)]);
-            bench.stay(&head);
+            bench.wait_for_witness(&head);
             bench.drain();
             let counts = bench.recorder.witness.counts();
             assert_eq!((counts.exact.asked, counts.all_but_top.asked), (0, 1));
@@ -216,7 +216,7 @@ fn where_nothing_holds_the_witness_is_not_waited_for() {
     assert!(bench.recorder.witness.is_due());
     let head = Head { wants_witness: true, ..bench.head(10) };
     bench.publish_recovered(&head, STUB, &[(strategy("top"), &WRONG)]);
-    bench.stay(&head);
+    bench.wait_for_witness(&head);
     bench.drain();
     assert_eq!(bench.recorder.witness.counts().asked, 0);
     assert!(bench.recorder.witness.next() < Duration::from_millis(500), "the next is due by its own time");

@@ -74,7 +74,7 @@ fn witnessed(walk: &[(usize, i32)], stack: impl Into<Option<Witnessed>>, stayed:
     let head = Head { wants_witness: true, ..bench.head(10) };
     bench.publish(&head, &[Ok(walk)]);
     if stayed.is_some() {
-        bench.stay(&head);
+        bench.wait_for_witness(&head);
     }
     bench.drain();
     bench
@@ -130,7 +130,7 @@ fn the_stack_of_a_carrier_contradicts_no_mounted_thread() {
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away: false };
         let head = Head { wants_witness: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&[(WRITE, 0), (STORE, 0), (70, 0), (MAIN, 0)])]);
-        bench.stay(&head);
+        bench.wait_for_witness(&head);
         bench.drain();
         assert_eq!(grades_and_differences(&bench), ([(0, 0), (0, 0), (1, 1)], vec![]));
         assert_eq!(bench.recorder.witness.counts().root_only_because["carrier"], 1);
@@ -147,7 +147,7 @@ fn a_class_that_is_redefined_meanwhile_makes_no_difference() {
         bench.jvm.stack = Some(now_is(&[(WRITE, 0), (id, 0), (MAIN, 0)], false));
         let head = Head { wants_witness: true, ..bench.head(time) };
         bench.publish(&head, &[Ok(&WHOLE)]);
-        bench.stay(&head);
+        bench.wait_for_witness(&head);
         bench.drain();
     }
     assert_eq!(grades_and_differences(&bench), ([(0, 0), (1, 2), (0, 0)], vec!["extra", "gap"]));
@@ -162,7 +162,7 @@ fn a_native_method_polls_before_it_returns() {
         bench.jvm.top = Top { frame: Some(TopFrame { frames: 1, outermost: None }), away };
         let head = Head { wants_witness: true, ..bench.head(10) };
         bench.publish(&head, &[Ok(&walk)]);
-        bench.stay(&head);
+        bench.wait_for_witness(&head);
         bench.drain();
         // Otherwise its caller may be anywhere.
         let expected = if away { [(0, 0), (0, 1), (0, 0)] } else { [(0, 0), (0, 0), (1, 1)] };

@@ -180,13 +180,13 @@ impl<'c> Reading<'c> {
             self.unreadable += 1;
             return;
         };
-        let Some(start) = kind.whole(&values, "startTime") else {
+        let Some(start) = kind.integer_field(&values, "startTime") else {
             self.unreadable += 1;
             return;
         };
         let ticks = self.survey.ticks;
         let at = ticks.at(start);
-        let took_ns = kind.whole(&values, "duration").filter(|took| *took > 0);
+        let took_ns = kind.integer_field(&values, "duration").filter(|took| *took > 0);
         let took_ns = took_ns.map(|took| ticks.lasting(took));
         let ends_ms = self.relation.profile_ns(at + took_ns.unwrap_or(0.0)) / 1e6;
         if ends_ms < self.range_ms[0] || self.relation.profile_ns(at) / 1e6 > self.range_ms[1] {
