@@ -313,7 +313,7 @@ impl<O: OptionSet> FromArgMatches for Options<O> {
 mod tests {
     use super::*;
 
-    fn given(line: &str) -> AgentOptions {
+    fn read_line(line: &str) -> AgentOptions {
         let mut given = AgentOptions::default();
         given.read(line);
         given
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn an_option_line_of_the_agents_is_taken_as_it_is() {
-        let given = given("out=a.json, quiet,break=gap/3,engien=x,out=b.folded");
+        let given = read_line("out=a.json, quiet,break=gap/3,engien=x,out=b.folded");
         assert_eq!(text(&given), "start,out=a.json,break=gap/3,out=b.folded,quiet,engien=x");
         assert_eq!(given.all("out").collect::<Vec<_>>(), ["a.json", "b.folded"]);
     }
 
     #[test]
     fn wrong_endings_of_files_are_found_before_there_is_a_jvm() {
-        let wrong = |line: &str| Error::Several(given(line).wrong_endings()).to_string();
+        let wrong = |line: &str| Error::Several(read_line(line).wrong_endings()).to_string();
         assert_eq!(
             wrong("out=a.txt,out=b.json,report=r.html,jfr=f.json"),
             "out=a.txt: must end in .json, .json.gz, .folded, .html, .svg or .pb.gz; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
@@ -342,7 +342,8 @@ mod tests {
 
     #[test]
     fn values_are_checked_before_there_is_a_jvm() {
-        let mistakes = given("interval=1xs,depth=0,engine=prof,threads=[,witness=often,out=a.txt").mistakes();
+        let mistakes =
+            read_line("interval=1xs,depth=0,engine=prof,threads=[,witness=often,out=a.txt").mistakes();
         let parts = [
             "out=a.txt: must end in",
             "interval=1xs: not a length of time",
@@ -356,19 +357,19 @@ mod tests {
             assert!(mistake.contains(part) && !mistake.contains("hammer"), "{mistake}");
         }
         let right = "interval=250us,start=0s,duration=2m,depth=5,engine=hammer,witness=10/s,recording-limit=1MB,threads=^a";
-        assert!(given(right).mistakes().is_empty());
+        assert!(read_line(right).mistakes().is_empty());
     }
 
     #[test]
     fn the_files_of_several_jvms_have_the_pid_in_their_names() {
-        let mut given = given("out=a.json.gz,out=b-%p.html,report=r.json,jfr=f.jfr");
+        let mut given = read_line("out=a.json.gz,out=b-%p.html,report=r.json,jfr=f.jfr");
         given.add_pid_to_names();
         assert_eq!(text(&given), "start,out=a-%p.json.gz,out=b-%p.html,report=r-%p.json,jfr=f.jfr");
     }
 
     #[test]
     fn a_profile_has_a_name_and_a_place() {
-        let mut given = given("sources=src:/usr/src,report=%{HOME}/r.json");
+        let mut given = read_line("sources=src:/usr/src,report=%{HOME}/r.json");
         given.name_profile();
         given.make_absolute().unwrap();
         let here = std::env::current_dir().unwrap();
@@ -386,17 +387,17 @@ mod tests {
         assert_eq!(name(&["vouch-7.json.gz"]), "vouch-%p-2.json.gz");
         assert_eq!(name(&["vouch-7.json.gz", "vouch-7-2.json.gz"]), "vouch-%p-3.json.gz");
         // A name from the user is kept: this file exists in the folder of this test.
-        let mut named = given("out=Cargo.toml");
+        let mut named = read_line("out=Cargo.toml");
         named.name_new_profile(7);
         assert_eq!(text(&named), "start,out=Cargo.toml");
-        let mut unnamed = given("");
+        let mut unnamed = read_line("");
         unnamed.name_new_profile(7);
         assert_eq!(text(&unnamed), "start,out=vouch-%p.json.gz");
     }
 
     #[test]
     fn a_comma_is_refused_where_it_would_end_the_option() {
-        let mut given = given("");
+        let mut given = read_line("");
         given.values.push((vouch_report::options::find("threads").unwrap(), "a{1,2}".to_owned()));
         assert!(given.text(&[]).unwrap_err().to_string().contains("a comma separates"));
         for (key, remedy) in [

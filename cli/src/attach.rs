@@ -27,7 +27,7 @@ use crate::jvm::attach::{Answer, TMP, folder, load};
 use crate::jvm::{self, Jvm};
 use crate::orphaned_recordings::{self, Made, copy_whole};
 use crate::reply_dir::{ReplyDir, State};
-use crate::run::heeded;
+use crate::run::without_ignored;
 use crate::say::{seen, show, unmarked};
 
 /// The status line on a terminal is refreshed after this time.
@@ -63,7 +63,7 @@ pub fn attach(attach: Attach) -> Result<String, Error> {
     let asked = Arc::new(AtomicBool::new(false));
     // Ignored signals stay ignored: `nohup` ignores some, and so does a shell for programs in the
     // background.
-    heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
+    without_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])
         .into_iter()
         .try_for_each(|signal| {
             if signal == SIGQUIT {
@@ -76,7 +76,7 @@ pub fn attach(attach: Attach) -> Result<String, Error> {
         .map_err(Error::CtrlC)?;
     let mut line = Line::open(jvm::find(&whom.jvm)?)?;
     given.name_new_profile(line.jvm.pid);
-    line.place(&mut given)?;
+    line.choose_output_paths(&mut given)?;
     line.command("start", &given)?;
     let pid = line.jvm.pid;
     let until = if given.has("duration") { "" } else { "; Ctrl-C ends it and writes" };
@@ -85,7 +85,7 @@ pub fn attach(attach: Attach) -> Result<String, Error> {
         show(vec![format!("[vouch] recording process {pid}, {main}{until}")]);
     }
     let moves = io::stderr().is_terminal() && !given.is_quiet();
-    let ended = match line.follow(&asked, moves) {
+    let ended = match line.show_until_end(&asked, moves) {
         Some(ended) => ended,
         None => line.stop()?,
     };
@@ -188,7 +188,7 @@ impl Line {
             None if apart => {
                 let library = agent::library(jvm.libc)?;
                 let from = File::open(&library);
-                terminal.lay(agent::NAME, from.map_err(|why| Error::unreadable(&library, why))?)?;
+                terminal.copy_in(agent::NAME, from.map_err(|why| Error::unreadable(&library, why))?)?;
                 terminal.seen(agent::NAME)
             }
             None => agent::library(jvm.libc)?,
@@ -209,7 +209,7 @@ impl Line {
 
     /// Chooses where the JVM writes its files: where the user wants them, or in a folder from which
     /// they are fetched.
-    fn place(&mut self, given: &mut AgentOptions) -> Result<(), Error> {
+    fn choose_output_paths(&mut self, given: &mut AgentOptions) -> Result<(), Error> {
         if !self.apart {
             return given.make_absolute();
         }
@@ -275,7 +275,7 @@ impl Line {
 
     /// Returns the status line while the recording goes on. Afterwards it returns the way in which
     /// the recording ended.
-    fn look(&self) -> Result<Option<String>, Ended> {
+    fn status_or_end(&self) -> Result<Option<String>, Ended> {
         // `alive` is read before the state, so that a reported end is not missed.
         let alive = self.jvm.is_alive();
         match self.terminal.state() {
@@ -288,9 +288,9 @@ impl Line {
 
     /// Shows the state of the recording until it ends. Returns `None` if the user asked to end it.
     /// With `moves` the line is written over.
-    fn follow(&mut self, asked: &AtomicBool, moves: bool) -> Option<Ended> {
+    fn show_until_end(&mut self, asked: &AtomicBool, moves: bool) -> Option<Ended> {
         loop {
-            let look = self.look();
+            let look = self.status_or_end();
             let lines = self.said();
             if moves {
                 let _ = write!(io::stderr(), "\r\x1b[K");
@@ -300,7 +300,7 @@ impl Line {
                 Err(ended) => return Some(ended),
                 Ok(_) if asked.load(Ordering::SeqCst) => return None,
                 Ok(Some(state)) if moves => {
-                    let _ = write!(io::stderr(), "{}", fitting(&state));
+                    let _ = write!(io::stderr(), "{}", cut_to_terminal(&state));
                 }
                 Ok(_) => {}
             }
@@ -312,7 +312,7 @@ impl Line {
     fn stop(&mut self) -> Result<Ended, Error> {
         let stopped = self.command("stop", &AgentOptions::default());
         // The recording may have ended by itself meanwhile, with or without an error.
-        match (self.look(), stopped) {
+        match (self.status_or_end(), stopped) {
             (Err(ended), _) => Ok(ended),
             (Ok(_), Ok(())) => Ok(Ended::Over(End::Written)),
             (Ok(_), Err(why)) => {
@@ -377,7 +377,7 @@ impl Line {
 }
 
 /// Cuts a line to the terminal's width. A longer line could not be written over.
-fn fitting(line: &str) -> String {
+fn cut_to_terminal(line: &str) -> String {
     let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(io::stderr())
         .unwrap_or((terminal_size::Width(80), terminal_size::Height(0)));
     format!("[vouch] {line}").chars().take(usize::from(width).saturating_sub(1)).collect()

@@ -64,7 +64,7 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, Error> {
     let read = files.iter().map(|file| reading(file)).collect::<Result<Vec<_>, _>>()?;
     check(how)?;
     if !how.compare {
-        alike(files, &read, how)?;
+        check_one_run(files, &read, how)?;
     }
     let first = files.first().cloned().unwrap_or_default();
     let failed = |why: Error| why.of_file(&first);
@@ -84,7 +84,7 @@ pub fn audit(files: &[PathBuf], how: &AuditOptions) -> Result<String, Error> {
         return Ok(outputs.with_names(|written| report.summary(written, &[])));
     }
     let mut profile = audited.profile(how.samples.as_deref()).map_err(|why| failed(why.into()))?;
-    each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
+    read_each(files, |name, file, shown| profile.read(name, file, |progress| shown.show(name, progress)))?;
     let remarks = profile.remarks().to_vec();
     let (recording, meta) = profile.finish().map_err(|why| failed(why.into()))?;
     outputs.write(&recording, &meta).map_err(|why| {
@@ -127,7 +127,7 @@ fn check(how: &AuditOptions) -> Result<(), Error> {
 
 /// Checks that several files can be audited as one run. A file that has only names of frames
 /// cannot, because it has no times.
-fn alike(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), Error> {
+fn check_one_run(files: &[PathBuf], read: &[Read], how: &AuditOptions) -> Result<(), Error> {
     let Some(named) = read.iter().position(|read| matches!(read, Read::Names(_))) else { return Ok(()) };
     if files.len() > 1 {
         return Err(Error::NamesAmongOthers(files[named].clone()));
@@ -146,7 +146,7 @@ fn judged<'f>(
     for (file, read) in files {
         let (name, mut shown) = (file.display().to_string(), Shown::default());
         match read {
-            Read::Places => each(std::slice::from_ref(file), |name, file, shown| {
+            Read::Places => read_each(std::slice::from_ref(file), |name, file, shown| {
                 audit.read(name, file, |progress| shown.show(name, progress))
             })?,
             Read::Names(form) => {
@@ -159,7 +159,7 @@ fn judged<'f>(
 }
 
 /// Opens the files one after another, and reads each.
-fn each(
+fn read_each(
     files: &[PathBuf],
     mut read: impl FnMut(&str, BufReader<File>, &mut Shown) -> Result<(), vouch_audit::Error>,
 ) -> Result<(), Error> {

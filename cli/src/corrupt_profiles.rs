@@ -103,7 +103,7 @@ const QUESTIONS: [&[&str]; 10] = [
 ];
 
 /// Runs all command lines, and returns the errors.
-fn asked(folder: &Path, profile: &[u8]) -> Vec<String> {
+fn run_all_commands(folder: &Path, profile: &[u8]) -> Vec<String> {
     let place = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let file = place("damaged.json");
     fs::write(&file, profile).unwrap();
@@ -162,14 +162,14 @@ fn replace(value: &mut Value, place: &mut usize, by: &Value) {
 
 #[test]
 fn a_whole_one_has_all_answers() {
-    assert_eq!(asked(&folder("whole"), WHOLE.as_bytes()), [""; 0]);
+    assert_eq!(run_all_commands(&folder("whole"), WHOLE.as_bytes()), [""; 0]);
 }
 
 #[test]
 fn control_characters_of_a_profile_are_escaped_in_errors() {
     // The errors list the name of a context's field, which contains control characters here.
     let named = WHOLE.replace(r#""user""#, &format!(r#""us{ODD}er""#));
-    let mistakes = asked(&folder("names"), named.as_bytes());
+    let mistakes = run_all_commands(&folder("names"), named.as_bytes());
     assert!(mistakes.len() == 1 && mistakes[0].contains("\n\u{1b}[31mer"), "{mistakes:?}");
     let told = in_a_line(&mistakes[0]);
     assert!(told.contains(r"us\u{0}\n\u{1b}[31mer"), "which letters are wrong can be read: {told}");
@@ -188,7 +188,7 @@ proptest! {
             *place.get_mut(&mut bytes) = byte;
         }
         bytes.truncate(cut.map_or(usize::MAX, |cut| cut.index(WHOLE.len())));
-        asked(&folder("bytes"), &bytes);
+        run_all_commands(&folder("bytes"), &bytes);
     }
 
     #[test]
@@ -200,6 +200,6 @@ proptest! {
         let mut value: Value = serde_json::from_str(&WHOLE).unwrap();
         let mut place = place.index(count(&value));
         replace(&mut value, &mut place, &odd[by.index(odd.len())]);
-        asked(&folder("values"), value.to_string().as_bytes());
+        run_all_commands(&folder("values"), value.to_string().as_bytes());
     }
 }

@@ -179,7 +179,7 @@ fn table(comparison: &Comparison, how: &DiffOptions, whole: &str) -> String {
     }
     if let Some(hottest) = comparison.hottest() {
         let (name, value) = (plain(&shortened(&hottest.name, widest)), hottest.values[0]);
-        let noticed = comparison.noticed(hottest);
+        let noticed = comparison.noticeable_change(hottest);
         if noticed < value {
             let _ = writeln!(
                 text,

@@ -36,8 +36,8 @@ pub struct Doctor {
 /// Examines the machine and the JVM, and returns a text with three headings.
 pub fn doctor(doctor: Doctor) -> Result<String, Error> {
     let mut text = String::new();
-    head(&mut text, "This machine", &machine());
-    head(&mut text, "Installed JDKs", &installed());
+    append_part(&mut text, "This machine", &machine());
+    append_part(&mut text, "Installed JDKs", &installed());
     let (name, lines) = match doctor.jvm {
         Some(jvm) => {
             let jvm = jvm::find(&jvm)?;
@@ -47,11 +47,11 @@ pub fn doctor(doctor: Doctor) -> Result<String, Error> {
         None => started()?,
     };
     let lines: Vec<String> = lines.iter().map(|line| unmarked(line).to_owned()).collect();
-    head(&mut text, &name, &lines);
+    append_part(&mut text, &name, &lines);
     Ok(text)
 }
 
-fn head(text: &mut String, head: &str, lines: &[String]) {
+fn append_part(text: &mut String, head: &str, lines: &[String]) {
     let _ = writeln!(text, "{head}");
     for line in lines {
         let _ = writeln!(text, "  {line}");
@@ -150,7 +150,7 @@ fn installed() -> Vec<String> {
 fn started() -> Result<(String, Vec<String>), Error> {
     let java = agent::java().ok_or(Error::NoJava)?;
     let library = agent::library(Libc::of_program(&java))?;
-    let mut terminal = ReplyDir::here()?;
+    let mut terminal = ReplyDir::for_own_jvms()?;
     let options = AgentOptions::default().text(&[Cow::Owned(terminal.option()), Cow::Borrowed("check")])?;
     let mut agent = OsString::from("-agentpath:");
     agent.push(library);

@@ -165,7 +165,7 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
 }
 
 /// Returns the refutations in a trust report, which may be inside of a profile.
-pub fn against(file: &Path) -> Result<Against, Error> {
+pub fn refutations_in(file: &Path) -> Result<Against, Error> {
     Against::from_document(report(file)?).ok_or_else(|| Error::NoRefutations(file.to_owned()))
 }
 

@@ -22,7 +22,7 @@ pub fn events(word: Option<&str>, of: Option<&Path>) -> Result<String, Error> {
     let Some(word) = word else { return Ok(list()) };
     let catalogue = catalogue();
     if let Some(kind) = EVENTS.iter().find(|kind| kind.word == word) {
-        return Ok(one(kind));
+        return Ok(describe(kind));
     }
     if let Some(kind) = catalogue.find(word) {
         return Ok(one_of_jfr(kind, catalogue));
@@ -69,7 +69,7 @@ fn list() -> String {
     text
 }
 
-fn one(kind: &EventKind) -> String {
+fn describe(kind: &EventKind) -> String {
     let EventKind { word, marker, .. } = kind;
     let mut text = format!("{word}: {}\n{}\n\n", marker.label, marker.description);
     for (title, what) in kind.about() {

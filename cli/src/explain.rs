@@ -48,7 +48,8 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, Error> {
         serde_json::from_value::<Vec<RefutationReport>>(list)
             .map_err(|why| Error::RefutationsShape { path: file.to_owned(), why })
     };
-    let Against { refutations, contradictions, plausible_because, weight_ms } = document::against(file)?;
+    let Against { refutations, contradictions, plausible_because, weight_ms } =
+        document::refutations_in(file)?;
     let (refutations, contradictions) = (read(refutations)?, read(contradictions)?);
     let Some(which) = which else {
         let all_ms = weight_ms.get("signals").and_then(Value::as_f64);
@@ -61,7 +62,7 @@ pub fn explain(file: &Path, which: Option<Which>) -> Result<String, Error> {
             refutations.iter().chain(&contradictions).find(|refutation| refutation.number == number)
         }
     };
-    found.map(one).ok_or_else(|| none(file, which, &refutations, &contradictions))
+    found.map(explain_one).ok_or_else(|| none(file, which, &refutations, &contradictions))
 }
 
 fn none(
@@ -149,7 +150,12 @@ fn rows(
 ) {
     for (place, refutation) in refutations.iter().take(SHOWN).enumerate() {
         let RefutationReport { count, kind, .. } = refutation;
-        let _ = writeln!(text, "{:>6} {count:>8}  {kind}: {}", number(place, refutation), claim(refutation));
+        let _ = writeln!(
+            text,
+            "{:>6} {count:>8}  {kind}: {}",
+            number(place, refutation),
+            claimed_call(refutation)
+        );
     }
     if refutations.len() > SHOWN {
         let _ = writeln!(text, "and {} more, less frequent", refutations.len() - SHOWN);
@@ -157,7 +163,7 @@ fn rows(
 }
 
 /// Explains one refutation: the error, the stack, and the bytecode that contradicts the stack.
-fn one(refutation: &RefutationReport) -> String {
+fn explain_one(refutation: &RefutationReport) -> String {
     let RefutationReport { number, count, kind, found, stack, at, code, .. } = refutation;
     let samples = if *count == 1 { "1 sample".to_owned() } else { format!("{count} samples") };
     let mut text = format!("refutation {number}, {kind} ({samples})\n\n{}\n", sentence(refutation));
@@ -165,7 +171,7 @@ fn one(refutation: &RefutationReport) -> String {
         text.push_str(
             "\nBoth stacks, innermost frame first; `-` is only in the walk, `+` only in the JVM's stack:\n\n",
         );
-        both(&mut text, stack, &witness.stack);
+        append_both_stacks(&mut text, stack, &witness.stack);
         return text;
     }
     if !stack.is_empty() {
@@ -189,7 +195,7 @@ fn one(refutation: &RefutationReport) -> String {
 }
 
 /// Appends both stacks of the same moment, with a line for each frame.
-fn both(text: &mut String, walk: &[String], witness: &[String]) {
+fn append_both_stacks(text: &mut String, walk: &[String], witness: &[String]) {
     for op in capture_diff_slices(Algorithm::Myers, walk, witness) {
         let (tag, walk_range, witness_range) = op.as_tag_tuple();
         let lines = |sign: char, lines: &[String], text: &mut String| {
@@ -207,7 +213,7 @@ fn both(text: &mut String, walk: &[String], witness: &[String]) {
 }
 
 /// Describes the call that the walk claimed, such as `Cart.add @ 17 → Item.price`.
-fn claim(what: &RefutationReport) -> String {
+fn claimed_call(what: &RefutationReport) -> String {
     let found = plain(&readable(&what.found));
     let place = match what.line {
         None => format!(" @ {}", what.bci),

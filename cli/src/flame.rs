@@ -20,7 +20,7 @@ use vouch_report::plain;
 use crate::error::Error;
 use crate::outputs::{has_file, name_with_note};
 use crate::profile::{Profile, Sample};
-use crate::rewrite::beside_as;
+use crate::rewrite::default_output_as;
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 
 #[derive(Args)]
@@ -43,7 +43,7 @@ pub struct FlameOptions {
 /// Writes the picture of a profile.
 pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, Error> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let out = how.out.unwrap_or_else(|| beside_as(profile, "flame", ".svg"));
+    let out = how.out.unwrap_or_else(|| default_output_as(profile, "flame", ".svg"));
     let has_ending = |name: &str| out.extension().is_some_and(|ending| ending == name);
     if has_ending("html") {
         return Err(Error::PageOfProfile(out));

@@ -61,7 +61,7 @@ pub fn all() -> Result<All, Error> {
     pids.sort_unstable();
     let mut all = All::default();
     for pid in pids {
-        match look(pid) {
+        match inspect(pid) {
             Look::Jvm(jvm) => all.jvms.push(*jvm),
             Look::Hidden => all.hidden += 1,
             Look::Other | Look::Gone => {}
@@ -82,7 +82,7 @@ pub fn find(who: &str) -> Result<Jvm, Error> {
         {
             return Err(Error::ThreadId { pid, process });
         }
-        return match look(pid) {
+        return match inspect(pid) {
             Look::Jvm(jvm) => Ok(*jvm),
             Look::Gone => Err(Error::NoProcess(pid)),
             Look::Other => Err(Error::NotAJvm(pid)),
@@ -122,7 +122,7 @@ enum Look {
     Gone,
 }
 
-fn look(pid: u32) -> Look {
+fn inspect(pid: u32) -> Look {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let maps = match fs::read(folder.join("maps")) {
         Ok(maps) => String::from_utf8_lossy(&maps).into_owned(),

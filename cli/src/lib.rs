@@ -191,7 +191,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            let error = nearest(error);
+            let error = suggest_verb(error);
             let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
             return written(error.print(), code);
         }
@@ -213,7 +213,7 @@ fn written(result: io::Result<()>, code: ExitCode) -> ExitCode {
 
 /// Adds to a usage error the verb that the user probably meant. clap suggests none if two letters
 /// are swapped.
-fn nearest(mut error: clap::Error) -> clap::Error {
+fn suggest_verb(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     let distance = |verb: &str| strsim::damerau_levenshtein(word, verb);
     let verbs =
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_mistyped_command_is_answered_with_the_nearest_one() {
         let said = |word: &str| {
-            let error = Arguments::try_parse_from(["vouch", word]).err().map(nearest);
+            let error = Arguments::try_parse_from(["vouch", word]).err().map(suggest_verb);
             error.map(|error| error.to_string()).unwrap_or_default()
         };
         for (word, meant) in

@@ -40,7 +40,7 @@ pub fn recover_within(
             continue;
         };
         // A private copy is read, which cannot change meanwhile.
-        let own = ReplyDir::here()?;
+        let own = ReplyDir::for_own_jvms()?;
         let copy = own.seen(name);
         let copied = copy_whole(&mut left, &copy);
         copied.map_err(Error::RecordingNotFetched)?;

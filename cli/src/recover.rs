@@ -18,7 +18,7 @@ use vouch_report::Detail;
 use crate::agent_options::VERBOSE_HELP;
 use crate::error::Error;
 use crate::outputs::Outputs;
-use crate::rewrite::beside;
+use crate::rewrite::default_output;
 
 /// A killed process vanishes within this time.
 const LONGEST_END: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ pub fn recover(recordings: &[PathBuf], how: &RecoverOptions) -> Result<String, E
 }
 
 fn recover_one(path: &Path, how: &RecoverOptions) -> Result<String, Error> {
-    let outs = if how.out.is_empty() { vec![beside(path, "recovered")] } else { how.out.clone() };
+    let outs = if how.out.is_empty() { vec![default_output(path, "recovered")] } else { how.out.clone() };
     make(path, &outs, how.report.as_deref(), detail(how.verbose))
 }
 

@@ -20,7 +20,7 @@ use vouch_report::options::terminal::{
 };
 
 use crate::error::Error;
-use crate::jvm::user::{User, within};
+use crate::jvm::user::{User, path_in};
 
 /// At most this many bytes of a file in the folder are read at a time.
 const MAX_READ_BYTES: u64 = 1 << 20;
@@ -60,7 +60,7 @@ pub enum State {
 
 impl ReplyDir {
     /// Makes a folder for JVMs that this process starts.
-    pub fn here() -> Result<Self, Error> {
+    pub fn for_own_jvms() -> Result<Self, Error> {
         let folder = std::path::absolute(std::env::temp_dir());
         let folder = folder.map_err(Error::NoTemporaryFolder)?;
         let parent = File::open(&folder).map_err(|why| nowhere(&folder, why))?;
@@ -73,9 +73,9 @@ impl ReplyDir {
     pub fn create(parent: File, seen: &Path, user: User) -> Result<Self, Error> {
         let random = RandomState::new().hash_one(std::process::id());
         let name = format!("{PREFIX}{}-{random:016x}", std::process::id());
-        let folder = user.does(|| {
-            sweep(&parent);
-            let path = within(&parent, &name);
+        let folder = user.run_as(|| {
+            remove_orphaned(&parent);
+            let path = path_in(&parent, &name);
             let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| open_folder(&path));
             let folder = made.map_err(|why| nowhere(seen, why))?;
             // On a file system without locks the agent prints on stderr.
@@ -101,14 +101,14 @@ impl ReplyDir {
         self.kept = true;
         // Later commands recognise by this file that the folder must stay. If it cannot be written,
         // the lock protects the folder for as long as this process runs.
-        let _ = self.user.does(|| Ok(fs::write(within(&self.folder, KEPT), "")?));
+        let _ = self.user.run_as(|| Ok(fs::write(path_in(&self.folder, KEPT), "")?));
     }
 
     /// Copies a file into the folder, for the JVM to load.
-    pub fn lay(&self, name: &str, mut from: File) -> Result<(), Error> {
-        self.user.does(|| {
+    pub fn copy_in(&self, name: &str, mut from: File) -> Result<(), Error> {
+        self.user.run_as(|| {
             let mut to = OpenOptions::new();
-            let to = to.write(true).create_new(true).mode(0o700).open(within(&self.folder, name));
+            let to = to.write(true).create_new(true).mode(0o700).open(path_in(&self.folder, name));
             let laid = to.and_then(|mut to| io::copy(&mut from, &mut to));
             laid.map(|_| ()).map_err(|why| nowhere(&self.seen, why))
         })
@@ -116,8 +116,8 @@ impl ReplyDir {
 
     /// Opens a regular file in the folder. Links and pipes are refused.
     pub fn open(&self, name: &str) -> io::Result<File> {
-        let opened = self.user.does(|| {
-            let path = within(&self.folder, name);
+        let opened = self.user.run_as(|| {
+            let path = path_in(&self.folder, name);
             let is_file = |found: fs::Metadata| {
                 if found.is_file() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
             };
@@ -188,33 +188,33 @@ impl ReplyDir {
 
     /// Opens a recording in the folder, if its process vanished without ending it.
     pub fn open_left(&self, name: &str) -> Option<File> {
-        let left = self.user.does(|| Ok(is_orphaned(&within(&self.folder, name))));
+        let left = self.user.run_as(|| Ok(is_orphaned(&path_in(&self.folder, name))));
         left.is_ok_and(|left| left).then(|| self.open(name).ok())?
     }
 
     fn remove(&self) -> Result<(), Error> {
         self.user
-            .does(|| remove(&self.parent, &self.folder, &self.name).map_err(|why| nowhere(&self.seen, why)))
+            .run_as(|| remove(&self.parent, &self.folder, &self.name).map_err(|why| nowhere(&self.seen, why)))
     }
 }
 
 /// Removes the files in this folder, even if another folder has its name by now. Then it removes
 /// the folder by its name. A folder that another program put inside is not removed.
 fn remove(parent: &File, folder: &File, name: &str) -> io::Result<()> {
-    for file in fs::read_dir(within(folder, "."))?.flatten() {
+    for file in fs::read_dir(path_in(folder, "."))?.flatten() {
         // A file that cannot be removed makes the next step fail.
-        let _ = fs::remove_file(within(folder, &file.file_name().to_string_lossy()));
+        let _ = fs::remove_file(path_in(folder, &file.file_name().to_string_lossy()));
     }
-    fs::remove_dir(within(parent, name))
+    fs::remove_dir(path_in(parent, name))
 }
 
 /// Removes the folders of killed commands: those of the same user that no process has locked.
-fn sweep(parent: &File) {
+fn remove_orphaned(parent: &File) {
     let own = rustix::process::geteuid().as_raw();
-    for entry in fs::read_dir(within(parent, ".")).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(path_in(parent, ".")).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(folder) =
-            name.starts_with(PREFIX).then(|| open_folder(&within(parent, &name)).ok()).flatten()
+            name.starts_with(PREFIX).then(|| open_folder(&path_in(parent, &name)).ok()).flatten()
         else {
             continue;
         };
@@ -222,7 +222,7 @@ fn sweep(parent: &File) {
         let old =
             |found: &fs::Metadata| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
         let left = folder.metadata().is_ok_and(|found| found.uid() == own && old(&found));
-        if left && !within(&folder, KEPT).exists() && folder.try_lock().is_ok() {
+        if left && !path_in(&folder, KEPT).exists() && folder.try_lock().is_ok() {
             // A folder that cannot be removed does no harm.
             let _ = remove(parent, &folder, &name);
         }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn lines_come_whole_and_once() {
-        let mut terminal = ReplyDir::here().unwrap();
+        let mut terminal = ReplyDir::for_own_jvms().unwrap();
         assert!(terminal.said().is_empty());
         let mut said = File::create(terminal.seen(MESSAGES)).unwrap();
         said.write_all(b"[vouch] one\n[vouch] tw").unwrap();
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_link_in_it_is_not_followed_and_nothing_of_it_stays() {
-        let terminal = ReplyDir::here().unwrap();
+        let terminal = ReplyDir::for_own_jvms().unwrap();
         let secret = terminal.seen("secret");
         fs::write(&secret, "secret").unwrap();
         symlink(&secret, terminal.seen(STATE)).unwrap();
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_somebody_has_put_into_it_is_not_emptied() {
-        let terminal = ReplyDir::here().unwrap();
+        let terminal = ReplyDir::for_own_jvms().unwrap();
         let planted = terminal.seen("planted");
         fs::create_dir(&planted).unwrap();
         fs::write(planted.join("precious"), "").unwrap();
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_was_left_is_swept_unless_somebody_has_it_or_it_is_kept() {
-        let parent = ReplyDir::here().unwrap();
+        let parent = ReplyDir::for_own_jvms().unwrap();
         let old = std::time::SystemTime::now() - 2 * YOUNG;
         let folder = |name: &str| {
             let path = parent.seen(name);
@@ -315,7 +315,7 @@ mod tests {
         waiting.try_lock().unwrap();
         fs::write(parent.seen(".vouch-3-kept").join(KEPT), "").unwrap();
         kept.set_modified(old).unwrap();
-        sweep(&parent.folder);
+        remove_orphaned(&parent.folder);
         let mut names: Vec<_> =
             fs::read_dir(parent.seen("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn what_has_ended_is_not_left() {
-        let terminal = ReplyDir::here().unwrap();
+        let terminal = ReplyDir::for_own_jvms().unwrap();
         fs::write(terminal.seen(RECORDINGS), "begun /a.vouch\nbegun /b.vouch\nended /a.vouch\n").unwrap();
         assert_eq!(terminal.recordings(), [PathBuf::from("/b.vouch")]);
     }
 
     #[test]
     fn it_is_locked_as_long_as_somebody_waits() {
-        let terminal = ReplyDir::here().unwrap();
+        let terminal = ReplyDir::for_own_jvms().unwrap();
         let other = File::open(terminal.seen("")).unwrap();
         assert!(other.try_lock_shared().is_err());
         drop(terminal);

@@ -23,7 +23,7 @@ pub struct Rewritten<'a> {
 impl<'a> Rewritten<'a> {
     /// Checks before any work that the file can be written. `word` is a part of the default name.
     pub fn new(profile: &'a Path, out: Option<PathBuf>, word: &str) -> Result<Self, Error> {
-        let out = out.unwrap_or_else(|| beside(profile, word));
+        let out = out.unwrap_or_else(|| default_output(profile, word));
         let name = out.to_string_lossy();
         if !name.ends_with(".json") && !name.ends_with(".json.gz") {
             return Err(Error::ProfileEnding(out));
@@ -52,16 +52,16 @@ impl<'a> Rewritten<'a> {
 /// Returns the default name for an output file, which no file has: `a.json.gz` becomes
 /// `a.merged.json.gz`, or `a.merged-2.json.gz` if that exists. `a.vouch` becomes
 /// `a.recovered.json.gz`.
-pub fn beside(file: &Path, word: &str) -> PathBuf {
+pub fn default_output(file: &Path, word: &str) -> PathBuf {
     let ending = if file.extension().is_some_and(|ending| ending == "json") { ".json" } else { PACKED };
-    beside_as(file, word, ending)
+    default_output_as(file, word, ending)
 }
 
 const PACKED: &str = ".json.gz";
 
 /// Returns the default name for an output file with another ending, which no file has: `a.json.gz`
 /// becomes `a.flame.svg`, or `a.flame-2.svg`.
-pub fn beside_as(file: &Path, word: &str, ending: &str) -> PathBuf {
+pub fn default_output_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));
     let default = format!("{}.{word}{ending}", first.unwrap_or(&name));
@@ -82,8 +82,8 @@ mod tests {
             ("svc.vouch.2.vouch", "svc.vouch.2.w.json.gz"),
             ("a", "a.w.json.gz"),
         ] {
-            assert_eq!(beside(Path::new(file), "w"), Path::new(made));
+            assert_eq!(default_output(Path::new(file), "w"), Path::new(made));
         }
-        assert_eq!(beside_as(Path::new("d/a.json.gz"), "w", ".svg"), Path::new("d/a.w.svg"));
+        assert_eq!(default_output_as(Path::new("d/a.json.gz"), "w", ".svg"), Path::new("d/a.w.svg"));
     }
 }

@@ -64,7 +64,7 @@ pub fn run(run: Run) -> Result<ExitCode, Error> {
     }
     let launcher = Launcher::from_program(program);
     let library = agent::library(launcher.libc(program))?;
-    let mut terminal = ReplyDir::here()?;
+    let mut terminal = ReplyDir::for_own_jvms()?;
     if launcher == Launcher::Unknown {
         // Each JVM may have its own working folder, and needs its own files.
         given.name_profile();
@@ -80,7 +80,7 @@ pub fn run(run: Run) -> Result<ExitCode, Error> {
         Launcher::Unknown => command.env(EVERY_JVM, beside_others(&agent)?),
     };
     command.args(arguments);
-    let signals = SignalsInfo::<WithOrigin>::new(heeded(&ALL));
+    let signals = SignalsInfo::<WithOrigin>::new(without_ignored(&ALL));
     let signals = signals.map_err(Error::Signals)?;
     let child = match command.spawn() {
         Ok(child) => child,
@@ -174,7 +174,7 @@ const ALL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
 /// Returns those of these signals that are not ignored. Ignored ones stay ignored for the program,
 /// too, as under `nohup`.
-pub fn heeded(signals: &[i32]) -> Vec<i32> {
+pub fn without_ignored(signals: &[i32]) -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored =
         status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

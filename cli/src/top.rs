@@ -103,7 +103,7 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
             if question.wanted.is_part() { "trust in all of its stacks" } else { "trust in the stacks" };
         let _ = writeln!(text, "{what}: {}", report.fates());
     }
-    text.extend(few(all));
+    text.extend(few_samples_note(all));
     text.extend(process.iter().flat_map(ProcessTime::lines).map(|line| line + "\n"));
     let vouch_ms = process.map(|process| process.vouch_ms);
     if let Some(by) = &by {
@@ -130,7 +130,7 @@ fn sum<'s>(samples: impl Iterator<Item = &'s Sample>) -> WeightSum {
 }
 
 /// Returns a note on how uncertain shares are, if there are few samples.
-fn few(all: WeightSum) -> Option<String> {
+fn few_samples_note(all: WeightSum) -> Option<String> {
     // If one sample has most of the weight, the shares are as uncertain as with fewer samples.
     let (good_as, samples) = (effective(all), all.samples);
     (good_as.round() < float(FEW)).then(|| {

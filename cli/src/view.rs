@@ -24,7 +24,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use crate::document;
 use crate::error::Error;
-use crate::run::heeded;
+use crate::run::without_ignored;
 use server::{Answer, Asked};
 use ui::FrontEnd;
 
@@ -90,7 +90,7 @@ pub fn view(profile: &Path, how: &ViewOptions) -> Result<String, Error> {
 
 /// Removes the file when a key or a signal ends this process.
 fn take_away_at_end(file: PathBuf) {
-    let Ok(mut signals) = Signals::new(heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])) else { return };
+    let Ok(mut signals) = Signals::new(without_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])) else { return };
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = remove_file(&file);

@@ -103,7 +103,7 @@ impl Comparison {
     }
 
     /// Returns the size of a change that would be noticed in four of five cases.
-    pub fn noticed(&self, change: &Change) -> f64 {
+    pub fn noticeable_change(&self, change: &Change) -> f64 {
         self.half_width(change) + change.error.quantile(0.8)
     }
 

@@ -94,7 +94,7 @@ impl Run {
             return Err(Error::NothingToCompare.about(path));
         }
         let rows = Rows::named(&profile, |profile, stack| {
-            unnumbered(profile.function_name(profile.function(stack)))
+            without_generated_numbers(profile.function_name(profile.function(stack)))
         });
         let (block_of, blocks) = blocks(&samples);
         let mut methods = vec![Vec::with_capacity(blocks); rows.names.len()];
@@ -122,7 +122,12 @@ impl Run {
             all,
             methods: methods.filter(|(_, blocks)| blocks.iter().any(|time| *time > 0.0)).collect(),
             folded: if drawn {
-                flame::folded(&profile, &samples, counted.each_ms().map_or(1, micros), unnumbered)
+                flame::folded(
+                    &profile,
+                    &samples,
+                    counted.each_ms().map_or(1, micros),
+                    without_generated_numbers,
+                )
             } else {
                 Vec::new()
             },
@@ -218,7 +223,7 @@ fn blocks(samples: &[Sample]) -> (Vec<usize>, usize) {
 
 /// Returns a method's name as every JDK writes it, without the numbers of generated classes. These
 /// numbers depend on the order of generation, which differs in each run.
-fn unnumbered(name: &str) -> String {
+fn without_generated_numbers(name: &str) -> String {
     // The texts before a number, each with the text that replaces both.
     const NUMBERED: [(&str, &str); 8] = [
         ("$$Lambda$", "$$Lambda"),
@@ -246,15 +251,18 @@ fn unnumbered(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::unnumbered;
+    use super::without_generated_numbers;
 
     #[test]
     fn numbers_of_generated_classes_are_left_out() {
-        assert_eq!(unnumbered("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda.run");
-        assert_eq!(unnumbered("Demo$Pricing$$Lambda.run"), "Demo$Pricing$$Lambda.run");
-        assert_eq!(unnumbered("com.sun.proxy.$Proxy12.a1"), "jdk.proxy.$Proxy.a1");
-        assert_eq!(unnumbered("jdk.proxy2.$Proxy7.a1"), "jdk.proxy.$Proxy.a1");
-        assert_eq!(unnumbered("a.GeneratedMethodAccessor17.invoke"), "a.GeneratedMethodAccessor.invoke");
-        assert_eq!(unnumbered("a.Log4j2.log10"), "a.Log4j2.log10");
+        assert_eq!(without_generated_numbers("Demo$Pricing$$Lambda$5.run"), "Demo$Pricing$$Lambda.run");
+        assert_eq!(without_generated_numbers("Demo$Pricing$$Lambda.run"), "Demo$Pricing$$Lambda.run");
+        assert_eq!(without_generated_numbers("com.sun.proxy.$Proxy12.a1"), "jdk.proxy.$Proxy.a1");
+        assert_eq!(without_generated_numbers("jdk.proxy2.$Proxy7.a1"), "jdk.proxy.$Proxy.a1");
+        assert_eq!(
+            without_generated_numbers("a.GeneratedMethodAccessor17.invoke"),
+            "a.GeneratedMethodAccessor.invoke"
+        );
+        assert_eq!(without_generated_numbers("a.Log4j2.log10"), "a.Log4j2.log10");
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::user::{open_inside, within};
+use super::user::{open_inside, path_in};
 use super::{Jvm, Vm, status};
 
 use crate::error::Error;
@@ -74,7 +74,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, Error> {
     may_attach(jvm)?;
     let folder = folder(jvm.pid)?;
     // A JVM accepts connections only from its own user.
-    let answer = jvm.user.does(|| {
+    let answer = jvm.user.run_as(|| {
         let version = if longest <= MAX_WORD_BYTES {
             Version::First
         } else if knows_second(jvm, &folder)? {
@@ -84,7 +84,7 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, Error> {
         };
         ask(jvm, &folder, version, ["load", library, "true", options])
     })?;
-    understand(&answer).ok_or(Error::UnknownAnswer { pid: jvm.pid, answer })
+    parse_answer(&answer).ok_or(Error::UnknownAnswer { pid: jvm.pid, answer })
 }
 
 /// Checks without asking the JVM whether it can be attached to.
@@ -122,9 +122,9 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, Error> {
     let pid = jvm.pid;
     // The path goes through the open folder: the full path is too long for a socket, and may vanish
     // with the process.
-    let socket = within(folder, &format!(".java_pid{}", jvm.own_pid));
+    let socket = path_in(folder, &format!(".java_pid{}", jvm.own_pid));
     match UnixStream::connect(&socket) {
-        Ok(stream) => return known(jvm, stream),
+        Ok(stream) => return checked_peer(jvm, stream),
         // The socket may be that of an earlier process.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
         Err(why) => return Err(Error::SocketRefused { pid, why }),
@@ -142,7 +142,7 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, Error> {
         pause = (pause * 2).min(Duration::from_millis(200));
         if let Ok(stream) = UnixStream::connect(&socket) {
             drop(trigger);
-            return known(jvm, stream);
+            return checked_peer(jvm, stream);
         }
         may_answer(pid)?;
     }
@@ -150,7 +150,7 @@ fn connect(jvm: &Jvm, folder: &File) -> Result<UnixStream, Error> {
 }
 
 /// Checks that the other end of the connection is the JVM's process.
-fn known(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, Error> {
+fn checked_peer(jvm: &Jvm, stream: UnixStream) -> Result<UnixStream, Error> {
     let peer = rustix::net::sockopt::socket_peercred(&stream)
         .map_err(|why| Error::UnknownListener { pid: jvm.pid, why: why.into() })?;
     if u32::try_from(peer.pid.as_raw_nonzero().get()) != Ok(jvm.pid) {
@@ -172,7 +172,7 @@ struct Trigger(PathBuf);
 impl Trigger {
     fn set(jvm: &Jvm, folder: &File) -> Result<Self, Error> {
         let name = format!(".attach_pid{}", jvm.own_pid);
-        let places = [within(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
+        let places = [path_in(folder, &name), PathBuf::from(format!("/proc/{}/cwd/{name}", jvm.pid))];
         let mut why = io::Error::from(ErrorKind::NotFound);
         for place in places {
             // An old file would do as well, but its owner decides whether the JVM
@@ -205,13 +205,13 @@ fn knows_second(jvm: &Jvm, folder: &File) -> Result<bool, Error> {
 /// Sends one command to the JVM, and returns the answer.
 fn ask(jvm: &Jvm, folder: &File, version: Version, words: [&str; 4]) -> Result<String, Error> {
     let stream = connect(jvm, folder)?;
-    say(stream, &version.request(words)).map_err(|why| match why.kind() {
+    send(stream, &version.request(words)).map_err(|why| match why.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::NoAnswer(jvm.pid),
         _ => Error::AnswerFailed { pid: jvm.pid, why },
     })
 }
 
-fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
+fn send(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
     stream.set_write_timeout(Some(ANSWERING))?;
     stream.set_read_timeout(Some(ANSWERING))?;
     stream.write_all(request)?;
@@ -222,7 +222,7 @@ fn say(mut stream: UnixStream, request: &[u8]) -> io::Result<String> {
 
 /// Parses an answer: the JVM's code, and in the next line what the agent returned. Its wording
 /// depends on the JDK.
-fn understand(answer: &str) -> Option<Answer> {
+fn parse_answer(answer: &str) -> Option<Answer> {
     let (code, rest) = answer.split_once('\n')?;
     let rest = rest.trim();
     if code.trim().parse::<i32>().ok()? != 0 {
@@ -263,9 +263,9 @@ mod tests {
     fn another_listener_at_the_jvms_socket_gets_nothing() {
         let (stream, _) = UnixStream::pair().unwrap();
         let (own, _) = UnixStream::pair().unwrap();
-        assert!(known(&jvm(std::process::id()), own).is_ok());
+        assert!(checked_peer(&jvm(std::process::id()), own).is_ok());
         assert!(
-            known(&jvm(std::process::id() + 1), stream)
+            checked_peer(&jvm(std::process::id() + 1), stream)
                 .unwrap_err()
                 .to_string()
                 .contains("belongs to process")
@@ -282,12 +282,12 @@ mod tests {
 
     #[test]
     fn every_jdk_is_understood() {
-        assert_eq!(understand("0\n0\n"), Some(Answer::Agent(0)));
-        assert_eq!(understand("0\nreturn code: -1\n"), Some(Answer::Agent(-1)));
+        assert_eq!(parse_answer("0\n0\n"), Some(Answer::Agent(0)));
+        assert_eq!(parse_answer("0\nreturn code: -1\n"), Some(Answer::Agent(-1)));
         let refused =
             "Dynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to launch target VM.";
-        assert_eq!(understand(&format!("0\n{refused}\n")), Some(Answer::No(refused.to_owned())));
-        assert_eq!(understand("101\n"), Some(Answer::No(String::new())));
-        assert_eq!(understand(""), None);
+        assert_eq!(parse_answer(&format!("0\n{refused}\n")), Some(Answer::No(refused.to_owned())));
+        assert_eq!(parse_answer("101\n"), Some(Answer::No(String::new())));
+        assert_eq!(parse_answer(""), None);
     }
 }

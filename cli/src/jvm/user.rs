@@ -29,7 +29,7 @@ impl User {
 
     /// Calls a function with that user's rights, in a separate thread that has none of root's
     /// rights.
-    pub fn does<T: Send>(self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    pub fn run_as<T: Send>(self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
         if !self.is_another() {
             return work();
         }
@@ -48,7 +48,7 @@ impl User {
 
 /// Returns the path of a file in an open folder. It is short, and valid while the folder is open,
 /// even if the folder is renamed.
-pub fn within(folder: &File, name: &str) -> PathBuf {
+pub fn path_in(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 

@@ -146,7 +146,7 @@ mod tests {
         let (second, mut nodes) = (1_000_000_000, 0);
         let mut kept = |new: usize, time: u64| {
             nodes += new;
-            (budget.kept(50_000, nodes, time), budget.frames_to_keep(100, nodes, time))
+            (budget.frames_to_keep(50_000, nodes, time), budget.frames_to_keep(100, nodes, time))
         };
         assert_eq!(kept(0, 100 * second), (65_536, 65_536));
         assert_eq!(kept(100_000, 100 * second).0, 65_536);
