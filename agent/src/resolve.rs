@@ -166,7 +166,8 @@ impl Resolver {
         self.current_table(env).resolve(id, time)
     }
 
-    /// Resolves frames by their time, and appends them to `resolved`.
+    /// Resolves frames that were walked at `time`, and appends them to `resolved`. An id may have
+    /// meant another method at another time.
     pub fn resolve_frames(
         &self,
         env: &mut JNIEnv<'_>,

@@ -81,9 +81,8 @@ pub enum Made {
     All,
 }
 
-/// Makes the profile of each recording of this command with a process that is gone. Returns the
-/// worst result. `inherited` says that they had their options from the environment,
-/// as all JVMs that a command starts.
+/// Makes the profile of each of this command's recordings for which the JVM no longer runs. Returns
+/// the worst result. `inherited` is true if the JVMs read their options from the environment.
 pub fn recover(terminal: &ReplyDir, given: &AgentOptions, inherited: bool) -> Made {
     let recordings = terminal.recordings();
     let made = recordings.iter().filter(|recording| is_orphaned(recording)).map(|recording| {

@@ -51,7 +51,8 @@ pub struct Refuted {
     pub how: RefutationId,
 }
 
-/// A thread under one of its names. Only its recording can change it.
+/// The samples and markers of a thread while it had one name. A renamed thread has several of these
+/// rows.
 #[derive(Debug)]
 pub struct Thread {
     pub(crate) name: String,

@@ -77,8 +77,9 @@ pub fn strip_carrier_frames(
 /// Returns the walker that may find a stack after a failed walk: the same walker, or Vouch's own
 /// one if that is the first.
 ///
-/// After a torn stack, AsyncGetCallTrace would only tear the stack again, or return the carrier's.
-/// Outside of Java it does not use the context, so a repaired context would not help.
+/// A torn stack mixes the frames of a virtual thread and its carrier. A second call of
+/// AsyncGetCallTrace would return a torn stack again, or the carrier's. Outside of Java it ignores
+/// the context that it is passed, so a repaired context would not help.
 pub fn fallback_walker(
     (first, carrier_filter): (Option<&'static dyn Walker>, Option<&HotspotWalker>),
     walker: &'static dyn Walker,

@@ -46,8 +46,8 @@ pub struct Options {
     /// The maximum part of the program's CPU time that sampling may take. Above it the interval
     /// becomes longer. `None` if the user chose an interval.
     pub budget: Option<f64>,
-    /// The CPU time of sampling that is free of the budget. Tests use less, so that they need not
-    /// wait for its end.
+    /// Sampling may use this much CPU time before the budget applies. Tests set less, so that they
+    /// need not wait.
     pub free: Duration,
     pub engine: EngineWish,
     pub signal: Signal,

@@ -225,7 +225,7 @@ const IMPORT_KINDS: [u64; 2] = [1025, 1026];
 
 impl Object {
     /// # Safety
-    /// `info` must be an entry of the dynamic linker's.
+    /// `info` must point to an entry in the dynamic linker's list of libraries.
     pub unsafe fn from_info(info: &libc::dl_phdr_info) -> Option<Self> {
         let base = usize::try_from(info.dlpi_addr).ok()?;
         // SAFETY: the linker's own table of this object's headers.
