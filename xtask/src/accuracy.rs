@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow, bail};
+
 use crate::report::{by_jdk, json, table};
 
 /// The profilers: their names in files, and their names in tables.
@@ -34,7 +36,7 @@ struct Run {
 }
 
 /// Returns the time of each method in a profile, with its callees, and the time of all Java code.
-fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
+fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64)> {
     let top = json(file)?;
     let (mut methods, mut all) = (HashMap::new(), 0.0);
     for row in top["rows"].as_array().into_iter().flatten() {
@@ -46,29 +48,29 @@ fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64), String> {
         }
         *methods.entry(name.to_owned()).or_default() += ms("total_ms");
     }
-    if all > 0.0 { Ok((methods, all)) } else { Err(format!("{} has no sample of Java", file.display())) }
+    if all > 0.0 { Ok((methods, all)) } else { Err(anyhow!("{} has no sample of Java", file.display())) }
 }
 
 impl Run {
-    fn read(file: &Path) -> Result<Self, String> {
+    fn read(file: &Path) -> Result<Self> {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let mut parts = stem.splitn(3, '-');
         let (Some(Ok(major)), Some(profiler), Some(program)) =
             (parts.next().map(str::parse), parts.next(), parts.next())
         else {
-            return Err(format!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display()));
+            bail!("{} is not MAJOR-PROFILER-PROGRAM.json", file.display());
         };
-        let clock = fs::read_to_string(file.with_extension("known"))
-            .map_err(|error| format!("{stem}.known: {error}"))?;
+        let clock =
+            fs::read_to_string(file.with_extension("known")).with_context(|| format!("{stem}.known"))?;
         let mut known: Vec<(String, f64)> = clock
             .lines()
             .filter_map(|line| line.split_once(' '))
             .filter_map(|(name, ms)| Some((name.to_owned(), ms.parse().ok()?)))
             .collect();
         let all = known.pop_if(|(name, ms)| name == "all" && *ms > 0.0);
-        let (_, all) = all.ok_or_else(|| format!("{stem}.known does not end with the time of all"))?;
+        let (_, all) = all.with_context(|| format!("{stem}.known does not end with the time of all"))?;
         if known.is_empty() {
-            return Err(format!("{stem}.known has no method"));
+            bail!("{stem}.known has no method");
         }
         for (_, ms) in &mut known {
             *ms *= 100.0 / all;
@@ -97,7 +99,7 @@ impl Run {
     }
 }
 
-fn read(files: &[PathBuf]) -> Result<Vec<Run>, String> {
+fn read(files: &[PathBuf]) -> Result<Vec<Run>> {
     files.iter().map(|file| Run::read(file)).collect()
 }
 
@@ -108,7 +110,7 @@ fn profilers(runs: &[Run]) -> impl Iterator<Item = (&'static str, &'static str)>
 
 /// Returns two tables: the median and the largest error of each profiler, and the errors of each
 /// program on each JDK.
-pub fn twins(files: &[PathBuf]) -> Result<String, String> {
+pub fn twins(files: &[PathBuf]) -> Result<String> {
     let runs = read(files)?;
     let rows = profilers(&runs).map(|(name, words)| {
         let mut errors: Vec<f64> = runs.iter().filter(|run| run.profiler == name).map(Run::worst).collect();
@@ -155,15 +157,15 @@ pub fn twins(files: &[PathBuf]) -> Result<String, String> {
 
 /// Returns a table of the error of the first of two methods that do the same work, by its share and
 /// by how both are called. Programs are `Sweep.WAY.HUNDREDTHS`.
-pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
+pub fn sweep(files: &[PathBuf]) -> Result<String> {
     let runs = read(files)?;
     let mut rows: BTreeMap<(usize, String), BTreeMap<u32, String>> = BTreeMap::new();
     for run in &runs {
         let mut parts = run.program.split('.').skip(1);
         let (Some(way), Some(Ok(hundredths))) = (parts.next(), parts.next().map(str::parse)) else {
-            return Err(format!("{} is not Sweep.WAY.HUNDREDTHS", run.program));
+            bail!("{} is not Sweep.WAY.HUNDREDTHS", run.program);
         };
-        let error = run.error("Twins$Sweep.first").ok_or("the first method of a sweep is not known")?;
+        let error = run.error("Twins$Sweep.first").context("the first method of a sweep is not known")?;
         let order = PROFILERS.iter().position(|(name, _)| *name == run.profiler).unwrap_or_default();
         rows.entry((order, way.to_owned())).or_default().insert(hundredths, format!("{error:+.1}"));
     }
@@ -183,7 +185,7 @@ pub fn sweep(files: &[PathBuf]) -> Result<String, String> {
 
 /// Returns a table of how far the shares of five methods are from the expected ones when one does
 /// its work twice. Programs are `Slowed.METHOD`, and `Slowed.none`, which sets the expectation.
-pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
+pub fn slowed(files: &[PathBuf]) -> Result<String> {
     let runs = read(files)?;
     let method = |run: &Run| run.program.split('.').nth(1).unwrap_or_default().to_owned();
     // Shares are of the five methods only, because the method that reads the clock is left out.
@@ -214,9 +216,11 @@ pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (name, words) in profilers(&runs) {
         let own = || runs.iter().filter(|run| run.profiler == name);
-        let base = own().find(|run| method(run) == "none").ok_or(format!("{words} has no run as it is"))?;
+        let base = own()
+            .find(|run| method(run) == "none")
+            .with_context(|| format!("{words} has no run as it is"))?;
         if let Some(run) = own().find(|run| methods(run).iter().all(|name| run.share_of(name) == 0.0)) {
-            return Err(format!("{words} has none of the methods of {}", run.program));
+            bail!("{words} has none of the methods of {}", run.program);
         }
         for run in own().filter(|run| method(run) != "none") {
             let cell = |shares: &dyn Fn(&Run) -> Vec<(String, f64)>| format!("{:.1}", off(shares, base, run));
@@ -233,9 +237,9 @@ pub fn slowed(files: &[PathBuf]) -> Result<String, String> {
 
 /// Compares the times of the Flight Recorder's method timing with a profile of the same run. The
 /// files are from `vouch top --json`, and `jfr print --json --events jdk.MethodTiming`.
-pub fn timing(files: &[PathBuf]) -> Result<String, String> {
+pub fn timing(files: &[PathBuf]) -> Result<String> {
     let [top, timed] = files else {
-        return Err("name what vouch top says, and what jfr print says".to_owned());
+        bail!("name what vouch top says, and what jfr print says");
     };
     let (shown, _) = shown(top)?;
     let timed = json(timed)?;
@@ -245,7 +249,7 @@ pub fn timing(files: &[PathBuf]) -> Result<String, String> {
         let class = values["method"]["type"]["name"].as_str().unwrap_or_default().replace('/', ".");
         let name = format!("{class}.{}", values["method"]["name"].as_str().unwrap_or_default());
         let count = values["invocations"].as_f64().unwrap_or_default();
-        let average = values["average"].as_str().and_then(seconds).ok_or("a timing has no average")?;
+        let average = values["average"].as_str().and_then(seconds).context("a timing has no average")?;
         let elapsed = 1_000.0 * count * average;
         let ms = shown.get(&name).copied().unwrap_or_default();
         rows.push(vec![
@@ -257,7 +261,7 @@ pub fn timing(files: &[PathBuf]) -> Result<String, String> {
         ]);
     }
     if rows.is_empty() {
-        return Err("no method was timed".to_owned());
+        bail!("no method was timed");
     }
     rows.sort();
     Ok(table(&["method", "calls", "elapsed, ms", "Vouch, ms of CPU time", "difference, %"], rows))
@@ -321,7 +325,7 @@ mod tests {
         assert!(text.contains("| async-profiler | 1 | 30.0 | 30.0 | 30.0 | 1 |"), "{text}");
         assert!(text.contains("| `Atomic` | 1.1 (30.0) | 3.6 |"), "{text}");
         fs::write(folder.0.join("17-vouch-Atomic.known"), "A.work 400\n").unwrap();
-        assert!(twins(&files).unwrap_err().contains("time of all"));
+        assert!(twins(&files).unwrap_err().to_string().contains("time of all"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use anyhow::{Context, Result, anyhow, bail};
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 use serde_json::Value;
@@ -36,7 +37,7 @@ struct CrateModules {
 }
 
 impl CrateModules {
-    fn read(name: String, folder: &Path) -> Result<Self, String> {
+    fn read(name: String, folder: &Path) -> Result<Self> {
         let modules = Modules::read(folder)?;
         let circles = circles(&modules);
         Ok(Self { name, modules, circles })
@@ -61,13 +62,13 @@ impl CrateModules {
 }
 
 /// Runs the check, or lists the circles of crates, or lowers the numbers.
-pub fn run(arguments: &[String]) -> Result<String, String> {
+pub fn run(arguments: &[String]) -> Result<String> {
     let (option, crates) = match arguments {
         [] => ("", arguments),
         [first, rest @ ..] => (first.as_str(), rest),
     };
     if !["", "--list", "--lower"].contains(&option) {
-        return Err(format!("circles: unknown option {option}; use --list [CRATE]… or --lower"));
+        bail!("circles: unknown option {option}; use --list [CRATE]… or --lower");
     }
     let all = read_crates()?;
     let mut out = String::new();
@@ -97,24 +98,23 @@ pub fn run(arguments: &[String]) -> Result<String, String> {
         }
     }
     if option == "--lower" {
-        std::fs::write(COUNTS, text).map_err(|error| format!("{COUNTS}: {error}"))?;
+        std::fs::write(COUNTS, text).context(COUNTS)?;
     }
-    if failures.is_empty() { Ok(out) } else { Err(format!("circles:\n{failures}")) }
+    if failures.is_empty() { Ok(out) } else { Err(anyhow!("circles:\n{failures}")) }
 }
 
 /// Reads the crates of the workspace, each with the name of its folder.
-fn read_crates() -> Result<Vec<CrateModules>, String> {
+fn read_crates() -> Result<Vec<CrateModules>> {
     let metadata = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("cargo metadata: {error}"))?;
-    let metadata: Value =
-        serde_json::from_slice(&metadata.stdout).map_err(|error| format!("cargo metadata: {error}"))?;
+        .context("cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).context("cargo metadata")?;
     let mut read = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let manifest = package["manifest_path"].as_str().map(Path::new);
-        let folder = manifest.and_then(Path::parent).ok_or("cargo metadata: a crate has no folder")?;
+        let folder = manifest.and_then(Path::parent).context("cargo metadata: a crate has no folder")?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         read.push(CrateModules::read(name, &folder.join("src"))?);
     }
@@ -138,12 +138,12 @@ fn circles(modules: &Modules) -> Vec<Vec<String>> {
     circles
 }
 
-fn read_counts(path: &Path) -> Result<BTreeMap<String, usize>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+fn read_counts(path: &Path) -> Result<BTreeMap<String, usize>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let mut counts = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let parsed = line.split_once(' ').and_then(|(name, count)| Some((name, count.parse().ok()?)));
-        let (name, count) = parsed.ok_or_else(|| format!("{}: no count in: {line}", path.display()))?;
+        let (name, count) = parsed.with_context(|| format!("{}: no count in: {line}", path.display()))?;
         counts.insert(name.to_owned(), count);
     }
     Ok(counts)

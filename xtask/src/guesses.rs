@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, bail};
+
 use crate::report::{json, table};
 
 /// The name of the file of all samples, instead of a part's name.
@@ -17,7 +19,7 @@ const ALL: &str = "all";
 type Times = [f64; 2];
 
 /// Returns the self time of the methods of each part in a file.
-fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Times>, String> {
+fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Times>> {
     let mut times: BTreeMap<String, Times> = BTreeMap::new();
     for row in json(file)?["rows"].as_array().into_iter().flatten() {
         let name = row["name"].as_str().unwrap_or_default();
@@ -32,20 +34,20 @@ fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Ti
 }
 
 /// Returns a table: of the time in a part's methods, how much was in the context of that part.
-pub fn page(files: &[PathBuf]) -> Result<String, String> {
+pub fn page(files: &[PathBuf]) -> Result<String> {
     let mut runs: BTreeMap<(u32, u32), BTreeMap<String, &Path>> = BTreeMap::new();
     for file in files {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let mut words = stem.splitn(3, '-');
         let numbers = [words.next(), words.next()].map(|word| word?.parse().ok());
         let ([Some(major), Some(rounds)], Some(part)) = (numbers, words.next()) else {
-            return Err(format!("{} is not MAJOR-ROUNDS-PART.json", file.display()));
+            bail!("{} is not MAJOR-ROUNDS-PART.json", file.display());
         };
         runs.entry((major, rounds)).or_default().insert(part.to_owned(), file);
     }
     let mut rows = Vec::new();
     for ((major, rounds), mut files) in runs {
-        let all = files.remove(ALL).ok_or_else(|| format!("{major}-{rounds}-{ALL}.json is missing"))?;
+        let all = files.remove(ALL).with_context(|| format!("{major}-{rounds}-{ALL}.json is missing"))?;
         let parts: BTreeSet<String> = files.keys().cloned().collect();
         let mut shown = Times::default();
         for [certain, guessed] in of_parts(all, &parts)?.values() {
@@ -58,7 +60,7 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
             }
         }
         if shown[0] == 0.0 {
-            return Err(format!("{major}-{rounds}-{ALL}.json has no sample of a part"));
+            bail!("{major}-{rounds}-{ALL}.json has no sample of a part");
         }
         let cells = [0, 1].into_iter().flat_map(|at| {
             let share = if shown[at] > 0.0 { 100.0 * right[at] / shown[at] } else { 100.0 };
@@ -102,8 +104,8 @@ mod tests {
         ];
         let text = page(&files).unwrap();
         assert!(text.contains("| 17 | 8 | 142 | 2 | 98.6 % | 55 | 25 | 54.5 % |"), "{text}");
-        assert!(page(&files[..2]).unwrap_err().contains("17-8-all.json is missing"));
-        assert!(page(&[folder.join("mixed.json")]).unwrap_err().contains("MAJOR-ROUNDS-PART"));
+        assert!(page(&files[..2]).unwrap_err().to_string().contains("17-8-all.json is missing"));
+        assert!(page(&[folder.join("mixed.json")]).unwrap_err().to_string().contains("MAJOR-ROUNDS-PART"));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -35,6 +35,8 @@ mod words;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::{Result, anyhow};
+
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).peekable();
     if words.next_if(|word| word == "page").is_some() {
@@ -49,14 +51,14 @@ fn main() -> ExitCode {
     if words.next_if(|word| word == "words").is_some() {
         return print(words::run(&words.map(PathBuf::from).collect::<Vec<_>>()));
     }
-    let make: fn(&[PathBuf]) -> Result<String, String> = match words.next().as_deref() {
+    let make: fn(&[PathBuf]) -> Result<String> = match words.next().as_deref() {
         Some("manual") => |folders| match folders {
-            [share] => manual::write(share).map(|()| String::new()).map_err(|error| error.to_string()),
-            _ => Err("name one folder".to_owned()),
+            [share] => manual::write(share).map(|()| String::new()).map_err(Into::into),
+            _ => Err(anyhow!("name one folder")),
         },
         Some("sbom") => |files| match files {
             [metadata, folder, others @ ..] => sbom::write(metadata, folder, others).map(|()| String::new()),
-            _ => Err("name what cargo metadata said, and a folder".to_owned()),
+            _ => Err(anyhow!("name what cargo metadata said, and a folder")),
         },
         Some("accuracy-twins") => accuracy::twins,
         Some("accuracy-sweep") => accuracy::sweep,
@@ -77,19 +79,19 @@ fn main() -> ExitCode {
         }
     };
     let files: Vec<PathBuf> = words.map(PathBuf::from).collect();
-    let made = if files.is_empty() { Err("no report was named".to_owned()) } else { make(&files) };
+    let made = if files.is_empty() { Err(anyhow!("no report was named")) } else { make(&files) };
     print(made)
 }
 
 /// Prints the result of a command, or its error.
-fn print(made: Result<String, String>) -> ExitCode {
+fn print(made: Result<String>) -> ExitCode {
     match made {
         Ok(text) => {
             print!("{text}");
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("xtask: {why}");
+            eprintln!("xtask: {why:#}");
             ExitCode::FAILURE
         }
     }

@@ -24,6 +24,7 @@ mod true_stacks;
 mod trust;
 mod witness;
 
+use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use interface::Page;
@@ -33,7 +34,7 @@ struct Row {
     name: &'static str,
     document: &'static str,
     command: fn() -> Command,
-    make: fn(&ArgMatches) -> Result<(), String>,
+    make: fn(&ArgMatches) -> Result<()>,
 }
 
 /// The table of all pages, by name.
@@ -60,21 +61,21 @@ const fn row<P: Page>() -> Row {
         name: P::NAME,
         document: P::DOCUMENT,
         command: || P::augment_args(Command::new(P::NAME)),
-        make: |matches| P::from_arg_matches(matches).map_err(|error| error.to_string())?.make(),
+        make: |matches| P::from_arg_matches(matches)?.make(),
     }
 }
 
 /// Makes the page that the arguments name.
-pub fn run(arguments: &[String]) -> Result<String, String> {
+pub fn run(arguments: &[String]) -> Result<String> {
     let words = std::iter::once("cargo xtask page").chain(arguments.iter().map(String::as_str));
     let matches = command().get_matches_from(words);
     if matches.get_flag("list") {
         return Ok(list());
     }
     let Some((name, options)) = matches.subcommand() else {
-        return Err(format!("name a page:\n{}", list()));
+        bail!("name a page:\n{}", list());
     };
-    let row = PAGES.iter().find(|row| row.name == name).ok_or("this page has no row")?;
+    let row = PAGES.iter().find(|row| row.name == name).context("this page has no row")?;
     runner::enter_repository()?;
     (row.make)(options)?;
     Ok(String::new())

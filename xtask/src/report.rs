@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 use vouch_report::{TrustReport, float, grouped};
 
@@ -19,27 +20,27 @@ pub struct RunReport {
 }
 
 /// Reads the reports in these files.
-pub fn reports(files: &[PathBuf]) -> Result<Vec<RunReport>, String> {
+pub fn reports(files: &[PathBuf]) -> Result<Vec<RunReport>> {
     files.iter().map(|file| RunReport::read(file)).collect()
 }
 
 impl RunReport {
     /// Reads `MAJOR-PROGRAM.json` or `MAJOR-MODE-PROGRAM.json`.
-    pub fn read(file: &Path) -> Result<Self, String> {
+    pub fn read(file: &Path) -> Result<Self> {
         let name = file.display();
-        let opened = File::open(file).map_err(|error| format!("{name}: {error}"))?;
+        let opened = File::open(file).with_context(|| format!("{name}"))?;
         let report = serde_json::from_reader(BufReader::new(opened))
-            .map_err(|error| format!("{name} is no trust report of this version: {error}"))?;
+            .with_context(|| format!("{name} is no trust report of this version"))?;
         Self::named(file, report)
     }
 
     /// Combines a report with the JDK, mode and program in the name of its file.
-    pub fn named(file: &Path, report: TrustReport) -> Result<Self, String> {
+    pub fn named(file: &Path, report: TrustReport) -> Result<Self> {
         let name = file.display();
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let (major, rest) = stem.split_once('-').ok_or(format!("{name}: no MAJOR-PROGRAM"))?;
+        let (major, rest) = stem.split_once('-').with_context(|| format!("{name}: no MAJOR-PROGRAM"))?;
         let (mode, program) = rest.rsplit_once('-').unwrap_or(("", rest));
-        let major = major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?;
+        let major = major.parse().map_err(|_| anyhow!("{name} begins with no number of a JDK"))?;
         Ok(Self { major, mode: mode.to_owned(), program: program.to_owned(), report })
     }
 
@@ -74,10 +75,10 @@ pub fn share(part: u64, whole: u64) -> String {
 }
 
 /// Reads a whole JSON document.
-pub fn json(file: &Path) -> Result<Value, String> {
-    let wrong = |why: &str| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| wrong(&error.to_string()))?;
-    serde_json::from_reader(BufReader::new(open)).map_err(|error| wrong(&error.to_string()))
+pub fn json(file: &Path) -> Result<Value> {
+    let name = || file.display().to_string();
+    let open = File::open(file).with_context(name)?;
+    serde_json::from_reader(BufReader::new(open)).with_context(name)
 }
 
 /// Returns a table with a column for each JDK. A row has a name, and a key that is passed to make
@@ -153,6 +154,7 @@ pub mod tests {
     #[test]
     fn a_file_that_is_no_report_is_named() {
         let error = RunReport::read(Path::new("/nowhere/25-mix.json")).unwrap_err();
+        let error = format!("{error:#}");
         assert!(error.starts_with("/nowhere/25-mix.json: "), "{error}");
         assert!(RunReport::read(Path::new("mix.json")).is_err());
     }

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use anyhow::{Context, Result};
+
 use crate::words::lexer;
 use crate::words::repository::{Language, source_files};
 use crate::words::rules::declarations;
@@ -12,12 +14,12 @@ use crate::words::rules::declarations;
 const SAMPLE_SIZE: usize = 60;
 
 /// Prints the sample: each comment and each name with its file and line.
-pub fn run(arguments: &[String]) -> Result<String, String> {
+pub fn run(arguments: &[String]) -> Result<String> {
     let seed = match arguments {
         [option, seed] if option == "--seed" => seed.parse::<u64>().ok(),
         _ => None,
     };
-    let mut random = SplitMix64(seed.ok_or("sample: needs a number: cargo xtask sample --seed 1")?);
+    let mut random = SplitMix64(seed.context("sample: needs a number: cargo xtask sample --seed 1")?);
     let mut comments = Vec::new();
     let mut names = Vec::new();
     for file in source_files()?.iter().filter(|file| file.language == Language::Rust) {

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 /// The names of the packages that are released.
@@ -16,38 +17,37 @@ const RELEASED: [&str; 2] = ["vouch", "vouch-cli"];
 
 /// Reads what is linked besides cargo's packages, in groups of four: name, version, licence, and
 /// the file with the licence's text, or nothing.
-fn others(told: &[PathBuf]) -> Result<Vec<Value>, String> {
+fn others(told: &[PathBuf]) -> Result<Vec<Value>> {
     let fours = told.chunks(4).map(|told| match told {
         [name, version, license, text] => {
             let said = |path: &PathBuf| path.to_string_lossy().into_owned();
             Ok(json!({ "name": said(name), "version": said(version), "license": said(license), "license_file": said(text) }))
         }
-        _ => Err("what is linked besides has a name, a version, a licence, and a file for that".to_owned()),
+        _ => Err(anyhow!("what is linked besides has a name, a version, a licence, and a file for that")),
     });
     fours.collect()
 }
 
 /// Writes both files into a folder. `metadata` is the output of `cargo metadata --filter-platform
 /// …`.
-pub fn write(metadata: &Path, folder: &Path, besides: &[PathBuf]) -> Result<(), String> {
-    let unread = |error: std::io::Error| format!("{}: {error}", metadata.display());
-    let metadata: Value = serde_json::from_str(&fs::read_to_string(metadata).map_err(unread)?)
-        .map_err(|error| error.to_string())?;
+pub fn write(metadata: &Path, folder: &Path, besides: &[PathBuf]) -> Result<()> {
+    let metadata: Value =
+        serde_json::from_str(&fs::read_to_string(metadata).with_context(|| metadata.display().to_string())?)?;
     let packages = linked(&metadata)?;
     let (own, mut foreign): (Vec<_>, Vec<_>) =
         packages.into_iter().partition(|package| package["source"].is_null());
     let besides = others(besides)?;
     foreign.extend(&besides);
     let version =
-        own.iter().find_map(|package| package["version"].as_str()).ok_or("no package is our own")?;
-    let list = serde_json::to_string_pretty(&list(version, &foreign)).map_err(|error| error.to_string())?;
-    let unwritten = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::write(folder.join("sbom.cdx.json"), list + "\n").map_err(unwritten)?;
-    fs::write(folder.join("THIRD-PARTY.txt"), texts(&foreign)?).map_err(unwritten)
+        own.iter().find_map(|package| package["version"].as_str()).context("no package is our own")?;
+    let list = serde_json::to_string_pretty(&list(version, &foreign))?;
+    let name = || folder.display().to_string();
+    fs::write(folder.join("sbom.cdx.json"), list + "\n").with_context(name)?;
+    fs::write(folder.join("THIRD-PARTY.txt"), texts(&foreign)?).with_context(name)
 }
 
 /// Returns the released packages, and all packages that are linked with them, by name.
-fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
+fn linked(metadata: &Value) -> Result<Vec<&Value>> {
     let all = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let packages: HashMap<String, &Value> = metadata["packages"]
@@ -73,7 +73,7 @@ fn linked(metadata: &Value) -> Result<Vec<&Value>, String> {
         .map(|(id, _)| id.clone())
         .collect();
     if open.len() != RELEASED.len() {
-        return Err("cargo metadata does not have the packages that are released".to_owned());
+        bail!("cargo metadata does not have the packages that are released");
     }
     let mut seen = BTreeSet::new();
     while let Some(id) = open.pop() {
@@ -131,14 +131,14 @@ fn list(version: &str, packages: &[&Value]) -> Value {
 
 /// Returns the texts of a package's licences. They are beside its manifest. A package without a
 /// manifest has the path of its licence's file instead.
-fn texts_of(package: &Value) -> Result<Vec<String>, String> {
+fn texts_of(package: &Value) -> Result<Vec<String>> {
     let Some(manifest) = package["manifest_path"].as_str() else {
         let named = package["license_file"].as_str().filter(|file| !file.is_empty());
-        let read = |file: &str| fs::read_to_string(file).map_err(|error| format!("{file}: {error}"));
+        let read = |file: &str| fs::read_to_string(file).with_context(|| file.to_owned());
         return named.map(read).into_iter().collect();
     };
-    let folder = Path::new(manifest).parent().ok_or("a package has no folder")?;
-    let files = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let folder = Path::new(manifest).parent().context("a package has no folder")?;
+    let files = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;
     let is_text = |name: &str| {
         ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"]
             .iter()
@@ -149,7 +149,7 @@ fn texts_of(package: &Value) -> Result<Vec<String>, String> {
 }
 
 /// Returns each licence text once, with the packages that have it.
-fn texts(packages: &[&Value]) -> Result<String, String> {
+fn texts(packages: &[&Value]) -> Result<String> {
     let mut packages_by_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut without = Vec::new();
     for package in packages {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use vouch_report::{TrustReport, grouped};
 
 use crate::report::{RunReport, table};
@@ -15,8 +16,8 @@ const NUMBERS: usize = 6;
 
 /// Returns the end of a run's row: the walks of each walker, the samples for which all walks
 /// faulted, all samples, and the refuted samples.
-pub fn row(files: &[PathBuf]) -> Result<String, String> {
-    let [file] = files else { return Err("name one report".to_owned()) };
+pub fn row(files: &[PathBuf]) -> Result<String> {
+    let [file] = files else { bail!("name one report") };
     let RunReport { report, .. } = RunReport::read(file)?;
     let Walks { own, asgct, recovered } = Walks::from_report(&report);
     let fates = &report.samples.fates;
@@ -79,14 +80,14 @@ impl<'s> Run<'s> {
 }
 
 /// Returns the number of all walks in a state, for the script.
-pub fn sum(files: &[PathBuf]) -> Result<String, String> {
+pub fn sum(files: &[PathBuf]) -> Result<String> {
     let text = state(files)?;
     let runs = runs(&text)?;
     Ok(runs.iter().map(Run::all).sum::<u64>().to_string())
 }
 
 /// Returns the tables of the page.
-pub fn page(files: &[PathBuf]) -> Result<String, String> {
+pub fn page(files: &[PathBuf]) -> Result<String> {
     let text = state(files)?;
     let runs = runs(&text)?;
     let mut page = String::new();
@@ -126,16 +127,16 @@ pub fn page(files: &[PathBuf]) -> Result<String, String> {
     Ok(page)
 }
 
-fn state(files: &[PathBuf]) -> Result<String, String> {
-    let [file] = files else { return Err("name the state".to_owned()) };
-    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+fn state(files: &[PathBuf]) -> Result<String> {
+    let [file] = files else { bail!("name the state") };
+    std::fs::read_to_string(file).with_context(|| format!("{}", file.display()))
 }
 
-fn runs(text: &str) -> Result<Vec<Run<'_>>, String> {
+fn runs(text: &str) -> Result<Vec<Run<'_>>> {
     text.lines()
         .enumerate()
         .map(|(at, line)| {
-            Run::parse(line).ok_or_else(|| format!("line {} of the state is no run: {line}", at + 1))
+            Run::parse(line).with_context(|| format!("line {} of the state is no run: {line}", at + 1))
         })
         .collect()
 }

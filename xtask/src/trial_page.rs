@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use vouch_recording::ByFate;
 use vouch_report::{Signals, grouped};
@@ -42,20 +43,20 @@ fn fates(value: &Value) -> ByFate<u64> {
 }
 
 impl Run {
-    fn read(file: &Path) -> Result<Self, String> {
+    fn read(file: &Path) -> Result<Self> {
         let name = file.display();
         let report = report::json(file)?;
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let mut parts = stem.splitn(3, '-');
         let (Some(major), Some(recorder), Some(program)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(format!("{name}: no MAJOR-RECORDER-PROGRAM"));
+            bail!("{name}: no MAJOR-RECORDER-PROGRAM");
         };
         let of_kinds = || report["kinds"].as_object().into_iter().flat_map(|kinds| kinds.values());
         let all = of_kinds().map(|kind| fates(&kind["fates"])).fold(ByFate::default(), ByFate::<u64>::plus);
         let sum = |key: &str| of_kinds().filter_map(|kind| kind[key].as_u64()).sum();
         let counts = report["refuted"].as_object().into_iter().flatten();
         Ok(Self {
-            major: major.parse().map_err(|_| format!("{name} begins with no number of a JDK"))?,
+            major: major.parse().map_err(|_| anyhow!("{name} begins with no number of a JDK"))?,
             fates: if recorder == TRUE { all } else { fates(&report["samples"]) },
             recorder: recorder.to_owned(),
             program: program.to_owned(),
@@ -69,7 +70,7 @@ impl Run {
 }
 
 /// Returns a line for each run.
-pub fn lines(files: &[PathBuf]) -> Result<String, String> {
+pub fn lines(files: &[PathBuf]) -> Result<String> {
     let mut text = String::new();
     for file in files {
         let Run { major, recorder, program, fates, edges, .. } = Run::read(file)?;
@@ -86,7 +87,7 @@ pub fn lines(files: &[PathBuf]) -> Result<String, String> {
 }
 
 /// Returns the tables: by recorder, by recorder and JDK, and by kind of refutation.
-pub fn page(files: &[PathBuf]) -> Result<String, String> {
+pub fn page(files: &[PathBuf]) -> Result<String> {
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
     let of = |recorder: &str| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
     let samplers = || RECORDERS.into_iter().filter(|recorder| !of(recorder).is_empty());
@@ -162,18 +163,18 @@ fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> Str
 
 /// Returns the table of the shortest programs: the share of refuted samples by recorder and JDK,
 /// and the programs. The first argument is the folder of the programs.
-pub fn shortest(files: &[PathBuf]) -> Result<String, String> {
+pub fn shortest(files: &[PathBuf]) -> Result<String> {
     let [programs, files @ ..] = files else {
-        return Err("name the programs' folder, and reports".to_owned());
+        bail!("name the programs' folder, and reports");
     };
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
     let names: BTreeSet<&str> = runs.iter().map(|run| &*run.program).collect();
     let mut text = String::new();
     for name in names {
         let file = programs.join(format!("{name}.java"));
-        let source = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let source = fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
         let (head, source) =
-            source.split_once(" */\n\n").ok_or_else(|| format!("{name} says not what it shows"))?;
+            source.split_once(" */\n\n").with_context(|| format!("{name} says not what it shows"))?;
         let head: Vec<&str> = head.lines().skip(1).map(|line| line.trim_start_matches(" *").trim()).collect();
         let options = head.iter().find_map(|line| line.strip_prefix("Run: "));
         let told: Vec<&str> = head.iter().copied().take_while(|line| !line.is_empty()).collect();

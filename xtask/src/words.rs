@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow, bail};
 use lexer::Piece;
 use repository::{Language, SourceFile};
 use rules::Rules;
@@ -91,13 +92,13 @@ impl Finding {
 }
 
 /// Runs the check, or lists the findings, or lowers the numbers.
-pub fn run(arguments: &[PathBuf]) -> Result<String, String> {
+pub fn run(arguments: &[PathBuf]) -> Result<String> {
     let (option, paths) = match arguments {
         [] => ("", arguments),
         [first, rest @ ..] => (first.to_str().unwrap_or_default(), rest),
     };
     if !["", "--list", "--lower"].contains(&option) {
-        return Err(format!("words: unknown option {option}; use --list [PART]… or --lower"));
+        bail!("words: unknown option {option}; use --list [PART]… or --lower");
     }
     let (findings, too_long) = findings()?;
     if option == "--list" {
@@ -135,9 +136,9 @@ pub fn run(arguments: &[PathBuf]) -> Result<String, String> {
         for (check, count) in found {
             let _ = writeln!(text, "{} {}", check.name(), count.min(allowed[&check]));
         }
-        std::fs::write(COUNTS, text).map_err(|error| format!("{COUNTS}: {error}"))?;
+        std::fs::write(COUNTS, text).context(COUNTS)?;
     }
-    if failures.is_empty() { Ok(out) } else { Err(format!("words:\n{failures}")) }
+    if failures.is_empty() { Ok(out) } else { Err(anyhow!("words:\n{failures}")) }
 }
 
 /// Returns the message on a check with too many findings. The message has the findings in changed
@@ -172,7 +173,7 @@ fn risen(
 }
 
 /// Returns all findings in the repository, and the errors about the lengths of pages.
-fn findings() -> Result<(Vec<Finding>, String), String> {
+fn findings() -> Result<(Vec<Finding>, String)> {
     let rules = Rules::parse(include_str!("words/rules.txt"))?;
     let mut findings = Vec::new();
     let mut too_long = String::new();
@@ -241,13 +242,13 @@ fn check_file(file: &SourceFile, rules: &Rules, findings: &mut Vec<Finding>) {
 }
 
 /// Reads `xtask/words.counts`: a name and a number in each line.
-fn read_counts(path: &Path) -> Result<BTreeMap<Check, usize>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+fn read_counts(path: &Path) -> Result<BTreeMap<Check, usize>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
     let number = |check: Check| {
         text.lines()
             .find_map(|line| line.strip_prefix(check.name())?.strip_prefix(' ')?.trim().parse().ok())
             .map(|count| (check, count))
-            .ok_or_else(|| format!("{}: has no number for {}", path.display(), check.name()))
+            .with_context(|| format!("{}: has no number for {}", path.display(), check.name()))
     };
     Check::ALL.into_iter().map(number).collect()
 }

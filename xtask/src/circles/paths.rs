@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemMod, UseTree};
@@ -14,19 +15,19 @@ pub struct Modules(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
 
 impl Modules {
     /// Reads the modules of a crate from its folder.
-    pub fn read(folder: &Path) -> Result<Self, String> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let mut files = Vec::new();
         collect(folder, "", &mut files)?;
         Self::parse(files)
     }
 
     /// Parses the modules of a crate. Each file has the module's name, and its text.
-    pub fn parse(files: impl IntoIterator<Item = (String, String)>) -> Result<Self, String> {
+    pub fn parse(files: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
         let files: BTreeMap<String, String> = files.into_iter().collect();
         let names: BTreeSet<String> = files.keys().cloned().collect();
         let mut modules = Self::default();
         for (name, text) in files {
-            let file = syn::parse_file(&text).map_err(|error| format!("module {name}: {error}"))?;
+            let file = syn::parse_file(&text).with_context(|| format!("module {name}"))?;
             let mut found =
                 Paths { module: &name, names: &names, aliases: BTreeMap::new(), arrows: BTreeMap::new() };
             // The names that `use` brings into scope are read first, because other paths begin with
@@ -46,11 +47,11 @@ impl Modules {
 }
 
 /// Collects the files of a folder and of the folders below it. Files of tests are left out.
-fn collect(folder: &Path, parent: &str, files: &mut Vec<(String, String)>) -> Result<(), String> {
-    let in_folder = |error: std::io::Error| format!("{}: {error}", folder.display());
+fn collect(folder: &Path, parent: &str, files: &mut Vec<(String, String)>) -> Result<()> {
+    let name = || folder.display().to_string();
     let entries: Result<Vec<PathBuf>, _> =
-        std::fs::read_dir(folder).map_err(in_folder)?.map(|entry| entry.map(|entry| entry.path())).collect();
-    for path in entries.map_err(in_folder)? {
+        std::fs::read_dir(folder).with_context(name)?.map(|entry| entry.map(|entry| entry.path())).collect();
+    for path in entries.with_context(name)? {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         if ["tests", "testing"].contains(&stem) {
             continue;
@@ -63,8 +64,7 @@ fn collect(folder: &Path, parent: &str, files: &mut Vec<(String, String)>) -> Re
         if path.is_dir() {
             collect(&path, &name, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let text = std::fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
             files.push((name, text));
         }
     }

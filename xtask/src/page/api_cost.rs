@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Outcome, Runner, at, last_line, processors, release_of, run_logged, shown};
+use super::runner::{Outcome, Runner, last_line, processors, release_of, run_logged, shown};
 use crate::report::table;
 
 /// What a context, a trace, a task and a marker cost, without the agent and with it
@@ -42,7 +43,7 @@ impl Page for ApiCost {
     const NAME: &'static str = "api-cost";
     const DOCUMENT: &'static str = "docs/contexts.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.clear_runs()?;
         let jars = runner.fetch_jars(
@@ -58,7 +59,7 @@ impl Page for ApiCost {
         let log = runner.logs.join("api.log");
         let mut api = std::process::Command::new("scripts/api");
         if run_logged(api.arg(&maven), &log)? != Outcome::Done {
-            return Err(format!("scripts/api failed: {}: see {}", last_line(&log), shown(&log)));
+            bail!("scripts/api failed: {}: see {}", last_line(&log), shown(&log));
         }
         let version = env!("CARGO_PKG_VERSION");
         let library = maven.join(format!("dev/vouch/vouch-api/{version}/vouch-api-{version}.jar"));
@@ -90,7 +91,7 @@ impl Page for ApiCost {
 
 impl ApiCost {
     /// Runs all benchmarks in JVMs with or without the agent, and returns JMH's file of results.
-    fn run(&self, runner: &Runner, path: &str, name: &str, agent: Option<&str>) -> Result<String, String> {
+    fn run(&self, runner: &Runner, path: &str, name: &str, agent: Option<&str>) -> Result<String> {
         println!("running {name} the agent");
         let csv: PathBuf = runner.runs.join(format!("{name}.csv"));
         let log = runner.logs.join(format!("{name}.log"));
@@ -99,9 +100,9 @@ impl ApiCost {
         java.args("-f 2 -wi 3 -w 1 -i 3 -r 1 -prof gc -rf csv -rff".split(' ')).arg(&csv);
         java.arg("-jvmArgs").arg(format!("-Xmx512m {}", agent.unwrap_or_default()));
         if run_logged(&mut java, &log)? != Outcome::Done {
-            return Err(format!("JMH failed: {}: see {}", last_line(&log), shown(&log)));
+            bail!("JMH failed: {}: see {}", last_line(&log), shown(&log));
         }
-        fs::read_to_string(&csv).map_err(|error| at(&csv, &error))
+        fs::read_to_string(&csv).with_context(|| shown(&csv).to_string())
     }
 }
 

@@ -11,12 +11,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use regex_lite::Regex;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Jdk, Outcome, Runner, at, last_line, processors, shown, wrote_a_file};
+use super::runner::{Jdk, Outcome, Runner, last_line, processors, shown, wrote_a_file};
 use crate::report::table;
 use classify::{Counter, Counts};
 
@@ -49,7 +50,7 @@ impl Page for CpuShare {
     const NAME: &'static str = "cpu-share";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.need("perf", "linux-perf")?;
         runner.fetch_workloads()?;
@@ -58,7 +59,7 @@ impl Page for CpuShare {
         let mut ways = ways(&runner, &runner.fetch_peer()?);
         ways.retain(|(name, _)| name == WITHOUT || self.ways.is_match(name));
         if ways.len() < 2 {
-            return Err(format!("no way has a name like {}", self.ways));
+            bail!("no way has a name like {}", self.ways);
         }
         let mut rows = Vec::new();
         for program in &self.programs {
@@ -141,14 +142,7 @@ impl Drop for Observer {
 }
 
 impl CpuShare {
-    fn run(
-        &self,
-        runner: &Runner,
-        jdk: &Jdk,
-        program: &str,
-        way: &str,
-        option: &str,
-    ) -> Result<Counts, String> {
+    fn run(&self, runner: &Runner, jdk: &Jdk, program: &str, way: &str, option: &str) -> Result<Counts> {
         for ending in ["json.gz", "jfr"] {
             let _ = fs::remove_file(runner.runs.join(format!("profile.{ending}")));
         }
@@ -158,25 +152,25 @@ impl CpuShare {
         let mut observer = observe(&recorded, &perf_log)?;
         let outcome = runner.workload(program, self.seconds, jdk, &[option], &log)?;
         if !observer.0.try_wait().is_ok_and(|status| status.is_none()) {
-            return Err(format!("perf ended before {program} did: see {}", shown(&perf_log)));
+            bail!("perf ended before {program} did: see {}", shown(&perf_log));
         }
         // perf writes its data when it receives the signal.
         let pid = observer.0.id().to_string();
         let ended = Command::new("kill").args(["-TERM", &pid]).status();
         if !ended.is_ok_and(|status| status.success()) {
-            return Err("perf cannot be ended".to_owned());
+            bail!("perf cannot be ended");
         }
         let _ = observer.0.wait();
         if outcome != Outcome::Done {
-            return Err(format!("{program} with {way} failed: {}: see {}", last_line(&log), shown(&log)));
+            bail!("{program} with {way} failed: {}: see {}", last_line(&log), shown(&log));
         }
         if way != WITHOUT && !wrote_a_file(&runner.runs, "profile.") {
-            return Err(format!("{program} with {way} wrote no profile: it has profiled nothing"));
+            bail!("{program} with {way} wrote no profile: it has profiled nothing");
         }
         let counts = count(&recorded, &perf_log)?;
         // Each program keeps at least one processor busy all the time.
         if counts.all < self.seconds * 700 {
-            return Err(format!("perf saw next to nothing of {program}: see {}", shown(&perf_log)));
+            bail!("perf saw next to nothing of {program}: see {}", shown(&perf_log));
         }
         Ok(counts)
     }
@@ -184,9 +178,9 @@ impl CpuShare {
 
 /// Starts `perf` for the whole machine. Limited to one process, perf would count an event at each
 /// context switch.
-fn observe(recorded: &Path, log: &Path) -> Result<Observer, String> {
-    let output = File::create(log).map_err(|error| at(log, &error))?;
-    let errors = output.try_clone().map_err(|error| at(log, &error))?;
+fn observe(recorded: &Path, log: &Path) -> Result<Observer> {
+    let output = File::create(log).with_context(|| shown(log).to_string())?;
+    let errors = output.try_clone().with_context(|| shown(log).to_string())?;
     // Without this, perf would record for ever after its parent ended.
     let mut perf = Command::new("setpriv");
     perf.args([
@@ -203,21 +197,20 @@ fn observe(recorded: &Path, log: &Path) -> Result<Observer, String> {
         "-g",
     ]);
     perf.arg("-o").arg(recorded).stdin(Stdio::null()).stdout(output).stderr(errors);
-    perf.spawn().map(Observer).map_err(|error| format!("perf: {error}"))
+    perf.spawn().map(Observer).context("perf")
 }
 
 /// Counts the samples of the JVM's process.
-fn count(recorded: &Path, log: &Path) -> Result<Counts, String> {
-    let errors = File::options().append(true).open(log).map_err(|error| at(log, &error))?;
+fn count(recorded: &Path, log: &Path) -> Result<Counts> {
+    let errors = File::options().append(true).open(log).with_context(|| shown(log).to_string())?;
     let mut script = Command::new("perf");
     script.args(["script", "--no-inline", "-i"]).arg(recorded).args(["-F", "comm,pid,ip,sym,dso"]);
-    let mut script =
-        script.stdout(Stdio::piped()).stderr(errors).spawn().map_err(|error| format!("perf: {error}"))?;
+    let mut script = script.stdout(Stdio::piped()).stderr(errors).spawn().context("perf")?;
     let mut counter = Counter::new();
     for line in script.stdout.take().into_iter().flat_map(|output| BufReader::new(output).split(b'\n')) {
-        counter.line(&String::from_utf8_lossy(&line.map_err(|error| error.to_string())?));
+        counter.line(&String::from_utf8_lossy(&line?));
     }
     // Its exit code says nothing: the counts do.
-    script.wait().map_err(|error| error.to_string())?;
+    script.wait()?;
     Ok(counter.of_the_busiest_process())
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use vouch_report::{float, grouped};
 
@@ -52,7 +53,7 @@ impl Page for Depth {
     const NAME: &'static str = "depth";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
@@ -104,16 +105,17 @@ impl Page for Depth {
 type Costs = BTreeMap<(String, u32, u32), BTreeMap<String, Vec<u64>>>;
 
 /// Returns the table of these runs. The mode of each is `MODE.WALKER.DEPTH.RUN`.
-fn page(reports: &[RunReport]) -> Result<String, String> {
+fn page(reports: &[RunReport]) -> Result<String> {
     let mut costs = Costs::new();
     for of in reports {
         let parts: Vec<&str> = of.mode.split('.').collect();
         let &[mode, walker, depth, _] = parts.as_slice() else {
-            return Err(format!("'{}' is no MODE.WALKER.DEPTH.RUN", of.mode));
+            bail!("'{}' is no MODE.WALKER.DEPTH.RUN", of.mode);
         };
-        let depth = depth.parse().map_err(|_| format!("'{depth}' is no depth"))?;
+        let depth = depth.parse().map_err(|_| anyhow!("'{depth}' is no depth"))?;
         let walkers = costs.entry((mode.to_owned(), of.major, depth)).or_default();
-        let handler = of.report.run.handler_ns.ok_or(format!("'{}' reports no handler", of.mode))?;
+        let handler =
+            of.report.run.handler_ns.with_context(|| format!("'{}' reports no handler", of.mode))?;
         walkers.entry(walker.to_owned()).or_default().push(handler.p90);
     }
     let head = ["code", "JDK", "frames", "AsyncGetCallTrace", "own walker", "own / AsyncGetCallTrace"];
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_of_something_else_is_refused() {
-        assert!(page(&[cost("g1", 1)]).unwrap_err().contains("'g1'"));
-        assert!(page(&[cost("compiled.own.deep.1", 1)]).unwrap_err().contains("'deep'"));
+        assert!(page(&[cost("g1", 1)]).unwrap_err().to_string().contains("'g1'"));
+        assert!(page(&[cost("compiled.own.deep.1", 1)]).unwrap_err().to_string().contains("'deep'"));
     }
 }

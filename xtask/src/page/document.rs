@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::Path;
 
+use anyhow::{Context, Result};
 use clap::Args;
 
 /// Where the tables go.
@@ -18,7 +19,7 @@ pub struct Output {
 
 impl Output {
     /// Writes a text and tables into a part of a document, or only prints the tables.
-    pub fn put(&self, document: &str, part: &str, text: &str, tables: &str) -> Result<(), String> {
+    pub fn put(&self, document: &str, part: &str, text: &str, tables: &str) -> Result<()> {
         let tables = tables.trim_end();
         if self.no_page {
             println!("{tables}");
@@ -31,18 +32,19 @@ impl Output {
 }
 
 /// Writes a document that consists only of generated text.
-pub fn write_whole(document: &str, text: &str) -> Result<(), String> {
-    fs::write(document, text).map_err(|error| format!("{document}: {error}"))?;
+pub fn write_whole(document: &str, text: &str) -> Result<()> {
+    fs::write(document, text).with_context(|| document.to_owned())?;
     println!("{document} is made");
     Ok(())
 }
 
 /// Replaces a part of a document.
-pub fn put_into(document: &Path, part: &str, text: &str) -> Result<(), String> {
-    let wrong = |why: &str| format!("{}: {why}", document.display());
-    let old = fs::read_to_string(document).map_err(|error| wrong(&error.to_string()))?;
-    let new = replaced(&old, part, text).ok_or_else(|| wrong(&format!("it has no part <!-- {part} -->")))?;
-    fs::write(document, new).map_err(|error| wrong(&error.to_string()))
+pub fn put_into(document: &Path, part: &str, text: &str) -> Result<()> {
+    let name = || document.display().to_string();
+    let old = fs::read_to_string(document).with_context(name)?;
+    let new =
+        replaced(&old, part, text).with_context(|| format!("{}: it has no part <!-- {part} -->", name()))?;
+    fs::write(document, new).with_context(name)
 }
 
 /// Returns the document with another text in the part, or `None` if it does not have the part.

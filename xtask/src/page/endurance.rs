@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use vouch_report::float;
 
@@ -53,7 +54,7 @@ impl Page for Endurance {
     const NAME: &'static str = "endurance";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
@@ -80,7 +81,7 @@ impl Page for Endurance {
                 let is_written = |file: &Path| fs::metadata(file).is_ok_and(|file| file.len() > 0);
                 if !is_written(&profile) || !is_written(&report) || runner.runs.join("profile.vouch").exists()
                 {
-                    return Err(format!("{program} with {collector} left no profile, or its recording file"));
+                    bail!("{program} with {collector} left no profile, or its recording file");
                 }
                 let growth = [without, with].map(|memory| format!("{:+}", memory.growth()));
                 let row = [program.clone(), collector.clone()].into_iter().chain(growth);
@@ -116,7 +117,7 @@ impl Endurance {
         collector: &str,
         flags: &str,
         agent: Option<&str>,
-    ) -> Result<Memory, String> {
+    ) -> Result<Memory> {
         let tag = format!("-Dendurance={}.{program}-{collector}", std::process::id());
         let weather = ["storm", "churn"];
         let mut options = vec![tag.clone()];
@@ -138,13 +139,10 @@ impl Endurance {
         });
         let outcome = outcome?;
         if outcome != Outcome::Done || !weather.iter().all(|agent| weather_came(&log, agent)) {
-            return Err(format!(
-                "{name} ended with {outcome:?}, or without its weather: see {}",
-                shown(&log)
-            ));
+            bail!("{name} ended with {outcome:?}, or without its weather: see {}", shown(&log));
         }
         if readings.len() < 40 {
-            return Err(format!("{name}: its memory was read {} times; 40 are needed", readings.len()));
+            bail!("{name}: its memory was read {} times; 40 are needed", readings.len());
         }
         Ok(Memory { from: around_the_end(&readings[..readings.len() / 4]), to: around_the_end(&readings) })
     }
@@ -187,12 +185,12 @@ fn around_the_end(readings: &[i64]) -> i64 {
 
 /// Returns the MiB that were recorded, and the seconds of CPU time. For the file it returns the KiB
 /// for a minute of CPU time, and the share of that time.
-fn recorded(run: &RunReport) -> Result<[String; 4], String> {
+fn recorded(run: &RunReport) -> Result<[String; 4]> {
     let report = &run.report;
-    let written = report.run.recording_file.as_ref().ok_or("there was no recording on disk")?;
-    let cpu_ms = report.run.cpu_ms.ok_or("the report has no CPU time of the process")?;
+    let written = report.run.recording_file.as_ref().context("there was no recording on disk")?;
+    let cpu_ms = report.run.cpu_ms.context("the report has no CPU time of the process")?;
     if cpu_ms <= 0.0 {
-        return Err("the process took no time".to_owned());
+        bail!("the process took no time");
     }
     let recorded = float(report.bytes_recorded) / f64::from(1 << 20);
     let kib = float(written.bytes) / 1024.0 / (cpu_ms / 60_000.0);

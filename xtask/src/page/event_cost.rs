@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use anyhow::{Context, Result};
 use clap::Args;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Outcome, Runner, at, last_line, processors, release_of, run_logged, shown};
+use super::runner::{Outcome, Runner, last_line, processors, release_of, run_logged, shown};
 use super::spread::middle;
 use crate::report::table;
 
@@ -45,7 +46,7 @@ impl Page for EventCost {
     const NAME: &'static str = "event-cost";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.clear_runs()?;
         let classes = runner.runs.join("classes");
@@ -57,7 +58,7 @@ impl Page for EventCost {
             }
             println!("{kind}: {} times without a profiler, with Vouch, with JFR", self.turns);
             let settings = runner.runs.join(format!("{kind}.jfc"));
-            fs::write(&settings, jfr_settings(events)).map_err(|error| at(&settings, &error))?;
+            fs::write(&settings, jfr_settings(events)).with_context(|| shown(&settings).to_string())?;
             rows.push(self.row(&runner, kind, &settings)?);
         }
         let text = format!(
@@ -79,7 +80,7 @@ impl Page for EventCost {
 }
 
 impl EventCost {
-    fn row(&self, runner: &Runner, kind: &str, settings: &Path) -> Result<Vec<String>, String> {
+    fn row(&self, runner: &Runner, kind: &str, settings: &Path) -> Result<Vec<String>> {
         let runs = runner.runs.display();
         let vouch = |events: &str| {
             let files = format!("out={runs}/profile.json,report={runs}/{kind}.json");
@@ -102,17 +103,17 @@ impl EventCost {
 }
 
 /// Returns the CPU time of one event, in nanoseconds.
-fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64, String> {
+fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64> {
     let log = runner.logs.join("run.log");
     let mut java = Runner::java(&runner.newest, 60);
     java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args((kind == "jit").then_some("-Xcomp")).args(options);
     java.arg("-cp").arg(runner.runs.join("classes")).args(["EventCost", kind]);
     let outcome = run_logged(&mut java, &log)?;
-    let text = fs::read_to_string(&log).map_err(|error| at(&log, &error))?;
+    let text = fs::read_to_string(&log).with_context(|| shown(&log).to_string())?;
     let nanos = text.lines().find_map(|line| line.strip_prefix("ns=")?.split(' ').next()?.parse().ok());
     nanos
         .filter(|_| outcome == Outcome::Done)
-        .ok_or_else(|| format!("{kind} failed with {options:?}: {}: see {}", last_line(&log), shown(&log)))
+        .with_context(|| format!("{kind} failed with {options:?}: {}: see {}", last_line(&log), shown(&log)))
 }
 
 /// Returns JFR's settings that record only these events, with stacks, however short the events are.

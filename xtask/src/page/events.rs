@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::Result;
 use clap::Args;
 use vouch_recording::kinds::{ALLOCATION, EVENTS, EventKind};
 
@@ -16,7 +17,7 @@ impl Page for Events {
     const NAME: &'static str = "events";
     const DOCUMENT: &'static str = "docs/events.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         write_whole(Self::DOCUMENT, &page())
     }
 }

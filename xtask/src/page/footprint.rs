@@ -8,11 +8,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Jdk, Runner, at, processors, shown, wrote_a_file};
+use super::runner::{Jdk, Runner, processors, shown, wrote_a_file};
 use super::spread::middle;
 use crate::report::table;
 
@@ -61,7 +62,7 @@ impl Page for Footprint {
     const NAME: &'static str = "footprint";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.need("/usr/bin/time", "time")?;
         runner.fetch_workloads()?;
@@ -114,7 +115,7 @@ impl Page for Footprint {
 }
 
 /// Returns a row with the differences from the run without a profiler in the same turn.
-fn row(program: Program, way: &str, without: &[Taken], with: &[Taken]) -> Result<Vec<String>, String> {
+fn row(program: Program, way: &str, without: &[Taken], with: &[Taken]) -> Result<Vec<String>> {
     let differences = |value: fn(&Taken) -> f64| {
         let values: Vec<f64> =
             with.iter().zip(without).map(|(with, without)| value(with) - value(without)).collect();
@@ -139,11 +140,11 @@ impl Footprint {
         program: Program,
         way: &str,
         option: Option<&str>,
-    ) -> Result<Taken, String> {
+    ) -> Result<Taken> {
         let program = name(program);
         let [memory, scratch] = ["memory", "scratch"].map(|name| runner.runs.join(name));
         remove_profiles(&runner.runs);
-        fs::create_dir_all(&scratch).map_err(|error| at(&scratch, &error))?;
+        fs::create_dir_all(&scratch).with_context(|| shown(&scratch).to_string())?;
         let log = runner.logs.join(format!("{program}.log"));
         let mut command = Command::new("bash");
         command.args(["-c", TIMED]).arg(&log).args(["/usr/bin/time", "-f", "%M", "-o"]).arg(&memory);
@@ -158,13 +159,13 @@ impl Footprint {
         }
         command.arg("-cp").arg(runner.workload_path(&program)?).arg(capitalised(&program));
         command.arg(self.seconds.to_string()).arg(&scratch).arg("").stdin(Stdio::null());
-        let output = command.output().map_err(|error| format!("bash: {error}"))?;
+        let output = command.output().context("bash")?;
         let _ = fs::remove_dir_all(&scratch);
         if !output.status.success() {
-            return Err(format!("{program} with {way} ended with {}: see {}", output.status, shown(&log)));
+            bail!("{program} with {way} ended with {}: see {}", output.status, shown(&log));
         }
         if option.is_some() && !wrote_a_file(&runner.runs, "profile.") {
-            return Err(format!("{program} with {way} wrote no profile: see {}", shown(&log)));
+            bail!("{program} with {way} wrote no profile: see {}", shown(&log));
         }
         let timed = String::from_utf8_lossy(&output.stderr);
         let times: Vec<f64> = timed
@@ -175,11 +176,11 @@ impl Footprint {
             .filter_map(|time| time.parse().ok())
             .collect();
         let &[seconds, user, kernel] = times.as_slice() else {
-            return Err(format!("bash's time printed {timed}"));
+            bail!("bash's time printed {timed}");
         };
-        let peak = fs::read_to_string(&memory).map_err(|error| at(&memory, &error))?;
+        let peak = fs::read_to_string(&memory).with_context(|| shown(&memory).to_string())?;
         let kib: f64 =
-            peak.lines().last().and_then(|kib| kib.parse().ok()).ok_or("time printed no memory")?;
+            peak.lines().last().and_then(|kib| kib.parse().ok()).context("time printed no memory")?;
         Ok(Taken {
             seconds,
             cpu_seconds: user + kernel,

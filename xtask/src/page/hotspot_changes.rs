@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use anyhow::Result;
 use clap::Args;
 use vouch_hotspot::fields::{self, JdkName, Row, RowKind};
 use vouch_hotspot::snapshots::{JDKS, line_prefix};
@@ -20,7 +21,7 @@ impl Page for HotspotChanges {
     const NAME: &'static str = "hotspot-changes";
     const DOCUMENT: &'static str = "docs/hotspot-changes.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         write_whole(Self::DOCUMENT, &page())
     }
 }

@@ -1,5 +1,7 @@
 //! The interface that each page implements.
 
+use anyhow::Result;
+
 /// A page, or a part of one, with its options.
 pub trait Page: clap::Args {
     /// The name of the page in `cargo xtask page NAME`.
@@ -8,5 +10,5 @@ pub trait Page: clap::Args {
     const DOCUMENT: &'static str;
 
     /// Runs the programs that the page is about, and writes the page.
-    fn make(self) -> Result<(), String>;
+    fn make(self) -> Result<()>;
 }

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use vouch_report::grouped;
 
 use super::document::Output;
 use super::interface::Page;
 use super::merged::{Marker, markers};
-use super::runner::{Jdk, Outcome, Runner, at, files_with_ending, processors, run_logged, shown};
+use super::runner::{Jdk, Outcome, Runner, files_with_ending, processors, run_logged, shown};
 use crate::report::{json, table};
 
 /// How well the times of JFR events fit a profile's
@@ -36,25 +37,24 @@ impl Page for JfrClock {
     const NAME: &'static str = "jfr-clock";
     const DOCUMENT: &'static str = "docs/jfr-clock.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.clear_runs()?;
         let mut jdks = runner.jdks(&self.jdks)?;
         jdks.retain(|jdk| {
             let classes = classes_of(&runner, jdk);
             let compiled = runner.compile(&jdk.home, &classes, &["java-tests/clock/Clock.java"]);
-            compiled.inspect_err(|why| println!("JDK {} is left out: {why}", jdk.major)).is_ok()
+            compiled.inspect_err(|why| println!("JDK {} is left out: {why:#}", jdk.major)).is_ok()
         });
         if jdks.is_empty() {
-            return Err("nothing can be run: scripts/jdks fetches JDKs".to_owned());
+            bail!("nothing can be run: scripts/jdks fetches JDKs");
         }
         for events in ["default", "off"] {
             println!("events={events} on {} JDKs: {} s", jdks.len(), self.seconds);
-            let jvms: Result<Vec<Jvm>, String> =
-                jdks.iter().map(|jdk| self.start(&runner, jdk, events)).collect();
+            let jvms: Result<Vec<Jvm>> = jdks.iter().map(|jdk| self.start(&runner, jdk, events)).collect();
             for mut jvm in jvms? {
                 if !jvm.0.wait().is_ok_and(|status| status.success()) {
-                    return Err(format!("a JVM failed: see {}", shown(&runner.logs)));
+                    bail!("a JVM failed: see {}", shown(&runner.logs));
                 }
             }
             for jdk in &jdks {
@@ -77,7 +77,7 @@ impl Page for JfrClock {
         if off.is_empty() {
             return Ok(());
         }
-        Err(format!("events are farther off than stated on JDK {}", off.join(", ")))
+        Err(anyhow!("events are farther off than stated on JDK {}", off.join(", ")))
     }
 }
 
@@ -95,11 +95,11 @@ impl Drop for Jvm {
 
 impl JfrClock {
     /// Starts a JVM. Since JDK 16 or so ten minutes are more than one chunk of a recording.
-    fn start(&self, runner: &Runner, jdk: &Jdk, events: &str) -> Result<Jvm, String> {
+    fn start(&self, runner: &Runner, jdk: &Jdk, events: &str) -> Result<Jvm> {
         let name = format!("{}.{events}", jdk.major);
         let log = runner.logs.join(format!("{name}.log"));
-        let output = std::fs::File::create(&log).map_err(|error| at(&log, &error))?;
-        let errors = output.try_clone().map_err(|error| at(&log, &error))?;
+        let output = std::fs::File::create(&log).with_context(|| shown(&log).to_string())?;
+        let errors = output.try_clone().with_context(|| shown(&log).to_string())?;
         // `timeout` ends with this process, and then its JVM, too.
         let mut java = Command::new("setpriv");
         java.args(["--pdeathsig", "TERM", "timeout", &(self.seconds + 240).to_string()]);
@@ -110,7 +110,7 @@ impl JfrClock {
         java.arg(runner.agent(&format!("out={name}.json.gz,interval=10ms,events={events},quiet")));
         java.args(["Clock", &self.seconds.to_string()]).current_dir(&runner.runs);
         let jvm = java.stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
-        jvm.map(Jvm).map_err(|error| format!("java: {error}"))
+        jvm.map(Jvm).context("java")
     }
 }
 
@@ -119,7 +119,7 @@ fn classes_of(runner: &Runner, jdk: &Jdk) -> PathBuf {
 }
 
 /// Merges a run's recording into its profile.
-fn merge(runner: &Runner, name: &str) -> Result<(), String> {
+fn merge(runner: &Runner, name: &str) -> Result<()> {
     let file = |ending: &str| runner.runs.join(format!("{name}.{ending}"));
     let log = runner.logs.join(format!("{name}.merge.log"));
     let mut merge = runner.vouch();
@@ -127,7 +127,7 @@ fn merge(runner: &Runner, name: &str) -> Result<(), String> {
     merge.args(["--events", "vouch.Clock", "--most", "10000000", "--out"]).arg(file("merged.json"));
     match run_logged(&mut merge, &log)? {
         Outcome::Done => Ok(()),
-        _ => Err(format!("{name} cannot be merged: see {}", shown(&log))),
+        _ => Err(anyhow!("{name} cannot be merged: see {}", shown(&log))),
     }
 }
 
@@ -137,7 +137,7 @@ const KIND: &str = "jfr.vouch.Clock";
 const ROUNDED_MS: f64 = 0.001;
 
 /// Reads merged profiles. The name of each has its JDK's version.
-fn read(files: &[PathBuf]) -> Result<Vec<Run>, String> {
+fn read(files: &[PathBuf]) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = files.iter().map(|file| Run::read(file)).collect::<Result<_, _>>()?;
     runs.sort_by_key(|run| (run.major, run.pauses == 0));
     Ok(runs)
@@ -172,14 +172,14 @@ struct Run {
 }
 
 impl Run {
-    fn read(file: &Path) -> Result<Self, String> {
+    fn read(file: &Path) -> Result<Self> {
         let wrong = |why: &str| format!("{}: {why}", file.display());
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let major = name.split('.').next().and_then(|major| major.parse().ok());
-        let major = major.ok_or_else(|| wrong("its name does not begin with a JDK's version"))?;
+        let major = major.with_context(|| wrong("its name does not begin with a JDK's version"))?;
         let profile = json(file)?;
         let clock = &profile["meta"]["vouchMerged"][0]["clock"];
-        let figure = |key: &str| clock[key].as_f64().ok_or_else(|| wrong("it is no merged profile"));
+        let figure = |key: &str| clock[key].as_f64().with_context(|| wrong("it is no merged profile"));
         let mut run = Self {
             major,
             pauses: clock["pauses"].as_u64().unwrap_or(0),
@@ -195,13 +195,13 @@ impl Run {
             for (time, before, after) in [(start_ms, "before", "began"), (end_ms, "ending", "ended")] {
                 let times = [time, data[before].as_f64(), data[after].as_f64()];
                 let [Some(time), Some(before), Some(after)] = times else {
-                    return Err(wrong("an event without its times"));
+                    bail!(wrong("an event without its times"));
                 };
                 run.off_ms.push((before / 1e6 - time).max(time - after / 1e6).max(0.0));
             }
         }
         run.off_ms.sort_by(f64::total_cmp);
-        if run.off_ms.is_empty() { Err(wrong("it has no event of Clock's")) } else { Ok(run) }
+        if run.off_ms.is_empty() { Err(anyhow!(wrong("it has no event of Clock's"))) } else { Ok(run) }
     }
 
     /// Returns the share of events with at most the stated error, in thousandths of a percent. It

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::Value;
 use vouch_jfr::catalogue::{Catalogue, JfrEventKind, Recorded, Shape, catalogue};
@@ -17,7 +18,7 @@ use vouch_jfr::catalogue::{Catalogue, JfrEventKind, Recorded, Shape, catalogue};
 use super::document::write_whole;
 use super::interface::Page;
 use super::merged::{Marker, markers};
-use super::runner::{Jdk, Outcome, Runner, at, last_line, run_logged, shown};
+use super::runner::{Jdk, Outcome, Runner, last_line, run_logged, shown};
 use crate::report::json;
 
 /// The JDK's own kinds of JFR events, from recordings of a small program on each JDK
@@ -38,7 +39,7 @@ impl Page for JfrEvents {
     const NAME: &'static str = "jfr-events";
     const DOCUMENT: &'static str = "docs/jfr-events.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         if self.only_words {
             return write_whole(Self::DOCUMENT, &page());
         }
@@ -49,32 +50,32 @@ impl Page for JfrEvents {
             println!("JDK {}", jdk.major);
             files.extend(record_all(&runner, &jdk)?);
         }
-        fs::write(FACTS, kinds(&files)?).map_err(|error| format!("{FACTS}: {error}"))?;
+        fs::write(FACTS, kinds(&files)?).context(FACTS)?;
         println!("{FACTS} is made");
         // The facts are built into this program: the page needs a new build.
         let mut again = std::process::Command::new("cargo");
         let log = runner.logs.join("page.log");
         match run_logged(again.args(["xtask", "page", Self::NAME, "--only-words"]), &log)? {
             Outcome::Done => Ok(()),
-            _ => Err(format!("{}: see {}", last_line(&log), shown(&log))),
+            _ => Err(anyhow!("{}: see {}", last_line(&log), shown(&log))),
         }
     }
 }
 
 /// Records the small program on a JDK in three ways: two recordings, and a merged profile with an
 /// example of each kind.
-fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3], String> {
+fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3]> {
     let major = jdk.major;
     let file = |name: String| runner.runs.join(name);
     let classes = file(format!("classes-{major}"));
-    fs::create_dir_all(&classes).map_err(|error| at(&classes, &error))?;
+    fs::create_dir_all(&classes).with_context(|| shown(&classes).to_string())?;
     runner.compile(&jdk.home, &classes, &["java-tests/clock/Lively.java"])?;
     record(runner, jdk, "default", "default", None)?;
     record(runner, jdk, "profile", "profile", None)?;
     // All kinds are recorded, whatever they cost.
     let all = file(format!("{major}.jfc"));
     let default = file(format!("{major}.default.jfr"));
-    fs::write(&all, settings(&default)?).map_err(|error| at(&all, &error))?;
+    fs::write(&all, settings(&default)?).with_context(|| shown(&all).to_string())?;
     record(runner, jdk, "all", &all.display().to_string(), (major >= 21).then_some("virtual"))?;
     let examples = file(format!("{major}.examples.json"));
     let log = runner.logs.join(format!("{major}.merge.log"));
@@ -82,19 +83,13 @@ fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3], String> {
     merge.arg("merge").arg(file(format!("{major}.all.json"))).arg(file(format!("{major}.all.jfr")));
     merge.args(["--events", "jdk.*", "--most", "1", "--out"]).arg(&examples);
     if run_logged(&mut merge, &log)? != Outcome::Done {
-        return Err(format!("JDK {major}: its recording cannot be merged: see {}", shown(&log)));
+        bail!("JDK {major}: its recording cannot be merged: see {}", shown(&log));
     }
     Ok([default, file(format!("{major}.profile.jfr")), examples])
 }
 
 /// Records the small program, with Vouch beside JFR for the merge.
-fn record(
-    runner: &Runner,
-    jdk: &Jdk,
-    name: &str,
-    settings: &str,
-    argument: Option<&str>,
-) -> Result<(), String> {
+fn record(runner: &Runner, jdk: &Jdk, name: &str, settings: &str, argument: Option<&str>) -> Result<()> {
     let name = format!("{}.{name}", jdk.major);
     let log = runner.logs.join(format!("{name}.log"));
     let collector = if jdk.major > 8 { "-XX:+UseParallelGC" } else { "-XX:+UseG1GC" };
@@ -105,7 +100,7 @@ fn record(
     java.arg("Lively").args(argument).current_dir(&runner.runs);
     match run_logged(&mut java, &log)? {
         Outcome::Done => Ok(()),
-        _ => Err(format!("{name} failed: {}: see {}", last_line(&log), shown(&log))),
+        _ => Err(anyhow!("{name} failed: {}: see {}", last_line(&log), shown(&log))),
     }
 }
 
@@ -124,7 +119,7 @@ const OF_THIS_MACHINE: [&str; 5] = [
 ];
 
 /// Returns settings with which the JVM records all kinds, whatever they cost.
-fn settings(recording: &Path) -> Result<String, String> {
+fn settings(recording: &Path) -> Result<String> {
     let recorded = read(recording)?;
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n");
@@ -144,7 +139,7 @@ fn settings(recording: &Path) -> Result<String, String> {
 
 /// Returns the text of kinds.json. The files are recordings `MAJOR.default.jfr` and
 /// `MAJOR.profile.jfr`, and merged profiles `MAJOR.examples.json`.
-fn kinds(files: &[PathBuf]) -> Result<String, String> {
+fn kinds(files: &[PathBuf]) -> Result<String> {
     let mut by_jdk: BTreeMap<u32, [Option<Recorded>; 2]> = BTreeMap::new();
     let mut examples = HashMap::new();
     for file in files {
@@ -152,8 +147,8 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
         let wrong = || {
             format!("{}: it is not called MAJOR.default.jfr, .profile.jfr or .examples.json", file.display())
         };
-        let (major, what) = name.split_once('.').ok_or_else(wrong)?;
-        let major: u32 = major.parse().map_err(|_| wrong())?;
+        let (major, what) = name.split_once('.').with_context(wrong)?;
+        let major: u32 = major.parse().map_err(|_| anyhow!(wrong()))?;
         let place = match what {
             "default.jfr" => 0,
             "profile.jfr" => 1,
@@ -161,7 +156,7 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
                 examples.extend(self::examples(file)?);
                 continue;
             }
-            _ => return Err(wrong()),
+            _ => bail!(wrong()),
         };
         by_jdk.entry(major).or_default()[place] = Some(read(file)?);
     }
@@ -169,7 +164,7 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
     let mut kinds: BTreeMap<String, JfrEventKind> = BTreeMap::new();
     for (major, both) in by_jdk {
         let [Some(default), Some(profile)] = both else {
-            return Err(format!("JDK {major}: there is one recording, and there should be two"));
+            bail!("JDK {major}: there is one recording, and there should be two");
         };
         made.jdks.insert(major, default.jvm.clone().unwrap_or_default());
         for (name, facts) in default.kinds.into_iter().filter(|(name, _)| name.starts_with("jdk.")) {
@@ -204,7 +199,7 @@ fn kinds(files: &[PathBuf]) -> Result<String, String> {
         }
     }
     made.kinds = kinds.into_values().collect();
-    lines(&made).map_err(|error| error.to_string())
+    lines(&made).map_err(Into::into)
 }
 
 /// Writes each kind on its own line, so that a change of one kind changes one line.
@@ -213,19 +208,19 @@ fn lines(made: &Catalogue) -> serde_json::Result<String> {
     Ok(format!("{{\"jdks\":{},\"kinds\":[\n{}\n]}}\n", serde_json::to_string(&made.jdks)?, kinds.join(",\n")))
 }
 
-fn read(file: &Path) -> Result<Recorded, String> {
-    let wrong = |why: String| format!("{}: {why}", file.display());
-    let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
-    let mut recorded = Recorded::read(BufReader::new(open)).map_err(|why| wrong(why.to_string()))?;
+fn read(file: &Path) -> Result<Recorded> {
+    let name = || file.display().to_string();
+    let open = File::open(file).with_context(name)?;
+    let mut recorded = Recorded::read(BufReader::new(open)).with_context(name)?;
     // A catalogue is made of whole recordings.
-    recorded.damage.pop().map_or(Ok(recorded), |damage| Err(wrong(damage.to_string())))
+    recorded.damage.pop().map_or(Ok(recorded), |damage| Err(damage).with_context(name))
 }
 
 /// Returns an example of each kind: the values of its last marker, in a line.
-fn examples(file: &Path) -> Result<HashMap<String, String>, String> {
+fn examples(file: &Path) -> Result<HashMap<String, String>> {
     let profile = json(file)?;
     let schemas = profile["meta"]["markerSchema"].as_array();
-    let schemas = schemas.ok_or_else(|| format!("{}: it is no profile", file.display()))?;
+    let schemas = schemas.with_context(|| format!("{}: it is no profile", file.display()))?;
     let mut found = HashMap::new();
     for Marker { start_ms, end_ms, data } in markers(&profile) {
         let Some(name) = data["type"].as_str().and_then(|of| of.strip_prefix("jfr.")) else { continue };

@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::Stdio;
 
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use regex_lite::Regex;
 
 use super::document::Output;
 use super::interface::Page;
-use super::runner::{Jdk, Runner, at, processors, shown, wrote_a_file};
+use super::runner::{Jdk, Runner, processors, shown, wrote_a_file};
 use super::spread::middle;
 use crate::report::table;
 
@@ -62,7 +63,7 @@ impl Page for Overhead {
     const NAME: &'static str = "overhead";
     const DOCUMENT: &'static str = "docs/cost.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
@@ -81,7 +82,7 @@ impl Page for Overhead {
             }
         }
         if rows.is_empty() {
-            return Err(format!("no way has a name like {}", self.ways));
+            bail!("no way has a name like {}", self.ways);
         }
         let text = format!(
             "{} turns of {} s of each on JDK {}, on a machine of {} processors: the middle one, and the middle half.",
@@ -155,7 +156,7 @@ impl Overhead {
         profiler: Profiler,
         ways: &[Way],
         rows: &mut Vec<Vec<String>>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let profiler = profiler.to_possible_value().map(|value| value.get_name().to_owned());
         let name = format!("{program}-{}", profiler.unwrap_or_default());
         let [ways_file, turns_file] =
@@ -164,7 +165,7 @@ impl Overhead {
         for Way { name, settle, start, stop } in ways {
             let _ = writeln!(text, "{name}\t{settle}\t{start}\t{stop}");
         }
-        fs::write(&ways_file, text).map_err(|error| at(&ways_file, &error))?;
+        fs::write(&ways_file, text).with_context(|| shown(&ways_file).to_string())?;
         for last in ["last.jfr", "last.json.gz"] {
             let _ = fs::remove_file(runner.runs.join(last));
         }
@@ -185,24 +186,24 @@ impl Overhead {
         // The driver writes its progress on stderr, and profilers write there at each start.
         let mut command = runner.workload_command(program, 1, jdk, &options);
         command.stdin(Stdio::null()).stderr(Stdio::piped());
-        command.stdout(File::create(&log).map_err(|error| at(&log, &error))?);
-        let mut jvm = command.spawn().map_err(|error| format!("bash: {error}"))?;
-        let mut copy = File::create(&errors).map_err(|error| at(&errors, &error))?;
+        command.stdout(File::create(&log).with_context(|| shown(&log).to_string())?);
+        let mut jvm = command.spawn().context("bash")?;
+        let mut copy = File::create(&errors).with_context(|| shown(&errors).to_string())?;
         for line in jvm.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
-            let line = line.map_err(|error| error.to_string())?;
+            let line = line?;
             if line.starts_with("turn ") {
                 println!("{line}");
             }
-            writeln!(copy, "{line}").map_err(|error| at(&errors, &error))?;
+            writeln!(copy, "{line}").with_context(|| shown(&errors).to_string())?;
         }
         // The exit code is ignored, because only the measured values count.
-        jvm.wait().map_err(|error| error.to_string())?;
+        jvm.wait()?;
         let measured = fs::read_to_string(&turns_file).unwrap_or_default();
         if measured.is_empty() {
-            return Err(format!("{name} failed: see {} and {}", shown(&log), shown(&errors)));
+            bail!("{name} failed: see {} and {}", shown(&log), shown(&errors));
         }
         if !wrote_a_file(&runner.runs, "last.") {
-            return Err(format!("{name} wrote no profile: it has profiled nothing"));
+            bail!("{name} wrote no profile: it has profiled nothing");
         }
         for way in ways {
             let mut row = vec![program.to_owned(), way.name.clone()];

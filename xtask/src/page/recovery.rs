@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use vouch_report::{RecoveryReport, TrustReport, float, grouped};
 
@@ -42,7 +43,7 @@ impl Page for Recovery {
     const NAME: &'static str = "recovery";
     const DOCUMENT: &'static str = "docs/recovery.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         let library = runner.fetch_peer()?;
@@ -62,7 +63,7 @@ impl Page for Recovery {
         let mut files = files_with_ending(&runner.runs, ".json")?;
         files.extend(files_with_ending(&runner.runs, ".collapsed")?);
         if files.is_empty() {
-            return Err("nothing ran: scripts/jdks fetches JDKs".to_owned());
+            bail!("nothing ran: scripts/jdks fetches JDKs");
         }
         let text = format!(
             "{} runs of {} s of each, at 1 ms, on a machine of {} processors: the median, and the\nrange in parentheses.",
@@ -85,7 +86,7 @@ impl Recovery {
         program: &str,
         kind: &str,
         name: &str,
-    ) -> Result<bool, String> {
+    ) -> Result<bool> {
         let runs = runner.runs.display();
         let vouch = |walker: &str| {
             runner.agent(&format!(
@@ -135,12 +136,12 @@ const KINDS: [(&str, &str); 5] = [
 
 /// Returns the tables of these files: `MAJOR-MODE.RUN-PROGRAM.json` is a trust report,
 /// `….collapsed` has async-profiler's stacks.
-fn page(files: &[PathBuf]) -> Result<String, String> {
+fn page(files: &[PathBuf]) -> Result<String> {
     let mut programs: BTreeMap<(String, u32), Kinds> = BTreeMap::new();
     let mut strategies: BTreeMap<String, RecoveryReport> = BTreeMap::new();
     for file in files {
         let (named, bad) = if file.extension().is_some_and(|ending| ending == "collapsed") {
-            let folded = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let folded = fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
             let Stacks { java, bad } = Stacks::from_folded(&folded);
             (RunReport::named(file, TrustReport::default())?, float(bad) / float(java))
         } else {

@@ -9,6 +9,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anyhow::{Context, Result, anyhow};
+
 /// Builds the agent, and runs programs with it on the JDKs of this machine.
 #[derive(Debug)]
 pub struct Runner {
@@ -49,19 +51,14 @@ const PRELUDE: &str = "set -euo pipefail; top=$PWD logs=$0; source scripts/lib/j
                        source scripts/lib/setup.sh; source scripts/lib/workloads.sh; ";
 
 /// Makes the repository's top the working directory.
-pub fn enter_repository() -> Result<(), String> {
+pub fn enter_repository() -> Result<()> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::env::set_current_dir(&top).map_err(|error| at(&top, &error))
+    std::env::set_current_dir(&top).with_context(|| shown(&top).to_string())
 }
 
 /// Returns the number of the machine's processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Returns an error that names the file.
-pub fn at(file: &Path, error: &impl ToString) -> String {
-    format!("{}: {}", shown(file), error.to_string())
 }
 
 /// Returns a path as it is printed: from the repository's top, if it is below that.
@@ -91,8 +88,8 @@ pub fn wrote_a_file(folder: &Path, beginning: &str) -> bool {
 }
 
 /// Returns the files of a folder with this ending, ordered by name.
-pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(folder).map_err(|error| at(folder, &error))?;
+pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| shown(folder).to_string())?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|file| file.to_str().is_some_and(|name| name.ends_with(ending)))
@@ -102,20 +99,20 @@ pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, St
 }
 
 /// Returns the JDK's version as text, such as `JDK 25.0.1`.
-pub fn release_of(home: &Path) -> Result<String, String> {
+pub fn release_of(home: &Path) -> Result<String> {
     let output = Command::new(home.join("bin/java")).arg("-version").output();
-    let output = output.map_err(|error| at(home, &error))?;
+    let output = output.with_context(|| shown(home).to_string())?;
     let text = String::from_utf8_lossy(&output.stderr);
-    let version = text.split('"').nth(1).ok_or_else(|| format!("java -version printed {text}"))?;
+    let version = text.split('"').nth(1).with_context(|| format!("java -version printed {text}"))?;
     Ok(format!("JDK {version}"))
 }
 
 /// Runs a command with all its output in a log.
-pub fn run_logged(command: &mut Command, log: &Path) -> Result<Outcome, String> {
-    let file = File::create(log).map_err(|error| at(log, &error))?;
-    let errors = file.try_clone().map_err(|error| at(log, &error))?;
+pub fn run_logged(command: &mut Command, log: &Path) -> Result<Outcome> {
+    let file = File::create(log).with_context(|| shown(log).to_string())?;
+    let errors = file.try_clone().with_context(|| shown(log).to_string())?;
     let status = command.stdin(Stdio::null()).stdout(file).stderr(errors).status();
-    let status = status.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let status = status.with_context(|| format!("{}", command.get_program().display()))?;
     Ok(match status.code() {
         Some(0) => Outcome::Done,
         Some(3) => Outcome::CannotRun,
@@ -125,8 +122,8 @@ pub fn run_logged(command: &mut Command, log: &Path) -> Result<Outcome, String> 
 
 impl Runner {
     /// Builds the agent and the command, and makes folders for the runs of this page.
-    pub fn new(page: &str) -> Result<Self, String> {
-        let top = std::env::current_dir().map_err(|error| error.to_string())?;
+    pub fn new(page: &str) -> Result<Self> {
+        let top = std::env::current_dir()?;
         let target = top.join("target");
         let folder = target.join("page").join(page);
         let mut runner = Self {
@@ -136,7 +133,7 @@ impl Runner {
             bin: folder.join("bin"),
         };
         for folder in [&runner.logs, &runner.runs, &runner.bin] {
-            fs::create_dir_all(folder).map_err(|error| at(folder, &error))?;
+            fs::create_dir_all(folder).with_context(|| shown(folder).to_string())?;
         }
         runner.newest = runner.shell("need_toolchains >&2; printf '%s' \"$newest\"", &[])?.into();
         runner.shell("build_agent --workspace >&2", &[])?;
@@ -144,30 +141,30 @@ impl Runner {
             let (built, copy) = (target.join("release").join(file), runner.bin.join(file));
             // The file is replaced and not overwritten, because a JVM may have loaded the old one.
             let _ = fs::remove_file(&copy);
-            fs::copy(&built, copy).map_err(|error| at(&built, &error))?;
+            fs::copy(&built, copy).with_context(|| shown(&built).to_string())?;
         }
         Ok(runner)
     }
 
     /// Returns an error if runs failed. It is called last, so that the page is still made from the
     /// other runs.
-    pub fn report_failed(&self, failed: u32) -> Result<(), String> {
-        if failed == 0 { Ok(()) } else { Err(format!("{failed} runs failed: see {}", shown(&self.logs))) }
+    pub fn report_failed(&self, failed: u32) -> Result<()> {
+        if failed == 0 { Ok(()) } else { Err(anyhow!("{failed} runs failed: see {}", shown(&self.logs))) }
     }
 
     /// Removes the output of earlier runs.
-    pub fn clear_runs(&self) -> Result<(), String> {
-        fs::remove_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))?;
-        fs::create_dir_all(&self.runs).map_err(|error| at(&self.runs, &error))
+    pub fn clear_runs(&self) -> Result<()> {
+        fs::remove_dir_all(&self.runs).with_context(|| shown(&self.runs).to_string())?;
+        fs::create_dir_all(&self.runs).with_context(|| shown(&self.runs).to_string())
     }
 
     /// Fetches and compiles the programs of `java-tests/workloads`.
-    pub fn fetch_workloads(&self) -> Result<(), String> {
+    pub fn fetch_workloads(&self) -> Result<()> {
         self.shell("fetch_workloads >&2", &[]).map(drop)
     }
 
     /// Fetches packages of Maven Central into a folder of `target/tools`, and returns their jars.
-    pub fn fetch_jars(&self, folder: &str, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
+    pub fn fetch_jars(&self, folder: &str, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let folder = Path::new("target/tools").join(folder);
         let mut arguments = Vec::new();
         for package in packages {
@@ -176,29 +173,29 @@ impl Runner {
             arguments.extend([(*package).to_owned(), jar.display().to_string()]);
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let top = std::env::current_dir().map_err(|error| error.to_string())?;
+        let top = std::env::current_dir()?;
         self.shell("args=(); while (($#)); do args+=(\"$1\" \"$top/$2\"); shift 2; done; fetch_jars \"${args[@]}\" >&2", &arguments)?;
         Ok(arguments.iter().skip(1).step_by(2).map(|jar| top.join(jar)).collect())
     }
 
     /// Fetches async-profiler, and returns its library.
-    pub fn fetch_peer(&self) -> Result<String, String> {
+    pub fn fetch_peer(&self) -> Result<String> {
         self.shell("newest=$1; fetch_peer", &[&self.newest.display().to_string()])
     }
 
     /// Makes sure that a command is installed. As root it installs a missing one.
-    pub fn need(&self, command: &str, package: &str) -> Result<(), String> {
+    pub fn need(&self, command: &str, package: &str) -> Result<()> {
         self.shell("need \"$1\" \"$2\" >&2", &[command, package]).map(drop)
     }
 
     /// Returns a variable of `scripts/lib/workloads.sh`.
-    pub fn variable(&self, name: &str) -> Result<String, String> {
+    pub fn variable(&self, name: &str) -> Result<String> {
         self.shell(&format!("printf '%s' \"${{{name}}}\""), &[])
     }
 
     /// Returns the JDKs of these versions that this machine has. For an empty list it returns all
     /// JDKs.
-    pub fn jdks(&self, majors: &[u32]) -> Result<Vec<Jdk>, String> {
+    pub fn jdks(&self, majors: &[u32]) -> Result<Vec<Jdk>> {
         let homes = self.shell("jdks_homes", &[])?;
         let jdks = homes.lines().filter_map(|line| {
             let (major, home) = line.split_once('\t')?;
@@ -206,16 +203,16 @@ impl Runner {
         });
         let jdks: Vec<Jdk> = jdks.filter(|jdk| majors.is_empty() || majors.contains(&jdk.major)).collect();
         if jdks.is_empty() {
-            Err("none of these JDKs is here: scripts/jdks fetches them".to_owned())
+            Err(anyhow!("none of these JDKs is here: scripts/jdks fetches them"))
         } else {
             Ok(jdks)
         }
     }
 
     /// Returns the JDK of this version.
-    pub fn jdk(&self, major: u32) -> Result<Jdk, String> {
+    pub fn jdk(&self, major: u32) -> Result<Jdk> {
         let missing = || format!("JDK {major} is not here: scripts/jdks fetches it");
-        self.jdks(&[major]).ok().and_then(|mut jdks| jdks.pop()).ok_or_else(missing)
+        self.jdks(&[major]).ok().and_then(|mut jdks| jdks.pop()).with_context(missing)
     }
 
     /// Returns the JVM option that loads the agent with these options.
@@ -242,7 +239,7 @@ impl Runner {
         jdk: &Jdk,
         options: &[S],
         log: &Path,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Outcome> {
         run_logged(&mut self.workload_command(program, seconds, jdk, options), log)
     }
 
@@ -260,22 +257,17 @@ impl Runner {
     }
 
     /// Returns a workload's class path.
-    pub fn workload_path(&self, program: &str) -> Result<String, String> {
+    pub fn workload_path(&self, program: &str) -> Result<String> {
         self.shell("workload_path \"$1\"", &[program])
     }
 
     /// Compiles Java files into a folder.
-    pub fn compile<S: AsRef<OsStr>>(
-        &self,
-        jdk: &Path,
-        classes: &Path,
-        arguments: &[S],
-    ) -> Result<(), String> {
+    pub fn compile<S: AsRef<OsStr>>(&self, jdk: &Path, classes: &Path, arguments: &[S]) -> Result<()> {
         let mut javac = Command::new(jdk.join("bin/javac"));
         let log = self.logs.join("javac.log");
         match run_logged(javac.arg("-d").arg(classes).args(arguments), &log)? {
             Outcome::Done => Ok(()),
-            _ => Err(format!("javac failed: {}: see {}", last_line(&log), shown(&log))),
+            _ => Err(anyhow!("javac failed: {}: see {}", last_line(&log), shown(&log))),
         }
     }
 
@@ -295,15 +287,15 @@ impl Runner {
     }
 
     /// Calls functions of `scripts/lib`, and returns what they print without the last newline.
-    fn shell(&self, code: &str, arguments: &[&str]) -> Result<String, String> {
+    fn shell(&self, code: &str, arguments: &[&str]) -> Result<String> {
         let mut command = self.shell_command(code);
         let output = command.args(arguments).stderr(Stdio::inherit()).output();
-        let output = output.map_err(|error| format!("bash: {error}"))?;
+        let output = output.context("bash")?;
         let text = String::from_utf8_lossy(&output.stdout);
         match text.trim_end() {
             text if output.status.success() => Ok(text.to_owned()),
-            "" => Err(format!("{code} {} failed", arguments.join(" "))),
-            text => Err(text.to_owned()),
+            "" => Err(anyhow!("{code} {} failed", arguments.join(" "))),
+            text => Err(anyhow!("{text}")),
         }
     }
 

@@ -1,14 +1,16 @@
 //! Formats the values of many runs as one cell of a table.
 
+use anyhow::{Result, bail};
+
 /// Returns the median of these values, with the middle half in parentheses: `1.2 (1.0 to 1.5)`.
 ///
 /// Fails without a value: a run without a result must not look like one.
-pub fn middle(values: &[f64], show: impl Fn(f64) -> String) -> Result<String, String> {
+pub fn middle(values: &[f64], show: impl Fn(f64) -> String) -> Result<String> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let count = sorted.len();
     if count == 0 {
-        return Err("no run has a value for this cell".to_owned());
+        bail!("no run has a value for this cell");
     }
     // Values are counted from 1. The median is at (count + 1) / 2, and a quarter is left out at
     // each end.

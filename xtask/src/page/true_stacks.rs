@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use vouch_report::grouped;
 
 use super::document::put_into;
 use super::interface::Page;
-use super::runner::{Outcome, Runner, at, files_with_ending, last_line, shown};
+use super::runner::{Outcome, Runner, files_with_ending, last_line, shown};
 use crate::report::{RunReport, kinds, reports, table};
 
 /// Stacks by GetStackTrace, which are true, checked against the bytecode
@@ -57,7 +58,7 @@ impl Page for TrueStacks {
     const NAME: &'static str = "true-stacks";
     const DOCUMENT: &'static str = "docs/proof.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         let all_workloads = runner.variable("WORKLOADS[*]")?;
@@ -96,14 +97,14 @@ impl Page for TrueStacks {
                         continue;
                     }
                     let report = runner.runs.join(format!("{run}.json"));
-                    fs::rename(&new, &report).map_err(|error| at(&new, &error))?;
+                    fs::rename(&new, &report).with_context(|| shown(&new).to_string())?;
                     print!("{}", lines(&[RunReport::read(&report)?]));
                     ended_well.push(report);
                 }
             }
         }
         if ended_well.is_empty() {
-            return Err("nothing ran".to_owned());
+            bail!("nothing ran");
         }
         let reports_now = reports(&ended_well)?;
         let (sums, _) = sums_and_table(&reports_now);
@@ -124,7 +125,7 @@ impl Page for TrueStacks {
         if refuted == 0 && failed == 0 {
             Ok(())
         } else {
-            Err("a true stack was refuted, or a run failed".to_owned())
+            Err(anyhow!("a true stack was refuted, or a run failed"))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Makes the tables of docs/proof.md on real programs: fates of samples, refutations, and the power
 //! and the cost of proof.
 
+use anyhow::{Result, bail};
 use clap::Args;
 use vouch_report::{Power, Signals, float, grouped};
 
@@ -28,7 +29,7 @@ impl Page for Trust {
     const NAME: &'static str = "trust";
     const DOCUMENT: &'static str = "docs/proof.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
@@ -42,7 +43,7 @@ impl Page for Trust {
                     "interval=1ms,engine=perf,quiet,out={runs}/profile.folded,report={runs}/{run}.json"
                 ));
                 if runner.workload(name, self.seconds, &jdk, &[agent], &log)? != Outcome::Done {
-                    return Err(format!("{run} failed: see {}", shown(&log)));
+                    bail!("{run} failed: see {}", shown(&log));
                 }
             }
         }

@@ -7,13 +7,14 @@ mod sum;
 use std::collections::BTreeMap;
 use std::fs;
 
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use vouch_report::{WitnessPower, float, grouped, wilson};
 
 use super::document::Output;
 use super::interface::Page;
 use super::runner::{
-    Jdk, Outcome, Runner, at, files_with_ending, last_line, processors, run_logged, shown, weather_came,
+    Jdk, Outcome, Runner, files_with_ending, last_line, processors, run_logged, shown, weather_came,
 };
 use crate::report::{RunReport, reports, share, table};
 use sum::Sum;
@@ -88,7 +89,7 @@ impl Page for Witness {
     const NAME: &'static str = "witness";
     const DOCUMENT: &'static str = "docs/witness-results.md";
 
-    fn make(self) -> Result<(), String> {
+    fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.fetch_workloads()?;
         runner.clear_runs()?;
@@ -126,7 +127,7 @@ impl Page for Witness {
         }
         let reports = reports(&files_with_ending(&runner.runs, ".json")?)?;
         if reports.is_empty() {
-            return Err("no run has a report: scripts/jdks fetches JDKs".to_owned());
+            bail!("no run has a report: scripts/jdks fetches JDKs");
         }
         let (part, tables) =
             if self.asgct { ("lies-page", lies::page(&reports)) } else { ("witness-page", page(&reports)) };
@@ -171,7 +172,7 @@ impl Witness {
         (mode, option): (Mode, &str),
         program: &str,
         run: &str,
-    ) -> Result<Option<u64>, String> {
+    ) -> Result<Option<u64>> {
         let log = runner.logs.join(format!("{run}.log"));
         let report = runner.runs.join(format!("{run}.json"));
         let agent = runner.agent(&format!(
@@ -188,12 +189,12 @@ impl Witness {
             return Ok((outcome == Outcome::CannotRun).then_some(0));
         }
         let explained = runner.vouch().arg("explain").arg(&report).output();
-        let explained = explained.map_err(|error| format!("vouch explain: {error}"))?;
+        let explained = explained.context("vouch explain")?;
         if !explained.status.success() {
-            return Err(format!("vouch explain {} failed", report.display()));
+            bail!("vouch explain {} failed", report.display());
         }
         let text = runner.logs.join(format!("{run}.txt"));
-        fs::write(&text, &explained.stdout).map_err(|error| at(&text, &error))?;
+        fs::write(&text, &explained.stdout).with_context(|| shown(&text).to_string())?;
         let is_kind = |line: &&str| {
             let mut letters = line.trim_start_matches(' ').chars();
             letters.next() == Some('w') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
@@ -205,7 +206,7 @@ impl Witness {
 }
 
 /// Returns an error if GetStackTrace contradicts a stack that was proven.
-fn contradicts_no_proven_stack(reports: &[RunReport], runner: &Runner) -> Result<(), String> {
+fn contradicts_no_proven_stack(reports: &[RunReport], runner: &Runner) -> Result<()> {
     let mut all = Sum::default();
     for run in reports {
         all.add(&run.report.run.witness);
@@ -217,7 +218,7 @@ fn contradicts_no_proven_stack(reports: &[RunReport], runner: &Runner) -> Result
         all.whole,
         shown(&runner.logs)
     );
-    if proven == 0 { Ok(()) } else { Err(format!("GetStackTrace contradicts {proven} proven stacks")) }
+    if proven == 0 { Ok(()) } else { Err(anyhow!("GetStackTrace contradicts {proven} proven stacks")) }
 }
 
 /// Returns the tables: by program and JDK, by the JVM's mode, and the power of proof and witness.

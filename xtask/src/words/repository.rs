@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::process::Command;
 
+use anyhow::{Context, Result, anyhow};
+
 /// The paths and numbers of the lines that changed.
 pub type ChangedLines = HashSet<(String, usize)>;
 
@@ -38,18 +40,17 @@ impl SourceFile {
     }
 }
 
-fn git(arguments: &[&str]) -> Result<String, String> {
-    let output =
-        Command::new("git").args(arguments).output().map_err(|error| format!("git cannot run: {error}"))?;
+fn git(arguments: &[&str]) -> Result<String> {
+    let output = Command::new("git").args(arguments).output().context("git cannot run")?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("git {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+        Err(anyhow!("git {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
     }
 }
 
 /// Returns all files of the working tree that git tracks and that have words to check.
-pub fn source_files() -> Result<Vec<SourceFile>, String> {
+pub fn source_files() -> Result<Vec<SourceFile>> {
     let listed = git(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
     let mut files = Vec::new();
     for path in listed.split_terminator('\0') {
@@ -76,14 +77,14 @@ fn language(path: &str) -> Option<Language> {
 }
 
 /// Returns the titles of the last commits, the newest first.
-pub fn titles(count: usize) -> Result<Vec<String>, String> {
+pub fn titles(count: usize) -> Result<Vec<String>> {
     let log = git(&["log", "--no-merges", "--format=%s", &format!("-{count}")])?;
     Ok(log.lines().map(str::to_owned).collect())
 }
 
 /// Returns the lines that were added since the last commit that changed a file. Returns `None` if
 /// no commit changed it.
-pub fn lines_changed_since(path: &str) -> Result<Option<ChangedLines>, String> {
+pub fn lines_changed_since(path: &str) -> Result<Option<ChangedLines>> {
     let commit = git(&["log", "-1", "--format=%H", "--", path])?;
     if commit.is_empty() {
         return Ok(None);

@@ -1,5 +1,6 @@
 //! The rules for words, names, widths and titles.
 
+use anyhow::{Context, Result};
 use regex_lite::Regex;
 
 use super::lexer::{Piece, line_at};
@@ -28,18 +29,18 @@ pub struct Rules {
 
 impl Rules {
     /// Parses `rules.txt`, which describes its own syntax.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self> {
         let mut rules = Self { words: Vec::new(), names: Vec::new() };
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let wrong = || format!("rules.txt: cannot read \"{line}\"");
-            let (patterns, better) = line.rsplit_once(" => ").ok_or_else(wrong)?;
+            let (patterns, better) = line.rsplit_once(" => ").with_context(wrong)?;
             let better = better.to_owned();
             let compile =
-                |pattern: &str| Regex::new(pattern).map_err(|error| format!("rules.txt: {pattern}: {error}"));
+                |pattern: &str| Regex::new(pattern).with_context(|| format!("rules.txt: {pattern}"));
             if let Some(pattern) = patterns.strip_prefix("name ") {
                 rules.names.push(Rule { banned: compile(pattern)?, unless: None, better });
             } else {
-                let patterns = patterns.strip_prefix("word ").ok_or_else(wrong)?;
+                let patterns = patterns.strip_prefix("word ").with_context(wrong)?;
                 let (banned, unless) =
                     patterns.split_once(" unless ").map_or((patterns, None), |(a, b)| (a, Some(b)));
                 let prose = |pattern: &str| pattern.replace(' ', "\\s+");
