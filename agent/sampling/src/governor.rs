@@ -17,6 +17,8 @@ pub mod act;
 mod budget;
 mod look;
 pub mod policy;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -72,3 +72,65 @@ fn times(life: &Life) -> ThreadTimes {
     let names = (0..life.names()).map(|name| (life.name(name), life.cpu_under(name))).collect();
     ThreadTimes { thread: thread(life), ended: life.ended, names }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+    use std::time::Duration;
+
+    use vouch_sampling::clock;
+    use vouch_sampling::engine::Engine;
+    use vouch_sampling::threads::Sampling;
+
+    use super::*;
+
+    /// A thread id greater than any that the kernel assigns.
+    const GONE: u32 = 5_000_000;
+
+    fn registered() -> RegisteredThreads {
+        RegisteredThreads(Box::leak(Box::new(Registry::new(64))))
+    }
+
+    #[test]
+    fn a_thread_has_the_name_of_the_time_until_it_is_taken_at_its_end() {
+        let threads = registered();
+        threads.0.begin_sampling(Sampling {
+            engine: Engine::Itimer,
+            interval: Duration::from_millis(1),
+            filter: None,
+            paused: false,
+        });
+        threads.0.begin_thread(GONE, 0x1000);
+        threads.0.java_start(GONE, null_mut(), 7, Some("pool-1"));
+        let known = threads.0.java_serial(7).unwrap();
+        let (serial, renamed) = (known.1, clock::monotonic() + 1);
+        threads.0.renamed(known, "request", renamed);
+        let named = |time| threads.at(serial, time).map(|named| (named.name_index, named.name));
+        assert_eq!(named(renamed - 1), Some((0, "pool-1".to_owned())));
+        assert_eq!(named(renamed), Some((1, "request".to_owned())));
+        let start = ThreadStart { routine: Some(0x1000), first_name: "pool-1".to_owned() };
+        assert_eq!(threads.start(serial), Some(start));
+        let mut seen = Vec::new();
+        threads.each(&mut |times| seen.push(times.clone()));
+        assert_eq!(seen.iter().map(|times| times.names.len()).collect::<Vec<_>>(), [2]);
+        assert!(seen[0].thread.is_java && seen[0].thread.is_sampled && seen[0].ended.is_none());
+        threads.0.java_end(GONE);
+        threads.0.leave(GONE);
+        let ended = threads.take_ended(clock::monotonic());
+        assert!(ended.len() == 1 && ended[0].thread.serial == serial && ended[0].ended.is_some());
+        assert_eq!((threads.at(serial, renamed), threads.start(serial)), (None, None));
+    }
+
+    #[test]
+    fn a_native_thread_without_a_name_gets_the_kernels_at_its_sample() {
+        let threads = registered();
+        let tid = clock::own_tid();
+        threads.0.enter(tid);
+        let serial = threads.0.youngest();
+        let time = clock::monotonic();
+        assert_eq!(threads.at(serial, time).unwrap().name, format!("thread {tid}"));
+        let head = Head { time, tid, serial, ..Head::default() };
+        let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap();
+        assert_eq!(threads.at_sample(&head).unwrap().name, name.trim_end());
+    }
+}
