@@ -385,7 +385,7 @@ fn cut_to_terminal(line: &str) -> String {
 
 /// Returns the error for a JVM that did not load the library, by the JVM's own words.
 fn refused(pid: u32, why: String) -> Error {
-    if why.contains("ynamic agent loading") {
+    if why.contains("ynamic agent loading is not enabled") {
         return Error::NoDynamicLoading(pid);
     }
     if why.is_empty() {

@@ -2,13 +2,20 @@
 
 use std::fmt;
 use std::ptr::null_mut;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use jni_sys::{JNI_OK, JavaVM, jint};
+use jni_sys::{JNI_EDETACHED, JNI_OK, JavaVM, jint};
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
 
 /// JVMTI 1.2, which every JDK since 6 has. With a newer version, GetEnv fails on JDK 8 to 21.
 const VERSION: jint = 0x3001_0200;
+
+/// How long an attach waits for the JVM's start to end.
+const START_PATIENCE: Duration = Duration::from_secs(10);
+/// The time between two attempts meanwhile.
+const START_POLL: Duration = Duration::from_millis(10);
 
 /// A JVMTI environment. It is never disposed of.
 #[derive(Debug, Clone, Copy)]
@@ -72,15 +79,24 @@ pub fn checked(code: jint) -> Result<()> {
 impl Jvmti {
     /// Creates an environment for the agent.
     ///
+    /// HotSpot makes none in JVMTI's start phase, in which tools can attach already. Its GetEnv
+    /// then returns `JNI_EDETACHED`. This function waits for that phase to end.
+    ///
     /// # Safety
     /// `vm` must be the JVM that the agent was loaded into.
     pub unsafe fn from_vm(vm: *mut JavaVM) -> Result<Self> {
         let mut env = null_mut();
         // SAFETY: by the caller's promise `vm` is a JVM's invocation table.
         let get_env = unsafe { (**vm).GetEnv }.ok_or(JvmtiError::NOT_AVAILABLE)?;
-        // SAFETY: GetEnv writes one pointer.
-        let code = unsafe { get_env(vm, &raw mut env, VERSION) };
-        if code == JNI_OK && !env.is_null() { Ok(Self(env.cast())) } else { Err(JvmtiError(code)) }
+        let began = Instant::now();
+        loop {
+            // SAFETY: GetEnv writes one pointer.
+            match unsafe { get_env(vm, &raw mut env, VERSION) } {
+                JNI_OK if !env.is_null() => return Ok(Self(env.cast())),
+                JNI_EDETACHED if began.elapsed() < START_PATIENCE => thread::sleep(START_POLL),
+                code => return Err(JvmtiError(code)),
+            }
+        }
     }
 
     /// Returns the agent's environment, or `None` until the agent is set up.

@@ -28,6 +28,10 @@ const MAX_WORD_BYTES: usize = 1024;
 const MAX_ALL_BYTES: usize = 256 << 10;
 /// A healthy JVM creates its socket within a fraction of this time.
 const WAKING: Duration = Duration::from_secs(10);
+/// How long to wait for the end of a JVM's start, in which JDK 21 and later load no agent.
+const STARTING: Duration = Duration::from_secs(10);
+/// The JVM's own words for that.
+const LIVE_PHASE_ONLY: &str = "only permitted in the live phase";
 /// Writing a large profile takes time, so an answer may take this long.
 const ANSWERING: Duration = Duration::from_mins(10);
 /// An answer has at most this many bytes, because it is a few lines.
@@ -82,7 +86,14 @@ pub fn load(jvm: &Jvm, library: &Path, options: &str) -> Result<Answer, Error> {
         } else {
             return Err(Error::OptionsTooLongBefore24 { most: MAX_WORD_BYTES, length: longest });
         };
-        ask(jvm, &folder, version, ["load", library, "true", options])
+        let until = Instant::now() + STARTING;
+        loop {
+            let answer = ask(jvm, &folder, version, ["load", library, "true", options])?;
+            if !answer.contains(LIVE_PHASE_ONLY) || Instant::now() >= until {
+                return Ok(answer);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
     })?;
     parse_answer(&answer).ok_or(Error::UnknownAnswer { pid: jvm.pid, answer })
 }
