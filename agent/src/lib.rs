@@ -103,6 +103,7 @@ mod version;
 mod virtual_threads;
 mod wake;
 mod walkers;
+mod wall_clock;
 mod worker;
 
 use std::ffi::{CStr, c_char, c_void};

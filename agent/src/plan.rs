@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use vouch_recording::kinds;
-use vouch_recording::measures::ALLOCATED;
+use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
@@ -82,6 +82,9 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     }
     if options.measure == Some(&ALLOCATED) && !are_chosen(options.events, &kinds::ALLOCATION) {
         mistakes.push("measure=alloc: no allocation would be recorded: add events=alloc".to_owned());
+    }
+    if options.measure == Some(&WALL_CLOCK) && options.wall.is_none() {
+        mistakes.push("measure=wall: no wall-clock time would be measured: add wall=on".to_owned());
     }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));

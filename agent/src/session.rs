@@ -48,6 +48,7 @@ use crate::say::say;
 use crate::terminal;
 use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
+use crate::wall_clock::WallClock;
 use counters::CounterGraphs;
 use disk::Disk;
 use files::Written;
@@ -104,6 +105,9 @@ impl Session {
             layouts.polls,
             native.as_ref().map(|tables| tables.walker() as &dyn NativeWalker),
         );
+        let wall_clock = options.wall.zip(walkers.reads).map(|(interval, walker)| {
+            WallClock::begin(interval, walker, &mut recorder, clock::nanos(options.interval))
+        });
         let anchors = Anchors::new(&hotspot);
         let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
@@ -122,6 +126,7 @@ impl Session {
             sampler_setup,
             recorder,
             native,
+            wall_clock,
             disk,
             questions,
             walkers,
@@ -236,6 +241,9 @@ impl Session {
             native.keep_up(&mut self.recorder.native);
         }
         resolver.name_pending(env);
+        if let Some(wall_clock) = &mut self.wall_clock {
+            wall_clock.look_if_due(&mut self.recorder, &mut self.questions.on(resolver, env));
+        }
         let begun = clock::own_cpu();
         let has_come = clock::monotonic().saturating_sub(SETTLED);
         let words = self.recorder.drain(self.sampler_setup.lanes(), &mut self.questions.on(resolver, env));
@@ -247,7 +255,11 @@ impl Session {
 
     /// Returns the time until the next task other than draining.
     pub fn next_task(&self) -> Duration {
-        if self.truth.is_some() { truth::PAUSE } else { self.recorder.witness.next() }
+        if self.truth.is_some() {
+            return truth::PAUSE;
+        }
+        let witness = self.recorder.witness.next();
+        self.wall_clock.as_ref().map_or(witness, |wall_clock| wall_clock.next().min(witness))
     }
 
     /// Returns the time since the recording began.
@@ -275,6 +287,7 @@ impl Session {
     ) -> Written {
         registry().refresh_cpu();
         self.counter_graphs.publish_pending();
+        self.flush_wall_clock(resolver, env);
         let still = self.still_waiting(resolver, env);
         self.sampler_setup.pause();
         // The CPU time that threads used since their last signal belongs to this dump, too.
@@ -303,6 +316,7 @@ impl Session {
         env: &mut JNIEnv<'_>,
     ) -> Written {
         self.counter_graphs.publish_pending();
+        self.flush_wall_clock(resolver, env);
         let (still, now) = (self.still_waiting(resolver, env), clock::monotonic());
         self.silence();
         self.take_unsignalled();
@@ -410,6 +424,13 @@ impl Session {
         let weight = due.iter().map(|due| u64::from(due.weight)).sum();
         self.sampler_setup.counters().count_unsignalled(due.len() as u64, weight);
         self.recorder.take_unsignalled(due);
+    }
+
+    /// Records the wall-clock time of all threads up to now.
+    fn flush_wall_clock(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        if let Some(wall_clock) = &mut self.wall_clock {
+            wall_clock.flush(&mut self.recorder, &mut self.questions.on(resolver, env));
+        }
     }
 
     /// Returns the waits that have not ended. It runs while the JVM still reports their ends.

@@ -34,6 +34,7 @@ pub struct Counted {
 
 impl Counted {
     pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
+    pub const WALL_CLOCK: Self = Self { what: Cow::Borrowed("wall-clock time"), unit: Unit::Millis(1e-6) };
 
     pub fn is_time(&self) -> bool {
         self.each_ms().is_some()

@@ -173,6 +173,8 @@ pub enum Error {
     // A file that has not what is asked for.
     #[error("{} has no allocations: record them with events=alloc, on JDK 11 or newer", .0.display())]
     NoAllocations(PathBuf),
+    #[error("{} has no wall-clock time: record it with wall=on", .0.display())]
+    NoWallClock(PathBuf),
     #[error("no thread has such a name: there are {}", .0.join(", "))]
     NoSuchThread(Vec<String>),
     #[error("there is no sample in it")]

@@ -1,4 +1,5 @@
-//! What `vouch top`, `flame` and `diff` count: CPU time, or what the program allocated.
+//! What `vouch top`, `flame` and `diff` count: CPU time, what the program allocated, or wall-clock
+//! time.
 //!
 //! A measure is a variant, with its way to read a profile in [`Measure::read`]. It must read no
 //! table that another measure needs: a profile of a long run has many.
@@ -11,11 +12,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::counted::Counted;
 use crate::document;
 use crate::error::Error;
 use crate::profile::{Document, Profile, Samples, Shared, Thread};
 
-/// The measure that a profile is read for: CPU time or allocations.
+/// The measure that a profile is read for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Measure {
     /// CPU time, or what else the profile's samples count
@@ -23,6 +25,8 @@ pub enum Measure {
     Cpu,
     /// Allocated bytes, by stack and class; record them with events=alloc
     Alloc,
+    /// Wall-clock time, with the state of threads that wait; record it with wall=on
+    Wall,
 }
 
 impl Measure {
@@ -31,6 +35,7 @@ impl Measure {
         match self {
             Self::Cpu => Profile::read(file),
             Self::Alloc => read_allocations(file),
+            Self::Wall => read_wall_clock(file),
         }
     }
 }
@@ -53,11 +58,57 @@ fn read_allocations(file: &Path) -> Result<Profile, Error> {
         Thread { name, tid, vouch_tids, samples }
     });
     let threads = threads.collect();
-    let profile = Profile::of_allocations(file, Document { meta, shared, threads })?;
+    let profile = Profile::of_measure(file, Document { meta, shared, threads }, Some(Counted::ALLOCATED))?;
     if profile.samples().next().is_none() {
         return Err(Error::NoAllocations(file.to_owned()));
     }
     Ok(profile)
+}
+
+/// Reads a profile with its wall-clock time as the samples. The frame on top is a thread's state.
+fn read_wall_clock(file: &Path) -> Result<Profile, Error> {
+    let document: Document<TimedThread> = document::read(file, document::no_profile)?;
+    let Document { meta, shared, threads } = document;
+    let threads = threads.into_iter().map(|thread| {
+        let TimedThread { name, tid, vouch_tids, vouch_wall_clock } = thread;
+        let WallClock { weight, stack, time } = vouch_wall_clock.unwrap_or_default();
+        let time_deltas = Some(deltas(time));
+        let samples = Samples { stack, weight: Some(weight), vouch_context: None, time_deltas };
+        Thread { name, tid, vouch_tids, samples }
+    });
+    let threads = threads.collect();
+    let profile = Profile::of_measure(file, Document { meta, shared, threads }, Some(Counted::WALL_CLOCK))?;
+    if profile.samples().next().is_none() {
+        return Err(Error::NoWallClock(file.to_owned()));
+    }
+    Ok(profile)
+}
+
+/// A thread with its wall-clock time, and without its samples of CPU time.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TimedThread {
+    name: String,
+    #[serde(default)]
+    tid: Value,
+    vouch_tids: Option<IgnoredAny>,
+    vouch_wall_clock: Option<WallClock>,
+}
+
+/// The table of a thread's wall-clock time.
+#[derive(Default, Deserialize)]
+struct WallClock {
+    /// The length of each time, in nanoseconds.
+    weight: Vec<u64>,
+    stack: Vec<Option<usize>>,
+    /// The beginning of each time, in milliseconds.
+    time: Vec<f64>,
+}
+
+/// Returns the time from each row to the next, from the times of the rows.
+fn deltas(time: Vec<f64>) -> Vec<f64> {
+    let mut last_ms = 0.0;
+    time.into_iter().map(|time_ms| time_ms - std::mem::replace(&mut last_ms, time_ms)).collect()
 }
 
 /// A thread with its allocations, and without its samples of CPU time.
@@ -102,9 +153,7 @@ impl Allocations {
             Some(known.stack(below, function, || shared.add_stack(below, function)))
         });
         let stack = stacks.collect();
-        let mut last_ms = 0.0;
-        let time_deltas = time.into_iter().map(|time_ms| time_ms - std::mem::replace(&mut last_ms, time_ms));
-        Samples { stack, weight: Some(weight), vouch_context: None, time_deltas: Some(time_deltas.collect()) }
+        Samples { stack, weight: Some(weight), vouch_context: None, time_deltas: Some(deltas(time)) }
     }
 }
 

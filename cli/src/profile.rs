@@ -24,8 +24,8 @@ pub struct Profile {
     pub meta: Meta,
     pub shared: Shared,
     pub threads: Vec<Thread>,
-    /// True if the samples are allocations.
-    is_of_allocations: bool,
+    /// What the samples count, if it is another measure than CPU time.
+    other: Option<Counted>,
 }
 
 /// A profile as its file has it. `T` has the tables of a thread that are read.
@@ -164,17 +164,17 @@ pub struct Sample {
 impl Profile {
     /// Reads a profile with its samples.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        Self::checked(file, document::read(file, document::no_profile)?, false)
+        Self::of_measure(file, document::read(file, document::no_profile)?, None)
     }
 
-    /// Makes a profile that has its allocations as the samples.
-    pub fn of_allocations(file: &Path, document: Document<Thread>) -> Result<Self, Error> {
-        Self::checked(file, document, true)
-    }
-
-    fn checked(file: &Path, document: Document<Thread>, is_of_allocations: bool) -> Result<Self, Error> {
+    /// Makes a profile with samples that count `other`, or CPU time without it.
+    pub fn of_measure(
+        file: &Path,
+        document: Document<Thread>,
+        other: Option<Counted>,
+    ) -> Result<Self, Error> {
         let Document { meta, shared, threads } = document;
-        let profile = Self { meta, shared, threads, is_of_allocations };
+        let profile = Self { meta, shared, threads, other };
         if profile.is_whole() { Ok(profile) } else { Err(Error::DamagedProfile(file.to_owned())) }
     }
 
@@ -274,14 +274,14 @@ impl Profile {
 
     /// Returns the trust report, if its fates are about the samples that are counted.
     pub fn report_of_samples(&self) -> Option<TrustReport> {
-        self.report().filter(|_| !self.is_of_allocations)
+        self.report().filter(|_| self.other.is_none())
     }
 
     /// Returns what the samples count, by the report. If another version wrote the report, some of
     /// its keys still show whether the samples are another profiler's, and whether they count time.
     pub fn counted(&self, report: Option<&TrustReport>) -> Counted {
-        if self.is_of_allocations {
-            return Counted::ALLOCATED;
+        if let Some(other) = &self.other {
+            return other.clone();
         }
         let says = |key: &str| self.meta.report.get(key).is_some_and(Value::is_string);
         let is_time = !says("event");

@@ -21,4 +21,5 @@ pub mod prove;
 pub mod readable;
 pub mod record;
 pub mod threads;
+pub mod wall_clock;
 pub mod witness;

@@ -36,6 +36,8 @@ mod traces;
 mod tracks;
 mod tree;
 mod walks;
+pub mod wall_clock;
+pub mod wall_clock_times;
 mod witnessed_stacks;
 
 use std::collections::{BTreeMap, HashSet};
@@ -44,7 +46,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use vouch_recording::{Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
+use vouch_recording::measures::WALL_CLOCK;
+use vouch_recording::{Amount, Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{
     Cut, Frame, Head, NATIVE, Reason, ResolvedFrame, ResolvedMethod, Stack, Unsignalled, Walk,
@@ -74,6 +77,7 @@ use stack_budget::StackBudget;
 use taken::Taken;
 use tracks::Tracks;
 use walks::Walks;
+use wall_clock_times::WallClockTimes;
 
 pub use still::Still;
 
@@ -135,6 +139,8 @@ pub struct Recorder {
     /// drain.
     names_asked: HashSet<u32>,
     pub native: NativeFrames,
+    /// The wall-clock time by state. `None` if it is not measured.
+    pub wall_clock: Option<WallClockTimes>,
     /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
     frames: Vec<Frame>,
     other: Vec<Frame>,
@@ -174,6 +180,7 @@ impl Recorder {
             dropped: (0, 0),
             names_asked: HashSet::new(),
             native: NativeFrames::default(),
+            wall_clock: None,
             frames: Vec::new(),
             other: Vec::new(),
             resolved: Vec::new(),
@@ -375,6 +382,10 @@ impl Recorder {
         let Head { time: time_ns, weight, .. } = *head;
         let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
         self.recording.sample(track, sample);
+        if let Some(times) = &self.wall_clock {
+            let amount = Amount { time_ns, stack, amount: times.of_sample(head), events: 1 };
+            self.recording.amount(track, &WALL_CLOCK, amount);
+        }
     }
 
     /// Records intervals for which the thread got no signal. They have no stack.

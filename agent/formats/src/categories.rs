@@ -40,7 +40,7 @@ const TRUST_LEVELS: [&str; 7] = [
 
 /// The categories, each with its colour and its subcategories. [`categories`] adds the reasons for
 /// missing stacks to the subcategories of "No stack".
-const CATEGORIES: [(&str, &str, &[&str]); 11] = [
+const CATEGORIES: [(&str, &str, &[&str]); 12] = [
     ("Other", "grey", &["Other"]),
     ("Application", "yellow", &TRUST_LEVELS),
     ("Library", "green", &TRUST_LEVELS),
@@ -52,6 +52,7 @@ const CATEGORIES: [(&str, &str, &[&str]); 11] = [
     ("Allocated class", "purple", &["Other"]),
     ("JVM", "brown", &TRUST_LEVELS),
     ("Kernel", "magenta", &TRUST_LEVELS),
+    ("Waiting", "transparent", &["Other"]),
 ];
 
 /// Returns all categories. They are the same in each profile, so that profiles of several processes
@@ -82,6 +83,7 @@ pub fn index(category: Category) -> u8 {
         Category::Class => 8,
         Category::Jvm => 9,
         Category::Kernel => 10,
+        Category::Waiting => 11,
     }
 }
 

@@ -12,6 +12,7 @@ mod meta;
 mod samples;
 mod tables;
 mod time;
+mod wall_clock;
 
 use std::io::{self, BufWriter, Write};
 
@@ -29,6 +30,7 @@ use meta::MetaColumns;
 use samples::SampleColumns;
 use tables::Shared;
 use time::Micros;
+use wall_clock::WallClockColumns;
 
 /// Writes the whole profile of a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
@@ -89,6 +91,8 @@ struct TrackColumns<'a> {
     samples: SampleColumns,
     #[serde(skip_serializing_if = "Option::is_none")]
     js_allocations: Option<AllocationColumns<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouch_wall_clock: Option<WallClockColumns<'a>>,
     markers: MarkerColumns<'a>,
 }
 
@@ -117,6 +121,7 @@ impl<'a> TrackColumns<'a> {
                 .then(|| track.threads.iter().map(|thread| life(thread)).collect()),
             samples: SampleColumns::new(&track.threads, interval_ns, meta.ended_ns),
             js_allocations: AllocationColumns::new(recording, &track.threads),
+            vouch_wall_clock: WallClockColumns::new(&track.threads),
             markers,
         }
     }

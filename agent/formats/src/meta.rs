@@ -79,6 +79,7 @@ impl Meta {
             (MeasureUnit::Intervals, Some(interval_ms)) => ("ms", interval_ms),
             (MeasureUnit::Intervals, None) => ("samples", 1.0),
             (MeasureUnit::Bytes, _) => ("bytes", 1.0),
+            (MeasureUnit::Nanoseconds, _) => ("ms", 1e-6),
         }
     }
 }

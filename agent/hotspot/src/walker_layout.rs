@@ -48,6 +48,7 @@ impl RequiredVmStructs {
             jvm: jvm.clone(),
             state: code.state,
             in_java: self.constant(&fields::THREAD_IN_JAVA)?,
+            pending_monitor: self.offset(&fields::JAVA_THREAD_CURRENT_PENDING_MONITOR).ok(),
             blob: self.blob()?,
             compiled: self.compiled(version)?,
             method: self.method(version)?,

@@ -397,6 +397,7 @@ pub enum Category {
     Class = 10,
     Jvm = 11,
     Kernel = 12,
+    Waiting = 13,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
@@ -442,7 +443,7 @@ const UNITS: [(RecordingUnit, Unit); 6] = [
     (RecordingUnit::Percentage, Unit::Percentage),
 ];
 
-const CATEGORIES: [(RecordingCategory, Category); 13] = [
+const CATEGORIES: [(RecordingCategory, Category); 14] = [
     (RecordingCategory::Other, Category::Other),
     (RecordingCategory::Application, Category::Application),
     (RecordingCategory::Library, Category::Library),
@@ -456,6 +457,7 @@ const CATEGORIES: [(RecordingCategory, Category); 13] = [
     (RecordingCategory::Class, Category::Class),
     (RecordingCategory::Jvm, Category::Jvm),
     (RecordingCategory::Kernel, Category::Kernel),
+    (RecordingCategory::Waiting, Category::Waiting),
 ];
 
 const FATES: [(Option<RecordingFate>, Fate); 7] = [

@@ -20,6 +20,8 @@ pub enum Category {
     Refuted,
     /// The function is a placeholder for an unknown stack. Its name has the reason.
     NoStack,
+    /// The function is the state of a thread that waits, which is the leaf of its stack.
+    Waiting,
     /// The function is the class of an allocated object, which is the leaf of the stack that
     /// allocated it.
     Class,

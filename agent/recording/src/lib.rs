@@ -31,6 +31,7 @@ mod strings;
 mod table;
 mod thread;
 mod virtual_threads;
+mod wait_state;
 
 pub use category::{
     Category, FRAMES_LEFT_OUT, VmPart, all_no_stack_reasons, no_stack, refuted_root, why_no_stack,
@@ -59,3 +60,4 @@ pub use table::Table;
 pub use thread::{Refuted, Sample, StoredSample, Thread};
 pub use virtual_threads::{SplitThreads, VIRTUAL_TID_BIT};
 pub use vouch_sample::Certainty;
+pub use wait_state::WaitState;

@@ -22,6 +22,7 @@ pub enum MeasureUnit {
     /// Intervals of the recording's clock. The amount is a sample's weight.
     Intervals,
     Bytes,
+    Nanoseconds,
 }
 
 /// The measure "CPU time". It is the time of another clock if the recording's samples were taken by
@@ -32,8 +33,13 @@ pub static CPU: Measure = Measure { key: "cpu", name: "CPU time", unit: MeasureU
 /// leaf.
 pub static ALLOCATED: Measure = Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes };
 
+/// The measure "wall-clock time": the time that threads spent running, ready to run or waiting. The
+/// leaf of a stack that waits is its [`WaitState`](crate::WaitState).
+pub static WALL_CLOCK: Measure =
+    Measure { key: "wall", name: "wall-clock time", unit: MeasureUnit::Nanoseconds };
+
 /// All measures, in the order in which texts list them.
-pub static MEASURES: [&Measure; 2] = [&CPU, &ALLOCATED];
+pub static MEASURES: [&Measure; 3] = [&CPU, &ALLOCATED, &WALL_CLOCK];
 
 impl Measure {
     /// Returns the measures that are in a thread's amounts: all but CPU time.

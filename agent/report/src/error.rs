@@ -10,6 +10,8 @@ pub enum Error {
     UnknownWord(Vec<&'static str>),
     #[error("takes no length of time")]
     TakesNoLength,
+    #[error("must be {words}, or a length of time: {why}")]
+    NoLengthOrWord { words: String, why: Box<Error> },
     #[error("takes no size")]
     TakesNoSize,
     #[error("takes no number")]

@@ -27,6 +27,7 @@ mod summary;
 mod text;
 mod time;
 mod top_frame;
+mod wall_clock;
 mod weight_unit;
 mod witness;
 
@@ -58,5 +59,6 @@ pub use text::{
 pub use time::{float, micros, millis};
 pub use top_frame::{Counted, TopFrameReport};
 pub use vouch_recording::WeightSum;
+pub use wall_clock::WallClockReport;
 pub use weight_unit::CPU_TIME;
 pub use witness::{GradeReport, WitnessReport};

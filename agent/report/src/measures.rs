@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use vouch_recording::{Measure, MeasureUnit, Recording};
 
 use crate::text::{bytes, grouped};
+use crate::time::float;
 
 /// The samples of one measure, such as allocated bytes, and what they stand for in total.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,7 @@ fn unit(unit: MeasureUnit) -> &'static str {
     match unit {
         MeasureUnit::Intervals => "intervals",
         MeasureUnit::Bytes => "bytes",
+        MeasureUnit::Nanoseconds => "nanoseconds",
     }
 }
 
@@ -46,6 +48,7 @@ pub fn describe(measures: &BTreeMap<String, MeasureReport>) -> Option<String> {
         let amount = match measure.unit {
             MeasureUnit::Intervals => grouped(report.amount),
             MeasureUnit::Bytes => bytes(report.amount),
+            MeasureUnit::Nanoseconds => format!("{:.1} s", float(report.amount) / 1e9),
         };
         Some(format!("{amount} of {} in {} samples", measure.name, grouped(report.samples)))
     });

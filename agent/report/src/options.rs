@@ -101,7 +101,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// The table of all options, in the order in which the help lists them.
-pub static KEYS: [Key; 26] = [
+pub static KEYS: [Key; 27] = [
     Key {
         is_repeatable: true,
         ..writing(
@@ -121,7 +121,7 @@ pub static KEYS: [Key; 26] = [
         ..writing(
             "measure",
             "NAME",
-            &["choose what .folded and .svg count, and .html shows first: cpu or alloc"],
+            &["choose what .folded and .svg count, and .html shows first: cpu, alloc or wall"],
         )
     },
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),
@@ -130,10 +130,7 @@ pub static KEYS: [Key; 26] = [
         "recording",
         "on",
         "on|keep|off",
-        &[
-            "keep a recording on disk, vouch-%p.vouch, for `vouch recover` if the JVM is",
-            "killed: on, keep (also after the profile is written) or off",
-        ],
+        &["write vouch-%p.vouch for `vouch recover` if the JVM is killed (keep: leave it)"],
     )
     .form(Form::OneOf { words: &["on", "keep", "off"], for_tests: &[] }),
     with_default("recording-limit", "1GB", "SIZE", &["limit the recording on disk"])
@@ -146,6 +143,8 @@ pub static KEYS: [Key; 26] = [
         &["take a sample after this CPU time of a thread (50us to 10s; a default may grow)"],
     )
     .form(Form::Length { least: "50us", most: "10s" }),
+    with_default("wall", "off", "on|off|TIME", &["measure wall-clock time and thread states (on: 10ms)"])
+        .form(Form::LengthOr { words: &["on", "off"], least: "1ms", most: "10s" }),
     with_default(
         "engine",
         "auto",

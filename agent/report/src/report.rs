@@ -20,6 +20,7 @@ use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, intervals_ms, millis};
 use crate::top_frame::TopFrameReport;
+use crate::wall_clock::WallClockReport;
 use crate::witness::WitnessReport;
 
 /// The trust report, which says how far one recording can be trusted.
@@ -162,6 +163,9 @@ pub struct Run {
     /// How the walks of native frames ended. `None` if stacks have only Java frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_walks: Option<NativeReport>,
+    /// The wall-clock time of Java threads, by state. `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_clock: Option<WallClockReport>,
     /// The number of the program's contexts that were not recorded because the table was full.
     #[serde(skip)]
     pub contexts_left_out: u64,

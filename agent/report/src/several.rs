@@ -22,6 +22,7 @@ use crate::report::{
     THREADS_OPTION, TrustReport,
 };
 use crate::top_frame::{Counted, TopFrameReport};
+use crate::wall_clock::WallClockReport;
 use crate::witness::{GradeReport, WitnessReport};
 
 /// Adds the reports on several runs into one, and renumbers their refutations.
@@ -173,6 +174,7 @@ add! {
     CompilerReport { compiled, failed, took_ms }
     RecordingFile { bytes, cpu_ms }
     NativeReport { whole, broken, failed }
+    WallClockReport { looks, elapsed_ms, running_ms, state_ms }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }
 
@@ -335,6 +337,7 @@ impl Add for Run {
             names_lost,
             stacks_cut,
             native_walks,
+            wall_clock,
             contexts_left_out: _,
         } = more;
         append_new(&mut self.vouch, &vouch, ", ");
@@ -399,6 +402,7 @@ impl Add for Run {
         self.names_lost.add(names_lost);
         self.stacks_cut.add(stacks_cut);
         self.native_walks.add(native_walks);
+        self.wall_clock.add(wall_clock);
     }
 }
 

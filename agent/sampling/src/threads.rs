@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use vouch_sample::Unsignalled;
 use vouch_signal::slots::{Slots, Waiting};
 
-pub use life::{Life, MAX_NAME_CHARS, names_cut};
+pub use life::{JavaThread, Life, MAX_NAME_CHARS, names_cut};
 use live::Live;
 use sampling::Arming;
 

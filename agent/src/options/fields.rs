@@ -49,6 +49,8 @@ pub struct Options {
     /// Sampling may use this much CPU time before the budget applies. Tests set less, so that they
     /// need not wait.
     pub free: Duration,
+    /// The interval at which threads are looked at for their wall-clock time. `None` measures none.
+    pub wall: Option<Duration>,
     pub engine: EngineWish,
     pub signal: Signal,
     pub depth: usize,
@@ -95,6 +97,7 @@ impl Default for Options {
             interval: Duration::from_millis(1),
             budget: Some(0.01),
             free: Duration::from_secs(10),
+            wall: None,
             engine: EngineWish::Auto,
             signal: Signal::default(),
             depth: 65_536,

@@ -23,6 +23,8 @@ use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
 
+/// The interval of `wall=on`.
+const WALL_INTERVAL: Duration = Duration::from_millis(10);
 /// The engines that the user can ask for.
 const ENGINES: [(&str, EngineWish); 6] = [
     ("auto", EngineWish::Auto),
@@ -107,6 +109,13 @@ fn set(
         "interval" => {
             options.interval = form.length(value)?;
             options.budget = None;
+        }
+        "wall" => {
+            options.wall = match value {
+                "off" => None,
+                "on" => Some(WALL_INTERVAL),
+                _ => Some(form.length(value)?),
+            }
         }
         "engine" => options.engine = choice(value, &ENGINES)?,
         "signal" => options.signal = Signal::parse(value)?,

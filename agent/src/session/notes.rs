@@ -154,6 +154,11 @@ impl Notes {
             format!("{astray} walks of Vouch's own walker came to what is no memory, and were ended")
         }));
         self.warn_if(session.plan.is_set_by_user("walker"), session.walkers.missing.clone());
+        let lacks_wall = session.plan.options.wall.is_some() && session.wall_clock.is_none();
+        self.warn(lacks_wall.then(|| {
+            "wall= was ignored: Vouch's own walker cannot read this JVM's memory (see `vouch doctor`)"
+                .to_owned()
+        }));
         self.note(session.walkers.own.and_then(|_| virtual_threads::problem()));
         self.warn(session.walkers.wrong().then(|| {
             "Vouch's own walker said something else of a thread's own stack than this JVM, and walked no more: please report it"

@@ -18,6 +18,7 @@ use crate::native::NativeTables;
 use crate::plan::Plan;
 use crate::truth::Truth;
 use crate::walkers::Walkers;
+use crate::wall_clock::WallClock;
 use crate::worker;
 
 /// The clocks at one moment.
@@ -40,6 +41,8 @@ pub struct Session {
     /// The tables for native frames. They are dropped after `sampler_setup`, when no
     /// handler can use them any more.
     pub(super) native: Option<NativeTables>,
+    /// The wall-clock times of threads, if they are measured.
+    pub(super) wall_clock: Option<WallClock>,
     pub(super) disk: Disk,
     pub(super) questions: JvmState,
     /// The walkers that walk the samples' stacks.

@@ -125,6 +125,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
         native_walks: session.native.as_ref().map(NativeTables::report),
+        wall_clock: session.wall_clock.as_ref().and_then(|times| times.report(&session.recorder)),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
     }
 }

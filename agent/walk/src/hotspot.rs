@@ -14,6 +14,7 @@
 //!   methods.
 //! * [`continuation`] finds the frames of a virtual thread that are in the heap, and [`heap`] reads
 //!   the objects on the way.
+//! * [`waiting`] walks another thread, which waits, from its last Java frame.
 //! * [`mounted_vthread`] reads which virtual thread a carrier runs, and [`jfr_vthread`] reads the
 //!   same from JFR's fields.
 //! * [`vframe_array`] finds the frames that are replacing a deoptimised frame.
@@ -45,6 +46,7 @@ pub mod mounted_vthread;
 mod processor;
 mod stack;
 mod vframe_array;
+pub mod waiting;
 mod walk;
 // These tests build a JVM of x86-64, with its code and stack. For other processors the decoding of
 // instructions has tests, and the truth lab tests the rest.

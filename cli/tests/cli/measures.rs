@@ -141,3 +141,30 @@ fn a_profile_without_allocations_says_how_to_record_them() {
     let error = refused(&["top", "--measure", "alloc"], &[&file("damaged-table.json", &damaged)]);
     assert!(error.contains("refers to what is not in it"), "{error}");
 }
+
+#[test]
+fn wall_clock_time_is_counted_with_its_states() {
+    let mut profile = profile(1);
+    let shared = &mut profile["shared"];
+    shared["stringArray"] = json!(["main", "make", "[sleeping]"]);
+    shared["funcTable"]["name"] = json!([0, 1, 2]);
+    shared["frameTable"] = json!({ "func": [0, 1, 2], "category": [0, 0, 0], "line": [3, null, null] });
+    shared["stackTable"] = json!({ "frame": [0, 1, 2], "prefixOffset": [0, 1, 1] });
+    profile["threads"][0]["vouchWallClock"] =
+        json!({ "time": [1.0, 2.0], "weight": [30_000_000_u64, 10_000_000], "stack": [2, 1] });
+    let path = file("wall.json", &profile);
+    let text = good(&["top", "--measure", "wall"], &[&path]);
+    assert!(text.starts_with("40.0 ms of wall-clock time in 2 samples\n"), "{text}");
+    assert!(
+        text.lines().any(|line| line.contains("30.0 ms   75.0 %") && line.ends_with("[sleeping]")),
+        "{text}"
+    );
+    let out = path.with_extension("folded");
+    good(&["flame", "--measure", "wall", "--out", out.to_str().unwrap()], &[&path]);
+    let mut lines: Vec<String> = fs::read_to_string(&out).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["main;make 10000000", "main;make;[sleeping] 30000000"]);
+    profile["threads"][0].as_object_mut().unwrap().remove("vouchWallClock");
+    let error = refused(&["top", "--measure", "wall"], &[&file("no-wall.json", &profile)]);
+    assert!(error.contains("has no wall-clock time: record it with wall=on"), "{error}");
+}

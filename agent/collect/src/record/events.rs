@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP, STILL_ENTERS, STILL_PARKS};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Marker, Recording, StackId, Unit};
+use vouch_recording::{Amount, Fate, Marker, Recording, StackId, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
 use vouch_signal::event::{self, MAX_EVENT_FRAMES};
@@ -164,20 +164,32 @@ impl Recorder {
     /// Returns the stack of an event as it is shown. Its top frame is certain, because the JVM
     /// itself has reported it.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
+        let walk = Stack::innermost(frames, self.walks.budget.depth().min(MAX_EVENT_FRAMES));
+        let (stack, fate) = self.judged_stack(walk, event.ended, jvm)?;
+        self.events_refuted += u64::from(fate == Fate::Refuted);
+        Some(stack)
+    }
+
+    /// Returns a stack as it is shown, and its fate by proof. `time` is in nanoseconds. Returns
+    /// `None` if the walk has no frames.
+    pub(super) fn judged_stack(
+        &mut self,
+        walk: Stack<'_>,
+        time: u64,
+        jvm: &mut dyn Jvm,
+    ) -> Option<(StackId, Fate)> {
         self.resolved.clear();
-        jvm.resolve_frames(frames, event.ended, &mut self.resolved);
+        jvm.resolve_frames(walk.frames, time, &mut self.resolved);
         let Self { recording, walks, names, shown, resolved, .. } = self;
-        let walk = Stack::innermost(resolved, walks.budget.depth().min(MAX_EVENT_FRAMES));
-        let placed = walks.place(walk, event.ended, recording, names, jvm);
+        let walk = Stack { frames: resolved, cut: walk.cut };
+        let placed = walks.place(walk, time, recording, names, jvm);
         let refuted = match placed.standing {
             Standing::Refuted(refutation) => Some(refutation),
             Standing::Proven | Standing::Explained(_) => None,
         };
-        self.events_refuted += u64::from(refuted.is_some());
         let fate = fate(placed.standing);
-        let shown_leaf = fate.into();
-        let judged = Judged { leaf: placed.leaf?, lost: false, shown: shown_leaf, refuted, parts: None };
-        Some(shown.stack(judged, walks, recording, names, jvm))
+        let judged = Judged { leaf: placed.leaf?, lost: false, shown: fate.into(), refuted, parts: None };
+        Some((shown.stack(judged, walks, recording, names, jvm), fate))
     }
 }
 

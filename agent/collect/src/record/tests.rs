@@ -8,6 +8,7 @@ mod events;
 mod mounted_vthread;
 mod recovered;
 mod traces;
+mod wall_clock;
 mod witness;
 
 use std::collections::BTreeMap;

@@ -138,7 +138,12 @@ impl Tracks {
     /// Returns the track of an event's thread. `None` if the thread is unknown, filtered out, or
     /// one of the agent's.
     pub fn of_event(&mut self, event: &Event, recording: &mut Recording) -> Option<ThreadId> {
-        let NamedThread { thread, name_index, name } = self.threads.at(event.serial, event.began)?;
+        self.of_thread(event.serial, event.began, recording)
+    }
+
+    /// Returns the track that a thread had at a time. `None` as for [`Self::of_event`].
+    pub fn of_thread(&mut self, serial: u32, time: u64, recording: &mut Recording) -> Option<ThreadId> {
+        let NamedThread { thread, name_index, name } = self.threads.at(serial, time)?;
         if thread.is_own || !thread.is_sampled {
             return None;
         }

@@ -92,7 +92,7 @@ fn the_page_has_each_measure_that_was_recorded() {
     let data = data(&page(&recording));
     let keys: Vec<&str> =
         data["measures"].as_array().unwrap().iter().map(|measure| measure["key"].as_str().unwrap()).collect();
-    assert_eq!(keys, ["cpu", "alloc"]);
+    assert_eq!(keys, ["cpu", "alloc", "wall"]);
     assert_eq!((&data["measures"][1]["unit"], &data["measure"]), (&json!("bytes"), &json!("cpu")));
     let allocated = &data["threads"][0]["amounts"]["alloc"];
     assert_eq!(allocated["weight"], json!([200, 300]));

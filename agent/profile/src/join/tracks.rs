@@ -16,6 +16,9 @@ use crate::join::markers;
 use crate::join::processes::Name;
 use crate::join::tables::RowMap;
 
+/// The tables of measures other than CPU time, by their keys in a track.
+const AMOUNTS: [&str; 2] = ["jsAllocations", "vouchWallClock"];
+
 /// The key of a thread's original id, if another thread of the joined profile has the same id.
 const OWN_TID: &str = "vouchTid";
 
@@ -181,11 +184,12 @@ impl Track {
         shift_column(&mut markers, "startTime", shift_ms)?;
         shift_column(&mut markers, "endTime", shift_ms)?;
         head.set("markers", &markers)?;
-        if let Some(mut allocations) = head.find::<Part>("jsAllocations")? {
-            let stacks: Vec<Option<usize>> = allocations.get("stack")?;
-            allocations.set("stack", &moved_stacks(stacks, conversion.row_map)?)?;
-            shift_column(&mut allocations, "time", shift_ms)?;
-            head.set("jsAllocations", &allocations)?;
+        for key in AMOUNTS {
+            let Some(mut amounts) = head.find::<Part>(key)? else { continue };
+            let stacks: Vec<Option<usize>> = amounts.get("stack")?;
+            amounts.set("stack", &moved_stacks(stacks, conversion.row_map)?)?;
+            shift_column(&mut amounts, "time", shift_ms)?;
+            head.set(key, &amounts)?;
         }
         Ok(Self { head, samples })
     }
@@ -202,7 +206,7 @@ impl Track {
         }
         let shown = "showMarkersInTimeline";
         head.set(shown, &(head.get::<bool>(shown)? || more.head.get::<bool>(shown)?))?;
-        for key in ["markers", "jsAllocations"] {
+        for key in AMOUNTS.into_iter().chain(["markers"]) {
             let Some(rows) = more.head.find::<Part>(key)? else { continue };
             match head.find::<Part>(key)? {
                 None => head.set(key, &rows)?,

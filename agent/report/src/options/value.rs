@@ -13,6 +13,12 @@ pub enum Form {
         least: &'static str,
         most: &'static str,
     },
+    /// A length of time, or one of these words.
+    LengthOr {
+        words: &'static [&'static str],
+        least: &'static str,
+        most: &'static str,
+    },
     Size {
         least: &'static str,
         most: &'static str,
@@ -38,6 +44,11 @@ impl Form {
         match self {
             Self::Text => Ok(()),
             Self::Length { .. } => self.length(text).map(drop),
+            Self::LengthOr { words, .. } if words.contains(&text) => Ok(()),
+            Self::LengthOr { words, .. } => self
+                .length(text)
+                .map(drop)
+                .map_err(|why| Error::NoLengthOrWord { words: words.join(" or "), why: Box::new(why) }),
             Self::Size { .. } => self.size(text).map(drop),
             Self::Count { .. } => self.count(text).map(drop),
             Self::Rate { words } if words.contains(&text) => Ok(()),
@@ -49,8 +60,10 @@ impl Form {
 
     /// Parses a duration, and checks it against the limits of this form.
     pub fn length(self, text: &str) -> Result<Duration, Error> {
-        let Self::Length { least, most } = self else { return Err(Error::TakesNoLength) };
-        length(text, least, most)
+        match self {
+            Self::Length { least, most } | Self::LengthOr { least, most, .. } => length(text, least, most),
+            _ => Err(Error::TakesNoLength),
+        }
     }
 
     /// Parses a number of bytes, and checks it against the limits of this form.

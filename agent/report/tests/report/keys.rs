@@ -4,7 +4,7 @@ use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
     Clock, EventReport, FieldReport, GroupReport, KindReport, MeasureReport, NativeReport, PlausibleReport,
-    RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WitnessPower, WitnessStack,
+    RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WallClockReport, WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -109,6 +109,7 @@ fn each_key_is_explained() {
     report.run.runs_ms = Some(1.0);
     report.run.recording_file = Some(RecordingFile::default());
     report.run.native_walks = Some(NativeReport::default());
+    report.run.wall_clock = Some(WallClockReport::default());
     report.run.plausible_because = [("class_loading".to_owned(), PlausibleReport::default())].into();
     let [first] = report.run.refutations.as_mut_slice() else { panic!("one refutation") };
     first.line = Some(1);

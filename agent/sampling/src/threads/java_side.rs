@@ -4,11 +4,24 @@ use std::ffi::c_void;
 
 use vouch_signal::slots::Slot;
 
+use super::life::{JavaThread, Life};
 use super::live::Live;
 use super::{Inner, Registry};
 use crate::clock;
 
 impl Registry {
+    /// Returns the live Java threads that the recording samples.
+    pub fn sampled_java_threads(&self) -> Vec<JavaThread> {
+        let inner = self.inner.lock();
+        let each = inner.live.iter().filter(|(_, live)| live.java_thread != 0 && !live.own);
+        each.filter_map(|(tid, live)| {
+            let life = inner.lives.get(&live.serial).filter(|life| life.java && life.sampled)?;
+            let Life { started, cpu_start, .. } = *life;
+            Some(JavaThread { tid: *tid, serial: live.serial, started, cpu_start })
+        })
+        .collect()
+    }
+
     /// Returns the kernel id, slot and JNIEnv of the thread with this JavaThread. Returns `None` if
     /// the thread has ended or is unknown.
     pub fn java(&self, java_thread: usize) -> Option<(u32, &'static Slot, *mut c_void)> {

@@ -64,6 +64,17 @@ pub struct Life {
     present_since: u64,
 }
 
+/// A Java thread that the recording samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JavaThread {
+    pub tid: u32,
+    pub serial: u32,
+    /// The time of the thread's start, or of the recording's: CLOCK_MONOTONIC, in nanoseconds.
+    pub started: u64,
+    /// The thread's CPU clock at that time, in nanoseconds.
+    pub cpu_start: u64,
+}
+
 /// A name, and the thread's CPU time under it before it took the present name.
 #[derive(Debug, Clone)]
 struct Named {

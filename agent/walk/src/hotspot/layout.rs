@@ -65,6 +65,8 @@ pub struct Layout {
     pub state: usize,
     /// The value of the thread state `_thread_in_Java`.
     pub in_java: i32,
+    /// Offset of `JavaThread::_current_pending_monitor`. `None` if this JVM does not publish it.
+    pub pending_monitor: Option<usize>,
     pub blob: BlobLayout,
     pub compiled: CompiledLayout,
     pub method: MethodLayout,

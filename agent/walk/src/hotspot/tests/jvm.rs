@@ -85,6 +85,7 @@ pub fn layout() -> Layout {
         },
         state: 24,
         in_java: 8,
+        pending_monitor: None,
         blob: BlobLayout { frame_size: 16, frame_complete: BlobField::int(20), code_begin: offset(24) },
         compiled: CompiledLayout {
             method: 32,
