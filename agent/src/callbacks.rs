@@ -23,6 +23,7 @@ use crate::java;
 use crate::say::say;
 use crate::threads::rename;
 use crate::virtual_threads::continuations::GENERATED_CODE;
+use crate::wake::wake;
 
 /// The events that are enabled for every recording.
 static ALWAYS_ON: [EventSubscription; 9] = [
@@ -157,8 +158,10 @@ unsafe extern "C" fn native_method_bind(
 ) {
     guard((), || {
         // This is the first call into a library that was just loaded. The agent must see the
-        // threads that it creates.
-        hook::install_if_new();
+        // threads that it creates. Its thread makes the tables for the library's native frames.
+        if hook::install_if_new() {
+            wake();
+        }
         let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };
         let ours = hotspot.set_native_thread_name.and_then(|set_name| rename::on_bind(address, set_name));
         let ours = ours.or_else(|| park::on_bind(address, hotspot.park?));

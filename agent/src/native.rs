@@ -1,7 +1,7 @@
 //! The walker of native frames during a recording: its tables, and the names of its frames.
 //!
-//! The tables are made before the first sample, and again when a walk reached code in no known
-//! library. It must never drop tables that a handler may use.
+//! The tables are made before the first sample, and again when libraries were loaded or a walk
+//! reached code in no known library. It must never drop tables that a handler may use.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use vouch_unwind::tables::{TableMaker, Tables};
 use vouch_unwind::unwinder::{NativeUnwinder, WalkCounts};
 use vouch_walk::code_cache::CodeCache;
 
-/// How long at least passes between two readings of the list of libraries. It doubles while no
-/// library is new: a walk may reach code that no file has at any time.
+/// How long at least passes between two readings of the list of libraries, if the linker has not
+/// loaded one. It doubles each time, because a walk may reach code that no file has at any time.
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(64);
 
@@ -54,7 +54,8 @@ impl NativeTables {
             pause: MIN_PAUSE,
             before: counts(&unwinder.counts),
         };
-        tables.look(frames);
+        let has_more = tables.libraries.has_more();
+        tables.look(frames, has_more);
         tables
     }
 
@@ -62,10 +63,12 @@ impl NativeTables {
         self.unwinder
     }
 
-    /// Makes the tables again if a walk reached unknown code, and drops those that no handler uses.
+    /// Makes the tables again if libraries were loaded or a walk reached unknown code, and drops
+    /// those that no handler uses.
     pub fn keep_up(&mut self, frames: &mut NativeFrames) {
-        if clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
-            self.look(frames);
+        let has_more = self.libraries.has_more();
+        if has_more || clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
+            self.look(frames, has_more);
         }
         if self.maker.read_rules() {
             self.publish();
@@ -75,9 +78,7 @@ impl NativeTables {
         }
     }
 
-    fn look(&mut self, frames: &mut NativeFrames) {
-        // A library that is loaded meanwhile counts at the next look.
-        let has_more = self.libraries.has_more();
+    fn look(&mut self, frames: &mut NativeFrames, has_more: bool) {
         let Ok(libraries) = loaded() else { return };
         self.pause = if has_more { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));

@@ -331,6 +331,9 @@ unsafe fn walk_native(
     if let Ok(frames) = unsafe { native.walk(&subject, room) } {
         sample.add_native(frames, info.get().cut);
     }
+    if native.take_wants_libraries() {
+        sampler.outlet.wake();
+    }
 }
 
 /// Recovers up to `limit` stacks: the walker walks again from repaired contexts. True if it found a

@@ -48,6 +48,8 @@ pub struct NativeUnwinder {
     code_cache: CodeCache,
     /// True if a walk reached code in no known library, so that the tables should be made again.
     has_seen_unknown_code: AtomicBool,
+    /// True if that was the first such walk since the tables were made.
+    wants_libraries: AtomicBool,
     pub counts: WalkCounts,
 }
 
@@ -68,6 +70,7 @@ impl NativeUnwinder {
             slots: (0..at_once).map(|_| slot()).collect(),
             code_cache,
             has_seen_unknown_code: AtomicBool::new(false),
+            wants_libraries: AtomicBool::new(false),
             counts: WalkCounts::default(),
         }
     }
@@ -128,7 +131,9 @@ impl NativeUnwinder {
             let Some(code) = tables.code_at(pc) else {
                 is_whole = self.code_cache.kind_at(pc, &memory).is_some();
                 if !is_whole {
-                    self.has_seen_unknown_code.store(true, Ordering::Relaxed);
+                    if !self.has_seen_unknown_code.swap(true, Ordering::Relaxed) {
+                        self.wants_libraries.store(true, Ordering::Relaxed);
+                    }
                     // The library may be known when the frame gets its name.
                     count = push(pc, count);
                 }
@@ -187,6 +192,10 @@ unsafe impl NativeWalker for NativeUnwinder {
             count.fetch_add(1, Ordering::Relaxed);
         }
         answer
+    }
+
+    fn take_wants_libraries(&self) -> bool {
+        self.wants_libraries.load(Ordering::Relaxed) && self.wants_libraries.swap(false, Ordering::Relaxed)
     }
 }
 
@@ -309,7 +318,12 @@ mod tests {
         unwinder.replace(Box::new(TableMaker::default().make()));
         let (answer, names, cut) = walked(&unwinder, 64);
         assert_eq!((answer, names.len(), cut), (Ok(1), 1, Some(Cut { at: 1, missing: 0 })));
+        assert!(unwinder.take_wants_libraries());
+        walked(&unwinder, 64);
+        assert!(!unwinder.take_wants_libraries(), "the agent's thread is woken once");
         assert!(unwinder.take_has_seen_unknown_code() && !unwinder.take_has_seen_unknown_code());
+        walked(&unwinder, 64);
+        assert!(unwinder.take_wants_libraries());
     }
 
     #[test]

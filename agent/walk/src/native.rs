@@ -23,4 +23,8 @@ pub unsafe trait NativeWalker: Debug + Sync {
     /// The subject must be the calling thread, with the context of its signal's handler. The buffer
     /// must be as large as `room` says.
     unsafe fn walk(&self, subject: &Subject<'_>, room: Room) -> Answer;
+
+    /// Returns true once after a walk has found code in no known library. The agent's thread should
+    /// then be woken to look for libraries.
+    fn take_wants_libraries(&self) -> bool;
 }

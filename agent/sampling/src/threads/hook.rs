@@ -121,11 +121,14 @@ fn each(mut visit: &mut dyn FnMut(&Object)) {
     unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
 }
 
-/// Runs `install` if a library has been loaded since the last call. Cheap if none has.
-pub fn install_if_new() {
-    if SEEN.has_more() {
+/// Runs `install` if a library has been loaded since the last call, and returns whether one was.
+/// Cheap if none was.
+pub fn install_if_new() -> bool {
+    let has_more = SEEN.has_more();
+    if has_more {
         install();
     }
+    has_more
 }
 
 /// Makes the calling thread leave the registry when it ends.
