@@ -319,10 +319,10 @@ mod tests {
         let (answer, names, cut) = walked(&unwinder, 64);
         assert_eq!((answer, names.len(), cut), (Ok(1), 1, Some(Cut { at: 1, missing: 0 })));
         assert!(unwinder.take_wants_libraries());
-        walked(&unwinder, 64);
+        assert_eq!(walked(&unwinder, 64).0, Ok(1));
         assert!(!unwinder.take_wants_libraries(), "the agent's thread is woken once");
         assert!(unwinder.take_has_seen_unknown_code() && !unwinder.take_has_seen_unknown_code());
-        walked(&unwinder, 64);
+        assert_eq!(walked(&unwinder, 64).0, Ok(1));
         assert!(unwinder.take_wants_libraries());
     }
 
