@@ -77,7 +77,7 @@ pub fn search(
                 }))
             },
         );
-        let result = java::cleared(env, result).unwrap_or_else(|| Err(VirtualThreadsError::NoReferences));
+        let result = java::cleared(env, result).unwrap_or(Err(VirtualThreadsError::NoReferences));
         let _ = RESULT.set(result);
     }
 }

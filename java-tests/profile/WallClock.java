@@ -27,9 +27,9 @@ import com.google.gson.JsonParser;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.FixedWork;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
-import dev.vouch.test.Stint;
 import dev.vouch.test.Tool;
 import dev.vouch.test.Vm;
 
@@ -170,11 +170,11 @@ public class WallClock {
         }
 
         private static void burns() {
-            Stint stint = new Stint(500);
-            while (stint.isOn()) {
+            FixedWork work = new FixedWork(500);
+            while (work.isOn()) {
                 Burn.sink += Burn.work(10_000);
             }
-            System.out.println("burns_cpu=" + stint.charged());
+            System.out.println("burns_cpu=" + work.charged());
         }
     }
 }
