@@ -36,6 +36,11 @@ impl Counted {
     pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
     pub const WALL_CLOCK: Self = Self { what: Cow::Borrowed("wall-clock time"), unit: Unit::Millis(1e-6) };
 
+    /// True if chance decides what is sampled. Waits are measured, so their shares are exact.
+    pub fn is_by_chance(&self) -> bool {
+        *self != Self::WALL_CLOCK
+    }
+
     pub fn is_time(&self) -> bool {
         self.each_ms().is_some()
     }

@@ -170,7 +170,7 @@ impl Shares<'_> {
             let (part, (least, most)) = share(*sum, all);
             json!({
                 "name": name, counted.key(): counted.value(sum.weight), "samples": sum.samples,
-                "share": part, "interval": [least, most],
+                "share": part, "interval": counted.is_by_chance().then_some([least, most]),
             })
         };
         let (shown, others) = self.values.split_at(self.values.len().min(rows));
@@ -196,11 +196,14 @@ impl Shares<'_> {
             Unit::Bytes => "allocated",
             Unit::One => "counted",
         };
-        let _ = writeln!(text, "{time:>11}    share    95 % interval  samples  {}", plain(by.name()));
+        let is_by_chance = counted.is_by_chance();
+        let heading = if is_by_chance { "95 % interval" } else { "" };
+        let _ = writeln!(text, "{time:>11}    share  {heading:>15}  samples  {}", plain(by.name()));
         let mut row = |name: &str, sum: WeightSum, sure: bool| {
             let (part, (least, most)) = share(sum, all);
             let interval = format!("{:.1} to {:.1} %", 100.0 * least, 100.0 * most);
-            let (time, interval) = (counted.amount(sum.weight), if sure { interval } else { String::new() });
+            let (time, interval) =
+                (counted.amount(sum.weight), if sure && is_by_chance { interval } else { String::new() });
             let (share, samples) = (percent(100.0 * part), grouped(sum.samples));
             let _ = writeln!(text, "{time:>11}  {share:>7}  {interval:>15}  {samples:>7}  {name}");
         };

@@ -159,6 +159,11 @@ fn wall_clock_time_is_counted_with_its_states() {
         text.lines().any(|line| line.contains("30.0 ms   75.0 %") && line.ends_with("[sleeping]")),
         "{text}"
     );
+    let by_thread = good(&["top", "--measure", "wall", "--by", "thread"], &[&path]);
+    assert!(
+        by_thread.contains("40.0 ms  100.0 %") && !by_thread.contains(" to "),
+        "waits are measured: {by_thread}"
+    );
     let out = path.with_extension("folded");
     good(&["flame", "--measure", "wall", "--out", out.to_str().unwrap()], &[&path]);
     let mut lines: Vec<String> = fs::read_to_string(&out).unwrap().lines().map(str::to_owned).collect();
