@@ -3,7 +3,6 @@
 //! A process has one agent, however often its library is loaded. The agent holds at most one
 //! session.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
@@ -31,6 +30,7 @@ use crate::anchors;
 use crate::check;
 use crate::compiled;
 use crate::contexts::{mounted_vthread, otel_thread_context};
+use crate::error::Error;
 use crate::events;
 use crate::facade::{Event, Jvmti};
 use crate::groups::groups;
@@ -181,7 +181,7 @@ impl Agent {
 
     /// Handles the JVM's start: reads everything that exists already, and starts the agent's
     /// thread.
-    pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), String> {
+    pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), Error> {
         self.program.get_or_init(|| Program::from_jvm(self.jvmti, &self.hotspot));
         if let Some(data) = PerfData::find(&self.hotspot) {
             let is_g1 = read_flag(&self.hotspot, &fields::USE_G1_GC).unwrap_or(false);
@@ -223,9 +223,8 @@ impl Agent {
             ThreadLayout::find(&self.hotspot),
         );
         self.resolver.begin(env, |env, class, signature| self.on_class_loaded(env, class, signature, true));
-        let thread = java::new_thread(env, "Vouch").ok_or("the agent's thread could not be made")?;
-        worker::start(self.jvmti, &thread, &DUTIES)
-            .map_err(|error| format!("the agent's thread could not be started: {error}"))?;
+        let thread = java::new_thread(env, "Vouch").ok_or(Error::ThreadNotMade)?;
+        worker::start(self.jvmti, &thread, &DUTIES).map_err(Error::ThreadNotStarted)?;
         late
     }
 
@@ -362,15 +361,15 @@ impl Agent {
         if let State::Waiting(plan, _) = std::mem::take(state)
             && let Err(why) = self.begin(state, *plan)
         {
-            say(&why);
+            say(&why.to_string());
             terminal::leave(End::Nothing);
         }
     }
 
-    fn begin(&self, state: &mut State, plan: Plan) -> Result<(), String> {
+    fn begin(&self, state: &mut State, plan: Plan) -> Result<(), Error> {
         // The program may have taken the signal since the agent was loaded.
         if !plan.options.true_stacks {
-            sampling_signal::take(plan.options.signal).map_err(|why| why.to_string())?;
+            sampling_signal::take(plan.options.signal)?;
         }
         // Threads may have started and ended since the last scan.
         scan::scan(registry());
@@ -384,7 +383,7 @@ impl Agent {
         let own = own.as_ref().copied().map_err(String::as_str);
         let walkers = walkers::new(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
         let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, layouts)
-            .map_err(|error: io::Error| format!("engine {engine} could not be started: {error}"))?;
+            .map_err(|why| Error::EngineNotStarted { engine, why })?;
         session.report_state_if_due();
         worker::show(true);
         *state = State::Recording(Box::new(session));
@@ -488,11 +487,11 @@ impl Agent {
     fn start(&self, state: &mut State, options: Options, mistakes: Vec<String>) -> Result<(), Vec<String>> {
         let delay = options.start;
         let plan = plan(options, mistakes)?;
-        terminal::follow(plan.options.terminal.as_deref()).map_err(|why| vec![why])?;
+        terminal::follow(plan.options.terminal.as_deref()).map_err(|why| vec![why.to_string()])?;
         if delay.is_zero() {
             self.begin(state, plan)
                 .inspect_err(|_| terminal::leave(End::Nothing))
-                .map_err(|why| vec![why])?;
+                .map_err(|why| vec![why.to_string()])?;
         } else {
             terminal::state(|| waits(delay));
             *state = State::Waiting(Box::new(plan), Instant::now() + delay);

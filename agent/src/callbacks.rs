@@ -110,7 +110,7 @@ unsafe extern "C" fn vm_init(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread
         with(env, |agent, mut env| {
             enter_thread(agent.jvmti, &mut env, thread);
             if let Err(why) = agent.settle_in(&mut env) {
-                say(&why);
+                say(&why.to_string());
             }
             agent.begin_now();
         });

@@ -1,5 +1,5 @@
-//! The errors of the agent. Each text is a sentence for the user, except that a [`ValueError`] and
-//! an [`Unmerged`] are the rest of one.
+//! The errors of the agent. Each text is a sentence for the user, except that a [`ValueError`],
+//! a [`GuardError`] and an [`Unmerged`] are the rest of one.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::facade::JvmtiError;
 
-/// The reason why the agent refuses an option.
+/// The reason why the agent refuses an option, or cannot record.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("{name} needs a value: {name}=…")]
@@ -21,6 +21,43 @@ pub enum Error {
     UnknownKey { name: String, keys: Vec<&'static str> },
     #[error("{key}={value}: {why}")]
     Value { key: String, value: String, why: ValueError },
+    #[error(transparent)]
+    HotSpot(#[from] vouch_hotspot::Error),
+    #[error(transparent)]
+    Sampling(#[from] vouch_sampling::Error),
+    #[error("this JVM gives no JVMTI environment: {0}")]
+    NoJvmti(JvmtiError),
+    #[error("this JVM refuses the events that sampling needs: {0}")]
+    EventsRefused(JvmtiError),
+    #[error("{key}={folder}: {why}")]
+    Terminal { key: &'static str, folder: PathBuf, why: io::Error },
+    #[error("the agent's thread could not be made")]
+    ThreadNotMade,
+    #[error("the agent's thread could not be started: {0}")]
+    ThreadNotStarted(JvmtiError),
+    #[error("engine {engine} could not be started: {why}")]
+    EngineNotStarted { engine: &'static str, why: io::Error },
+    #[error(
+        "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks"
+    )]
+    EarlierThreads,
+    #[error("the calling thread's JavaThread cannot be found")]
+    OwnJavaThread,
+}
+
+/// The reason why walks are not guarded. The text follows a colon.
+#[derive(Debug, Error)]
+pub enum GuardError {
+    #[error("Vouch has no guard for this processor")]
+    Processor,
+    #[error("under -Xcheck:jni the JVM warns of every handler that is not its own")]
+    CheckJni,
+    #[error("the kernel does not report signal handlers: {0}")]
+    HandlersUnknown(io::Error),
+    #[error("the JVM has not installed its handlers for faults")]
+    NoJvmHandlers,
+    #[error("the kernel takes no handler: {0}")]
+    HandlerRefused(io::Error),
 }
 
 /// The reason why the agent refuses an option's value.

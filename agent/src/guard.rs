@@ -14,8 +14,10 @@ use vouch_signal::slots::{Slots, guard_walks_of};
 use vouch_walk::context::CAN_GUARD;
 use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
 
+use crate::error::GuardError;
+
 /// The handlers that the guard replaced, or the reason why walks are not guarded.
-static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], String>> = OnceCell::new();
+static OUTCOME: OnceCell<Result<[Action; FAULTS.len()], GuardError>> = OnceCell::new();
 
 /// Installs the guard. Later calls do nothing.
 pub fn install(hotspot: &HotSpot, slots: Slots<'static>) {
@@ -66,19 +68,21 @@ pub fn past_end() -> usize {
     })
 }
 
-fn install_before_jvm(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Action; FAULTS.len()], String> {
+fn install_before_jvm(
+    hotspot: &HotSpot,
+    slots: Slots<'static>,
+) -> Result<[Action; FAULTS.len()], GuardError> {
     if !CAN_GUARD {
-        return Err("Vouch has no guard for this processor".to_owned());
+        return Err(GuardError::Processor);
     }
     if read_flag(hotspot, &fields::CHECK_JNI_CALLS).unwrap_or(false) {
-        return Err("under -Xcheck:jni the JVM warns of every handler that is not its own".to_owned());
+        return Err(GuardError::CheckJni);
     }
     let mut before = [Action::default(); FAULTS.len()];
     for (action, signal) in before.iter_mut().zip(FAULTS) {
-        *action = current_action(signal)
-            .map_err(|error| format!("the kernel does not report signal handlers: {error}"))?;
+        *action = current_action(signal).map_err(GuardError::HandlersUnknown)?;
         if [libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler) || !action.has_siginfo() {
-            return Err("the JVM has not installed its handlers for faults".to_owned());
+            return Err(GuardError::NoJvmHandlers);
         }
     }
     guard_walks_of(Box::leak(Box::new(slots)));
@@ -87,8 +91,7 @@ fn install_before_jvm(hotspot: &HotSpot, slots: Slots<'static>) -> Result<[Actio
         chain_to(fault, unsafe { transmute::<usize, Handler>(action.handler) });
         let own = action.with_handler(own_handler());
         // SAFETY: the handler is async-signal-safe, and this library is never unloaded.
-        let replaced = unsafe { set_action(signal, &own) }
-            .map_err(|error| format!("the kernel takes no handler: {error}"))?;
+        let replaced = unsafe { set_action(signal, &own) }.map_err(GuardError::HandlerRefused)?;
         if replaced.handler != action.handler && replaced.has_siginfo() {
             // The program has installed its own handler since we looked.
             // SAFETY: as above.

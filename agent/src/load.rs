@@ -21,6 +21,7 @@ use vouch_sampling::threads::{hook, registry};
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
 use crate::compiled;
+use crate::error::Error;
 use crate::events;
 use crate::events::exception;
 use crate::facade::{Capability, Jvmti, RequiredFor};
@@ -86,7 +87,7 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             }
             JNI_OK
         }
-        Err(why) => refuse_at_start(&options, &[why], ""),
+        Err(why) => refuse_at_start(&options, &[why.to_string()], ""),
     }
 }
 
@@ -102,7 +103,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
     };
     let _answering = match terminal::answer(options.terminal.as_deref()) {
         Ok(answering) => answering,
-        Err(why) => return refuse(&[why]),
+        Err(why) => return refuse(&[why.to_string()]),
     };
     // SAFETY: by the caller's promise.
     let Some(mut env) = (unsafe { own_env(vm) }) else { return JNI_ERR };
@@ -113,17 +114,15 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
         }
         // SAFETY: by the caller's promise.
         None => match unsafe {
-            HotSpot::from_vm(vm)
-                .map_err(|why| why.to_string())
-                .and_then(|hotspot| set_up(vm, hotspot, &options))
+            HotSpot::from_vm(vm).map_err(Error::from).and_then(|hotspot| set_up(vm, hotspot, &options))
         } {
             Ok(agent) => {
                 if let Err(why) = agent.settle_in(&mut env) {
-                    say(&why);
+                    say(&why.to_string());
                 }
                 agent
             }
-            Err(why) => return refuse(&[why]),
+            Err(why) => return refuse(&[why.to_string()]),
         },
     };
     let help = if mistakes.is_empty() { "" } else { help(&options, "attach") };
@@ -137,11 +136,10 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
 ///
 /// # Safety
 /// `vm` must be the JVM that the agent was loaded into.
-unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, String> {
+unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result<&'static Agent, Error> {
     // SAFETY: by the caller's promise.
-    let jvmti =
-        unsafe { Jvmti::from_vm(vm) }.map_err(|e| format!("this JVM gives no JVMTI environment: {e}"))?;
-    sampling_signal::take(options.signal).map_err(|why| why.to_string())?;
+    let jvmti = unsafe { Jvmti::from_vm(vm) }.map_err(Error::NoJvmti)?;
+    sampling_signal::take(options.signal)?;
     pin_own_library();
     own_thread::exclude_by(|tid| registry().own(tid));
     guard::install(&hotspot, registry().slots());
@@ -160,11 +158,10 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     }
     let agent = make(jvmti, hotspot, options);
     hook::install();
-    let refused = |error| format!("this JVM refuses the events that sampling needs: {error}");
-    jvmti.set_callbacks(&callbacks::table()).map_err(refused)?;
+    jvmti.set_callbacks(&callbacks::table()).map_err(Error::EventsRefused)?;
     for subscription in callbacks::always() {
         match subscription.required_for {
-            RequiredFor::All => jvmti.enable(subscription.event).map_err(refused)?,
+            RequiredFor::All => jvmti.enable(subscription.event).map_err(Error::EventsRefused)?,
             RequiredFor::Walks if options.true_stacks => {}
             RequiredFor::Walks | RequiredFor::Itself => {
                 let _ = jvmti.enable(subscription.event);

@@ -16,6 +16,8 @@ use vouch_log::output::held::beyond_standard_streams;
 pub use vouch_report::options::terminal::{BEGUN, ENDED};
 use vouch_report::options::terminal::{End, KEY, MESSAGES, RECORDINGS, STATE, STATE_LENGTH};
 
+use crate::error::Error;
+
 /// An open terminal. All files are created at once, so a command that removes the folder finds no
 /// new files in it.
 #[derive(Debug)]
@@ -51,10 +53,10 @@ impl Drop for Answering {
 }
 
 impl Terminal {
-    /// Opens a terminal. An error is a sentence for the user.
-    fn open(path: &Path, follows: bool) -> Result<Arc<Self>, String> {
+    /// Opens a terminal.
+    fn open(path: &Path, follows: bool) -> Result<Arc<Self>, Error> {
         let opened = Self::try_open(path, follows);
-        opened.map(Arc::new).map_err(|error| format!("{KEY}={}: {error}", path.display()))
+        opened.map(Arc::new).map_err(|why| Error::Terminal { key: KEY, folder: path.to_owned(), why })
     }
 
     fn try_open(path: &Path, follows: bool) -> io::Result<Self> {
@@ -94,14 +96,14 @@ impl Terminal {
 }
 
 /// Sends the messages of the calling thread's command to this folder.
-pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, String> {
+pub fn answer(folder: Option<&Path>) -> Result<Option<Answering>, Error> {
     let Some(folder) = folder else { return Ok(None) };
     OF_COMMAND.set(Some(Terminal::open(folder, false)?));
     Ok(Some(Answering(())))
 }
 
 /// Sends the messages of the recording that begins to this folder.
-pub fn follow(folder: Option<&Path>) -> Result<(), String> {
+pub fn follow(folder: Option<&Path>) -> Result<(), Error> {
     *OF_RECORDING.lock() = folder.map(|folder| Terminal::open(folder, true)).transpose()?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use vouch_hotspot::vmstructs::ThreadLayout;
 use vouch_sampling::threads::live_java_threads::LIVE_JAVA_THREADS;
 use vouch_sampling::threads::registry;
 
+use crate::error::Error;
 use crate::events::monitor;
 use crate::facade::Jvmti;
 use crate::java;
@@ -23,11 +24,9 @@ pub fn enter_all(
     env: &mut JNIEnv<'_>,
     place: Option<usize>,
     layout: Option<ThreadLayout>,
-) -> Result<(), String> {
-    let layout = layout.ok_or(
-        "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks",
-    )?;
-    let place = place.ok_or("the calling thread's JavaThread cannot be found")?;
+) -> Result<(), Error> {
+    let layout = layout.ok_or(Error::EarlierThreads)?;
+    let place = place.ok_or(Error::OwnJavaThread)?;
     LIVE_JAVA_THREADS.set_complete(true);
     each_java_thread(jvmti, env, |env, thread| {
         let java_thread = java::java_thread(env, thread);
