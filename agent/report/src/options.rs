@@ -109,9 +109,8 @@ pub static KEYS: [Key; 27] = [
             "FILE",
             &[
                 "write a profile; FILE ends in {endings}.",
-                "An existing FILE is replaced. May be repeated.",
-                "%p is the pid, %t the start time, %{NAME} the variable NAME.",
-                "The default is vouch-%p.json.gz, or what the recording was started with",
+                "Replaces an existing FILE. May be repeated. %p is the pid, %t the start time,",
+                "%{NAME} the variable NAME. The default is vouch-%p.json.gz, or as at the start",
             ],
         )
     },
