@@ -208,7 +208,7 @@ impl CodeTable {
     }
 
     fn push_change(&mut self, change: Change) {
-        /// With more changes than this, no caller takes them any more, and collecting stops.
+        /// With more changes than this, no caller reads them any more, so the list is dropped.
         const MAX_CHANGES: usize = 1 << 20;
         match &mut self.changes {
             Some(changes) if changes.len() < MAX_CHANGES => changes.push(change),

@@ -90,7 +90,7 @@ impl Candidates {
                 }
             }
             if candidates_here.is_empty() || candidates_here.len() > MAX_CANDIDATES {
-                candidates_here = vec![Candidate::unknown(method, resolved)];
+                candidates_here = vec![Candidate::from_unknown_method(method, resolved)];
             }
             candidates.push(candidates_here);
         }
@@ -168,7 +168,7 @@ impl Candidate {
         Some(Self { method: MethodId::from_row(row), bcis: bcis.into() })
     }
 
-    fn unknown(method: &Method, resolved: &mut RecordingIndex) -> Self {
+    fn from_unknown_method(method: &Method, resolved: &mut RecordingIndex) -> Self {
         let (row, _) = resolved.methods.insert_full(method.clone());
         Self { method: MethodId::from_row(row), bcis: [ENTRY].into() }
     }

@@ -56,7 +56,7 @@ pub fn refutations(
             }
         };
         let at = position_in_stack(index, &nodes, *against);
-        let (stack, at) = around(index, judge, &frames, at);
+        let (stack, at) = frames_around(index, judge, &frames, at);
         let code = location.map(|location| {
             let CodeLocation { method, bci, .. } = index.location(location);
             listing(judge.method(method), bci, INSTRUCTIONS_AROUND)
@@ -120,7 +120,7 @@ pub fn position_in_stack(index: &RecordingIndex, frames: &[Node], against: Refut
 }
 
 /// Returns the frames around a position, and the index of that position among them.
-fn around(
+fn frames_around(
     index: &RecordingIndex,
     judge: &Judge<'_>,
     frames: &[LocationId],

@@ -328,7 +328,7 @@ impl Recorder {
         self.handler_ns.saturating_record(head.handler_ns.into());
         self.handler_total_ns += u64::from(head.handler_ns);
         if head.mounted_vthread != 0 {
-            self.contexts.named(head.mounted_vthread, name(entry), &mut self.recording);
+            self.contexts.set_name(head.mounted_vthread, name(entry), &mut self.recording);
             self.ask_name(&head, jvm);
         }
         self.native.read(entry);
@@ -372,7 +372,7 @@ impl Recorder {
             // Cut to the length that the handler would read.
             let is_wide = name.chars().any(|letter| u32::from(letter) > 0xff);
             let letters = name.encode_utf16().take(if is_wide { NAME_BYTES / 2 } else { NAME_BYTES });
-            self.contexts.named(id, Some(letters), &mut self.recording);
+            self.contexts.set_name(id, Some(letters), &mut self.recording);
         }
     }
 

@@ -5,7 +5,7 @@
 //! not work without it. If a JDK renames a field, add the new name to its row.
 //!
 //! The versions of the JDKs were measured on JDK 8, 11, 17, 21, 25, 26 and 27. A JDK between two of
-//! these may differ. A test checks that no other file contains such a name.
+//! these may differ. A test checks that no other file contains a name of this list.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -159,7 +159,7 @@ impl Copy<'_> {
         let unread =
             |why: vouch_classes::Error| Misfit { why: with_location(why.to_string()), other_version: false };
         let text = self.read(MAX_FILE_BYTES).map_err(unread)?;
-        match matching::misfit(&text, requested, self.in_its_package) {
+        match matching::misfit(&text, requested, self.is_in_package_folder) {
             None => Ok(text.into()),
             Some(Misfit { why, other_version }) => Err(Misfit { why: with_location(why), other_version }),
         }

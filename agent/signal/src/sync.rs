@@ -11,12 +11,12 @@ pub(crate) use loom::{
 };
 
 #[cfg(not(loom))]
-pub(crate) use self::real::UnsafeCell;
+pub(crate) use self::without_loom::UnsafeCell;
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(not(loom))]
-mod real {
+mod without_loom {
     /// A cell of `core` with the interface of loom's cell.
     #[derive(Debug, Default)]
     #[repr(transparent)]

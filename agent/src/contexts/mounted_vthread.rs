@@ -41,7 +41,7 @@ struct Search {
 enum SearchState {
     /// There is no offset to find, the expected one was refuted, or several offsets remain.
     Never,
-    /// Too few virtual threads were checked.
+    /// Too few virtual threads were checked to know the offset.
     NotYet,
     /// The offset is known, and further virtual threads are checked.
     Likely,

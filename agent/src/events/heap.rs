@@ -35,7 +35,7 @@ struct Ways {
 
 impl Heap {
     /// Records a value if it is time for one.
-    pub fn look(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
+    pub fn record_if_due(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         let now = clock::monotonic();
         if now < self.next {
             return;

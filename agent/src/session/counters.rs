@@ -27,7 +27,7 @@ impl CounterGraphs {
 
     pub fn read_if_due(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         if let Some(heap) = &mut self.heap {
-            heap.look(recording, env);
+            heap.record_if_due(recording, env);
         }
         if let Some(life) = &mut self.life {
             life.look(recording);

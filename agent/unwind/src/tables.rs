@@ -163,7 +163,7 @@ impl Tables {
         let by_rules = code.rules.as_ref().map(|rules| rules.step(pc, plain(registers), memory));
         match by_rules {
             Some(Step::Caller(caller)) => {
-                set_plain(registers, caller);
+                set_caller_registers(registers, caller);
                 return NativeStep::Caller(FrameAddress::from_return_address(caller.pc as u64));
             }
             Some(Step::ThreadStart) => return NativeStep::ThreadStart,
@@ -226,7 +226,7 @@ fn plain_registers(registers: [u64; 3]) -> Registers {
 
 /// Sets the registers of a walk to those of the caller.
 #[cfg(target_arch = "x86_64")]
-fn set_plain(registers: &mut UnwindRegsNative, caller: Registers) {
+fn set_caller_registers(registers: &mut UnwindRegsNative, caller: Registers) {
     registers.set_ip(caller.pc as u64);
     registers.set_sp(caller.sp as u64);
     registers.set_bp(caller.fp as u64);
@@ -234,7 +234,7 @@ fn set_plain(registers: &mut UnwindRegsNative, caller: Registers) {
 
 /// Sets the registers of a walk to those of the caller.
 #[cfg(target_arch = "aarch64")]
-fn set_plain(registers: &mut UnwindRegsNative, caller: Registers) {
+fn set_caller_registers(registers: &mut UnwindRegsNative, caller: Registers) {
     registers.set_lr(caller.pc as u64);
     registers.set_sp(caller.sp as u64);
     registers.set_fp(caller.fp as u64);

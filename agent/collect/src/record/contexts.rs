@@ -45,8 +45,8 @@ impl SampleContexts {
     }
 
     /// Sets the name of the virtual thread with this id.
-    pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
-        self.vthreads.named(id, name, recording);
+    pub fn set_name(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
+        self.vthreads.set_name(id, name, recording);
     }
 
     /// Returns true if the virtual thread with this id was sampled and its name is still unknown.
@@ -76,10 +76,11 @@ impl SampleContexts {
         }
         if let Some(one) = around.filter(|_| self.known.len() >= MAX_WITHIN) {
             let others = Some(if self.traces.is_one(one, recording) {
-                let outer = recording.contexts().get(one).outer.map(|_| self.vthreads.others(recording));
-                self.traces.others(outer, recording)
+                let outer =
+                    recording.contexts().get(one).outer.map(|_| self.vthreads.shared_beyond_limit(recording));
+                self.traces.shared_beyond_limit(outer, recording)
             } else {
-                self.vthreads.others(recording)
+                self.vthreads.shared_beyond_limit(recording)
             });
             if around != others {
                 return self.within(others, number, recording);

@@ -49,7 +49,7 @@ impl Default for MountedVthreads {
 impl MountedVthreads {
     /// Sets the name of the virtual thread with this id. `None` means that the handler could not
     /// read the name.
-    pub fn named(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
+    pub fn set_name(&mut self, id: u64, name: Option<impl Iterator<Item = u16>>, recording: &mut Recording) {
         let known = self.known.get(&id).copied();
         if id == 0 || id == Head::UNKNOWN_VTHREAD || name.is_none() && known.is_some() {
             return;
@@ -107,12 +107,12 @@ impl MountedVthreads {
                 self.unknown = Some(unknown);
                 self.unknown
             }
-            id => Some(self.known.get(&id).copied().unwrap_or_else(|| self.others(recording))),
+            id => Some(self.known.get(&id).copied().unwrap_or_else(|| self.shared_beyond_limit(recording))),
         }
     }
 
     /// Returns the context that all virtual threads beyond the limit share.
-    pub fn others(&mut self, recording: &mut Recording) -> ContextId {
+    pub fn shared_beyond_limit(&mut self, recording: &mut Recording) -> ContextId {
         let others = self.others.unwrap_or_else(|| self.kind.add(None, [OTHERS; 2], recording));
         self.others = Some(others);
         others

@@ -250,12 +250,12 @@ fn new_report(
         (Against::Witness(..), Some(witness)) => witness.parts(walk.frames),
         (against, _) => place_in(walk, against),
     };
-    let (lines, shown_at) = around(walk, at, jvm);
+    let (lines, shown_at) = lines_around(walk, at, jvm);
     let witness = witness.map(|contradiction| {
         let Contradiction { exact, stack } = contradiction;
         let parts = stack.len().checked_sub(contradiction.common_outermost_frames(walk.frames) + 1);
         let grade = if *exact { "exact" } else { "all_but_top" }.to_owned();
-        WitnessStack { grade, stack: around(Stack::whole(stack), parts, jvm).0 }
+        WitnessStack { grade, stack: lines_around(Stack::whole(stack), parts, jvm).0 }
     });
     let code = place.and_then(|place| Some(listing(prover.known(place.method())?, place.bci(), AROUND)));
     RefutationReport {
@@ -276,7 +276,7 @@ fn new_report(
 
 /// Formats at most `FRAMES` frames of a stack around one of them. Returns the lines, and the index
 /// of that frame's line. Additional lines say where frames are left out.
-fn around(
+fn lines_around(
     stack: Stack<'_, ResolvedMethod>,
     at: Option<usize>,
     jvm: &mut dyn Jvm,

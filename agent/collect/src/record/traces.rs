@@ -49,7 +49,7 @@ impl Traces {
             return Some(*known);
         }
         if self.known.len() >= MAX_CONTEXTS {
-            return Some(self.others(around, recording));
+            return Some(self.shared_beyond_limit(around, recording));
         }
         let (id, span) = (format!("{high:016x}{low:016x}"), format!("{span:016x}"));
         let row = self.kind.add(around, [&id, &span], recording);
@@ -63,7 +63,7 @@ impl Traces {
     }
 
     /// Returns the context that all traces beyond the limit share within `around`.
-    pub fn others(&mut self, around: Option<ContextId>, recording: &mut Recording) -> ContextId {
+    pub fn shared_beyond_limit(&mut self, around: Option<ContextId>, recording: &mut Recording) -> ContextId {
         if let Some(others) = self.others.get(&around) {
             return *others;
         }

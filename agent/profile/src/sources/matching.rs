@@ -13,16 +13,16 @@ pub struct Misfit {
     pub other_version: bool,
 }
 
-/// Returns the reason for rejecting a text, or `None` if the text matches. `in_its_package` is true
-/// if the file's folders have the package's name.
-pub fn misfit(text: &str, requested: &RequestedFile, in_its_package: bool) -> Option<Misfit> {
+/// Returns the reason for rejecting a text, or `None` if the text matches. `is_in_package_folder`
+/// is true if the file's folders have the package's name.
+pub fn misfit(text: &str, requested: &RequestedFile, is_in_package_folder: bool) -> Option<Misfit> {
     let other_version =
         |why: String| Misfit { why: format!("{why}: another version of the file"), other_version: true };
     let language = Language::from_name(requested.name());
     let (package, requested_package) = (language.package(text), requested.package());
     let same = match &package {
         // These languages declare no package in the text, so only the folder can decide.
-        None if language == Language::Other => in_its_package,
+        None if language == Language::Other => is_in_package_folder,
         None => requested_package.is_empty(),
         // A package object is in a file of the package with its own name.
         Some(package) if language == Language::Scala && text.contains("package object") => requested_package

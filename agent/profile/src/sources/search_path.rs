@@ -154,7 +154,7 @@ impl SearchPath {
     }
 
     fn copy<'a>(&'a self, entry: &'a Entry, requested: &RequestedFile) -> Copy<'a> {
-        let in_its_package = entry
+        let is_in_package_folder = entry
             .path
             .strip_suffix(requested.path.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
@@ -174,9 +174,9 @@ impl SearchPath {
         });
         // `java.base/java/lang/String.java` belongs to the module java.base.
         let of_module = entry.path.split('/').next().is_some_and(|first| requested.resources.contains(first));
-        let distance = (!(of_jar || of_module), !in_its_package, entry.path_index);
+        let distance = (!(of_jar || of_module), !is_in_package_folder, entry.path_index);
         let archive = archive.and_then(|archive| archive.path.to_str());
-        Copy { search_path: self, entry, location, archive, jdk, in_its_package, distance }
+        Copy { search_path: self, entry, location, archive, jdk, is_in_package_folder, distance }
     }
 }
 
@@ -208,7 +208,7 @@ pub struct Copy<'a> {
     /// The version of the JDK that contains the archive, if one does.
     pub jdk: Option<&'a str>,
     /// True if the folders of the file end with the package's name.
-    pub in_its_package: bool,
+    pub is_in_package_folder: bool,
     /// The rank of the copy, nearest first. Nearest is the loaded jar or module, then the package's
     /// folders, then the path that comes first.
     pub distance: (bool, bool, usize),

@@ -1,8 +1,8 @@
-//! What a recording does to all threads: it arms and disarms them, and settles the intervals for
-//! which no signal came.
+//! What a recording does to all threads: it arms and disarms them. At the end it counts the
+//! intervals for which no signal came.
 //!
-//! It must never settle while a handler may still take a sample, because that time would be counted
-//! twice.
+//! It must never count them while a handler may still take a sample, because that time would be
+//! counted twice.
 
 use std::mem::take;
 

@@ -8,10 +8,10 @@ use crate::proof::method::Method;
 
 /// A list of methods, each with its class and name. Descriptors are ignored, since they differ
 /// between JDKs.
-type Names = [(&'static str, &'static str)];
+type MethodNames = [(&'static str, &'static str)];
 
 /// The methods that the VM calls when it loads a class, besides `loadClass`.
-const LOADING: &Names = &[
+const LOADING: &MethodNames = &[
     ("java/lang/ClassLoader", "checkPackageAccess"),
     ("java/lang/ClassLoader", "loadClassInternal"),
     ("java/lang/ClassLoader", "addClass"),
@@ -29,7 +29,7 @@ const LOADING: &Names = &[
 ];
 
 /// The methods that the VM calls to link a call site, a constant or a handle.
-const LINKAGE: &Names = &[
+const LINKAGE: &MethodNames = &[
     ("java/lang/invoke/MethodHandleNatives", "linkCallSite"),
     ("java/lang/invoke/MethodHandleNatives", "linkMethod"),
     ("java/lang/invoke/MethodHandleNatives", "linkDynamicConstant"),
@@ -72,7 +72,7 @@ const EXCEPTIONS: &[&str] = &[
 
 /// The methods of an exception that the VM calls besides its constructor: it sets a cause, and
 /// keeps the stack trace of a class initialiser's failure.
-const AROUND_EXCEPTIONS: &Names =
+const AROUND_EXCEPTIONS: &MethodNames =
     &[("java/lang/Throwable", "initCause"), ("java/lang/Throwable", "getStackTrace")];
 
 pub(crate) fn is_class_loading(callee: &Method) -> bool {
@@ -96,6 +96,6 @@ pub(crate) fn is_implicit_exception(callee: &Method) -> bool {
     constructor || listed(AROUND_EXCEPTIONS, callee)
 }
 
-fn listed(names: &Names, callee: &Method) -> bool {
+fn listed(names: &MethodNames, callee: &Method) -> bool {
     names.iter().any(|&(class, name)| callee.is(class, name))
 }
