@@ -236,12 +236,11 @@ fn walk(
     thread: &JavaThread,
     buffer: &mut [RawFrame],
 ) -> Option<WaitingStack> {
-    let walked = registry().with_java_thread(thread.tid, thread.serial, |_| {
-        let (slot, _) = registry().slot(thread.tid, thread.serial)?;
+    let walked = registry().with_java_thread(thread.tid, thread.serial, |java_thread| {
         let memory = CodeMemory::new(&[], !walker.unguarded.load(Relaxed));
-        Some(walker.walk_waiting(&memory, slot.env() as usize, buffer))
+        walker.walk_waiting(&memory, java_thread, buffer)
     });
-    match walked?? {
+    match walked? {
         Ok(stack) => Some(stack),
         // A thread of the JVM's own, or one that has not begun to run Java.
         Err(Reason::NO_JAVA_FRAME) => Some(WaitingStack::default()),

@@ -60,7 +60,7 @@ public class Refusals {
         Process other = new ProcessBuilder("sleep", "100").start();
         try {
             String pid = Tool.vouch(HERE, "attach", Long.toString(Running.pid(other))).refused();
-            Check.contains(pid, "is not a JVM", "a process that is none");
+            Check.contains(pid, "is not a JVM", "a process without a JVM");
             Check.that(other.isAlive(), "it was sent a signal");
         } finally {
             other.destroyForcibly();

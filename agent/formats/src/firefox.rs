@@ -4,6 +4,7 @@
 //! at a time.
 
 mod allocations;
+mod amounts;
 mod contexts;
 mod counters;
 mod held_up;

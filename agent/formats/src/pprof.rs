@@ -16,8 +16,8 @@ use indexmap::IndexSet;
 use prost::Message;
 use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, MeasureUnit, Recording, StackId, StackRow,
-    StringId, TRACE, Thread, VIRTUAL_TID_BIT,
+    ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow, StringId,
+    TRACE, Thread, VIRTUAL_TID_BIT,
 };
 use vouch_report::Clock;
 
@@ -96,14 +96,7 @@ impl Columns {
                 _ if *measure == ALLOCATED => {
                     vec![("alloc_objects".to_owned(), "count"), ("alloc_space".to_owned(), "bytes")]
                 }
-                _ => {
-                    let unit = match measure.unit {
-                        MeasureUnit::Bytes => "bytes",
-                        MeasureUnit::Nanoseconds => "nanoseconds",
-                        MeasureUnit::Intervals => "count",
-                    };
-                    vec![(format!("{key}_events"), "count"), (key.to_owned(), unit)]
-                }
+                _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), measure.unit.name())],
             });
             columns.measures.push((measure, columns.types.len() - 1));
         }

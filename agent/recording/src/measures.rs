@@ -41,6 +41,17 @@ pub static WALL_CLOCK: Measure =
 /// All measures, in the order in which texts list them.
 pub static MEASURES: [&Measure; 3] = [&CPU, &ALLOCATED, &WALL_CLOCK];
 
+impl MeasureUnit {
+    /// Returns the unit's name in reports and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Intervals => "intervals",
+            Self::Bytes => "bytes",
+            Self::Nanoseconds => "nanoseconds",
+        }
+    }
+}
+
 impl Measure {
     /// Returns the measures that are in a thread's amounts: all but CPU time.
     pub fn others() -> impl Iterator<Item = &'static Self> {

@@ -22,21 +22,13 @@ pub struct MeasureReport {
 
 impl MeasureReport {
     fn new(recording: &Recording, measure: &Measure) -> Self {
-        let mut report = Self { unit: unit(measure.unit).to_owned(), ..Self::default() };
+        let mut report = Self { unit: measure.unit.name().to_owned(), ..Self::default() };
         for amount in recording.threads().iter().flat_map(|thread| thread.measured(measure)) {
             report.amount = report.amount.saturating_add(amount.amount);
             report.samples += 1;
             report.events = report.events.saturating_add(amount.events);
         }
         report
-    }
-}
-
-fn unit(unit: MeasureUnit) -> &'static str {
-    match unit {
-        MeasureUnit::Intervals => "intervals",
-        MeasureUnit::Bytes => "bytes",
-        MeasureUnit::Nanoseconds => "nanoseconds",
     }
 }
 

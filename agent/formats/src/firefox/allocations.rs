@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Amount, Recording, Thread};
 
+use super::amounts::amounts;
 use super::time::Micros;
 use crate::json::{Column, Repeat, Row};
 
@@ -22,10 +23,7 @@ pub struct AllocationColumns<'a> {
 impl<'a> AllocationColumns<'a> {
     /// Makes the table for these threads. Returns `None` if none of their allocations was recorded.
     pub fn new(recording: &'a Recording, threads: &[&'a Thread]) -> Option<Self> {
-        let amounts = threads.iter().flat_map(|thread| thread.amounts().get(&ALLOCATED));
-        let mut amounts: Vec<_> = amounts.collect();
-        amounts.sort_by_key(|amount| amount.time_ns);
-        (!amounts.is_empty()).then_some(Self { recording, amounts })
+        amounts(threads, &ALLOCATED).map(|amounts| Self { recording, amounts })
     }
 
     /// Returns the leaf of an allocation's stack, which is the class of the object.

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use vouch_recording::measures::WALL_CLOCK;
 use vouch_recording::{Amount, Thread};
 
+use super::amounts::amounts;
 use super::time::Micros;
 use crate::json::{Column, Row};
 
@@ -14,10 +15,7 @@ pub struct WallClockColumns<'a>(Vec<&'a Amount>);
 impl<'a> WallClockColumns<'a> {
     /// Makes the table for these threads. Returns `None` if their wall-clock time was not measured.
     pub fn new(threads: &[&'a Thread]) -> Option<Self> {
-        let amounts = threads.iter().flat_map(|thread| thread.amounts().get(&WALL_CLOCK));
-        let mut amounts: Vec<_> = amounts.collect();
-        amounts.sort_by_key(|amount| amount.time_ns);
-        (!amounts.is_empty()).then_some(Self(amounts))
+        amounts(threads, &WALL_CLOCK).map(Self)
     }
 }
 

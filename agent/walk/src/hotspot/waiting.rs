@@ -24,21 +24,20 @@ pub struct WaitingStack {
 }
 
 impl HotspotWalker {
-    /// Walks the thread with this JNIEnv from its last Java frame. It must not be the calling
+    /// Walks the thread with this JavaThread from its last Java frame. It must not be the calling
     /// thread, and must not end meanwhile.
     pub fn walk_waiting(
         &self,
         memory: &impl Memory,
-        env: usize,
+        java_thread: usize,
         buffer: &mut [RawFrame],
     ) -> Result<WaitingStack, Reason> {
         if self.is_stopped() {
             return Err(Reason::STOPPED);
         }
         let Self { layout, .. } = self;
-        let thread = env.wrapping_sub(layout.jvm.env);
-        let field = |offset: usize| memory.word(thread.wrapping_add(offset));
-        let state = memory.int(thread.wrapping_add(layout.state)).ok_or(Reason::UNKNOWN_STATE)?;
+        let field = |offset: usize| memory.word(java_thread.wrapping_add(offset));
+        let state = memory.int(java_thread.wrapping_add(layout.state)).ok_or(Reason::UNKNOWN_STATE)?;
         // A thread in Java has no last Java frame. It waits for a processor, and only a signal
         // could find its stack.
         if state == layout.in_java {
@@ -56,6 +55,7 @@ impl HotspotWalker {
         let room = Room { frames: buffer.as_mut_ptr(), depth };
         // SAFETY: the buffer is borrowed exclusively, and is longer than `depth`.
         let mut frames = unsafe { Frames::new(room) };
+        let env = java_thread.wrapping_add(layout.jvm.env);
         walk(memory, self.layouts(), env, interrupted, &mut frames)?;
         let (count, info) = frames.finish();
         let pending = layout.pending_monitor.and_then(field);
