@@ -89,7 +89,7 @@ pub enum ValueError {
 #[derive(Debug, Error)]
 pub enum Unmerged {
     #[error(transparent)]
-    Io(io::Error),
+    Io(#[from] io::Error),
     #[error(transparent)]
     Profile(#[from] vouch_profile::Error),
     #[error(

@@ -368,11 +368,11 @@ impl Line {
                 }
             }
         }
-        match (mistakes.is_empty(), keep) {
-            (true, _) => Ok(()),
-            (false, false) => Err(Error::Several(mistakes)),
-            (false, true) => Err(self.kept(Error::Several(mistakes))),
+        if mistakes.is_empty() {
+            return Ok(());
         }
+        let why = Error::Several(mistakes);
+        Err(if keep { self.kept(why) } else { why })
     }
 }
 

@@ -105,14 +105,14 @@ pub fn kind(file: &Path) -> Result<FileKind, Error> {
 
 /// Reads a profile that is to be changed and written again.
 pub fn profile(file: &Path) -> Result<Part, Error> {
-    let document: Part = read(file, no_profile)?;
-    document.get::<Part>("meta").map_err(|_| no_profile(file))?;
+    let document: Part = read(file, Error::NotAProfile)?;
+    document.get::<Part>("meta").map_err(|_| Error::NotAProfile(file.to_owned()))?;
     Ok(document)
 }
 
 /// Reads the wanted keys of a JSON file, compressed or not. `other` says that the file is something
 /// else.
-pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> Error) -> Result<D, Error> {
+pub fn read<D: DeserializeOwned>(file: &Path, other: fn(PathBuf) -> Error) -> Result<D, Error> {
     let path = || file.to_owned();
     let unreadable = |why| Error::unreadable(file, why);
     let (bytes, first) = open(file).map_err(unreadable)?;
@@ -130,9 +130,9 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(&Path) -> Error) -> Resu
                 None => Error::NotJson { path: path(), why },
             },
         },
-        Category::Data => other(file),
+        Category::Data => other(path()),
     })?;
-    document.ok_or_else(|| other(file))
+    document.ok_or_else(|| other(path()))
 }
 
 /// Returns the format of a file that Vouch writes for other programs, by its first bytes.
@@ -176,11 +176,13 @@ pub fn groups(file: &Path) -> Result<Value, Error> {
 
 /// Reads the trust report that a file is, or contains.
 fn report(file: &Path) -> Result<Document, Error> {
-    let document: Document = read(file, neither)?;
+    let document: Document = read(file, Error::NeitherReportNorProfile)?;
     if document.is_report() {
         return Ok(document);
     }
-    let Some(Meta { vouch }) = document.meta else { return Err(neither(file)) };
+    let Some(Meta { vouch }) = document.meta else {
+        return Err(Error::NeitherReportNorProfile(file.to_owned()));
+    };
     let Some(carried) = vouch else {
         return Err(Error::NoTrustReport(file.to_owned()));
     };
@@ -190,16 +192,8 @@ fn report(file: &Path) -> Result<Document, Error> {
 
 /// Checks that a file is a complete profile by Vouch.
 pub fn is_profile(file: &Path) -> Result<(), Error> {
-    let document: Document = read(file, no_profile)?;
-    document.meta.and_then(|meta| meta.vouch).map(|_| ()).ok_or_else(|| no_profile(file))
-}
-
-pub fn no_profile(file: &Path) -> Error {
-    Error::NotAProfile(file.to_owned())
-}
-
-fn neither(file: &Path) -> Error {
-    Error::NeitherReportNorProfile(file.to_owned())
+    let document: Document = read(file, Error::NotAProfile)?;
+    document.meta.and_then(|meta| meta.vouch).map(|_| ()).ok_or_else(|| Error::NotAProfile(file.to_owned()))
 }
 
 /// True if the error is about the file's contents, and not about reading them.

@@ -66,20 +66,18 @@ pub enum Error {
         "{agent}: a quotation mark cannot be passed to a JVM that another program starts: choose another path"
     )]
     QuotationMark { agent: String },
-    #[error("{} is a folder: name the recordings (.jfr) in it", .0.display())]
+    #[error("{0} is a folder: name the recordings (.jfr) in it")]
     FolderToAudit(PathBuf),
-    #[error("{} is not there", .0.display())]
+    #[error("{0} is not there")]
     NotThere(PathBuf),
     #[error("--report and --out are of one audit: leave --compare out")]
     CompareWithOutput,
     #[error(
-        "{} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare",
-        .0.display()
+        "{0} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare"
     )]
     NamesAmongOthers(PathBuf),
     #[error(
-        "{} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted",
-        .0.display()
+        "{0} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted"
     )]
     NamesAsProfile(PathBuf),
     #[error(
@@ -98,7 +96,7 @@ pub enum Error {
     OneFileToMerge,
     #[error("--events and --most need a Flight Recorder file (.jfr) among the files")]
     MergeWithoutEvents,
-    #[error("{} is named twice, and would count twice", .0.display())]
+    #[error("{0} is named twice, and would count twice")]
     NamedTwice(PathBuf),
     #[error("--out and --report name the files of one profile: pass only one recording with them")]
     OutputsOfSeveral,
@@ -112,31 +110,27 @@ pub enum Error {
     Unreadable { path: PathBuf, why: io::Error },
     #[error("{path} cannot be read: {why}")]
     UnreadableJfr { path: PathBuf, why: vouch_jfr::Error },
-    #[error("{} is Vouch's own recording, and was judged as it was recorded: `vouch recover {}` makes the profile of it, which can be audited", .0.display(), .0.display())]
+    #[error(
+        "{0} is Vouch's own recording, and was judged as it was recorded: `vouch recover {0}` makes the profile of it, which can be audited"
+    )]
     OwnRecording(PathBuf),
     #[error(
-        "{} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
-         folded stacks or pprof (a .jfr that is packed must be unpacked first)",
-        .0.display()
+        "{0} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
+         folded stacks or pprof (a .jfr that is packed must be unpacked first)"
     )]
     NotAuditable(PathBuf),
-    #[error(
-        "{} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run",
-        .0.display()
-    )]
+    #[error("{0} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run")]
     FlightRecorderToConvert(PathBuf),
     #[error(
-        "{} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format",
-        .0.display()
+        "{0} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format"
     )]
     NotARecording(PathBuf),
-    #[error("{} is a recording: `vouch recover {} --out FILE.json` makes the profile of it", .0.display(), .0.display())]
+    #[error("{0} is a recording: `vouch recover {0} --out FILE.json` makes the profile of it")]
     GroupsOfRecording(PathBuf),
-    #[error("{} is a recording: `vouch recover {}` makes a profile of it", .0.display(), .0.display())]
+    #[error("{0} is a recording: `vouch recover {0}` makes a profile of it")]
     IsRecording(PathBuf),
     #[error(
-        "{} is a Flight Recorder file: `vouch audit {} --out FILE` makes a profile of it, `vouch merge` puts it into one",
-        .0.display(), .0.display()
+        "{0} is a Flight Recorder file: `vouch audit {0} --out FILE` makes a profile of it, `vouch merge` puts it into one"
     )]
     IsFlightRecorder(PathBuf),
     #[error("{path} is a damaged gzip file, cut short perhaps: {why}")]
@@ -151,29 +145,29 @@ pub enum Error {
         "{path} is {what}, which has less than a profile: name the .json.gz or .json file of the same run, or make one of its recording (`vouch recover FILE.vouch`)"
     )]
     OtherFormat { path: PathBuf, what: &'static str },
-    #[error("{} is no profile (out=…) of Vouch's", .0.display())]
+    #[error("{0} is no profile (out=…) of Vouch's")]
     NotAProfile(PathBuf),
-    #[error("{} is neither a trust report (report=…) nor a profile (out=…) of Vouch's", .0.display())]
+    #[error("{0} is neither a trust report (report=…) nor a profile (out=…) of Vouch's")]
     NeitherReportNorProfile(PathBuf),
-    #[error("{} is a profile without a trust report: another tool's, or an older Vouch's", .0.display())]
+    #[error("{0} is a profile without a trust report: another tool's, or an older Vouch's")]
     NoTrustReport(PathBuf),
-    #[error("{} carries a trust report of a shape that this vouch does not know: use a newer one", .0.display())]
+    #[error("{0} carries a trust report of a shape that this vouch does not know: use a newer one")]
     TrustReportShape(PathBuf),
-    #[error("{} has a trust report without refutations, an older Vouch's: record again", .0.display())]
+    #[error("{0} has a trust report without refutations, an older Vouch's: record again")]
     NoRefutations(PathBuf),
     #[error("{path} has refutations of a shape that this vouch does not know: {why}")]
     RefutationsShape { path: PathBuf, why: serde_json::Error },
     #[error("{path} has groups of a shape that this vouch does not know: {why}")]
     GroupsShape { path: PathBuf, why: serde_json::Error },
-    #[error("{} refers to what is not in it: it was damaged, or written by another tool", .0.display())]
+    #[error("{0} refers to what is not in it: it was damaged, or written by another tool")]
     DamagedProfile(PathBuf),
     #[error("is no build of the front-end: there is no {index}")]
     NotAFrontEnd { index: &'static str },
 
     // A file that has not what is asked for.
-    #[error("{} has no allocations: record them with events=alloc, on JDK 11 or newer", .0.display())]
+    #[error("{0} has no allocations: record them with events=alloc, on JDK 11 or newer")]
     NoAllocations(PathBuf),
-    #[error("{} has no wall-clock time: record it with wall=on", .0.display())]
+    #[error("{0} has no wall-clock time: record it with wall=on")]
     NoWallClock(PathBuf),
     #[error("no thread has such a name: there are {}", .0.join(", "))]
     NoSuchThread(Vec<String>),
@@ -189,7 +183,7 @@ pub enum Error {
     NoContexts,
     #[error("no context has a field {field}: there are {}", .known.join(", "))]
     NoSuchField { field: String, known: Vec<String> },
-    #[error("{} has no w{place}: the JVM itself contradicted no stack in it", .path.display())]
+    #[error("{path} has no w{place}: the JVM itself contradicted no stack in it")]
     NothingContradicted { path: PathBuf, place: usize },
     #[error(
         "{path} has no w{place}: the stacks that the JVM itself contradicted are w1 to w{last}{} (vouch explain {path} lists them)",
@@ -223,13 +217,13 @@ pub enum Error {
     Unwritable { path: PathBuf, why: io::Error },
     #[error("cannot be made into {name}: name it {endings}")]
     OutputEnding { name: String, endings: String },
-    #[error("cannot be made into the report {}: name a .json file", .0.display())]
+    #[error("cannot be made into the report {0}: name a .json file")]
     ReportEnding(PathBuf),
     #[error("cannot be made into {0}")]
     OutputUnwritable(vouch_log::Error),
-    #[error("is the recording itself: name another file than {}", .0.display())]
+    #[error("is the recording itself: name another file than {0}")]
     OverRecording(PathBuf),
-    #[error("cannot be written twice to {}: name two files", .0.display())]
+    #[error("cannot be written twice to {0}: name two files")]
     OutputTwice(PathBuf),
     #[error("cannot be written to {path}: {why}{}", is_written(.written))]
     OutputFailed {
@@ -238,18 +232,17 @@ pub enum Error {
         /// The files that were written before.
         written: Vec<String>,
     },
-    #[error("{}: the output is a profile: end its name in .json or .json.gz", .0.display())]
+    #[error("{0}: the output is a profile: end its name in .json or .json.gz")]
     ProfileEnding(PathBuf),
     #[error("{path}: the output is a picture: end its name in {endings}")]
     PictureEnding { path: PathBuf, endings: &'static str },
     #[error(
-        "{path}: a page needs data that a profile does not have: run with --out {path}, or convert a recording (`vouch convert FILE.vouch --out {path}`)",
-        path = .0.display()
+        "{0}: a page needs data that a profile does not have: run with --out {0}, or convert a recording (`vouch convert FILE.vouch --out {0}`)"
     )]
     PageOfProfile(PathBuf),
-    #[error("{} is one of the files to be merged: name another with --out", .0.display())]
+    #[error("{0} is one of the files to be merged: name another with --out")]
     OverMerged(PathBuf),
-    #[error("{} is the recording: name another file", .0.display())]
+    #[error("{0} is the recording: name another file")]
     OverMergedRecording(PathBuf),
     #[error("the two cannot be drawn as one: {0}")]
     Drawing(io::Error),
@@ -403,7 +396,7 @@ pub enum Error {
     NeverBegan,
     #[error("not every file could be written where it should be: see the lines above")]
     NotAllWritten,
-    #[error("{} is not there: who ended the recording has had it written elsewhere", .0.display())]
+    #[error("{0} is not there: who ended the recording has had it written elsewhere")]
     WrittenElsewhere(PathBuf),
     #[error("{path} cannot be fetched: {why}")]
     NotFetched { path: PathBuf, why: io::Error },

@@ -42,7 +42,7 @@ impl Measure {
 
 /// Reads a profile with its allocations as the samples. The frame on top is the class.
 fn read_allocations(file: &Path) -> Result<Profile, Error> {
-    let document: Document<AllocatingThread> = document::read(file, document::no_profile)?;
+    let document: Document<AllocatingThread> = document::read(file, Error::NotAProfile)?;
     let Document { meta, mut shared, threads } = document;
     let stacks = shared.stacks();
     let is_whole = |thread: &AllocatingThread| {
@@ -67,7 +67,7 @@ fn read_allocations(file: &Path) -> Result<Profile, Error> {
 
 /// Reads a profile with its wall-clock time as the samples. The frame on top is a thread's state.
 fn read_wall_clock(file: &Path) -> Result<Profile, Error> {
-    let document: Document<TimedThread> = document::read(file, document::no_profile)?;
+    let document: Document<TimedThread> = document::read(file, Error::NotAProfile)?;
     let Document { meta, shared, threads } = document;
     let threads = threads.into_iter().map(|thread| {
         let TimedThread { name, tid, vouch_tids, vouch_wall_clock } = thread;

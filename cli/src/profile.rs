@@ -164,7 +164,7 @@ pub struct Sample {
 impl Profile {
     /// Reads a profile with its samples.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        Self::of_measure(file, document::read(file, document::no_profile)?, None)
+        Self::of_measure(file, document::read(file, Error::NotAProfile)?, None)
     }
 
     /// Makes a profile with samples that count `other`, or CPU time without it.

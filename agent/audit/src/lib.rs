@@ -190,9 +190,7 @@ impl Audit {
         if readable == 0 {
             return Err(Error::NothingReadable { files, first_damage: damage.into_iter().next() });
         }
-        if let Some(why) = run_info.several_runs_error() {
-            return Err(why);
-        }
+        run_info.check_one_run()?;
         if more_damage > 0 {
             damage.push(format!("and {more_damage} more"));
         }

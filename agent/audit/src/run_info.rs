@@ -321,8 +321,8 @@ impl RunInfo {
     }
 
     /// Returns an error if the files are from several runs.
-    pub fn several_runs_error(&self) -> Option<Error> {
-        (self.runs.len() > 1).then_some(Error::SeveralRuns(self.runs.len()))
+    pub fn check_one_run(&self) -> Result<(), Error> {
+        if self.runs.len() > 1 { Err(Error::SeveralRuns(self.runs.len())) } else { Ok(()) }
     }
 
     /// Returns the number of processors that the JVM uses, if it is known.

@@ -41,6 +41,6 @@ pub enum Error {
     Compression(Option<String>),
     #[error("{path} {why}")]
     Image { path: PathBuf, why: Box<Error> },
-    #[error("{} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar", .0.display())]
+    #[error("{0} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar")]
     NotAJdk(PathBuf),
 }

@@ -10,8 +10,7 @@ pub enum Error {
     #[error("this JVM's library cannot be found, so the program runs unprofiled")]
     NoLibrary,
     #[error(
-        "this JVM ({}) has no AsyncGetCallTrace, so the program runs unprofiled: Vouch needs HotSpot, as in OpenJDK",
-        .library.display()
+        "this JVM ({library}) has no AsyncGetCallTrace, so the program runs unprofiled: Vouch needs HotSpot, as in OpenJDK"
     )]
     NoAsyncGetCallTrace { library: PathBuf },
     #[error("the JVM is not up yet")]

@@ -19,7 +19,7 @@ pub enum Error {
     BeginningMissing,
     #[error("{path}: the folder {folder} does not exist: create it first")]
     FolderMissing { path: PathBuf, folder: PathBuf },
-    #[error("{}: is a folder: name a file", .0.display())]
+    #[error("{0}: is a folder: name a file")]
     IsAFolder(PathBuf),
     #[error("{path}: {obstacle}")]
     Irreplaceable { path: PathBuf, obstacle: Obstacle },

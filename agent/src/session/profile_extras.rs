@@ -65,7 +65,7 @@ impl ProfileExtras {
 
 fn read(profile: Profile<'_>) -> Result<Part, Unmerged> {
     let mut text = Vec::new();
-    profile(&mut text).map_err(Unmerged::Io)?;
+    profile(&mut text)?;
     Ok(serde_json::from_slice(&text).map_err(vouch_profile::Error::from)?)
 }
 

@@ -102,7 +102,7 @@ impl ApiCost {
         if run_logged(&mut java, &log)? != Outcome::Done {
             bail!("JMH failed: {}: see {}", last_line(&log), shown(&log));
         }
-        fs::read_to_string(&csv).with_context(|| shown(&csv).to_string())
+        fs::read_to_string(&csv).with_context(|| shown(&csv))
     }
 }
 

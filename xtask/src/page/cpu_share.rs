@@ -179,8 +179,8 @@ impl CpuShare {
 /// Starts `perf` for the whole machine. Limited to one process, perf would count an event at each
 /// context switch.
 fn observe(recorded: &Path, log: &Path) -> Result<Observer> {
-    let output = File::create(log).with_context(|| shown(log).to_string())?;
-    let errors = output.try_clone().with_context(|| shown(log).to_string())?;
+    let output = File::create(log).with_context(|| shown(log))?;
+    let errors = output.try_clone().with_context(|| shown(log))?;
     // Without this, perf would record for ever after its parent ended.
     let mut perf = Command::new("setpriv");
     perf.args([
@@ -202,7 +202,7 @@ fn observe(recorded: &Path, log: &Path) -> Result<Observer> {
 
 /// Counts the samples of the JVM's process.
 fn count(recorded: &Path, log: &Path) -> Result<Counts> {
-    let errors = File::options().append(true).open(log).with_context(|| shown(log).to_string())?;
+    let errors = File::options().append(true).open(log).with_context(|| shown(log))?;
     let mut script = Command::new("perf");
     script.args(["script", "--no-inline", "-i"]).arg(recorded).args(["-F", "comm,pid,ip,sym,dso"]);
     let mut script = script.stdout(Stdio::piped()).stderr(errors).spawn().context("perf")?;

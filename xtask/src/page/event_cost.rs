@@ -58,7 +58,7 @@ impl Page for EventCost {
             }
             println!("{kind}: {} times without a profiler, with Vouch, with JFR", self.turns);
             let settings = runner.runs.join(format!("{kind}.jfc"));
-            fs::write(&settings, jfr_settings(events)).with_context(|| shown(&settings).to_string())?;
+            fs::write(&settings, jfr_settings(events)).with_context(|| shown(&settings))?;
             rows.push(self.row(&runner, kind, &settings)?);
         }
         let text = format!(
@@ -109,7 +109,7 @@ fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64> {
     java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args((kind == "jit").then_some("-Xcomp")).args(options);
     java.arg("-cp").arg(runner.runs.join("classes")).args(["EventCost", kind]);
     let outcome = run_logged(&mut java, &log)?;
-    let text = fs::read_to_string(&log).with_context(|| shown(&log).to_string())?;
+    let text = fs::read_to_string(&log).with_context(|| shown(&log))?;
     let nanos = text.lines().find_map(|line| line.strip_prefix("ns=")?.split(' ').next()?.parse().ok());
     nanos
         .filter(|_| outcome == Outcome::Done)

@@ -144,7 +144,7 @@ impl Footprint {
         let program = name(program);
         let [memory, scratch] = ["memory", "scratch"].map(|name| runner.runs.join(name));
         remove_profiles(&runner.runs);
-        fs::create_dir_all(&scratch).with_context(|| shown(&scratch).to_string())?;
+        fs::create_dir_all(&scratch).with_context(|| shown(&scratch))?;
         let log = runner.logs.join(format!("{program}.log"));
         let mut command = Command::new("bash");
         command.args(["-c", TIMED]).arg(&log).args(["/usr/bin/time", "-f", "%M", "-o"]).arg(&memory);
@@ -178,7 +178,7 @@ impl Footprint {
         let &[seconds, user, kernel] = times.as_slice() else {
             bail!("bash's time printed {timed}");
         };
-        let peak = fs::read_to_string(&memory).with_context(|| shown(&memory).to_string())?;
+        let peak = fs::read_to_string(&memory).with_context(|| shown(&memory))?;
         let kib: f64 =
             peak.lines().last().and_then(|kib| kib.parse().ok()).context("time printed no memory")?;
         Ok(Taken {

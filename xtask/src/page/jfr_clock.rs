@@ -98,8 +98,8 @@ impl JfrClock {
     fn start(&self, runner: &Runner, jdk: &Jdk, events: &str) -> Result<Jvm> {
         let name = format!("{}.{events}", jdk.major);
         let log = runner.logs.join(format!("{name}.log"));
-        let output = std::fs::File::create(&log).with_context(|| shown(&log).to_string())?;
-        let errors = output.try_clone().with_context(|| shown(&log).to_string())?;
+        let output = std::fs::File::create(&log).with_context(|| shown(&log))?;
+        let errors = output.try_clone().with_context(|| shown(&log))?;
         // `timeout` ends with this process, and then its JVM, too.
         let mut java = Command::new("setpriv");
         java.args(["--pdeathsig", "TERM", "timeout", &(self.seconds + 240).to_string()]);

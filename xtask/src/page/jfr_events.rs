@@ -68,14 +68,14 @@ fn record_all(runner: &Runner, jdk: &Jdk) -> Result<[PathBuf; 3]> {
     let major = jdk.major;
     let file = |name: String| runner.runs.join(name);
     let classes = file(format!("classes-{major}"));
-    fs::create_dir_all(&classes).with_context(|| shown(&classes).to_string())?;
+    fs::create_dir_all(&classes).with_context(|| shown(&classes))?;
     runner.compile(&jdk.home, &classes, &["java-tests/clock/Lively.java"])?;
     record(runner, jdk, "default", "default", None)?;
     record(runner, jdk, "profile", "profile", None)?;
     // All kinds are recorded, whatever they cost.
     let all = file(format!("{major}.jfc"));
     let default = file(format!("{major}.default.jfr"));
-    fs::write(&all, settings(&default)?).with_context(|| shown(&all).to_string())?;
+    fs::write(&all, settings(&default)?).with_context(|| shown(&all))?;
     record(runner, jdk, "all", &all.display().to_string(), (major >= 21).then_some("virtual"))?;
     let examples = file(format!("{major}.examples.json"));
     let log = runner.logs.join(format!("{major}.merge.log"));

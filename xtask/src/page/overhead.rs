@@ -165,7 +165,7 @@ impl Overhead {
         for Way { name, settle, start, stop } in ways {
             let _ = writeln!(text, "{name}\t{settle}\t{start}\t{stop}");
         }
-        fs::write(&ways_file, text).with_context(|| shown(&ways_file).to_string())?;
+        fs::write(&ways_file, text).with_context(|| shown(&ways_file))?;
         for last in ["last.jfr", "last.json.gz"] {
             let _ = fs::remove_file(runner.runs.join(last));
         }
@@ -186,15 +186,15 @@ impl Overhead {
         // The driver writes its progress on stderr, and profilers write there at each start.
         let mut command = runner.workload_command(program, 1, jdk, &options);
         command.stdin(Stdio::null()).stderr(Stdio::piped());
-        command.stdout(File::create(&log).with_context(|| shown(&log).to_string())?);
+        command.stdout(File::create(&log).with_context(|| shown(&log))?);
         let mut jvm = command.spawn().context("bash")?;
-        let mut copy = File::create(&errors).with_context(|| shown(&errors).to_string())?;
+        let mut copy = File::create(&errors).with_context(|| shown(&errors))?;
         for line in jvm.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
             let line = line?;
             if line.starts_with("turn ") {
                 println!("{line}");
             }
-            writeln!(copy, "{line}").with_context(|| shown(&errors).to_string())?;
+            writeln!(copy, "{line}").with_context(|| shown(&errors))?;
         }
         // The exit code is ignored, because only the measured values count.
         jvm.wait()?;

@@ -53,7 +53,7 @@ const PRELUDE: &str = "set -euo pipefail; top=$PWD logs=$0; source scripts/lib/j
 /// Makes the repository's top the working directory.
 pub fn enter_repository() -> Result<()> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::env::set_current_dir(&top).with_context(|| shown(&top).to_string())
+    std::env::set_current_dir(&top).with_context(|| shown(&top))
 }
 
 /// Returns the number of the machine's processors.
@@ -62,9 +62,9 @@ pub fn processors() -> usize {
 }
 
 /// Returns a path as it is printed: from the repository's top, if it is below that.
-pub fn shown(path: &Path) -> std::path::Display<'_> {
+pub fn shown(path: &Path) -> String {
     let top = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(top).unwrap_or(path).display()
+    path.strip_prefix(top).unwrap_or(path).display().to_string()
 }
 
 /// Returns the last line of a log.
@@ -89,7 +89,7 @@ pub fn wrote_a_file(folder: &Path, beginning: &str) -> bool {
 
 /// Returns the files of a folder with this ending, ordered by name.
 pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| shown(folder).to_string())?;
+    let entries = fs::read_dir(folder).with_context(|| shown(folder))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|file| file.to_str().is_some_and(|name| name.ends_with(ending)))
@@ -101,7 +101,7 @@ pub fn files_with_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
 /// Returns the JDK's version as text, such as `JDK 25.0.1`.
 pub fn release_of(home: &Path) -> Result<String> {
     let output = Command::new(home.join("bin/java")).arg("-version").output();
-    let output = output.with_context(|| shown(home).to_string())?;
+    let output = output.with_context(|| shown(home))?;
     let text = String::from_utf8_lossy(&output.stderr);
     let version = text.split('"').nth(1).with_context(|| format!("java -version printed {text}"))?;
     Ok(format!("JDK {version}"))
@@ -109,8 +109,8 @@ pub fn release_of(home: &Path) -> Result<String> {
 
 /// Runs a command with all its output in a log.
 pub fn run_logged(command: &mut Command, log: &Path) -> Result<Outcome> {
-    let file = File::create(log).with_context(|| shown(log).to_string())?;
-    let errors = file.try_clone().with_context(|| shown(log).to_string())?;
+    let file = File::create(log).with_context(|| shown(log))?;
+    let errors = file.try_clone().with_context(|| shown(log))?;
     let status = command.stdin(Stdio::null()).stdout(file).stderr(errors).status();
     let status = status.with_context(|| format!("{}", command.get_program().display()))?;
     Ok(match status.code() {
@@ -133,7 +133,7 @@ impl Runner {
             bin: folder.join("bin"),
         };
         for folder in [&runner.logs, &runner.runs, &runner.bin] {
-            fs::create_dir_all(folder).with_context(|| shown(folder).to_string())?;
+            fs::create_dir_all(folder).with_context(|| shown(folder))?;
         }
         runner.newest = runner.shell("need_toolchains >&2; printf '%s' \"$newest\"", &[])?.into();
         runner.shell("build_agent --workspace >&2", &[])?;
@@ -141,7 +141,7 @@ impl Runner {
             let (built, copy) = (target.join("release").join(file), runner.bin.join(file));
             // The file is replaced and not overwritten, because a JVM may have loaded the old one.
             let _ = fs::remove_file(&copy);
-            fs::copy(&built, copy).with_context(|| shown(&built).to_string())?;
+            fs::copy(&built, copy).with_context(|| shown(&built))?;
         }
         Ok(runner)
     }
@@ -154,8 +154,8 @@ impl Runner {
 
     /// Removes the output of earlier runs.
     pub fn clear_runs(&self) -> Result<()> {
-        fs::remove_dir_all(&self.runs).with_context(|| shown(&self.runs).to_string())?;
-        fs::create_dir_all(&self.runs).with_context(|| shown(&self.runs).to_string())
+        fs::remove_dir_all(&self.runs).with_context(|| shown(&self.runs))?;
+        fs::create_dir_all(&self.runs).with_context(|| shown(&self.runs))
     }
 
     /// Fetches and compiles the programs of `java-tests/workloads`.

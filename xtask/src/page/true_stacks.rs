@@ -97,7 +97,7 @@ impl Page for TrueStacks {
                         continue;
                     }
                     let report = runner.runs.join(format!("{run}.json"));
-                    fs::rename(&new, &report).with_context(|| shown(&new).to_string())?;
+                    fs::rename(&new, &report).with_context(|| shown(&new))?;
                     print!("{}", lines(&[RunReport::read(&report)?]));
                     ended_well.push(report);
                 }

@@ -194,7 +194,7 @@ impl Witness {
             bail!("vouch explain {} failed", report.display());
         }
         let text = runner.logs.join(format!("{run}.txt"));
-        fs::write(&text, &explained.stdout).with_context(|| shown(&text).to_string())?;
+        fs::write(&text, &explained.stdout).with_context(|| shown(&text))?;
         let is_kind = |line: &&str| {
             let mut letters = line.trim_start_matches(' ').chars();
             letters.next() == Some('w') && letters.next().is_some_and(|letter| letter.is_ascii_digit())
