@@ -12,25 +12,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
+use vouch_sampling::threads::registry;
 use vouch_signal::event::EVENT_GATE;
 use vouch_signal::sampler::GATE;
 
 use crate::say::say;
 
-/// The function that ends sampling after a fault.
-static END_SAMPLING: OnceCell<fn()> = OnceCell::new();
-
 static FAULTY: AtomicBool = AtomicBool::new(false);
 /// The location and the message of the first panic.
 static WHERE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Installs the panic hook, which prints nothing. After a fault it calls `end_sampling`, once. This
-/// library has a separate copy of Rust's standard library. The program's Rust code keeps its own
-/// hook.
-pub fn install(end_sampling: fn()) {
-    END_SAMPLING.get_or_init(|| end_sampling);
+/// Installs the panic hook, which prints nothing. This library has a separate copy of Rust's
+/// standard library. The program's Rust code keeps its own hook.
+pub fn install() {
     set_hook(Box::new(|panic| {
         WHERE.lock().get_or_insert_with(|| panic.to_string());
     }));
@@ -53,9 +48,7 @@ fn end() {
     }
     GATE.close();
     EVENT_GATE.close();
-    if let Some(end_sampling) = END_SAMPLING.get() {
-        let _ = catch_unwind(end_sampling);
-    }
+    let _ = catch_unwind(|| registry().end_sampling());
     let place = WHERE.lock().take().unwrap_or_default();
     say(&format!(
         "a fault of Vouch's own has ended the profiling; the program runs on. Please report: {}",

@@ -16,13 +16,13 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `version`, `command`, `java`, `facade`, `compiled`, `terminal`, then `say`,
-//!    `wake`, `resolve`, then `fault`, `sampling_services`.
+//! 1. Foundations: `error`, `version`, `command`, `java`, `facade`, `compiled`, `terminal`, then
+//!    `say`, `wake`, `resolve`, then `fault`, `sampling_services`.
 //! 2. The agent's thread: `worker`.
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
-//! 4. Walking: `anchors`, `single_walk`, `walkers`, `native`.
+//! 4. Walking: `anchors`, `single_walk`, `walkers`, `native`, `wall_clock`.
 //! 5. What the stages ask the JVM: `jvm`, then `truth`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
@@ -46,6 +46,8 @@
 //! | `guard.rs` | installs the guard's fault handlers | install them where the JVM would complain |
 //! | `walkers.rs` | chooses the walkers; checks the own walker against GetStackTrace | change under a handler |
 //! | `native.rs` | the tables for walks of native frames, and when they are made again | drop what a handler may use |
+//! | `wall_clock*` | looks at each Java thread for its wall-clock time, and walks those that wait | interrupt a thread |
+//! | `error.rs` | the agent's errors, as sentences for the user | be a text before it is shown |
 //! | `single_walk.rs` | walks one thread once, outside of sampling | be on the path of an ordinary sample |
 //! | `recovery.rs` | the data that recovery needs from this JVM | guess |
 //! | `version.rs` | Vouch's version | be anything else |
@@ -56,8 +58,8 @@
 //! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
 //! | `virtual_threads*` | the frame layout of virtual threads, and when it is looked up | run Java on a thread that is sampled meanwhile |
 //! | `library.rs` | registers natives in the Java library's class | throw into the program |
-//! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, free a cell, keep another library loaded |
-//! | `groups*` | the costs of the program's tasks, added up by their threads; how a thread finds its CPU time | make a thread that adds to a cell wait, unmap a page while its thread lives |
+//! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, keep another library loaded |
+//! | `groups*` | the costs of the program's tasks, added up by their threads | make a thread that adds to a cell wait |
 //! | `markers*` | the kinds of a program's markers, and their counts | change the meaning of a number, make the thread of a marker wait |
 //! | `compiled.rs` | the compiled methods: how many frames each address of their code has | delay the JVM's compilers |
 //! | `lab*` | the natives of `dev.vouch.Oracle`, for the truth lab | be on the path of an ordinary sample |
@@ -109,7 +111,6 @@ mod worker;
 use std::ffi::{CStr, c_char, c_void};
 
 use jni_sys::{JNI_OK, JavaVM, jint};
-use vouch_sampling::threads::registry;
 
 /// The JVM calls this at its start, for `-agentpath` or `-agentlib`.
 ///
@@ -143,7 +144,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
 
 /// Sets what must work before anything else: the panic hook, and what sampling needs of the agent.
 fn prepare() {
-    fault::install(|| registry().end_sampling());
+    fault::install();
     sampling_services::install();
 }
 

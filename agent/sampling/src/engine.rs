@@ -28,7 +28,7 @@ use std::time::Duration;
 /// How many perf events were replaced by timers since the process started.
 static REPLACED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many perf events were replaced by timers; see [`Engine::arm`].
+/// Returns how many perf events were replaced by timers; see [`Engine::prepare`].
 pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
 }

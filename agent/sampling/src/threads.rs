@@ -1,14 +1,14 @@
 //! The registry of the process's threads, from their first instruction to their last.
 //!
 //! A thread is found in one of four ways. Its `pthread_create` goes through [`hook`], JVMTI reports
-//! its start, [`scan`] finds it in the kernel's list, or it ran before the agent ([`late`]). The
-//! first of these makes the entry here, and the others complete it. This file keeps the entries.
-//! [`live`] has a thread's slot for the handler and its engine, and [`sampling`] has what a
+//! its start, [`scan`] finds it in the kernel's list, or it ran before the agent, which finds it by
+//! JVMTI. The first of these makes the entry here, and the others complete it. This file keeps the
+//! entries. [`live`] has a thread's slot for the handler and its engine, and [`arming`] has what a
 //! recording does to all threads. These modules use samples only for CPU time that no signal
 //! accounted for.
 
 mod arming;
-pub mod brief_threads;
+mod brief_threads;
 pub mod hook;
 mod java_side;
 mod kernel_name;
@@ -275,10 +275,12 @@ impl Registry {
         let Some(live) = live.get_mut(&tid) else { return };
         let life = lives.get(&live.serial);
         let java = life.is_some_and(|life| life.java);
-        if let (Some(life), Some(sampling)) = (life.filter(|_| live.is_armed()), &arming.sampling) {
-            arming.brief.ended(clock::own_cpu().saturating_sub(life.cpu_start), sampling.period_nanos());
+        let cpu = clock::own_cpu();
+        let events = arming.sampling.as_ref().filter(|sampling| sampling.uses_events());
+        if let (Some(life), Some(sampling)) = (life.filter(|_| live.is_armed()), events) {
+            arming.brief.ended(cpu.saturating_sub(life.cpu_start), sampling.period_nanos());
         }
-        live.pay(tid, java, arming);
+        live.pay(tid, cpu, java, arming);
         let serial = live.serial;
         self.forget(&mut inner, tid);
         inner.left.insert(tid, serial);

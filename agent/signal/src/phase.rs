@@ -60,8 +60,7 @@ impl Phase {
         let distance = 1 + random.checked_rem(interval).unwrap_or(0);
         let base = from.wrapping_add(distance).wrapping_sub(interval);
         let away = from.saturating_add(distance).saturating_sub(now);
-        let floor = floor(interval);
-        Self { base, first: away.max(floor), late: away < floor }
+        Self::at_distance(base, away, interval)
     }
 
     /// Returns the phase of a perf event that begins when the thread's CPU clock is at `now`. The
@@ -70,6 +69,11 @@ impl Phase {
     pub fn resume(base: u64, now: u64, interval: u64) -> Self {
         let since = now.wrapping_sub(base).checked_rem(interval).unwrap_or(0);
         let away = interval.saturating_sub(since);
+        Self::at_distance(base, away, interval)
+    }
+
+    /// Returns the phase of a thread with its next due time `away`. The floor may delay its signal.
+    fn at_distance(base: u64, away: u64, interval: u64) -> Self {
         let floor = floor(interval);
         Self { base, first: away.max(floor), late: away < floor }
     }

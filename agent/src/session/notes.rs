@@ -12,7 +12,7 @@ use vouch_sampling::engine::Engine;
 use vouch_sampling::engine::bias::Bias;
 use vouch_sampling::engine::choose::Choice;
 use vouch_sampling::governor::Story;
-use vouch_sampling::threads::{MAX_NAME_CHARS, brief_threads, names_cut, registry};
+use vouch_sampling::threads::{MAX_NAME_CHARS, names_cut, registry};
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_walk::recover;
 
@@ -77,7 +77,7 @@ impl Notes {
                  (raise `ulimit -n`)"
             )
         }));
-        let brief = brief_threads::begun();
+        let brief = registry().begun_with_timer();
         self.note((brief > 0).then(|| {
             format!(
                 "{} threads began with a timer instead of a perf event, since most threads ended before an event could \

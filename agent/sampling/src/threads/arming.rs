@@ -8,7 +8,7 @@ use std::mem::take;
 
 use vouch_sample::Unsignalled;
 
-use super::brief_threads;
+use super::brief_threads::{self, BriefThreads};
 use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
 use crate::clock;
@@ -20,7 +20,7 @@ impl Registry {
         let mut inner = self.inner.lock();
         let now = clock::monotonic();
         let Inner { live, lives, arming, .. } = &mut *inner;
-        arming.brief.begin();
+        arming.brief = BriefThreads::default();
         arming.unarmed = 0;
         arming.unarmed_why = None;
         arming.sampling = Some(sampling);
@@ -105,21 +105,21 @@ impl Registry {
     pub fn replace_timers(&self) {
         let mut inner = self.inner.lock();
         let Inner { live, lives, arming, .. } = &mut *inner;
-        let Some(sampling) = arming.sampling.as_ref().filter(|sampling| !sampling.paused) else { return };
-        if !sampling.uses_events() {
+        let Arming { sampling: Some(sampling), brief, .. } = arming else { return };
+        if sampling.paused || !sampling.uses_events() {
             return;
         }
-        for (tid, serial) in arming.brief.take_waiting() {
+        brief.waiting.retain(|(tid, serial)| {
             // The id may be another thread's by now.
-            let Some(live) = live.get_mut(&tid).filter(|live| live.serial == serial) else { continue };
-            let (Some(life), Some(cpu)) = (lives.get(&serial), clock::thread_cpu(tid)) else { continue };
-            if brief_threads::is_grown(life.cpu_start, cpu, sampling.period_nanos()) {
+            let Some(live) = live.get_mut(tid).filter(|live| live.serial == *serial) else { return false };
+            let (Some(life), Some(cpu)) = (lives.get(serial), clock::thread_cpu(*tid)) else { return false };
+            let is_grown = brief_threads::is_grown(life.cpu_start, cpu, sampling.period_nanos());
+            if is_grown {
                 // A thread that has just ended needs no event.
-                let _ = live.replace_timer(tid, cpu, sampling);
-            } else {
-                arming.brief.put_back(tid, serial);
+                let _ = live.replace_timer(*tid, cpu, sampling);
             }
-        }
+            !is_grown
+        });
     }
 
     /// Returns the intervals that were due and had no signal. The period ends at the engine's stop,
@@ -166,6 +166,11 @@ impl Registry {
                 life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
             }
         }
+    }
+
+    /// Returns how many threads of the present or last recording began with a timer.
+    pub fn begun_with_timer(&self) -> u64 {
+        self.inner.lock().arming.brief.begun
     }
 
     /// Returns how many threads the engine could not be armed for, and the last reason.

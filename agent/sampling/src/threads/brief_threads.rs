@@ -5,8 +5,6 @@
 //! with only such threads the events would cost time and show nothing. A timer costs a tenth, and
 //! its due times are the same.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use vouch_signal::phase::floor;
 
 /// How many ended threads must be seen before the rule applies.
@@ -20,14 +18,6 @@ const SHARE: u64 = 10;
 /// A thread has outlived its first timer after this many floors of CPU time.
 const GROWN_FLOORS: u64 = 4;
 
-/// How many threads of the present or last recording began with a timer.
-static BEGUN: AtomicU64 = AtomicU64::new(0);
-
-/// Returns how many threads of the present or last recording began with a timer.
-pub fn begun() -> u64 {
-    BEGUN.load(Ordering::Relaxed)
-}
-
 /// The threads that ended lately, and the live ones that began with a timer.
 #[derive(Debug, Default)]
 pub struct BriefThreads {
@@ -37,16 +27,12 @@ pub struct BriefThreads {
     all: u64,
     brief: u64,
     /// The ids and serials of threads that have a timer for a perf event.
-    waiting: Vec<(u32, u32)>,
+    pub waiting: Vec<(u32, u32)>,
+    /// How many threads of the recording began with a timer.
+    pub begun: u64,
 }
 
 impl BriefThreads {
-    /// Forgets everything when a recording begins.
-    pub fn begin(&mut self) {
-        *self = Self::default();
-        BEGUN.store(0, Ordering::Relaxed);
-    }
-
     /// Notes that a thread ended after `cpu` nanoseconds of CPU time.
     pub fn ended(&mut self, cpu: u64, interval: u64) {
         let cpu = cpu.min(MAX_CPU);
@@ -65,17 +51,7 @@ impl BriefThreads {
 
     /// Notes that a thread has begun with a timer.
     pub fn add(&mut self, tid: u32, serial: u32) {
-        BEGUN.fetch_add(1, Ordering::Relaxed);
-        self.waiting.push((tid, serial));
-    }
-
-    /// Takes the threads that began with a timer and have not ended since.
-    pub fn take_waiting(&mut self) -> Vec<(u32, u32)> {
-        std::mem::take(&mut self.waiting)
-    }
-
-    /// Puts back a thread that is still brief.
-    pub fn put_back(&mut self, tid: u32, serial: u32) {
+        self.begun += 1;
         self.waiting.push((tid, serial));
     }
 }

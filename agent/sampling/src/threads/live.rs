@@ -241,7 +241,7 @@ impl Live {
         let leaves = arming.sampling.as_ref().is_some_and(|sampling| !sampling.wants(Some(name)));
         let now = if leaves && tid == clock::own_tid() {
             // The pending intervals belong to the old name.
-            self.pay(tid, life.java, arming);
+            self.pay(tid, clock::own_cpu(), life.java, arming);
             clock::monotonic()
         } else {
             now
@@ -299,10 +299,11 @@ impl Live {
         (weight > 0).then_some(Debt { weight, time, cpu })
     }
 
-    /// Stops the calling thread's engine, and signals the intervals that no sample covers. If the
-    /// engine was stopped before, CPU time after the stop is not pending.
-    pub fn pay(&mut self, tid: u32, java: bool, arming: &mut Arming) {
-        self.stop(Some(clock::own_cpu()));
+    /// Stops the calling thread's engine, and signals the intervals that no sample covers. `cpu` is
+    /// the thread's CPU clock now. If the engine was stopped before, CPU time after the stop is not
+    /// pending.
+    pub fn pay(&mut self, tid: u32, cpu: u64, java: bool, arming: &mut Arming) {
+        self.stop(Some(cpu));
         self.pay_what_is_due(tid, java, arming);
     }
 
