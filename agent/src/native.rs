@@ -79,6 +79,8 @@ impl NativeTables {
     }
 
     fn look(&mut self, frames: &mut NativeFrames, has_more: bool) {
+        // Before the list is read, so that code that is unknown afterwards asks for another look.
+        self.unwinder.take_has_seen_unknown_code();
         let Ok(libraries) = loaded() else { return };
         self.pause = if has_more { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));

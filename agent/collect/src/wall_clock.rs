@@ -91,10 +91,7 @@ impl WatchedThread {
     /// run, the reading should have the run delay.
     pub fn read(&mut self, now: Reading) -> Vec<Part> {
         let mut parts = Vec::new();
-        let elapsed = now.time.saturating_sub(self.last.time);
-        let ran = now.cpu.saturating_sub(self.last.cpu).min(elapsed);
-        self.elapsed += elapsed;
-        self.ran += ran;
+        let (elapsed, ran) = self.advance(now.time, now.cpu);
         if ran == 0 {
             *if self.at.is_some() { &mut self.waited } else { &mut self.pending } += elapsed;
             if self.waited >= self.next_part {
@@ -126,10 +123,7 @@ impl WatchedThread {
     /// Adds the time up to the thread's end. What the thread did not run belongs to the stack at
     /// which it waited last.
     pub fn end(&mut self, time: u64, cpu: u64) {
-        let elapsed = time.saturating_sub(self.last.time);
-        let ran = cpu.saturating_sub(self.last.cpu).min(elapsed);
-        self.elapsed += elapsed;
-        self.ran += ran;
+        let (elapsed, ran) = self.advance(time, cpu);
         *if self.at.is_some() { &mut self.waited } else { &mut self.pending } += elapsed - ran;
         self.last = Reading { time, cpu, run_delay: None };
     }
@@ -139,6 +133,15 @@ impl WatchedThread {
         let pending = std::mem::take(&mut self.pending);
         let unseen = part(self.last.time, pending, None, WaitState::Unseen);
         self.take_waited(self.last.time).into_iter().chain(unseen)
+    }
+
+    /// Counts the time since the last reading, and the part of it that the thread ran.
+    fn advance(&mut self, time: u64, cpu: u64) -> (u64, u64) {
+        let elapsed = time.saturating_sub(self.last.time);
+        let ran = cpu.saturating_sub(self.last.cpu).min(elapsed);
+        self.elapsed += elapsed;
+        self.ran += ran;
+        (elapsed, ran)
     }
 
     fn take_waited(&mut self, ended: u64) -> Option<Part> {

@@ -21,7 +21,8 @@ const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
 const REFUTED: [&str; 2] = ["refuted", "Refuted"];
 
 /// True if the method of a leaf frame with this category and subcategory is only a guess. A
-/// recording says the same by `Recording::is_guess`.
+/// recording says the same by `Recording::is_guess`, except for classes and for states of waits,
+/// which have no such subcategory.
 pub fn is_guess(category: &str, subcategory: Option<&str>) -> bool {
     let [part, apart] = REFUTED;
     category == apart || subcategory.is_some_and(|name| name == part || name == TOP_METHOD_UNCERTAIN)

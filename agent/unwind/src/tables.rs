@@ -26,7 +26,7 @@ type Framehop = UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
 pub(crate) type Cache = CacheNative<MustNotAllocateDuringUnwind>;
 
 /// A library's rules are read when framehop has done one step in it for this number of bytes of
-/// `.eh_frame`. Reading them takes four times as long then as these steps have taken.
+/// `.eh_frame`. Reading them takes up to 16 times as long then as these steps have taken.
 const BYTES_PER_STEP: usize = 1_024;
 
 /// The addresses of code in a library, and how it is walked.
@@ -53,11 +53,10 @@ impl fmt::Debug for Tables {
 /// What was read of a library.
 #[derive(Default)]
 struct LibraryTables {
+    /// Only until the rules are read.
     sections: Option<UnwindSections>,
     module: Option<Module<Arc<[u8]>>>,
     rules: Option<Arc<RuleTable>>,
-    /// True if `rules` was made, or cannot be made.
-    has_read_rules: bool,
     framehop_steps: Arc<AtomicU32>,
 }
 
@@ -70,14 +69,11 @@ impl LibraryTables {
 
     /// Makes the rules if the library has had enough steps. Returns true if it has new ones.
     fn read_rules(&mut self, range: &Range<usize>) -> bool {
-        let Some(sections) = self.sections.as_ref().filter(|_| !self.has_read_rules) else { return false };
-        let bytes = sections.eh_frame.as_ref().map_or(0, |section| section.bytes.len());
+        let bytes = |sections: &UnwindSections| sections.eh_frame.as_ref().map_or(0, |it| it.bytes.len());
         let steps = usize::try_from(self.framehop_steps.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        if steps < bytes / BYTES_PER_STEP {
-            return false;
-        }
-        self.has_read_rules = true;
-        self.rules = cfi::rule_table(sections, range).map(Arc::new);
+        let has_steps = |sections: &mut UnwindSections| steps >= bytes(sections) / BYTES_PER_STEP;
+        let Some(sections) = self.sections.take_if(has_steps) else { return false };
+        self.rules = cfi::rule_table(&sections, range).map(Arc::new);
         self.rules.is_some()
     }
 }

@@ -2,7 +2,7 @@
 
 use vouch_recording::{Amount, Measure, Thread};
 
-/// Returns all amounts of a measure, in the order of time. Returns `None` if there are none.
+/// Returns all amounts of a measure, in the order of time. Returns `None` without any.
 pub fn amounts<'a>(threads: &[&'a Thread], measure: &Measure) -> Option<Vec<&'a Amount>> {
     let mut amounts: Vec<_> = threads.iter().flat_map(|thread| thread.amounts().get(measure)).collect();
     amounts.sort_by_key(|amount| amount.time_ns);
