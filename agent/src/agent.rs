@@ -22,9 +22,9 @@ use vouch_report::options::terminal::End;
 use vouch_sampling::governor;
 use vouch_sampling::sampling_signal;
 use vouch_sampling::threads::{hook, registry, scan};
-use vouch_walk::broken::Break;
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::walker::Walker;
+use vouch_unwind::broken::Break;
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::walker::Walker;
 
 use crate::anchors;
 use crate::check;

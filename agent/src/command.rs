@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vouch_unwind::libraries::{Library, loaded};
+use vouch_unwind::native::libraries::{Library, loaded};
 
 const COMMAND: &str = "vouch";
 const LIBRARY: &str = "libvouch.so";

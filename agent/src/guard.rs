@@ -11,8 +11,8 @@ use vouch_hotspot::vmstructs::read_flag;
 use vouch_hotspot::{HotSpot, fields};
 use vouch_sampling::signal_handlers::{Action, current_action, set_action};
 use vouch_signal::slots::{Slots, guard_walks_of};
-use vouch_walk::context::CAN_GUARD;
-use vouch_walk::guard::{FAULTS, Handler, chain_to, on_fault};
+use vouch_unwind::context::CAN_GUARD;
+use vouch_unwind::guard::{FAULTS, Handler, chain_to, on_fault};
 
 use crate::error::GuardError;
 

@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
 use vouch_sampling::threads::registry;
+use vouch_unwind::walker::{RawFrame, Walker};
 use vouch_verify::witness::{Comparison, Difference, compare};
-use vouch_walk::walker::{RawFrame, Walker};
 
 use crate::agent::Agent;
 use crate::facade::{Capability, StackFrame};

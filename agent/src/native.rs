@@ -11,10 +11,10 @@ use vouch_report::NativeReport;
 use vouch_sampling::clock;
 use vouch_sampling::threads::hook;
 use vouch_signal::sampler::GATE;
-use vouch_unwind::libraries::loaded;
-use vouch_unwind::tables::{TableMaker, Tables};
-use vouch_unwind::unwinder::{NativeUnwinder, WalkCounts};
-use vouch_walk::code_cache::CodeCache;
+use vouch_unwind::code_cache::CodeCache;
+use vouch_unwind::native::libraries::loaded;
+use vouch_unwind::native::tables::{TableMaker, Tables};
+use vouch_unwind::native::unwinder::{NativeUnwinder, WalkCounts};
 
 /// How long at least passes between two readings of the list of libraries, if the linker has not
 /// loaded one. It doubles each time, because a walk may reach code that no file has at any time.

@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use vouch_walk::jvm_layout::JvmLayout;
-use vouch_walk::recover::{ALL, Recovery, STRATEGIES};
+use vouch_unwind::jvm_layout::JvmLayout;
+use vouch_unwind::recover::{ALL, Recovery, STRATEGIES};
 
 use crate::error::ValueError;
 use crate::guard;

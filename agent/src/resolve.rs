@@ -32,9 +32,9 @@ use vouch_collect::method::{Class, Handle, Method, MethodName};
 use vouch_collect::method_table::{MethodTable, jvm_id};
 use vouch_collect::readable;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
-use vouch_walk::hotspot::layout::MethodLayout;
-use vouch_walk::hotspot::method::is_id;
-use vouch_walk::memory::PeekedMemory;
+use vouch_unwind::hotspot::layout::MethodLayout;
+use vouch_unwind::hotspot::method::is_id;
+use vouch_unwind::memory::PeekedMemory;
 
 use crate::facade::Jvmti;
 use crate::java;

@@ -29,7 +29,7 @@ use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
 use vouch_sample::Unsignalled;
 use vouch_signal::handler::MAX_CRASHES;
-use vouch_walk::native::NativeWalker;
+use vouch_unwind::native_walker::NativeWalker;
 
 use crate::anchors::Anchors;
 use crate::contexts::contexts;

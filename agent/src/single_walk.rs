@@ -11,10 +11,10 @@ use vouch_sampling::clock;
 use vouch_sampling::threads::signal;
 use vouch_signal::slots::Slot;
 use vouch_signal::walk_request::{WALK_REQUEST, WalkRequest};
+use vouch_unwind::context::{current_registers, repair};
+use vouch_unwind::guard::walk;
+use vouch_unwind::walker::{RawFrame, Room, Subject, Walker};
 use vouch_verify::witness::rules;
-use vouch_walk::context::{current_registers, repair};
-use vouch_walk::guard::walk;
-use vouch_walk::walker::{RawFrame, Room, Subject, Walker};
 
 use crate::worker;
 

@@ -11,7 +11,7 @@ use jni::objects::{GlobalRef, JClass};
 use once_cell::sync::OnceCell;
 use parking_lot::{Condvar, Mutex};
 use vouch_hotspot::HotSpot;
-use vouch_walk::hotspot::HotspotWalker;
+use vouch_unwind::hotspot::HotspotWalker;
 
 use crate::error::VirtualThreadsError;
 use crate::facade::Jvmti;

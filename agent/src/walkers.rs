@@ -11,10 +11,10 @@ use vouch_hotspot::HotSpot;
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
 use vouch_sampling::threads::registry;
+use vouch_unwind::broken::{Break, BrokenWalker};
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::walker::{RawFrame, Walker};
 use vouch_verify::witness::compare;
-use vouch_walk::broken::{Break, BrokenWalker};
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::walker::{RawFrame, Walker};
 
 use crate::facade::Jvmti;
 use crate::guard;

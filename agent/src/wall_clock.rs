@@ -21,9 +21,9 @@ use vouch_hotspot::nmethods::CodeMemory;
 use vouch_report::WallClockReport;
 use vouch_sample::{Frame, Reason};
 use vouch_signal::smoothed_cost::SmoothedCost;
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::hotspot::waiting::WaitingStack;
-use vouch_walk::walker::RawFrame;
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::hotspot::waiting::WaitingStack;
+use vouch_unwind::walker::RawFrame;
 
 use vouch_sampling::clock;
 use vouch_sampling::threads::{JavaThread, registry};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use vouch_sample::{ResolvedFrame, ResolvedMethod};
+use vouch_unwind::kernel::own_cpu;
 use vouch_verify::proof::{Explanation, Method, Refutation, Relation, Verdict, without_hidden_part};
-use vouch_walk::kernel::own_cpu;
 
 use crate::jvm::Jvm;
 use methods::Methods;

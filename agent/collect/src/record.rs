@@ -56,9 +56,9 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::sample_layout::{head, name};
 use vouch_signal::sampler::Counters;
 use vouch_signal::witness_rendezvous::MAX_WITNESSED_DEPTH;
+use vouch_unwind::hotspot::mounted_vthread::NAME_BYTES;
+use vouch_unwind::recover::Recovery;
 use vouch_verify::proof::Verdict;
-use vouch_walk::hotspot::mounted_vthread::NAME_BYTES;
-use vouch_walk::recover::Recovery;
 
 use crate::choices::Showing;
 use crate::contexts::Contexts;

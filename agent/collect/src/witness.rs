@@ -29,8 +29,8 @@ use vouch_report::WitnessReport;
 use vouch_sample::{Frame, Head, MethodId, ResolvedMethod, Stack};
 use vouch_signal::smoothed_cost::SmoothedCost;
 use vouch_signal::witness_rendezvous::{PostedThread, WitnessRendezvous};
+use vouch_unwind::kernel::own_cpu;
 use vouch_verify::witness::{Difference, agrees_outside_top, compare, compare_outside_top, root_side, rules};
-use vouch_walk::kernel::own_cpu;
 
 use crate::choices::Witnessing;
 use crate::jvm::{Jvm, Top, UnknownTop, Witnessed};

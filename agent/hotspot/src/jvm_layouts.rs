@@ -5,8 +5,8 @@
 //! feature that needs it is off.
 
 use vouch_signal::witness_rendezvous::PollOffsets;
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::jvm_layout::JvmLayout;
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::jvm_layout::JvmLayout;
 
 use crate::error::Error;
 use crate::vmstructs::CodeLayout;

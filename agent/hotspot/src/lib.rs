@@ -24,7 +24,7 @@ use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 
 use jni_sys::{JNIEnv, JavaVM, jboolean, jint, jlong, jobject, jstring};
-use vouch_walk::asgct::{Asgct, AsyncGetCallTrace};
+use vouch_unwind::asgct::{Asgct, AsyncGetCallTrace};
 
 pub use error::Error;
 

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use foldhash::HashMap;
 use vouch_signal::slots::own_walking;
-use vouch_walk::code_cache::{BlobKind, CodeCache};
-use vouch_walk::guard::copy;
-use vouch_walk::kernel::peek;
-use vouch_walk::memory::Memory;
+use vouch_unwind::code_cache::{BlobKind, CodeCache};
+use vouch_unwind::guard::copy;
+use vouch_unwind::kernel::peek;
+use vouch_unwind::memory::Memory;
 
 use crate::HotSpot;
 use crate::fields;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use vouch_walk::kernel::peek;
+use vouch_unwind::kernel::peek;
 
 use crate::HotSpot;
 use crate::fields::{self, StaticField};

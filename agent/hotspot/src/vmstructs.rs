@@ -9,10 +9,10 @@
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
-use vouch_walk::jvm_layout::JvmLayout;
-use vouch_walk::kernel::peek;
+use vouch_unwind::jvm_layout::JvmLayout;
+use vouch_unwind::kernel::peek;
 
-use vouch_walk::code_cache::{CodeCache, MAX_HEAPS};
+use vouch_unwind::code_cache::{CodeCache, MAX_HEAPS};
 
 use crate::HotSpot;
 use crate::fields::{self, Constant, Field, Flag, JdkName, Row, RowKind, StaticField, Type};

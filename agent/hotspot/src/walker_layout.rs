@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use vouch_walk::hotspot::layout::{
+use vouch_unwind::hotspot::layout::{
     AnchorLayout, BlobAddress, BlobField, BlobLayout, CallStubLayout, CompiledLayout, InterpreterLayout,
     Layout, MethodLayout, UpcallLayout, VerifiedEntry, VframeArrayLayout,
 };
-use vouch_walk::hotspot::{WALKS, slots};
-use vouch_walk::jvm_layout::JvmLayout;
+use vouch_unwind::hotspot::{WALKS, slots};
+use vouch_unwind::jvm_layout::JvmLayout;
 
 use crate::HotSpot;
 use crate::error::Error;

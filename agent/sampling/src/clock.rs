@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use vouch_report::float;
 
-pub use vouch_walk::kernel::{own_cpu, own_tid};
+pub use vouch_unwind::kernel::{own_cpu, own_tid};
 
 /// Returns CLOCK_MONOTONIC in nanoseconds, the same value as `System.nanoTime`.
 pub fn monotonic() -> u64 {

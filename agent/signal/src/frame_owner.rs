@@ -6,9 +6,9 @@
 //! nor a torn stack as a whole one.
 
 use vouch_sample::{Answer, Cut, Head, Reason};
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::hotspot::mounted_vthread::{CurrentThread, VthreadName};
-use vouch_walk::walker::{OwnFrames, Subject, Walker};
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::hotspot::mounted_vthread::{CurrentThread, VthreadName};
+use vouch_unwind::walker::{OwnFrames, Subject, Walker};
 
 use crate::sample_layout::Sample;
 

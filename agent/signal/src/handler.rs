@@ -12,11 +12,11 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use vouch_sample::{Head, Reason};
-use vouch_walk::context::registers;
-use vouch_walk::guard;
-use vouch_walk::kernel::{Errno, clock, own_cpu, own_tid};
-use vouch_walk::recover::Recovery;
-use vouch_walk::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
+use vouch_unwind::context::registers;
+use vouch_unwind::guard;
+use vouch_unwind::kernel::{Errno, clock, own_cpu, own_tid};
+use vouch_unwind::recover::Recovery;
+use vouch_unwind::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
 
 use crate::cause::Cause;
 use crate::frame_owner::{

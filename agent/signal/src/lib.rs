@@ -28,11 +28,12 @@
 //!
 //! # Invariants
 //!
-//! **Invariant 1.** This crate, and `vouch-walk` and `vouch-sample` below it, allocate nothing,
-//! lock nothing and cannot panic. They call only async-signal-safe functions, touch no
-//! thread-local, and restore errno. Held by: `scripts/test signal` (the object files of these
-//! crates may refer only to a closed list of functions); `scripts/test trap` (no allocation in any
-//! handler of a real JVM, on every JDK, with a control that must be seen).
+//! **Invariant 1.** This crate, `vouch-unwind` without its normal context, and `vouch-sample`
+//! allocate nothing, lock nothing and cannot panic. They call only async-signal-safe functions,
+//! touch no thread-local, and restore errno. Held by: `scripts/test signal` (the object files of
+//! these crates, without the feature `native`, may refer only to a closed list of functions);
+//! `scripts/test trap` (no allocation in any handler of a real JVM, on every JDK, with a control
+//! that must be seen).
 //!
 //! **Invariant 3.** Handler and drain share lanes and gate by two small protocols. Held by:
 //! `scripts/test loom`, which tries every interleaving.

@@ -8,8 +8,8 @@
 
 use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
-use vouch_walk::context::{DTV_OFFSET, thread_pointer};
-use vouch_walk::kernel::peek;
+use vouch_unwind::context::{DTV_OFFSET, thread_pointer};
+use vouch_unwind::kernel::peek;
 
 use crate::thread_context::Trace;
 

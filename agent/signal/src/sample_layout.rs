@@ -7,8 +7,8 @@
 //! the layout and the drain reads it, both only by this module.
 
 use vouch_sample::{Answer, Cut, Frame, Head, answer_from_number, answer_to_number};
-use vouch_walk::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
-use vouch_walk::walker::{FRAME_WORDS, RawFrame, Room};
+use vouch_unwind::hotspot::mounted_vthread::{NAME_WORDS, VthreadName};
+use vouch_unwind::walker::{FRAME_WORDS, RawFrame, Room};
 
 use crate::lane::{Claim, Entry};
 

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::native::NativeWalker;
-use vouch_walk::recover::Recovery;
-use vouch_walk::walker::Walker;
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::native_walker::NativeWalker;
+use vouch_unwind::recover::Recovery;
+use vouch_unwind::walker::Walker;
 
 use crate::gate::Gate;
 use crate::outlet::Outlet;

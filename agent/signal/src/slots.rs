@@ -10,8 +10,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use vouch_walk::guard;
-use vouch_walk::kernel::own_tid;
+use vouch_unwind::guard;
+use vouch_unwind::kernel::own_tid;
 
 use crate::pending_intervals::PendingIntervals;
 use crate::smoothed_cost::SmoothedCost;

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use vouch_sample::Reason;
-use vouch_walk::walker::{StackInfo, Subject};
+use vouch_unwind::walker::{StackInfo, Subject};
 
 use crate::slots::Slot;
 

@@ -10,8 +10,8 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use vouch_sample::{Answer, Cut, answer_from_number, answer_to_number};
-use vouch_walk::guard;
-use vouch_walk::walker::{Room, Subject, Walker};
+use vouch_unwind::guard;
+use vouch_unwind::walker::{Room, Subject, Walker};
 
 use crate::gate::Gate;
 use crate::sample_layout::{decode_cut, encode_cut};

@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering;
 
 use vouch_sample::Reason;
-use vouch_walk::kernel::own_cpu;
+use vouch_unwind::kernel::own_cpu;
 
 use crate::cause::Cause;
 use crate::pending_intervals::PendingIntervals;

@@ -18,8 +18,8 @@ use core::ffi::c_void;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use vouch_walk::context::Registers;
-use vouch_walk::kernel::{clock, peek};
+use vouch_unwind::context::Registers;
+use vouch_unwind::kernel::{clock, peek};
 
 /// The maximal number of frames of a stack that is compared with GetStackTrace. The JVM takes about
 /// 4 KiB for each frame while it reads the stack.

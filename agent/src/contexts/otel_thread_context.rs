@@ -10,8 +10,8 @@ use std::ops::Range;
 use once_cell::sync::OnceCell;
 use vouch_sampling::threads::hook;
 use vouch_signal::otel_thread_context::{OTEL_THREAD_CONTEXT, TlsVariable};
-use vouch_walk::context::thread_pointer;
-use vouch_walk::memory::PeekedMemory;
+use vouch_unwind::context::thread_pointer;
+use vouch_unwind::memory::PeekedMemory;
 
 /// The name of the thread-local pointer to a thread's record.
 const VARIABLE_NAME: &CStr = c"otel_thread_ctx_v1";

@@ -13,7 +13,7 @@ use vouch_hotspot::nmethods::{CachedMemory, Compilation, NmethodLayout};
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
 use vouch_sampling::clock;
-use vouch_walk::memory::Memory;
+use vouch_unwind::memory::Memory;
 
 use super::event_type::Row;
 use crate::compiled::{self, Change};

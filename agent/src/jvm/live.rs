@@ -21,8 +21,8 @@ use vouch_report::Power;
 use vouch_sample::{Frame, MethodId, ResolvedFrame, ResolvedMethod};
 use vouch_sampling::threads::Registry;
 use vouch_signal::witness_rendezvous::PostedThread;
+use vouch_unwind::hotspot::HotspotWalker;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
-use vouch_walk::hotspot::HotspotWalker;
 
 use super::mounted::Mounted;
 use super::stacks::{Stacks, WaitQuery};

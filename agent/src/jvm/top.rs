@@ -5,9 +5,9 @@
 //! Java. It must be called only while the thread waits. A top frame that is not certain is `None`.
 
 use vouch_hotspot::vmstructs::{CodeLayout, read_u32, read_word};
-use vouch_walk::code_cache::BlobKind;
-use vouch_walk::context::Registers;
-use vouch_walk::memory::Memory;
+use vouch_unwind::code_cache::BlobKind;
+use vouch_unwind::context::Registers;
+use vouch_unwind::memory::Memory;
 
 use crate::compiled::{self, CompiledFrame, PcKind};
 use vouch_collect::jvm::{CodeAt, Top, TopFrame};

@@ -16,12 +16,12 @@ use foldhash::HashMap;
 use vouch_hotspot::nmethods::{CodeMemory, code_heaps};
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
+use vouch_unwind::code_cache::CodeCache;
+use vouch_unwind::hotspot::HotspotWalker;
+use vouch_unwind::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
+use vouch_unwind::memory::Memory;
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
-use vouch_walk::code_cache::CodeCache;
-use vouch_walk::hotspot::HotspotWalker;
-use vouch_walk::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
-use vouch_walk::memory::Memory;
 
 use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;

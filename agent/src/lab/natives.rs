@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JString};
 use jni_sys::{JNI_FALSE, JNI_TRUE, jboolean, jint, jstring};
-use vouch_walk::broken;
+use vouch_unwind::broken;
 
 use super::{answer, ask_other, ask_self};
 use crate::agent::{Agent, agent};

@@ -10,8 +10,8 @@ use vouch_recording::Measure;
 use vouch_report::Detail;
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
-use vouch_walk::broken::Break;
-use vouch_walk::recover::STRATEGIES;
+use vouch_unwind::broken::Break;
+use vouch_unwind::recover::STRATEGIES;
 
 use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use crate::events::event_choice::{self, Chosen as ChosenEvents};

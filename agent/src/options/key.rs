@@ -8,7 +8,7 @@ use vouch_recording::{MEASURES, Measure};
 use vouch_report::options::pattern::PatternValues;
 use vouch_report::options::value::{Form, choice, count, rate};
 use vouch_report::options::{AllowedWith, Key, WORDS, explained, terminal};
-use vouch_walk::broken;
+use vouch_unwind::broken;
 
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;

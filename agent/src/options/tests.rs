@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use vouch_formats::Format;
 use vouch_report::Detail;
 use vouch_report::options::pattern::PatternValues;
-use vouch_walk::broken::Break;
-use vouch_walk::recover::{self, STRATEGIES};
+use vouch_unwind::broken::Break;
+use vouch_unwind::recover::{self, STRATEGIES};
 
 use super::choices::{OnError, Verb};
 use super::fields::Options;

@@ -14,7 +14,7 @@ use vouch_sampling::engine::choose::Choice;
 use vouch_sampling::governor::Story;
 use vouch_sampling::threads::{MAX_NAME_CHARS, names_cut, registry};
 use vouch_signal::handler::MAX_CRASHES;
-use vouch_walk::recover;
+use vouch_unwind::recover;
 
 use super::state::{Moment, Session};
 use crate::contexts::otel_thread_context;

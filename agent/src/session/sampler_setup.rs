@@ -16,8 +16,8 @@ use vouch_signal::lane::Lane;
 use vouch_signal::outlet::Outlet;
 use vouch_signal::sampler::{Counters, GATE, Sampler};
 use vouch_signal::witness_rendezvous::{PollOffsets, WitnessRendezvous};
-use vouch_walk::native::NativeWalker;
-use vouch_walk::recover::Recovery;
+use vouch_unwind::native_walker::NativeWalker;
+use vouch_unwind::recover::Recovery;
 
 use super::lanes::Lanes;
 use crate::wake;

@@ -16,11 +16,11 @@ use vouch_hotspot::HotSpot;
 use vouch_hotspot::fields::{self, Field, Flag, StaticField};
 use vouch_hotspot::vmstructs::{read_flag, read_u32, read_word};
 use vouch_hotspot::walker_layout::RequiredVmStructs;
-use vouch_walk::calls::follows_call;
-use vouch_walk::hotspot::continuation::{ChunkEnd, ChunkLayout, ContinuationLayout};
-use vouch_walk::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, Relocation};
-use vouch_walk::hotspot::mounted_vthread::MountedVthreadLayout;
-use vouch_walk::kernel::peek;
+use vouch_unwind::calls::follows_call;
+use vouch_unwind::hotspot::continuation::{ChunkEnd, ChunkLayout, ContinuationLayout};
+use vouch_unwind::hotspot::heap::{HeapLayout, KlassEncoding, Narrow, OopEncoding, Relocation};
+use vouch_unwind::hotspot::mounted_vthread::MountedVthreadLayout;
+use vouch_unwind::kernel::peek;
 
 use crate::error::VirtualThreadsError;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor};

@@ -8,8 +8,8 @@ use vouch_recording::Fate;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::{CandidateStack, Origin, candidates};
+use vouch_unwind::recover::ALL;
 use vouch_verify::proof::Verdict;
-use vouch_walk::recover::ALL;
 
 use super::Recorder;
 use super::agreement::Difference;

@@ -7,8 +7,8 @@ use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, 
 use vouch_sample::Frame;
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
-use vouch_unwind::libraries::Library;
-use vouch_unwind::symbols::Symbols;
+use vouch_unwind::native::libraries::Library;
+use vouch_unwind::native::symbols::Symbols;
 
 /// How many addresses have their function kept. A program runs far fewer again and again.
 const MAX_KNOWN: usize = 1 << 16;
@@ -118,7 +118,7 @@ impl NativeFrames {
 mod tests {
     use super::*;
     use vouch_recording::Fate;
-    use vouch_unwind::libraries::loaded;
+    use vouch_unwind::native::libraries::loaded;
 
     const LEAF: Leaf = Leaf { fate: Fate::Proven, top_frame: None };
 

@@ -12,8 +12,8 @@ use vouch_recording::Fate;
 use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, NATIVE, ResolvedFrame, ResolvedMethod};
 use vouch_signal::sample_layout::CandidateStack;
+use vouch_unwind::recover::ALL;
 use vouch_verify::proof::Body;
-use vouch_walk::recover::ALL;
 
 use crate::jvm::{CodeAt, Jvm, Top, TopFrame};
 use crate::prove::Prover;

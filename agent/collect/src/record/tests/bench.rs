@@ -9,9 +9,9 @@ use vouch_sample::{Answer, Cut, Frame, Head, MethodId, Reason, Stack, Walk};
 use vouch_signal::lane::{Lane, Word};
 use vouch_signal::sample_layout::{Origin, Sample, max_words};
 use vouch_signal::witness_rendezvous::PostedThread;
-use vouch_walk::context::Registers;
-use vouch_walk::hotspot::mounted_vthread::VthreadName;
-use vouch_walk::walker::RawFrame;
+use vouch_unwind::context::Registers;
+use vouch_unwind::hotspot::mounted_vthread::VthreadName;
+use vouch_unwind::walker::RawFrame;
 
 use crate::choices::{Refuted, Showing, Witnessing};
 use crate::contexts::Contexts;

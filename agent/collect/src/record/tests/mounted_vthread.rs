@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::contexts::{context_rows, named};
 use vouch_sample::Head;
 use vouch_signal::sample_layout::Origin;
-use vouch_walk::hotspot::mounted_vthread::VthreadName;
+use vouch_unwind::hotspot::mounted_vthread::VthreadName;
 
 /// Encodes a name as a handler reads it.
 fn name(text: &str) -> VthreadName {

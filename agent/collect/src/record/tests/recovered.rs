@@ -7,7 +7,7 @@ use vouch_recording::Fate;
 use vouch_report::{Power, RecoveryReport};
 use vouch_sample::{Certainty, Head, NATIVE};
 use vouch_signal::sample_layout::Origin;
-use vouch_walk::recover::ALL;
+use vouch_unwind::recover::ALL;
 
 use super::bench::{AGAIN, Bench, LOST, MAIN, READ, STORE, WRITE};
 use super::witness::now_is;

@@ -4,14 +4,21 @@
 //! at the first address in its library. It must not trust a file, and it must not guess: an address
 //! in no symbol has no name.
 
+extern crate std;
+
+use core::cmp::Reverse;
+use core::fmt::Write;
+use std::borrow::ToOwned;
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::format;
 use std::path::PathBuf;
+use std::string::String;
+use std::vec::Vec;
 
 use cpp_demangle::DemangleOptions;
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
 
-use crate::libraries::{ElfReader, Library, read_file};
+use crate::native::libraries::{ElfReader, Library, read_file};
 
 /// The longest name of a function that is kept, in bytes. Names of templates may be much longer.
 const MAX_NAME_BYTES: usize = 256;
@@ -113,7 +120,7 @@ impl SymbolTable {
 
     fn finish(&mut self) {
         // Of several names of one function the longest symbol is kept, then the first name.
-        self.functions.sort_by_key(|function| (function.begin, std::cmp::Reverse(function.bytes)));
+        self.functions.sort_by_key(|function| (function.begin, Reverse(function.bytes)));
         self.functions.dedup_by_key(|function| function.begin);
         self.functions.shrink_to_fit();
     }
@@ -215,7 +222,8 @@ fn demangled(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libraries::loaded;
+    use crate::native::libraries::loaded;
+    use std::vec;
 
     fn table(functions: &[(u64, u64, &str)]) -> SymbolTable {
         let mut table = SymbolTable { bias: 0x1000, ..SymbolTable::default() };

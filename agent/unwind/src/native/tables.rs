@@ -4,22 +4,26 @@
 //! `.eh_frame`: for rules of another form, and in libraries with few steps so far. Tables are made
 //! in normal context. A step runs in a signal handler: it must not allocate or lock.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-use std::collections::HashMap;
-use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
+extern crate std;
 
+use core::fmt;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::borrow::ToOwned;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use crate::context::Registers;
+use crate::memory::{LiveMemory, Memory};
 use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
     UnwindRegsNative, Unwinder, UnwinderNative,
 };
-use vouch_walk::context::Registers;
-use vouch_walk::memory::{LiveMemory, Memory};
 
-use crate::cfi;
-use crate::libraries::{Library, Section, UnwindSections};
-use crate::rule_table::{RuleTable, Step};
+use crate::native::cfi;
+use crate::native::libraries::{Library, Section, UnwindSections};
+use crate::native::rule_table::{RuleTable, Step};
 
 type Framehop = UnwinderNative<Arc<[u8]>, MustNotAllocateDuringUnwind>;
 /// What framehop needs besides for a step. Only one walk may use it at a time.

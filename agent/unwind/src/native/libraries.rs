@@ -3,12 +3,18 @@
 //! It runs in normal context. It must not trust a file: a damaged one has no sections and no
 //! symbols.
 
+extern crate std;
+
+use core::ops::Range;
+use std::borrow::ToOwned;
 use std::fs::{self, File};
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::string::String;
 use std::sync::Arc;
+use std::vec;
+use std::vec::Vec;
 
 use object::elf::PF_X;
 use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SegmentFlags};

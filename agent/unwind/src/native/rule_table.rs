@@ -2,15 +2,20 @@
 //!
 //! Reading a rule out of `.eh_frame` takes some 3 µs, because a search, two headers and a program
 //! of instructions come first. Here it is a row in a block of 256 bytes of code, so it takes two
-//! reads of memory. A table is made in normal context, see [`crate::cfi`]. A step runs in a signal
+//! reads of memory. A table is made in normal context, see [`super::cfi`]. A step runs in a signal
 //! handler: it must not allocate or lock.
 //!
 //! The form has the rules that compilers generate on x86-64: the caller's stack pointer is a sum of
 //! the stack pointer or the frame pointer, the return address is below it, and the frame pointer
 //! may be saved below that. Any other rule is [`Rule::Other`].
 
-use vouch_walk::context::Registers;
-use vouch_walk::memory::Memory;
+extern crate alloc;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::context::Registers;
+use crate::memory::Memory;
 
 const WORD: usize = size_of::<usize>();
 /// The number of bytes of code in a block, as a power of two. A row has 8 bits for an offset in it.

@@ -4,22 +4,25 @@
 //! handler finds a cache that no other handler uses, and never waits for one. A walk runs under the
 //! guard, so a fault ends it. Then its cache is free again, and the next walk overwrites it.
 
+extern crate alloc;
+
+use alloc::boxed::Box;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
+use core::fmt;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::fmt;
 
+use crate::code_cache::CodeCache;
+use crate::context::registers;
+use crate::guard;
+use crate::memory::LiveMemory;
+use crate::native_walker::NativeWalker;
+use crate::walker::{RawFrame, ResumePoint, Room, StackInfo, Subject};
 use framehop::{FrameAddress, UnwindRegsNative};
 use vouch_sample::{Answer, Cut, Frame, MethodId, Reason};
-use vouch_walk::code_cache::CodeCache;
-use vouch_walk::context::registers;
-use vouch_walk::guard;
-use vouch_walk::memory::LiveMemory;
-use vouch_walk::native::NativeWalker;
-use vouch_walk::walker::{RawFrame, ResumePoint, Room, StackInfo, Subject};
 
-use crate::tables::{Cache, NativeStep, Tables};
+use crate::native::tables::{Cache, NativeStep, Tables};
 
 /// A cache of unwinding rules, which one handler uses at a time.
 struct Slot {
@@ -231,9 +234,12 @@ unsafe fn unwind_registers(context: *mut c_void) -> UnwindRegsNative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libraries::loaded;
-    use crate::symbols::Symbols;
-    use crate::tables::TableMaker;
+    use crate::native::libraries::loaded;
+    use crate::native::symbols::Symbols;
+    use crate::native::tables::TableMaker;
+    use alloc::string::String;
+    use alloc::vec;
+    use alloc::vec::Vec;
     use core::cell::Cell;
     use core::mem::zeroed;
     use core::sync::atomic::AtomicUsize;

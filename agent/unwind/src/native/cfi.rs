@@ -3,16 +3,19 @@
 //! It runs in normal context, up to 86 ms for the largest JVM. It must not trust a file: what it
 //! cannot read has no rule, and addresses outside of the library are left out.
 
+extern crate std;
+
+use core::ops::Range;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::vec::Vec;
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EndianSlice, LittleEndian, Register,
     RegisterRule, UnwindContext, UnwindSection, UnwindTableRow, X86_64,
 };
 
-use crate::libraries::UnwindSections;
-use crate::rule_table::{Base, MAX_FRAME_WORDS, Rule, RuleTable};
+use crate::native::libraries::UnwindSections;
+use crate::native::rule_table::{Base, MAX_FRAME_WORDS, Rule, RuleTable};
 
 type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
@@ -102,7 +105,7 @@ fn caller_rule(row: &UnwindTableRow<usize>) -> Option<Rule> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::libraries::{Library, Section, loaded};
+    use crate::native::libraries::{Library, Section, loaded};
 
     fn own() -> Library {
         let here = (own as *const ()).addr();

@@ -10,14 +10,14 @@ use crate::context::{InterpreterRegisters, Registers};
 
 #[test]
 fn a_walk_over_damaged_memory_ends_and_stays_within_its_buffer() {
-    let mut random: u64 = from_environment("VOUCH_WALK_SEED").unwrap_or(7);
+    let mut random: u64 = from_environment("VOUCH_UNWIND_SEED").unwrap_or(7);
     let mut next = move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(random >> 20).unwrap()
     };
     let (mut ended, mut walked) = (0, 0);
     // The environment sets the number of rounds for long runs.
-    for _ in 0..from_environment("VOUCH_WALK_ROUNDS").unwrap_or(4_000) {
+    for _ in 0..from_environment("VOUCH_UNWIND_ROUNDS").unwrap_or(4_000) {
         let thread = thread();
         let places: Vec<usize> = thread.jvm.words.borrow().keys().copied().collect();
         for _ in 0..next() % 12 {
