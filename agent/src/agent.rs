@@ -28,7 +28,6 @@ use vouch_unwind::walker::Walker;
 
 use crate::anchors;
 use crate::check;
-use crate::compiled;
 use crate::contexts::{mounted_vthread, otel_thread_context};
 use crate::error::Error;
 use crate::events;
@@ -49,6 +48,7 @@ use crate::virtual_threads;
 use crate::wake::{wait, wake};
 use crate::walkers::{self, Walkers};
 use crate::worker::{self, Duties};
+use vouch_collect::compiled;
 
 /// The agent's parts that last as long as the process.
 #[derive(Debug)]

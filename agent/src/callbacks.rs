@@ -15,7 +15,6 @@ use vouch_sampling::threads::live_java_threads::LIVE_JAVA_THREADS;
 use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, agent};
-use crate::compiled;
 use crate::events::{self, ROWS, exception, monitor, park};
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor, frame_counts};
 use crate::fault::guard;
@@ -24,6 +23,7 @@ use crate::say::say;
 use crate::threads::rename;
 use crate::virtual_threads::continuations::GENERATED_CODE;
 use crate::wake::wake;
+use vouch_collect::compiled;
 
 /// The events that are enabled for every recording.
 static ALWAYS_ON: [EventSubscription; 9] = [

@@ -16,7 +16,7 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `error`, `version`, `command`, `java`, `facade`, `compiled`, `terminal`, then
+//! 1. Foundations: `error`, `version`, `command`, `java`, `facade`, `terminal`, then
 //!    `say`, `wake`, `resolve`, then `fault`, `sampling_services`.
 //! 2. The agent's thread: `worker`.
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `plan`,
@@ -61,7 +61,6 @@
 //! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, keep another library loaded |
 //! | `groups*` | the costs of the program's tasks, added up by their threads | make a thread that adds to a cell wait |
 //! | `markers*` | the kinds of a program's markers, and their counts | change the meaning of a number, make the thread of a marker wait |
-//! | `compiled.rs` | the compiled methods: how many frames each address of their code has | delay the JVM's compilers |
 //! | `lab*` | the natives of `dev.vouch.Oracle`, for the truth lab | be on the path of an ordinary sample |
 //! | `session*` | one recording: memory, engine, files | outlive its gate |
 //! | `check.rs` | a preview of a recording, for `vouch doctor` | change anything |
@@ -74,7 +73,6 @@ mod anchors;
 mod callbacks;
 mod check;
 mod command;
-mod compiled;
 mod contexts;
 mod error;
 mod events;

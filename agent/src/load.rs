@@ -20,7 +20,6 @@ use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
 use crate::callbacks;
-use crate::compiled;
 use crate::error::Error;
 use crate::events;
 use crate::events::exception;
@@ -33,6 +32,7 @@ use crate::options::parse::Request;
 use crate::plan::{Plan, plan, request};
 use crate::say::{self, print, say};
 use crate::terminal;
+use vouch_collect::compiled;
 
 /// Runs `Agent_OnLoad`.
 ///

@@ -4,7 +4,7 @@
 //! A session passes each entry of a lane to a [`record::Recorder`]. The recorder finds the track of
 //! the sample's thread, resolves method ids ([`jvm`]), has each edge judged by the bytecode
 //! ([`prove`]) and some stacks by GetStackTrace ([`witness`]), and adds the sample to the
-//! recording.
+//! recording. [`compiled`] has the code of compiled methods, by address.
 //!
 //! The stages ask the JVM through the trait in [`jvm`] and the session through the one in
 //! [`threads`], so that tests run them without either. They must never call JNI or JVMTI.
@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), forbid(unsafe_code))]
 
 pub mod choices;
+pub mod compiled;
 pub mod contexts;
 pub mod events;
 pub mod jvm;

@@ -16,7 +16,7 @@ use vouch_sampling::clock;
 use vouch_unwind::memory::Memory;
 
 use super::event_type::Row;
-use crate::compiled::{self, Change};
+use vouch_collect::compiled::{self, Change};
 
 pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
 

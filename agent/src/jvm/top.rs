@@ -9,7 +9,7 @@ use vouch_unwind::code_cache::BlobKind;
 use vouch_unwind::context::Registers;
 use vouch_unwind::memory::Memory;
 
-use crate::compiled::{self, CompiledFrame, PcKind};
+use vouch_collect::compiled::{self, CompiledFrame, PcKind};
 use vouch_collect::jvm::{CodeAt, Top, TopFrame};
 
 /// A Java frame, by the code at its pc.

@@ -23,8 +23,8 @@ use vouch_unwind::memory::Memory;
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
 
-use crate::compiled::{self, KnownCode};
 use crate::events::life::made_in;
+use vouch_collect::compiled::{self, KnownCode};
 use vouch_collect::jvm::{DebugInfoAt, InlinedFrames, Site};
 
 /// The number of samples of a method from which on its loops are analysed.
