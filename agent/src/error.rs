@@ -25,21 +25,19 @@ pub enum Error {
     HotSpot(#[from] vouch_hotspot::Error),
     #[error(transparent)]
     Sampling(#[from] vouch_sampling::Error),
-    #[error("this JVM gives no JVMTI environment: {0}")]
+    #[error("this JVM provides no JVMTI environment: {0}")]
     NoJvmti(JvmtiError),
     #[error("this JVM refuses the events that sampling needs: {0}")]
     EventsRefused(JvmtiError),
     #[error("{key}={folder}: {why}")]
     Terminal { key: &'static str, folder: PathBuf, why: io::Error },
-    #[error("the agent's thread could not be made")]
+    #[error("the agent's thread could not be created")]
     ThreadNotMade,
     #[error("the agent's thread could not be started: {0}")]
     ThreadNotStarted(JvmtiError),
     #[error("engine {engine} could not be started: {why}")]
     EngineNotStarted { engine: &'static str, why: io::Error },
-    #[error(
-        "this JVM's VMStructs are not as expected: threads that were there before the agent have no stacks"
-    )]
+    #[error("this JVM's VMStructs are not as expected: threads that started before the agent have no stacks")]
     EarlierThreads,
     #[error("the calling thread's JavaThread cannot be found")]
     OwnJavaThread,
@@ -50,13 +48,13 @@ pub enum Error {
 pub enum GuardError {
     #[error("Vouch has no guard for this processor")]
     Processor,
-    #[error("under -Xcheck:jni the JVM warns of every handler that is not its own")]
+    #[error("with -Xcheck:jni the JVM warns about every signal handler but its own")]
     CheckJni,
     #[error("the kernel does not report signal handlers: {0}")]
     HandlersUnknown(io::Error),
     #[error("the JVM has not installed its handlers for faults")]
     NoJvmHandlers,
-    #[error("the kernel takes no handler: {0}")]
+    #[error("the kernel does not accept a handler: {0}")]
     HandlerRefused(io::Error),
 }
 
@@ -69,13 +67,13 @@ pub enum ValueError {
     Regex(#[from] regex_lite::Error),
     #[error("not a measure: use {}", .0.join(" or "))]
     Measure(Vec<&'static str>),
-    #[error("its ending says what is written, and must be {0}")]
+    #[error("the file name must end in {0}")]
     ProfileEnding(String),
     #[error("must end in .jfr: the file that the JVM's Flight Recorder writes")]
     JfrEnding,
     #[error("must end in .json")]
     ReportEnding,
-    #[error("must be paths, with : between them")]
+    #[error("must be paths, separated by :")]
     NoSources,
     #[error("must be off, all, or some of {0} joined by +")]
     Strategy(String),
@@ -93,13 +91,13 @@ pub enum Unmerged {
     #[error(transparent)]
     Profile(#[from] vouch_profile::Error),
     #[error(
-        "{0} is not there: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={0}; \
+        "{0} does not exist: the JVM writes it when it ends, with -XX:StartFlightRecording=filename={0}; \
          `vouch merge PROFILE {0}` does the same later"
     )]
     JfrMissing(PathBuf),
     #[error("{jfr} {why}")]
     JfrUnreadable { jfr: PathBuf, why: vouch_classes::Error },
-    #[error("{jfr} is of another process ({pid})")]
+    #[error("{jfr} is from another process ({pid})")]
     OtherProcess { jfr: PathBuf, pid: String },
 }
 
@@ -108,25 +106,25 @@ pub enum Unmerged {
 pub enum VirtualThreadsError {
     #[error(transparent)]
     HotSpot(#[from] vouch_hotspot::Error),
-    #[error("there is no room for references")]
+    #[error("the JVM could not create references")]
     NoReferences,
     #[error("virtual threads have no continuations")]
     NoContinuations,
     #[error("Java has no {0}")]
     NoClass(String),
-    #[error("Java has no {0} that virtual threads are entered by")]
+    #[error("Java has no method {0}, by which virtual threads are entered")]
     NoMethod(String),
-    #[error("Java does not publish where an array begins")]
+    #[error("Java does not publish the offset of the first array element")]
     ArrayBase,
-    #[error("Java does not publish where fields are")]
+    #[error("Java does not publish the offsets of fields")]
     NoUnsafe,
-    #[error("Java does not publish where {owners} have their {field}")]
+    #[error("Java does not publish the offset of {field} in {owners}")]
     FieldOffset { owners: &'static str, field: String },
     #[error("this JVM does not describe its code: {0}")]
     CodeNotDescribed(JvmtiError),
-    #[error("this JVM has no code of a name that is known where virtual threads' frames come back")]
+    #[error("this JVM has no return barrier of virtual threads with a known name")]
     NoReturnBarrier,
-    #[error("the code of this JVM that brings back virtual threads' frames is not known")]
+    #[error("this JVM's return barrier of virtual threads is unknown")]
     UnknownReturnBarrier,
     #[error("this JVM does not publish how an object refers to its class")]
     ClassPointers,
@@ -134,8 +132,8 @@ pub enum VirtualThreadsError {
     Oops,
     #[error("this JVM does not publish which classes it has")]
     NoClassList,
-    #[error("this JVM does not show its {0}")]
+    #[error("this JVM does not publish {0}")]
     ClassNotListed(String),
-    #[error("this JVM does not publish how large a stack's chunk is")]
+    #[error("this JVM does not publish the size of a stack chunk")]
     ChunkSize,
 }

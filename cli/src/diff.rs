@@ -197,7 +197,7 @@ fn table(comparison: &Comparison, how: &DiffOptions, whole: &str) -> String {
     }
     if comparison.single {
         text.push_str(
-            "with one run of each side smaller changes look like what the JIT compiler does differently in each run: take five of each (--before, --after)\n",
+            "with one run on each side, smaller changes are as likely to be differences of JIT compilation: take five runs of each (--before, --after)\n",
         );
     }
     text
@@ -286,7 +286,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
         if let Some(other) = runs[..at].iter().find(|other| run.shares_a_time(other)) {
             let (one, other) = (plain(other.path()), plain(run.path()));
             warnings.push(format!(
-                "{one} and {other} have a time of one process in common, and what it did then is in both"
+                "{one} and {other} have samples of one process from the same time, which count in both"
             ));
         }
     }
@@ -296,7 +296,7 @@ fn warnings(sides: &[Vec<Run>; 2], all_threads: bool, whole: &str) -> Vec<String
     // The report has this value only for all threads together.
     if all_threads && (before - after).abs() > LESS_TRUE {
         warnings.push(format!(
-            "of the {whole} {} before and {} after has no stack that holds: what it would be shown as is not known",
+            "{} of the {whole} before and {} after has no stack, or only a refuted one, so it belongs to no method",
             percent(before),
             percent(after)
         ));

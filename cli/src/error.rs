@@ -44,7 +44,7 @@ pub enum Error {
     // Wrong usage.
     #[error("write a field, `=` and a value, such as user=moe")]
     Condition,
-    #[error("a number, or w and a number: 7, w1")]
+    #[error("must be a number, or w and a number, such as 7 or w1")]
     RefutationNumber,
     #[error("not a regular expression: {0}")]
     Regex(regex_lite::Error),
@@ -68,16 +68,16 @@ pub enum Error {
     QuotationMark { agent: String },
     #[error("{0} is a folder: name the recordings (.jfr) in it")]
     FolderToAudit(PathBuf),
-    #[error("{0} is not there")]
+    #[error("{0} does not exist")]
     NotThere(PathBuf),
-    #[error("--report and --out are of one audit: leave --compare out")]
+    #[error("--report and --out are for the result of one audit: use them without --compare")]
     CompareWithOutput,
     #[error(
-        "{0} says of a frame no more than a name and a line: audit it alone, or put several side by side with --compare"
+        "{0} has only the names and lines of frames: audit it alone, or compare several files with --compare"
     )]
     NamesAmongOthers(PathBuf),
     #[error(
-        "{0} cannot be made into a profile: its stacks are judged without their times; --report FILE.json has all that is refuted"
+        "{0} cannot be converted into a profile, because its stacks have no times: --report FILE.json lists all refuted stacks"
     )]
     NamesAsProfile(PathBuf),
     #[error(
@@ -86,13 +86,13 @@ pub enum Error {
     TimeOfOneRun,
     #[error("--time compares times, and {path} has {what}")]
     NoTimes { path: String, what: String },
-    #[error("{one} and {other} are the same run: give each once")]
+    #[error("{one} and {other} are the same run: pass each run once")]
     SameRun { one: String, other: String },
-    #[error("there is no event {word}: name one of {}, or one of Flight Recorder's (`vouch events jfr` lists them)", .known.join(", "))]
+    #[error("unknown event {word}: use one of {}, or one of Flight Recorder's (`vouch events jfr` lists them)", .known.join(", "))]
     UnknownEvent { word: String, known: Vec<&'static str> },
-    #[error("name the profiles that are to be one")]
+    #[error("name the profiles to join")]
     NothingToJoin,
-    #[error("name two files at least: profiles, or a profile and a Flight Recorder file (.jfr)")]
+    #[error("name at least two files: profiles, or a profile and a Flight Recorder file (.jfr)")]
     OneFileToMerge,
     #[error("--events and --most need a Flight Recorder file (.jfr) among the files")]
     MergeWithoutEvents,
@@ -110,19 +110,17 @@ pub enum Error {
     Unreadable { path: PathBuf, why: io::Error },
     #[error("{path} cannot be read: {why}")]
     UnreadableJfr { path: PathBuf, why: vouch_jfr::Error },
-    #[error(
-        "{0} is Vouch's own recording, and was judged as it was recorded: `vouch recover {0}` makes the profile of it, which can be audited"
-    )]
+    #[error("{0} is a recording by Vouch, and an audit needs a profile: make one with `vouch recover {0}`")]
     OwnRecording(PathBuf),
     #[error(
-        "{0} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile of Vouch's, \
-         folded stacks or pprof (a .jfr that is packed must be unpacked first)"
+        "{0} cannot be audited: it is neither a Flight Recorder file (.jfr; async-profiler writes one, too) nor a profile by Vouch, \
+         folded stacks or pprof (unpack a compressed .jfr first)"
     )]
     NotAuditable(PathBuf),
     #[error("{0} is a Flight Recorder file: `vouch merge` puts its events into a profile of the same run")]
     FlightRecorderToConvert(PathBuf),
     #[error(
-        "{0} is no recording (.vouch), and only a recording can be converted: run with --recording keep, or with --out once for each format"
+        "{0} is not a recording (.vouch), and only recordings can be converted: run with --recording keep, or with --out once for each format"
     )]
     NotARecording(PathBuf),
     #[error("{0} is a recording: `vouch recover {0} --out FILE.json` makes the profile of it")]
@@ -133,35 +131,37 @@ pub enum Error {
         "{0} is a Flight Recorder file: `vouch audit {0} --out FILE` makes a profile of it, `vouch merge` puts it into one"
     )]
     IsFlightRecorder(PathBuf),
-    #[error("{path} is a damaged gzip file, cut short perhaps: {why}")]
+    #[error("{path} is a damaged or incomplete gzip file: {why}")]
     DamagedGzip { path: PathBuf, why: serde_json::Error },
     #[error("{path} cannot be read: {why}")]
     UnreadableJson { path: PathBuf, why: serde_json::Error },
-    #[error("{path} is JSON that was cut short: {why}")]
+    #[error("{path} is incomplete JSON: {why}")]
     JsonCutShort { path: PathBuf, why: serde_json::Error },
-    #[error("{path} is no JSON, so neither a trust report nor a profile: {why}")]
+    #[error("{path} is not JSON, so it is neither a trust report nor a profile: {why}")]
     NotJson { path: PathBuf, why: serde_json::Error },
     #[error(
-        "{path} is {what}, which has less than a profile: name the .json.gz or .json file of the same run, or make one of its recording (`vouch recover FILE.vouch`)"
+        "{path} is {what}, which contains less than a profile: use the .json.gz or .json file of the same run, or make one from its recording (`vouch recover FILE.vouch`)"
     )]
     OtherFormat { path: PathBuf, what: &'static str },
-    #[error("{0} is no profile (out=…) of Vouch's")]
+    #[error("{0} is not a profile (out=…) by Vouch")]
     NotAProfile(PathBuf),
-    #[error("{0} is neither a trust report (report=…) nor a profile (out=…) of Vouch's")]
+    #[error("{0} is neither a trust report (report=…) nor a profile (out=…) by Vouch")]
     NeitherReportNorProfile(PathBuf),
-    #[error("{0} is a profile without a trust report: another tool's, or an older Vouch's")]
+    #[error("{0} is a profile without a trust report: another tool wrote it, or an older version of Vouch")]
     NoTrustReport(PathBuf),
-    #[error("{0} carries a trust report of a shape that this vouch does not know: use a newer one")]
+    #[error("{0} has a trust report in a format that this version of vouch cannot read: use a newer version")]
     TrustReportShape(PathBuf),
-    #[error("{0} has a trust report without refutations, an older Vouch's: record again")]
+    #[error(
+        "{0} has a trust report without refutations, which an older version of Vouch wrote: record again"
+    )]
     NoRefutations(PathBuf),
-    #[error("{path} has refutations of a shape that this vouch does not know: {why}")]
+    #[error("{path} has refutations in a format that this version of vouch cannot read: {why}")]
     RefutationsShape { path: PathBuf, why: serde_json::Error },
-    #[error("{path} has groups of a shape that this vouch does not know: {why}")]
+    #[error("{path} has groups in a format that this version of vouch cannot read: {why}")]
     GroupsShape { path: PathBuf, why: serde_json::Error },
-    #[error("{0} refers to what is not in it: it was damaged, or written by another tool")]
+    #[error("{0} refers to rows that it does not have: it was damaged, or written by another tool")]
     DamagedProfile(PathBuf),
-    #[error("is no build of the front-end: there is no {index}")]
+    #[error("is not a build of the front-end: it has no {index}")]
     NotAFrontEnd { index: &'static str },
 
     // A file that has not what is asked for.
@@ -169,24 +169,24 @@ pub enum Error {
     NoAllocations(PathBuf),
     #[error("{0} has no wall-clock time: record it with wall=on")]
     NoWallClock(PathBuf),
-    #[error("no thread has such a name: there are {}", .0.join(", "))]
+    #[error("no thread name matches: the first threads are {}", .0.join(", "))]
     NoSuchThread(Vec<String>),
-    #[error("there is no sample in it")]
+    #[error("it has no samples")]
     NoSample,
-    #[error("no sample is in such a thread")]
+    #[error("no thread with such a name has a sample")]
     NoSampleOfThread,
-    #[error("no sample is in such a context")]
+    #[error("no sample has such a context")]
     NoSampleOfContext,
-    #[error("there is no such sample in it, so nothing to compare")]
+    #[error("it has no such samples, so there is nothing to compare")]
     NothingToCompare,
     #[error("this profile has no contexts to group by: the program sets none (docs/contexts.md)")]
     NoContexts,
-    #[error("no context has a field {field}: there are {}", .known.join(", "))]
+    #[error("no context has a field {field}: the fields are {}", .known.join(", "))]
     NoSuchField { field: String, known: Vec<String> },
-    #[error("{path} has no w{place}: the JVM itself contradicted no stack in it")]
+    #[error("{path} has no w{place}: the JVM contradicted no stack in it")]
     NothingContradicted { path: PathBuf, place: usize },
     #[error(
-        "{path} has no w{place}: the stacks that the JVM itself contradicted are w1 to w{last}{} (vouch explain {path} lists them)",
+        "{path} has no w{place}: the stacks that the JVM contradicted are w1 to w{last}{} (vouch explain {path} lists them)",
         kept(*.limit)
     )]
     NoSuchContradiction { path: PathBuf, place: usize, last: usize, limit: Option<usize> },
@@ -207,19 +207,19 @@ pub enum Error {
     },
 
     // A file that cannot be written.
-    #[error("can be made into no profile")]
+    #[error("cannot be converted into a profile")]
     NoProfileFormat,
-    #[error("can be made into no profile: {0}")]
+    #[error("cannot be converted into a profile: {0}")]
     Replay(io::Error),
-    #[error("the answer could not be written: {0}")]
+    #[error("the output could not be written: {0}")]
     Answer(io::Error),
     #[error("{path} cannot be written: {why}")]
     Unwritable { path: PathBuf, why: io::Error },
-    #[error("cannot be made into {name}: name it {endings}")]
+    #[error("cannot be converted into {name}: its name must end in {endings}")]
     OutputEnding { name: String, endings: String },
-    #[error("cannot be made into the report {0}: name a .json file")]
+    #[error("cannot be converted into the report {0}: its name must end in .json")]
     ReportEnding(PathBuf),
-    #[error("cannot be made into {0}")]
+    #[error("cannot be converted into {0}")]
     OutputUnwritable(vouch_log::Error),
     #[error("is the recording itself: name another file than {0}")]
     OverRecording(PathBuf),
@@ -240,17 +240,17 @@ pub enum Error {
         "{0}: a page needs data that a profile does not have: run with --out {0}, or convert a recording (`vouch convert FILE.vouch --out {0}`)"
     )]
     PageOfProfile(PathBuf),
-    #[error("{0} is one of the files to be merged: name another with --out")]
+    #[error("{0} is one of the files to merge: choose another output with --out")]
     OverMerged(PathBuf),
-    #[error("{0} is the recording: name another file")]
+    #[error("{0} is the recording: choose another output with --out")]
     OverMergedRecording(PathBuf),
     #[error("the two cannot be drawn as one: {0}")]
     Drawing(io::Error),
 
     // This machine.
-    #[error("the path of this program cannot be found: {0}")]
+    #[error("cannot find the path of this program: {0}")]
     OwnPath(io::Error),
-    #[error("{variable} names {path}, which is not there")]
+    #[error("{variable} names {path}, which does not exist")]
     NamedAgentMissing { variable: &'static str, path: PathBuf },
     #[error("{variable} names {path}, which is for {other}, and this JVM runs on {libc}")]
     NamedAgentLibc { variable: &'static str, path: PathBuf, other: String, libc: String },
@@ -259,25 +259,27 @@ pub enum Error {
          build it (cargo build --release), or name it in {variable}"
     )]
     NoAgent { libc: String, bin: PathBuf, lib: PathBuf, variable: &'static str },
-    #[error("this folder is gone: run it from another one, or name files from / on")]
+    #[error("the working folder was deleted: change to another folder, or use absolute paths")]
     FolderGone,
-    #[error("the name of this folder is not UTF-8, so it cannot be passed to a JVM: work in another folder")]
+    #[error(
+        "the name of the working folder is not UTF-8, so it cannot be passed to a JVM: change to another folder"
+    )]
     FolderNotUtf8,
-    #[error("there is no folder for temporary files: {0}")]
+    #[error("cannot create a temporary folder: {0}")]
     NoTemporaryFolder(io::Error),
-    #[error("nothing can be laid down in {folder}: {why}")]
+    #[error("cannot create files in {folder}: {why}")]
     ReplyFolder { folder: PathBuf, why: io::Error },
-    #[error("Ctrl-C cannot be waited for: {0}")]
+    #[error("cannot wait for Ctrl-C: {0}")]
     CtrlC(io::Error),
-    #[error("signals cannot be passed on: {0}")]
+    #[error("cannot pass signals on to the program: {0}")]
     Signals(io::Error),
-    #[error("how the program has ended is not known: {0}")]
+    #[error("cannot find out how the program ended: {0}")]
     ProgramEnd(io::Error),
     #[error(
         "no java is on PATH, and JAVA_HOME is not set to a JDK: set it, or pass the process id of a running JVM"
     )]
     NoJava,
-    #[error("{java} cannot be run: {why}")]
+    #[error("cannot run {java}: {why}")]
     JavaUnusable { java: PathBuf, why: io::Error },
     #[error("{java} was started, but the agent printed nothing; the JVM printed: {last}")]
     AgentSilent { java: PathBuf, last: String },
@@ -289,15 +291,17 @@ pub enum Error {
     EmptyName,
     #[error("{pid} is a thread of process {process}: pass {process}")]
     ThreadId { pid: u32, process: u32 },
-    #[error("there is no process {0}: `vouch list` prints the running JVMs")]
+    #[error("process {0} does not exist: `vouch list` prints the running JVMs")]
     NoProcess(u32),
     #[error("process {0} is not a JVM: `vouch list` prints the running JVMs")]
     NotAJvm(u32),
     #[error("process {0} cannot be examined, not even by root: attach to it from inside its container")]
     HiddenFromRoot(u32),
-    #[error("process {0} is another user's: attach as that user, or as root")]
+    #[error("process {0} belongs to another user: attach as that user, or as root")]
     OtherUsers(u32),
-    #[error("no JVM of this user runs {0}; root would see those of others, too: `vouch list` shows them")]
+    #[error(
+        "no JVM of this user has the name {0}: `vouch list` prints their names (root also sees the JVMs of other users)"
+    )]
     NoJvmOfUser(String),
     #[error("no running JVM has the name {0}: `vouch list` prints their names")]
     NoJvm(String),
@@ -305,52 +309,56 @@ pub enum Error {
     SeveralJvms { name: String, pids: Vec<String> },
     #[error("no recording is running in process {0}: `vouch start {0}` begins one")]
     NoRecording(u32),
-    #[error("process {0} was never recorded, so nothing is known of it: `vouch start {0}` begins")]
+    #[error("process {0} was never recorded: `vouch start {0}` begins a recording")]
     NeverRecorded(u32),
-    #[error("process {pid} says something else than what its groups took: {}", .said.join("; "))]
+    #[error("process {pid} did not answer with its groups, but with: {}", .said.join("; "))]
     NoGroups { pid: u32, said: Vec<String> },
-    #[error("{name}: process {pid} has another root folder (a container): name an absolute path there")]
+    #[error("{name}: process {pid} has another root folder (a container): use an absolute path in it")]
     RelativeInContainer { name: String, pid: u32 },
     #[error(
-        "{name}: process {pid} has another root folder (a container): name an absolute path there, or use `vouch attach`"
+        "{name}: process {pid} has another root folder (a container): use an absolute path in it, or use `vouch attach`"
     )]
     RelativeOfStart { name: String, pid: u32 },
 
     // The attach protocol, and what the JVM answers.
     #[error("the path of the agent's library is not UTF-8, so it cannot be passed to a JVM: move it")]
     LibraryNotUtf8,
-    #[error("a JVM that runs takes no more than {most} characters, and these are {length}")]
+    #[error(
+        "a running JVM accepts at most {most} characters of options, and these are {length}: shorten them"
+    )]
     OptionsTooLong { most: usize, length: usize },
     #[error(
-        "a JVM that runs takes no more than {most} characters, and these are {length}: one of JDK 24 or later takes more"
+        "a running JVM accepts at most {most} characters of options, and these are {length}: shorten them (JDK 24 and later accept more)"
     )]
     OptionsTooLongBefore24 { most: usize, length: usize },
     #[error("process {pid} sent an unknown answer: {answer:?}")]
     UnknownAnswer { pid: u32, answer: String },
-    #[error("process {0} is an OpenJ9: Vouch profiles HotSpot alone")]
+    #[error("process {0} is an OpenJ9 JVM: Vouch profiles only HotSpot")]
     OpenJ9(u32),
     #[error(
-        "process {0} runs with -XX:+DisableAttachMechanism: it takes no commands; start it without, or with `vouch run`"
+        "process {0} runs with -XX:+DisableAttachMechanism, so it accepts no commands: start it without that option, or with `vouch run`"
     )]
     AttachDisabled(u32),
-    #[error("process {0} is stopped: let it go on first (kill -CONT {0})")]
+    #[error("process {0} is stopped: continue it first (kill -CONT {0})")]
     Stopped(u32),
     #[error("process {0} has ended")]
     Ended(u32),
     #[error("{folder} of process {pid}, where the JVM listens, cannot be read: {why}")]
     SocketFolder { folder: &'static str, pid: u32, why: io::Error },
-    #[error("process {pid} cannot be talked to: {why}")]
+    #[error("cannot connect to process {pid}: {why}")]
     SocketRefused { pid: u32, why: io::Error },
     #[error(
-        "process {0} would end of the signal that asks a JVM to listen: it is just starting, or runs with -Xrs; try again, or start \
+        "the signal that asks a JVM to listen would end process {0}: it is just starting, or runs with -Xrs; try again, or start \
          it with `vouch run`"
     )]
     QuitUnhandled(u32),
     #[error("no process has that number")]
     NoSuchNumber,
-    #[error("process {pid} cannot be woken: {why}")]
+    #[error("cannot ask process {pid} to listen: {why}")]
     NotWoken { pid: u32, why: io::Error },
-    #[error("process {pid} cannot be woken: {name} can be made neither in /tmp nor in its folder: {why}")]
+    #[error(
+        "cannot ask process {pid} to listen: {name} can be created neither in /tmp nor in its folder: {why}"
+    )]
     NoTrigger { pid: u32, name: String, why: io::Error },
     #[error(
         "process {pid} did not answer within {seconds} s: it hangs, cannot reach a safepoint, or is still starting"
@@ -362,25 +370,27 @@ pub enum Error {
         "the attach socket of process {pid} in /tmp belongs to process {other}: vouch sent nothing to it; delete that socket"
     )]
     OtherListener { pid: u32, other: String },
-    #[error("process {0} took the command and has not answered: it hangs, or does not come to a safepoint")]
+    #[error("process {0} received the command and did not answer: it hangs, or cannot reach a safepoint")]
     NoAnswer(u32),
-    #[error("process {pid} was asked, and did not answer: {why}")]
+    #[error("process {pid} received the command, but its answer could not be read: {why}")]
     AnswerFailed { pid: u32, why: io::Error },
-    #[error("user {uid} cannot be acted for: {why}")]
+    #[error("cannot act as user {uid}: {why}")]
     OtherUser { uid: u32, why: io::Error },
-    #[error("that has failed for a reason that is Vouch's own fault")]
+    #[error("vouch itself failed: please report it with the lines above")]
     Panicked,
     #[error(
-        "process {0} lets no agent in while it runs (-XX:-EnableDynamicAgentLoading): start it without that, or with `vouch run`"
+        "process {0} accepts no agent while it runs (-XX:-EnableDynamicAgentLoading): start it without that option, or with `vouch run`"
     )]
     NoDynamicLoading(u32),
-    #[error("process {0} could not load the agent, and says no more: its user must be able to read it")]
+    #[error(
+        "process {0} could not load the agent, and gave no reason: check that its user can read the agent"
+    )]
     NotLoadedSilently(u32),
     /// The JVM's own words.
     #[error("process {pid} could not load the agent: {why}")]
     NotLoaded { pid: u32, why: String },
     #[error(
-        "the agent in process {0} refuses, and says why on that process's stderr: it may be of another version than this `vouch`"
+        "the agent in process {0} refused, and printed the reason on that process's stderr: it may be another version than this `vouch`"
     )]
     AgentRefusesElsewhere(u32),
     /// The agent's own words.
@@ -392,15 +402,15 @@ pub enum Error {
     RecordingLost,
     #[error("the JVM has ended, and only some of the requested files could be made from its recording")]
     SomeFilesMade,
-    #[error("the recording never began, as was said")]
+    #[error("the recording never began: see the lines above")]
     NeverBegan,
     #[error("not every file could be written where it should be: see the lines above")]
     NotAllWritten,
-    #[error("{0} is not there: who ended the recording has had it written elsewhere")]
+    #[error("{0} does not exist: the command that ended the recording chose another file")]
     WrittenElsewhere(PathBuf),
-    #[error("{path} cannot be fetched: {why}")]
+    #[error("cannot copy {path} from the process: {why}")]
     NotFetched { path: PathBuf, why: io::Error },
-    #[error("the recording cannot be fetched: {0}")]
+    #[error("cannot copy the recording from the process: {0}")]
     RecordingNotFetched(io::Error),
 }
 

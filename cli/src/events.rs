@@ -114,7 +114,7 @@ fn recorded(file: &Path, word: Option<&str>) -> Result<String, Error> {
         let _ = writeln!(text, "{:>10}  {:<34} {what}", grouped(facts.count), plain(name));
     }
     for damage in &recorded.damage {
-        let _ = writeln!(text, "\nnot all of it is counted: {}", plain(&damage.to_string()));
+        let _ = writeln!(text, "\nsome events are not counted: {}", plain(&damage.to_string()));
     }
     let known = recorded.jvm.as_ref().and_then(|jvm| catalogue.jdks.iter().find(|(_, known)| *known == jvm));
     match (known, &recorded.jvm) {

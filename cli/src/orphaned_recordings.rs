@@ -22,8 +22,7 @@ use crate::recover;
 use crate::reply_dir::ReplyDir;
 use crate::say::{seen, show};
 
-const WITHOUT_A_WORD: &str =
-    "[vouch] a JVM ended without a word; its profile is made of what it had recorded";
+const WITHOUT_A_WORD: &str = "[vouch] a JVM was killed or crashed: its profile was made from the recording";
 
 /// Makes the requested files of a recording that a JVM left in the reply folder, because it could
 /// write nowhere else.
@@ -149,7 +148,7 @@ fn make_all(
             // The user did not choose that name, so it replaces no file.
             let other = free(&profile.to_string_lossy(), |name| Path::new(name).exists());
             profile = PathBuf::from(other);
-            let why = format!("has its profile in {}, so that what was there before stays", seen(&profile));
+            let why = format!("has its profile in {}, so that the earlier file is kept", seen(&profile));
             (!is_alone || format.is_none()).then_some(why)
         }
         None => Some("has output files with names that only that JVM had".to_owned()),

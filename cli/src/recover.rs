@@ -143,17 +143,17 @@ fn is_of_one_that_ends(stat: &str) -> bool {
 /// Returns what a recording lacks if its process did not end it.
 pub fn ended(in_use: bool, found: &Found) -> Option<&'static str> {
     if in_use {
-        Some("its process runs still: this is what it had so far")
+        Some("its process is still running: this is the recording so far")
     } else if found.is_ended {
         None
     } else if found.is_torn {
         Some(
-            "it ends in the midst of a block: a copy, or what was on a full disk, may lack any amount of what came last, and of a process that was killed \
-             it is a tenth of a second or so",
+            "it ends in the middle of a block: a killed process loses about a tenth of a second; an incomplete copy, or a full disk, \
+             may lose more",
         )
     } else {
         Some(
-            "its process ended without a word; what it did last, a tenth of a second or so, is not there (more, if this is a copy that is not whole)",
+            "its process was killed or crashed: about the last tenth of a second is missing (more if this is an incomplete copy)",
         )
     }
 }

@@ -162,7 +162,7 @@ fn beside_others(agent: &str) -> Result<OsString, Error> {
     options.push(format!("\"{agent}\""));
     if options.len() > MOST_FOR_JDK_8 {
         show(vec![format!(
-            "[vouch] {EVERY_JVM} has {} characters now: a JDK 8 takes no notice of it if there are more than {MOST_FOR_JDK_8}",
+            "[vouch] {EVERY_JVM} now has {} characters, and JDK 8 ignores it if it has more than {MOST_FOR_JDK_8}",
             options.len()
         )]);
     }

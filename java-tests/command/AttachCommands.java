@@ -224,7 +224,7 @@ public class AttachCommands {
             attach.awaitErr("[vouch] recording process " + pid);
             awaitSamples();
             service.signal("KILL");
-            attach.awaitErr("[vouch] a JVM ended without a word");
+            attach.awaitErr("[vouch] a JVM was killed or crashed");
             Check.equal(0, attach.waitForAnyEnd().exit, "exit code of an attach whose JVM was killed");
         }
         holds("killed.json");

@@ -92,9 +92,9 @@ public class AuditByNames {
     }
 
     private static void mistakes(Path dir) throws Exception {
-        Check.contains(Tool.vouch(dir, "audit", "profile.json", "--out", "a.html").refused(), "cannot be made into a profile", "names, which have no times");
+        Check.contains(Tool.vouch(dir, "audit", "profile.json", "--out", "a.html").refused(), "cannot be converted into a profile", "names, which have no times");
         Check.contains(Tool.vouch(dir, "audit", "profile.json", "profile.json").refused(), "audit it alone", "names, twice");
-        Check.contains(Tool.vouch(dir, "audit", "profile.vouch").refused(), "is Vouch's own", "a recording of Vouch's");
+        Check.contains(Tool.vouch(dir, "audit", "profile.vouch").refused(), "is a recording by Vouch", "a recording of Vouch's");
     }
 
     private static void rename(Path dir, String from, String to) throws Exception {

@@ -160,11 +160,11 @@ public class AuditCommand {
         Check.contains(refused(dir, "audit", "nowhere.jfr"), "nowhere.jfr cannot be read", "a file that is not there");
         Files.write(dir.resolve("other.txt"), "hello world\n".getBytes(StandardCharsets.UTF_8));
         Check.contains(refused(dir, "audit", "other.txt"), "cannot be audited", "a file of another kind");
-        Check.contains(refused(dir, "audit", "audit.json"), "is no profile", "a report");
+        Check.contains(refused(dir, "audit", "audit.json"), "is not a profile", "a report");
         Files.write(dir.resolve("other.json"), "{\"meta\": {}}".getBytes(StandardCharsets.UTF_8));
-        Check.contains(refused(dir, "audit", "other.json"), "is no profile", "JSON of another kind");
-        Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is no JDK", "a folder that is no JDK");
-        Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "is not there", "classes that are not there");
+        Check.contains(refused(dir, "audit", "other.json"), "is not a profile", "JSON of another kind");
+        Check.contains(refused(dir, "audit", "app.jfr", "--jdk", "."), "is not a JDK", "a folder that is no JDK");
+        Check.contains(refused(dir, "audit", "app.jfr", "--classes", "nowhere"), "does not exist", "classes that are not there");
         Check.contains(refused(dir, "audit", "app.jfr", "--report", "app.jfr"), ".json", "a report in the recording's place");
         Files.copy(dir.resolve("app.jfr"), dir.resolve("app.json"));
         Check.contains(refused(dir, "audit", "app.json", "--out", "app.json"), "is the recording itself", "a profile in its place");

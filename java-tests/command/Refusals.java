@@ -44,9 +44,9 @@ public class Refusals {
 
     private static void all() throws Exception {
         nobody();
-        told("-XX:+DisableAttachMechanism", "-XX:+DisableAttachMechanism: it takes no commands");
+        told("-XX:+DisableAttachMechanism", "-XX:+DisableAttachMechanism, so it accepts no commands");
         if (Vm.major() >= 9) {
-            told("-XX:-EnableDynamicAgentLoading", "lets no agent in while it runs");
+            told("-XX:-EnableDynamicAgentLoading", "accepts no agent while it runs");
         }
         stopped();
         left();
@@ -54,7 +54,7 @@ public class Refusals {
     }
 
     private static void nobody() throws Exception {
-        Check.contains(Tool.vouch(HERE, "attach", "4194305").refused(), "there is no process 4194305", "a process that is not there");
+        Check.contains(Tool.vouch(HERE, "attach", "4194305").refused(), "process 4194305 does not exist", "a process that is not there");
         Check.contains(Tool.vouch(HERE, "attach", "dev.vouch.NotThere").refused(), "no running JVM has the name dev.vouch.NotThere", "a name that no JVM has");
         Check.contains(Tool.vouch(HERE, "stop", "").refused(), "the name is empty", "a variable that is not set");
         Process other = new ProcessBuilder("sleep", "100").start();
@@ -99,7 +99,7 @@ public class Refusals {
         try (Running child = Vm.without().start(Waits.class)) {
             child.awaitOut("ready");
             child.signal("STOP");
-            Check.contains(attach(child), "is stopped: let it go on first (kill -CONT " + child.pid() + ")", "what is said of a JVM that is stopped");
+            Check.contains(attach(child), "is stopped: continue it first (kill -CONT " + child.pid() + ")", "what is said of a JVM that is stopped");
             child.signal("CONT");
             runsOn(child, -1);
         }

@@ -142,7 +142,7 @@ public class RunCommand {
 
     /** Runs a program, kills it, and returns the output of `vouch`. */
     private static String kill(Path dir, String... options) throws Exception {
-        return kill(dir, "[vouch] a JVM ended without a word", options);
+        return kill(dir, "[vouch] a JVM was killed or crashed", options);
     }
 
     private static String kill(Path dir, String sentence, String[] options) throws Exception {

@@ -38,8 +38,8 @@ public class OptionMistakes {
         refused("depth=5,depth=6", "set twice");
         refused("xyzzyplugh=1", "the keys are out, report, measure, jfr, sources, recording, recording-limit, interval");
         refused("recording=sometimes", "recording=sometimes: must be one of on, keep, off");
-        refused("recording-limit=64", "recording-limit=64: not a size: a whole number with KB, MB or GB");
-        refused("recording-limit=1KB", "recording-limit=1KB: must lie between 64KB and 1000GB");
+        refused("recording-limit=64", "recording-limit=64: must be a whole number with KB, MB or GB");
+        refused("recording-limit=1KB", "recording-limit=1KB: must be between 64KB and 1000GB");
         refused("sources=/nowhere/at/all", "sources=/nowhere/at/all: No such file");
         refused("out=a.folded,sources=.", "sources= puts text into a profile that is .json");
         refused("stop", "for a JVM that runs");

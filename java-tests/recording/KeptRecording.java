@@ -62,7 +62,7 @@ public class KeptRecording {
         double spent = cost.get("cpu_ms").getAsDouble();
         Check.that(spent > 0 && spent <= run.report().agentCpuMs(), "the agent's time that it took, in ms: " + spent);
         String said = Tool.vouch(run.dir, "recover", "profile.vouch", "--out", "again.json", "--report", "again-report.json").ok();
-        Check.that(!said.contains("without a word") && !said.contains("damaged"), "it was ended: " + said);
+        Check.that(!said.contains("killed or crashed") && !said.contains("damaged"), "it was ended: " + said);
         Profile again = Profile.read(run.dir.resolve("again.json"));
         same(run.profile().json, again.json, "vouch");
         Tool.vouch(run.dir, "convert", "profile.vouch", "--out", "again.folded", "--out", "again.html").ok();

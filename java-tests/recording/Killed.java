@@ -58,7 +58,7 @@ public class Killed {
         // The signal comes at a random time after this.
         Thread.sleep(random.nextInt(Scale.pick(400, 2_000)));
         String early = Tool.vouch(child.dir, "recover", recording.toString(), "--out", "early.json").ok();
-        Check.contains(early, "its process runs still", "what is said of a process that runs");
+        Check.contains(early, "its process is still running", "what is said of a process that runs");
         Files.delete(child.dir.resolve("early.json"));
         long at = System.nanoTime();
         child.signal("KILL");
@@ -75,7 +75,7 @@ public class Killed {
     /** All threads are in the profile, with all their time until shortly before the end. */
     private static void recovered(Path dir, Path recording, long endsNanos) throws IOException, InterruptedException {
         String said = Tool.vouch(dir, "recover", recording.toString(), "--out", "got.json", "--report", "got-report.json").ok();
-        Check.that(said.contains("its process ended without a word") || said.contains("it ends in the midst of a block"),
+        Check.that(said.contains("its process was killed or crashed") || said.contains("it ends in the middle of a block"),
             "what is said of a process that is gone, perhaps while it wrote: " + said);
         Report report = Report.read(dir.resolve("got-report.json"));
         Check.that(report.engineNotes().stream().anyMatch(note -> note.startsWith("recovered from an unfinished recording")),

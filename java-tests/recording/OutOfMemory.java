@@ -58,7 +58,7 @@ public class OutOfMemory {
             "report.json", "--", java, "-Xmx64m", flag, "-cp", Vm.classPath(), Fills.class.getName(), "1000", "all.vouch")) {
             Run run = vouch.waitForAnyEnd();
             Check.equal(exit, run.exit, "exit code with " + flag);
-            Check.contains(run.vouchLines().toString(), "a JVM ended without a word", "what is said of a JVM with " + flag);
+            Check.contains(run.vouchLines().toString(), "a JVM was killed or crashed", "what is said of a JVM with " + flag);
         }
         holds(dir.resolve("all.json"), dir.resolve("report.json"));
         Check.that(!Files.exists(dir.resolve("all.vouch")), "the recording stays though its profile is made");

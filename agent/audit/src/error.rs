@@ -10,10 +10,10 @@ use thiserror::Error;
 pub enum Error {
     #[error("{name} cannot be read: {why}")]
     Unreadable { name: String, why: io::Error },
-    #[error("nothing could be read of {}: {}", .files.join(", "), .first_damage.as_deref().unwrap_or("it is empty"))]
+    #[error("no part of {} can be read: {}", .files.join(", "), .first_damage.as_deref().unwrap_or("it is empty"))]
     NothingReadable { files: Vec<String>, first_damage: Option<String> },
     #[error(
-        "these are recordings of {0} runs, which need not have had the same classes: audit each alone, or with --compare"
+        "these recordings are from {0} runs, which may have had different classes: audit each alone, or use --compare"
     )]
     SeveralRuns(usize),
     #[error(transparent)]
@@ -22,12 +22,12 @@ pub enum Error {
     PprofUnreadable(io::Error),
     #[error("is larger than {} MiB, unpacked", .max_bytes >> 20)]
     PprofTooLarge { max_bytes: u64 },
-    #[error("is no whole pprof file: {0}")]
+    #[error("is a damaged pprof file: {0}")]
     PprofDamaged(#[from] prost::DecodeError),
-    #[error("has no samples, or is no pprof file")]
+    #[error("has no samples, or is not a pprof file")]
     PprofEmpty,
     #[error("has no samples {wanted}, but {}", if .clocks.is_empty() { "none at all".to_owned() } else { .clocks.join(", ") })]
     NoSuchSamples { wanted: String, clocks: Vec<String> },
-    #[error("has changed while it was read: audit a copy of it")]
+    #[error("changed while it was read: audit a copy")]
     Changed,
 }

@@ -238,9 +238,9 @@ pub mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert_eq!(error(&[]), "has no samples, or is no pprof file");
+        assert_eq!(error(&[]), "has no samples, or is not a pprof file");
         let whole = file().encode_to_vec();
-        assert!(error(&whole[..whole.len() - 3]).starts_with("is no whole pprof file: "));
+        assert!(error(&whole[..whole.len() - 3]).starts_with("is a damaged pprof file: "));
         let large = std::io::repeat(0);
         assert_eq!(error_of(large), "is larger than 32 MiB, unpacked");
     }

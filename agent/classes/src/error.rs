@@ -11,7 +11,7 @@ use thiserror::Error;
 pub enum Error {
     #[error("cannot be read: {0}")]
     Unopenable(io::Error),
-    #[error("is no file")]
+    #[error("is not a file")]
     NotAFile,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -23,24 +23,24 @@ pub enum Error {
     TooManyEntries { limit: usize },
     #[error(transparent)]
     ClassFile(#[from] noak::error::DecodeError),
-    #[error("its name is no UTF-8")]
+    #[error("its name is not UTF-8")]
     ClassName,
-    #[error("is no image of modules")]
+    #[error("is not a JDK image (lib/modules)")]
     NotAnImage,
-    #[error("is an image with an index that cannot be")]
+    #[error("is a JDK image with a damaged index")]
     ImageIndex,
-    #[error("is not there")]
+    #[error("does not exist")]
     NotInImage,
-    #[error("is nowhere")]
+    #[error("has an offset outside of the file")]
     Offset,
-    #[error("is cut short")]
+    #[error("is incomplete")]
     Truncated,
     #[error("is too large")]
     TooLarge,
-    #[error("is packed in a way that is not known: {}", .0.as_deref().unwrap_or("it has no name"))]
+    #[error("is compressed by an unknown method: {}", .0.as_deref().unwrap_or("it has no name"))]
     Compression(Option<String>),
     #[error("{path} {why}")]
     Image { path: PathBuf, why: Box<Error> },
-    #[error("{0} is no JDK: it has neither lib/modules nor jmods nor lib/rt.jar")]
+    #[error("{0} is not a JDK: it has neither lib/modules nor jmods nor lib/rt.jar")]
     NotAJdk(PathBuf),
 }

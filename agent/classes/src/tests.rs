@@ -170,7 +170,7 @@ fn an_unreadable_file_is_reported_and_others_are_still_found() {
     let unreadable: Vec<&str> = library.unreadable().collect();
     assert!(unreadable.len() == 1 && unreadable[0].contains("torn.jar"), "{unreadable:?}");
     let missing = Library::default().set_jdk(&scratch.0).unwrap_err().to_string();
-    assert!(missing.contains("is no JDK"), "{missing}");
+    assert!(missing.contains("is not a JDK"), "{missing}");
 }
 
 /// `VOUCH_JDKS` has the homes of JDKs, separated by colons. `scripts/test abi` sets it to all of

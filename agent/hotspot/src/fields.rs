@@ -127,7 +127,7 @@ rows! {
         JVM_SET_NATIVE_THREAD_NAME = "JVM_SetNativeThreadName";
     }
 
-    Field without: "threads that were there before the agent have no stacks" {
+    Field without: "threads that started before the agent have no stacks" {
         THREAD_OSTHREAD = "Thread"::"_osthread" [25..] | "JavaThread"::"_osthread" [..=21];
         OSTHREAD_THREAD_ID = "OSThread"::"_thread_id";
     }

@@ -11,19 +11,19 @@ use crate::bytes::Damage;
 pub enum Error {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("it is no Flight Recorder file")]
+    #[error("it is not a Flight Recorder file")]
     NotARecording,
-    #[error("what follows is no chunk")]
+    #[error("the next part is not a chunk")]
     NotAChunk,
     #[error("it ends in the header of a chunk")]
     HeaderCutShort,
-    #[error("it has format {0}, and this vouch knows 1 and 2")]
+    #[error("it has format {0}, and this version of vouch can read 1 and 2")]
     UnknownFormat(u16),
-    #[error("its last chunk was begun, and nothing of it was written yet")]
+    #[error("its last chunk is still empty")]
     ChunkUnwritten,
-    #[error("a chunk of {} MiB, and 1,024 are the most", .bytes >> 20)]
+    #[error("a chunk has {} MiB, and at most 1,024 are read", .bytes >> 20)]
     ChunkTooLarge { bytes: u64 },
-    #[error("a chunk is cut short ({0})")]
+    #[error("a chunk is incomplete ({0})")]
     ChunkCutShort(Damage),
     #[error("a chunk is damaged: {0}")]
     ChunkDamaged(Damage),

@@ -127,18 +127,18 @@ fn selected_values_equal_all_values() {
 fn a_file_that_is_not_a_recording_is_refused_with_a_reason() {
     let error_of = |file: &[u8]| read(file).1.concat();
     assert_eq!(read(&[]).1, [""; 0]);
-    assert_eq!(error_of(b"PK\x03\x04 and some more"), "it is no Flight Recorder file");
-    assert_eq!(error_of(&[b'x'; 200]), "it is no Flight Recorder file");
+    assert_eq!(error_of(b"PK\x03\x04 and some more"), "it is not a Flight Recorder file");
+    assert_eq!(error_of(&[b'x'; 200]), "it is not a Flight Recorder file");
     let with = |at: usize, byte: u8| {
         let mut file = valid_chunk();
         file[at] = byte;
         file
     };
-    assert_eq!(error_of(&with(5, 9)), "it has format 9, and this vouch knows 1 and 2");
-    assert!(error_of(&with(8, 1)).contains("1,024 are the most"));
+    assert_eq!(error_of(&with(5, 9)), "it has format 9, and this version of vouch can read 1 and 2");
+    assert!(error_of(&with(8, 1)).contains("at most 1,024 are read"));
     let mut begun = valid_chunk();
     begun[8..16].fill(0);
-    assert_eq!(error_of(&begun), "its last chunk was begun, and nothing of it was written yet");
+    assert_eq!(error_of(&begun), "its last chunk is still empty");
     assert!(error_of(&with(20, 9)).is_empty(), "constants elsewhere cost the constants alone");
     assert!(read(&with(20, 9)).0[0].damage.is_some());
     assert!(error_of(&with(28, 9)).contains("an offset without such an event"));

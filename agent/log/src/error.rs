@@ -11,11 +11,11 @@ use thiserror::Error;
 pub enum Error {
     #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    #[error("is a recording of version {0}, which this Vouch does not know: take a newer one")]
+    #[error("is a recording of version {0}, which this version of Vouch cannot read: use a newer version")]
     UnknownVersion(u32),
-    #[error("is no recording of Vouch's (.vouch)")]
+    #[error("is not a recording (.vouch) by Vouch")]
     NotARecording,
-    #[error("has nothing in it from which a profile could be made: its beginning is missing")]
+    #[error("cannot be converted into a profile: its beginning is missing")]
     BeginningMissing,
     #[error("{path}: the folder {folder} does not exist: create it first")]
     FolderMissing { path: PathBuf, folder: PathBuf },

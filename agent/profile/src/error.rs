@@ -16,49 +16,49 @@ pub enum Error {
     InTable { table: &'static str, why: Box<Error> },
     #[error("it has no {0}")]
     Missing(String),
-    #[error("its {key} is of another shape: {why}")]
+    #[error("its {key} has another format: {why}")]
     Shape { key: String, why: serde_json::Error },
-    #[error("its {0} is no list")]
+    #[error("its {0} is not a list")]
     NotAList(String),
     #[error("its {0} has columns of different lengths")]
     ColumnLengths(&'static str),
-    #[error("{0} is not as long as it says")]
+    #[error("its column {0} has another length than its table")]
     ColumnLength(String),
     #[error("it has no row {row} in {table}")]
     NoRow { table: String, row: usize },
-    #[error("its {0} has no row before its first")]
+    #[error("a row of its {0} refers to a row before the first")]
     NoCaller(&'static str),
-    #[error("its {0} refers to what is not in it")]
+    #[error("its {0} refers to rows that do not exist")]
     Dangling(&'static str),
 
-    #[error("nothing is to be put together")]
+    #[error("there are no profiles to join")]
     NothingToJoin,
-    #[error("it has no track")]
+    #[error("it has no threads")]
     NoTrack,
-    #[error("a track of it is of no process")]
+    #[error("a thread refers to an unknown process")]
     TrackWithoutProcess,
-    #[error("a counter of it is of no process")]
+    #[error("a counter refers to an unknown process")]
     CounterWithoutProcess,
-    #[error("a counter of it is of no track")]
+    #[error("a counter refers to an unknown thread")]
     CounterWithoutTrack,
-    #[error("the samples of a track have columns of different lengths")]
+    #[error("a thread's samples have columns of different lengths")]
     SampleColumnLengths,
-    #[error("a sample of it is in a context that is not there")]
+    #[error("a sample refers to an unknown context")]
     NoContext,
-    #[error("a kind of its markers has no name")]
+    #[error("a kind of marker has no name")]
     MarkerKindWithoutName,
-    #[error("a marker of it is of another shape: {0}")]
+    #[error("a marker has another format: {0}")]
     MarkerShape(serde_json::Error),
     #[error("it has no trust report that this version of vouch can read: {0}")]
     TrustReport(Box<Error>),
-    #[error("its samples are {recorder}'s, which Vouch has audited: they cannot be put together with others")]
+    #[error("its samples are by {recorder}, and Vouch audited them: they cannot be joined with others")]
     Audited { recorder: String },
     #[error(
-        "{file} has a time of process {pid} that {other} has, too, and it would count twice: leave one of them out"
+        "{file} and {other} have samples of process {pid} from the same time, which would count twice: leave one of them out"
     )]
     CountedTwice { file: String, other: String, pid: String },
     #[error(
-        "{file} has a time of process {pid} between two times of what was merged before: merge all files at once, as they were recorded"
+        "{file} has samples of process {pid} from between two recordings that are already merged: merge all original files at once"
     )]
     BetweenTwoTimes { file: String, pid: String },
     #[error(
@@ -71,34 +71,34 @@ pub enum Error {
     )]
     Intervals { shortest: (String, f64), other: (String, f64) },
 
-    #[error("its sources are of another shape")]
+    #[error("its sources have another format")]
     SourcesShape,
-    #[error("it refers to what is not in it: it was damaged")]
+    #[error("it is damaged: it refers to rows that do not exist")]
     SourcesDamaged,
 
     #[error("the profile is not by Vouch: {0}")]
     NotByVouch(Box<Error>),
-    #[error("it is a recording that was audited: its events are in it already")]
+    #[error("it is the result of an audit, and contains its events already")]
     AuditedRecording,
     /// Threads are recognised by ids that are unique only within a process.
     #[error(
         "a Flight Recorder file belongs to the profile of one process: add the file to that profile first, then merge the profiles"
     )]
     SeveralProcesses,
-    #[error("the profile has no thread")]
+    #[error("the profile has no threads")]
     NoThread,
-    #[error("no track")]
+    #[error("not a thread")]
     NotATrack,
-    #[error("its markers are of another shape")]
+    #[error("its markers have another format")]
     MarkersShape,
     #[error("{} cannot be read: {}", .recording, unreadable(.why))]
     Unreadable { recording: String, why: io::Error },
-    #[error("nothing could be read of {recording}: {}", .damage.as_deref().unwrap_or("it is empty"))]
+    #[error("{recording} has no readable part: {}", .damage.as_deref().unwrap_or("it is empty"))]
     NothingReadable { recording: String, damage: Option<String> },
-    #[error("{0} has chunks of more than one run: take them apart (jfr disassemble), and merge one")]
+    #[error("{0} has chunks of more than one run: separate them (jfr disassemble), and merge one")]
     SeveralRuns(String),
     #[error(
-        "of {0} a part is in the profile already, as far as it had been written: merge it into the profile as that was before"
+        "a part of {0} was merged into the profile before {0} was complete: merge it into the original profile"
     )]
     PartMerged(String),
     #[error("{0} is in the profile already")]

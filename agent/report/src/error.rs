@@ -8,21 +8,21 @@ use thiserror::Error;
 pub enum Error {
     #[error("must be one of {}", .0.join(", "))]
     UnknownWord(Vec<&'static str>),
-    #[error("takes no length of time")]
+    #[error("does not accept a length of time")]
     TakesNoLength,
     #[error("must be {words}, or a length of time: {why}")]
     NoLengthOrWord { words: String, why: Box<Error> },
-    #[error("takes no size")]
+    #[error("does not accept a size")]
     TakesNoSize,
-    #[error("takes no number")]
+    #[error("does not accept a number")]
     TakesNoNumber,
-    #[error("must lie between {least} and {most}")]
+    #[error("must be between {least} and {most}")]
     OutOfRange { least: &'static str, most: &'static str },
     #[error("the unit is missing: write {0}ms or {0}s")]
     UnitMissing(String),
-    #[error("not a length of time: a whole number with us, ms or s, as in 10ms")]
+    #[error("must be a whole number with us, ms or s, such as 10ms")]
     NotALength,
-    #[error("not a size: a whole number with KB, MB or GB, as in 64MB")]
+    #[error("must be a whole number with KB, MB or GB, such as 64MB")]
     NotASize,
     #[error("must be off, sparing, or a rate from 1/s to 1000/s")]
     NotARate,

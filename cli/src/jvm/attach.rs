@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn options_that_no_jvm_takes_are_not_sent() {
         let refused = load(&jvm(0), Path::new("/a"), &"o".repeat(300_000)).unwrap_err().to_string();
-        assert!(refused.contains("no more than 261120 characters, and these are 300002"), "{refused}");
+        assert!(refused.contains("at most 261120 characters of options, and these are 300002"), "{refused}");
     }
 
     #[test]

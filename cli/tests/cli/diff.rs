@@ -149,7 +149,7 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
     // One run of each side does not show it, and the text says so. A large change is shown.
     let pair = [files[0].clone(), files[5].clone()];
     let told = text(&pair, &[]);
-    assert!(sure(&pair, &[]).is_empty() && told.contains("take five of each (--before, --after)"), "{told}");
+    assert!(sure(&pair, &[]).is_empty() && told.contains("take five runs of each (--before, --after)"), "{told}");
     assert!(told.contains("points in A.hot (") && told.contains("would be seen"), "{told}");
     let much =
         [pair[0].clone(), file("much.json", &profile(&mut chance, 5000, [40.0, 90.0, 20.0, 15.0, 5.0]))];
@@ -289,8 +289,9 @@ fn runs_with_a_time_in_common_are_compared_and_it_is_said() {
     let dumped = recorded("dumped", 1, "7", 1e6, [1000.0, 3000.0]);
     let in_common = |other: &PathBuf| {
         let told = text(&[dumped.clone(), other.clone()], &[]);
-        told.lines()
-            .any(|line| line.starts_with("note: ") && line.contains("have a time of one process in common"))
+        told.lines().any(|line| {
+            line.starts_with("note: ") && line.contains("have samples of one process from the same time")
+        })
     };
     assert!(
         in_common(&recorded("whole", 2, "7", 1e6, [1000.0, 9000.0])),
@@ -402,7 +403,10 @@ fn other_differences_are_noted() {
     let told = text(&files, &["--all"]);
     assert!(told.contains("note: the runs differ in the engine: perf and timer"), "{told}");
     assert!(told.contains("note: the runs differ in the options: none and names=short"), "{told}");
-    assert!(told.contains("1.0 % before and 9.0 % after has no stack that holds"), "{told}");
+    assert!(
+        told.contains("1.0 % of the time before and 9.0 % after has no stack, or only a refuted one"),
+        "{told}"
+    );
     assert!(!told.contains("JDK"), "{told}");
     assert_eq!(
         told.matches("E$$Lambda.run").count(),

@@ -36,7 +36,7 @@ fn an_unknown_event_is_refused_with_the_known_ones() {
     let refused = vouch(&["events", "lokcs"]);
     assert_eq!(refused.status.code(), Some(1));
     let told = text(refused.stderr);
-    assert!(told.starts_with("vouch: there is no event lokcs: name one of gc, monitor,"), "{told}");
+    assert!(told.starts_with("vouch: unknown event lokcs: use one of gc, monitor,"), "{told}");
 }
 
 #[test]

@@ -200,9 +200,9 @@ fn stacks_stand_on_what_the_program_said() {
 fn an_unknown_field_is_refused() {
     let path = file("refused.json", &with_contexts());
     for (arguments, why) in [
-        (["--by", "file"], "no context has a field file: there are Request.user, Step.action"),
-        (["--where", "user=shemp"], "no sample is in such a context"),
-        (["--thread", "two"], "no thread has such a name: there are one, collector"),
+        (["--by", "file"], "no context has a field file: the fields are Request.user, Step.action"),
+        (["--where", "user=shemp"], "no sample has such a context"),
+        (["--thread", "two"], "no thread name matches: the first threads are one, collector"),
     ] {
         let output = vouch(&[&["flame"], &arguments[..]].concat(), &[&path]);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();

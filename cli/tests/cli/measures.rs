@@ -135,11 +135,11 @@ fn a_profile_without_allocations_says_how_to_record_them() {
     let mut damaged = profile(1);
     damaged["threads"][0]["jsAllocations"]["stack"][0] = json!(2);
     let error = refused(&["top", "--measure", "alloc"], &[&file("damaged.json", &damaged)]);
-    assert!(error.contains("refers to what is not in it"), "{error}");
+    assert!(error.contains("refers to rows that it does not have"), "{error}");
     let mut damaged = profile(1);
     damaged["shared"]["stackTable"]["frame"][1] = json!(7);
     let error = refused(&["top", "--measure", "alloc"], &[&file("damaged-table.json", &damaged)]);
-    assert!(error.contains("refers to what is not in it"), "{error}");
+    assert!(error.contains("refers to rows that it does not have"), "{error}");
 }
 
 #[test]

@@ -59,9 +59,9 @@ fn each_recording_has_its_profile_and_one_that_is_none_costs_no_other() {
     let output = recover(&folder, &["a.vouch", "none.vouch", "b.vouch"]);
     let (out, err) = output_texts(&output);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(err, "vouch: none.vouch is no recording of Vouch's (.vouch)\n");
+    assert_eq!(err, "vouch: none.vouch is not a recording (.vouch) by Vouch\n");
     assert!(
-        out.contains("its process ended without a word") && out.contains("its process runs still"),
+        out.contains("its process was killed or crashed") && out.contains("its process is still running"),
         "{out}"
     );
     for name in ["a.recovered.json.gz", "b.recovered.json.gz"] {
@@ -77,7 +77,10 @@ fn a_cut_recording_is_not_called_nearly_whole() {
     let whole = fs::read(folder.join("a.vouch")).unwrap();
     fs::write(folder.join("cut.vouch"), [&whole[..], b"the first bytes of one more"].concat()).unwrap();
     let (out, err) = output_texts(&recover(&folder, &["cut.vouch"]));
-    assert!(out.contains("it ends in the midst of a block") && !out.contains("without a word"), "{out}{err}");
+    assert!(
+        out.contains("it ends in the middle of a block") && !out.contains("killed or crashed"),
+        "{out}{err}"
+    );
 }
 
 #[test]
@@ -146,9 +149,9 @@ fn a_recording_is_converted_and_nothing_else_is() {
     assert!(fs::read_to_string(folder.join("a.folded")).unwrap().contains("shop.Cart.add 1"));
     fs::write(folder.join("b.jfr"), b"FLR\0and so on").unwrap();
     for (arguments, says) in [
-        (["convert", "a.json", "--out", "b.folded"], "a.json is no recording (.vouch)"),
+        (["convert", "a.json", "--out", "b.folded"], "a.json is not a recording (.vouch)"),
         (["convert", "b.jfr", "--out", "b.json"], "b.jfr is a Flight Recorder file"),
-        (["convert", "a.vouch", "--out", "a.png"], "cannot be made into a.png"),
+        (["convert", "a.vouch", "--out", "a.png"], "cannot be converted into a.png"),
     ] {
         let (_, err) = output_texts(&vouch(&arguments));
         assert!(err.starts_with("vouch: ") && err.lines().count() == 1 && err.contains(says), "{err}");
@@ -172,7 +175,7 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
         out.starts_with("wrote a.merged.json.gz: 2 files, 2 processes, 2 tracks\n") && err.is_empty(),
         "{out}{err}"
     );
-    assert!(out.contains("a.vouch: its process ended without a word"), "{out}");
+    assert!(out.contains("a.vouch: its process was killed or crashed"), "{out}");
     let (out, _) = vouch(&["top", "a.merged.json.gz"]);
     assert!(out.contains("in 2 samples") && out.contains("shop.Cart.add"), "{out}");
     fs::write(folder.join("c.jfr"), b"FLR\0and so on").unwrap();
@@ -180,13 +183,13 @@ fn recordings_and_profiles_become_one_and_none_of_them_is_lost() {
     let whole = fs::read(folder.join("b.recovered.json.gz")).unwrap();
     let (own, all) = ("b.recovered.json.gz", "a.merged.json.gz");
     for (arguments, says) in [
-        (vec!["merge", "a.vouch", own, "--out", own], "is one of the files to be merged"),
-        (vec!["merge", "a.vouch"], "name two files at least"),
+        (vec!["merge", "a.vouch", own, "--out", own], "is one of the files to merge"),
+        (vec!["merge", "a.vouch"], "name at least two files"),
         (vec!["merge", own, all, "c.jfr"], "belongs to the profile of one process"),
         (vec!["merge", "a.vouch", "c.jfr"], "belongs to the profile of one process"),
         (vec!["merge", own, all, "--most", "3"], "need a Flight Recorder file"),
         (vec!["merge", own, "d.json"], "No such file"),
-        (vec!["merge", "a.vouch", "link.json.gz", "--out", own], "is one of the files to be merged"),
+        (vec!["merge", "a.vouch", "link.json.gz", "--out", own], "is one of the files to merge"),
         (vec!["merge", own, "link.json.gz", "--out", "e.json"], "is named twice"),
     ] {
         let (_, err) = vouch(&arguments);
@@ -203,8 +206,8 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     let whole = fs::read(folder.join("a.json")).unwrap();
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
-        (vec!["a.vouch", "--out", "a.txt"], "name it .json, .json.gz, .folded, .html, .svg or .pb.gz"),
-        (vec!["a.vouch", "--report", "a.vouch"], "name a .json file"),
+        (vec!["a.vouch", "--out", "a.txt"], "must end in .json, .json.gz, .folded, .html, .svg or .pb.gz"),
+        (vec!["a.vouch", "--report", "a.vouch"], "must end in .json"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "pass only one recording"),
         (vec!["b.vouch"], "No such file"),

@@ -251,12 +251,12 @@ fn it_ends_when_idle_and_refuses_what_it_cannot_do() {
     };
     let cut = folder("cut").join("cut.json");
     fs::write(&cut, &PROFILE[..PROFILE.len() - 3]).unwrap();
-    assert!(refused(&cut, &[]).contains("cut short"));
+    assert!(refused(&cut, &[]).contains("incomplete JSON"));
     let other = folder("other").join("other.json");
     fs::write(&other, r#"{"meta":{"product":"Firefox"}}"#).unwrap();
-    assert!(refused(&other, &[]).contains("is no profile (out=…) of Vouch's"));
+    assert!(refused(&other, &[]).contains("is not a profile (out=…) by Vouch"));
     let empty = folder("empty");
-    assert!(refused(&profile("idle"), &["--ui", empty.to_str().unwrap()]).contains("there is no index.html"));
+    assert!(refused(&profile("idle"), &["--ui", empty.to_str().unwrap()]).contains("it has no index.html"));
     assert!(refused(&profile("idle"), &["--front-end", "profiler"]).contains("must be an address"));
     let taken = serve(&profile("idle"), &[]);
     let port = taken.host.split_once(':').unwrap().1;

@@ -267,7 +267,7 @@ fn a_recording_that_changed_since_the_audit_is_refused() {
     let before = recording(&[truth(5)], 0);
     for after in [recording(&[truth(5), wrong(1)], 0), recording(&[truth(6)], 0), recording(&[truth(4)], 0)] {
         let refused = profile(before.clone(), Some(after), &folder).unwrap_err().to_string();
-        assert!(refused.contains("has changed"), "{refused}");
+        assert!(refused.contains("changed while it was read"), "{refused}");
     }
 }
 

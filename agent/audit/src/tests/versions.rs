@@ -155,7 +155,7 @@ fn recordings_of_two_runs_are_refused() {
         }
         audit.judge(&crate::ClassPaths::default(), |_| {})
     };
-    assert!(read(&["17", "25.0.3"]).unwrap_err().to_string().contains("of 2 runs"));
+    assert!(read(&["17", "25.0.3"]).unwrap_err().to_string().contains("from 2 runs"));
     let twice = read(&["17", "17"]).unwrap().report;
     assert_eq!(twice.kinds["jdk.ExecutionSample"].fates.signals, 10, "a chunk is counted once");
     assert!(twice.notes[0].contains("1 chunks are there more than once"), "{:?}", twice.notes);

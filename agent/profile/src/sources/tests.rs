@@ -254,7 +254,7 @@ fn unreadable_files_are_reported_and_the_search_continues() {
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     }
     let why = text_of(("com/foo/Pipe.java", "", &[1], 1), &[&scratch.0.join("pipes")]).unwrap_err();
-    assert!(why.contains("is no file"), "{why}");
+    assert!(why.contains("is not a file"), "{why}");
     // One text is in Latin-1, and another one is too long.
     scratch.file("x/L.java", b"class L { String s = \"\xe9\"; }\n");
     assert!(text_of(("L.java", "", &[1], 1), &[&scratch.0]).unwrap().contains('é'));
@@ -270,6 +270,6 @@ fn a_damaged_profile_is_an_error() {
         damaged["shared"][table][column] = json!([7]);
         let wrong =
             embed(&mut Part::from_value(&damaged).unwrap(), &[], DEFAULT_MAX_BYTES).unwrap_err().to_string();
-        assert!(wrong.contains("not in it"), "{wrong}");
+        assert!(wrong.contains("that do not exist"), "{wrong}");
     }
 }

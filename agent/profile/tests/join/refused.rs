@@ -19,7 +19,7 @@ fn another_profilers_recording_is_refused() {
     assert!(join(vec![process("a", 1, None), process("b", 2, None)]).is_ok());
     let why =
         join(vec![process("a", 1, None), process("b", 2, Some("Flight Recorder"))]).unwrap_err().to_string();
-    assert!(why.starts_with("b: its samples are Flight Recorder's"), "{why}");
+    assert!(why.starts_with("b: its samples are by Flight Recorder"), "{why}");
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_time_between_two_joined_times_of_a_process_is_refused() {
     let (first_and_third, _) = join(vec![minute("1", 0), minute("3", 4_000)]).unwrap();
     let merged = Source { file: "1 and 3".to_owned(), document: first_and_third };
     let why = join(vec![merged, minute("2", 2_000)]).unwrap_err().to_string();
-    assert!(why.contains("merge all files at once"), "{why}");
+    assert!(why.contains("merge all original files at once"), "{why}");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn an_invalid_reference_or_another_version_is_an_error_with_the_file() {
     };
     for (from, to, says) in [
         (r#""func":[0]"#, r#""func":[9]"#, "no row 9 in funcTable"),
-        (r#""prefixOffset":[0]"#, r#""prefixOffset":[1]"#, "before its first"),
+        (r#""prefixOffset":[0]"#, r#""prefixOffset":[1]"#, "before the first"),
         (r#""frame":[0]"#, r#""frame":[0,0]"#, "different lengths"),
         (
             r#""preprocessedProfileVersion":66"#,

@@ -71,10 +71,10 @@ proptest! {
 #[test]
 fn mistakes_are_sentences() {
     let with = |profile: &Json, file: &[u8]| try_merged(profile, file, &choice(&[])).unwrap_err().to_string();
-    assert_eq!(with(&profile(), b""), "nothing could be read of app.jfr: it is empty");
+    assert_eq!(with(&profile(), b""), "app.jfr has no readable part: it is empty");
     assert_eq!(
         with(&profile(), &[b'x'; 100]),
-        "nothing could be read of app.jfr: it is no Flight Recorder file"
+        "app.jfr has no readable part: it is not a Flight Recorder file"
     );
     assert!(with(&json!({"meta": {}}), &recording(&[], 0)).starts_with("the profile is not by Vouch: "));
     let two = [recording(&[], 0), chunk(TYPES, &[], &[], (-5, 0))].concat();
