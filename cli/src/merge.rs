@@ -84,7 +84,7 @@ fn nothing_to_add(profile: &Path, merged: &Merged) -> Error {
         reasons.push(format!("{} of its events are before or after the profile", grouped(*outside)));
     }
     if let Some(pid) = stranger {
-        reasons.push(format!("it is of another process ({pid})"));
+        reasons.push(format!("it is from another process ({pid})"));
     }
     if *unreadable > 0 {
         reasons.push(format!("{} of its events are damaged", grouped(*unreadable)));
@@ -110,7 +110,7 @@ fn text(out: &str, merged: &Merged) -> String {
     let Merged { recording, stranger, kinds, outside, unreadable, left_out, clock, damage, .. } = merged;
     let mut text = format!("{}: {} events of {}", plain(out), grouped(merged.shown()), plain(recording));
     if let Some(pid) = stranger {
-        let _ = write!(text, ", of another process ({pid}), in separate tracks");
+        let _ = write!(text, ", from another process ({pid}), in separate tracks");
     }
     let _ = writeln!(
         text,

@@ -190,7 +190,7 @@ public class AttachCommands {
             attach.ok();
             Check.that(Files.exists(dir.resolve("long.json")), "there is no profile of " + attach.text);
         } else {
-            Check.contains(attach.refused(), "takes no more than 1024 characters", "what an older JVM is not even told");
+            Check.contains(attach.refused(), "accepts at most 1024 characters", "what an older JVM is not even told");
         }
     }
 

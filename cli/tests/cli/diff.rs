@@ -149,7 +149,10 @@ fn a_method_that_takes_a_fifth_more_is_named_first() {
     // One run of each side does not show it, and the text says so. A large change is shown.
     let pair = [files[0].clone(), files[5].clone()];
     let told = text(&pair, &[]);
-    assert!(sure(&pair, &[]).is_empty() && told.contains("take five runs of each (--before, --after)"), "{told}");
+    assert!(
+        sure(&pair, &[]).is_empty() && told.contains("take five runs of each (--before, --after)"),
+        "{told}"
+    );
     assert!(told.contains("points in A.hot (") && told.contains("would be seen"), "{told}");
     let much =
         [pair[0].clone(), file("much.json", &profile(&mut chance, 5000, [40.0, 90.0, 20.0, 15.0, 5.0]))];
