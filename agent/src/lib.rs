@@ -5,7 +5,7 @@
 //! verdict, track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
 //! `resolve` and `jvm` answer what `vouch-collect` asks the JVM. `session` is one recording.
 //! `agent` decides the order of events. `callbacks` and this file are the entry points for the JVM;
-//! `lab` is the entry point for the truth lab.
+//! `seams` is the entry point for the truth lab, which is another library.
 //!
 //! This file must contain only the exported functions. Each one guards against panics and calls
 //! another module.
@@ -26,7 +26,7 @@
 //! 5. What the stages ask the JVM: `jvm`, then `truth`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
-//! 8. The entry points: `callbacks`, `lab`, then `load`, then this file.
+//! 8. The entry points: `callbacks`, `seams`, then `load`, then this file.
 //!
 //! # Modules
 //!
@@ -61,7 +61,7 @@
 //! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, keep another library loaded |
 //! | `groups*` | the costs of the program's tasks, added up by their threads | make a thread that adds to a cell wait |
 //! | `markers*` | the kinds of a program's markers, and their counts | change the meaning of a number, make the thread of a marker wait |
-//! | `lab*` | the natives of `dev.vouch.Oracle`, for the truth lab | be on the path of an ordinary sample |
+//! | `seams.rs` | what the truth lab (crate `vouch-lab`) uses of the agent | be used by the product |
 //! | `session*` | one recording: memory, engine, files | outlive its gate |
 //! | `check.rs` | a preview of a recording, for `vouch doctor` | change anything |
 //! | `java.rs` | questions to Java objects | run the program's code, leave an exception |
@@ -83,7 +83,6 @@ mod guard;
 
 mod java;
 mod jvm;
-mod lab;
 mod library;
 mod load;
 mod markers;
@@ -94,6 +93,7 @@ mod recovery;
 mod resolve;
 mod sampling_services;
 mod say;
+pub mod seams;
 mod session;
 mod single_walk;
 mod terminal;
@@ -109,6 +109,11 @@ mod worker;
 use std::ffi::{CStr, c_char, c_void};
 
 use jni_sys::{JNI_OK, JavaVM, jint};
+
+/// Another copy of the agent in the same process recognises this library by this symbol
+/// (`vouch_sampling::sampling_signal`).
+#[unsafe(no_mangle)]
+pub static VOUCH_AGENT: u8 = 1;
 
 /// The JVM calls this at its start, for `-agentpath` or `-agentlib`.
 ///

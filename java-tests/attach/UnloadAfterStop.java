@@ -32,7 +32,7 @@ public class UnloadAfterStop {
             child.stdin().println("go");
             Check.equal("true", child.waitFor().ok().value("unloaded"), "a class is unloaded after stop");
         }
-        Run lab = Vm.with("lab").noFiles().run(Program.class, "at once").ok();
+        Run lab = Vm.lab("lab").noFiles().run(Program.class, "at once").ok();
         Check.equal("true", lab.value("unloaded"), "a class is unloaded where nothing is recorded");
     }
 

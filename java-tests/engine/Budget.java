@@ -63,7 +63,7 @@ public class Budget {
      * seconds, whatever runs meanwhile.
      */
     private static Run run() throws InterruptedException {
-        try (Running child = Vm.with("engine=perf,lab=early-budget").flags("-Xmx128m").start(Program.class)) {
+        try (Running child = Vm.lab("engine=perf,lab=early-budget").flags("-Xmx128m").start(Program.class)) {
             Path begun = child.dir.resolve(BEGUN);
             // If the engine is refused, the program ends before it creates this file.
             while (child.isAlive() && !Files.exists(begun)) {

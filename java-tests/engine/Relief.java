@@ -41,7 +41,7 @@ public class Relief {
     private static final long MOST_S = 120;
 
     public static void main(String[] args) {
-        Run run = Vm.with("lab=early-budget").flags("-Xmx128m").timeout(Duration.ofSeconds(MOST_S + 60)).run(Program.class);
+        Run run = Vm.lab("lab=early-budget").flags("-Xmx128m").timeout(Duration.ofSeconds(MOST_S + 60)).run(Program.class);
         Skip.ifEngineRefused(run);
         run.ok();
         Report report = run.report();

@@ -62,7 +62,8 @@ public class Shares {
 
     public static void main(String[] args) {
         String engine = args[0];
-        Run run = Vm.with("interval=1ms,engine=" + engine).run(Program.class);
+        String options = "interval=1ms,engine=" + engine;
+        Run run = (engine.equals("hammer") ? Vm.lab(options) : Vm.with(options)).run(Program.class);
         Skip.ifEngineRefused(run);
         Report report = run.ok().report();
         Check.equal(engine, report.engine(), "engine in the report");

@@ -52,18 +52,18 @@ public class CrashedWalks {
         Path jsig = jsig();
         // Recovery is off, since it would use the same walker, and every hundredth of its walks
         // would crash too.
-        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library, ROUNDS));
-        some(without, Vm.with("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
+        some(without, Vm.lab("interval=500us,recovery=off,break=crashed/" + EVERY).run(Program.class, library, ROUNDS));
+        some(without, Vm.lab("interval=500us,recovery=off,break=crashed/" + EVERY).flags("-Xrs").env("LD_PRELOAD", jsig.toString())
             .run(Program.class, library, ROUNDS));
-        try (Running child = Vm.with("interval=1ms,break=crashed").start(Burning.class, MORE_MS)) {
+        try (Running child = Vm.lab("interval=1ms,break=crashed").start(Burning.class, MORE_MS)) {
             // The program burns until walking has stopped, however often the engine signals.
             child.awaitErr(STOPPED);
             child.stdin().println();
             all(child.waitFor());
         }
         // Damaged stacks may make the true walkers fault.
-        same(without, Vm.with("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library, ROUNDS));
-        same(without, Vm.with("interval=500us,walker=own,break=damaged/2").run(Program.class, library, ROUNDS));
+        same(without, Vm.lab("interval=500us,walker=asgct,break=damaged/2").run(Program.class, library, ROUNDS));
+        same(without, Vm.lab("interval=500us,walker=own,break=damaged/2").run(Program.class, library, ROUNDS));
         watched(Vm.with("").flags("-Xcheck:jni").run(Burning.class, MORE_MS));
         asked();
     }
@@ -105,8 +105,8 @@ public class CrashedWalks {
 
     /** Asks as many questions as the time allows; each walk must have crashed. */
     private static void asked() {
-        String path = "-Djava.library.path=" + Vm.agent().getParent();
-        Run run = Vm.with("lab").noFiles().flags(path).run(Asking.class, Integer.toString(QUESTIONS)).ok();
+        String path = "-Djava.library.path=" + Vm.labAgent().getParent();
+        Run run = Vm.lab("lab").noFiles().flags(path).run(Asking.class, Integer.toString(QUESTIONS)).ok();
         Check.equal(2L * QUESTIONS, run.number("crashed"), "crashed walks");
         Check.equal("direct same;signal same;own-direct same;own-signal same", run.value("mended"), "a walk after all that");
     }

@@ -20,7 +20,7 @@ public class ForeignIds {
     private static final int DEPTH = 9;
 
     public static void main(String[] args) {
-        Report report = Vm.with("interval=1ms,walker=asgct,break=foreign_method,threads=^main$").run(Program.class).ok().report();
+        Report report = Vm.lab("interval=1ms,walker=asgct,break=foreign_method,threads=^main$").run(Program.class).ok().report();
         Check.atLeast(300, report.walked(), "stacks, each with such an id");
         Check.atLeast(0.9 * report.walked(), report.samples("refuted"), "of them, refuted");
     }

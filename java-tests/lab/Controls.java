@@ -22,7 +22,7 @@ public class Controls {
         {"truncated", "gap", "extra", "wrong_method", "wrong_bci", "null_method", "nativeness", "unwalked"};
 
     public static void main(String[] args) {
-        Run run = Vm.with("lab").noFiles().flags("-Djava.library.path=" + Vm.agent().getParent()).run(Program.class).ok();
+        Run run = Vm.lab("lab").noFiles().flags("-Djava.library.path=" + Vm.labAgent().getParent()).run(Program.class).ok();
         for (String kind : KINDS) {
             // For "no frames" the broken walker returns the code of unknown_Java.
             String told = kind.equals("unwalked") ? "unwalked:unknown_Java" : kind;

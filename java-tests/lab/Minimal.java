@@ -67,8 +67,8 @@ public class Minimal {
         Matcher shows = shows(program);
         int last = shows.group(3).isEmpty() ? Integer.MAX_VALUE : Integer.parseInt(shows.group(3));
         String name = program.getFileName().toString().replace(".java", "");
-        String agent = "-agentpath:" + Vm.agent() + "=" + head(lines, "Agent: ", "lab");
-        List<String> flags = new ArrayList<>(Arrays.asList(agent, "-Djava.library.path=" + Vm.agent().getParent()));
+        String agent = "-agentpath:" + Vm.labAgent() + "=" + head(lines, "Agent: ", "lab");
+        List<String> flags = new ArrayList<>(Arrays.asList(agent, "-Djava.library.path=" + Vm.labAgent().getParent()));
         String run = head(lines, "Run: ", "");
         if (!run.isEmpty()) {
             flags.addAll(Arrays.asList(run.split(" ")));

@@ -24,7 +24,7 @@ import dev.vouch.test.Vm;
 public class OpenJdkTest {
     public static void main(String[] args) throws Exception {
         Path folder = Files.createDirectories(Paths.get("native").toAbsolutePath());
-        Files.copy(Vm.agent(), folder.resolve("libAsyncGetCallTraceTest.so"));
+        Files.copy(Vm.labAgent(), folder.resolve("libAsyncGetCallTraceTest.so"));
         // The OpenJDK test itself loads an agent by its name without options.
         Check.equal(0, run(folder, "").exit, "exit code where walk and witness agree");
         Run broken = run(folder, "=lab,break=wrong_bci");

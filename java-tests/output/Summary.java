@@ -53,10 +53,10 @@ public class Summary {
             written(run, lines);
         }
 
-        Run broken = Vm.with("break=gap/3").run(Program.class);
+        Run broken = Vm.lab("break=gap/3").run(Program.class);
         Check.equal(5, broken.vouchLines().size(), "lines of the summary with a warning " + broken.vouchLines());
         Check.contains(broken.vouchLines().get(0), WARNING, "first line");
-        broken = Vm.with("quiet,break=gap/3").run(Program.class);
+        broken = Vm.lab("quiet,break=gap/3").run(Program.class);
         Check.equal(1, broken.vouchLines().size(), "warnings under quiet " + broken.vouchLines());
         Check.contains(broken.vouchLines().get(0), WARNING, "warning under quiet");
 

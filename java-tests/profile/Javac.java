@@ -70,14 +70,14 @@ public class Javac {
         checkFrames(profile, main);
         Walked whole = new Walked(run.report());
         for (int i = 0; i < MOST && whole.stacks < ENOUGH; i++) {
-            whole.add(javac(sources, files, "interval=1ms", UNDERSTOOD).report());
+            whole.add(javac(sources, files, Vm.with("interval=1ms"), UNDERSTOOD).report());
         }
         Walked spoiled = new Walked();
         List<String> some = files.subList(0, files.size() / 8);
         for (int i = 0; i < MOST && spoiled.stacks < ENOUGH; i++) {
             // A recovered stack that is refuted is replaced by the next candidate or by none, and
             // would not be counted. (At this interval one run has enough samples.)
-            spoiled.add(javac(sources, some, "interval=500us,recovery=off,break=gap/" + EVERY, UNDERSTOOD).report());
+            spoiled.add(javac(sources, some, Vm.lab("interval=500us,recovery=off,break=gap/" + EVERY), UNDERSTOOD).report());
         }
         Skip.unless(Math.min(whole.stacks, spoiled.stacks) >= ENOUGH, "too few stacks in " + MOST + " runs");
         checkPower(whole.refutedShare(), spoiled);
@@ -108,11 +108,11 @@ public class Javac {
         }
     }
 
-    private static Run javac(Path sources, List<String> files, String options, List<String> more) throws IOException {
+    private static Run javac(Path sources, List<String> files, Vm vm, List<String> more) throws IOException {
         Path list = Paths.get("files").toAbsolutePath();
         List<String> arguments = Sources.javacArguments(sources, files, list, Paths.get("classes").toAbsolutePath());
         arguments.addAll(more);
-        Run run = Sources.compile(Vm.with(options), arguments);
+        Run run = Sources.compile(vm, arguments);
         Check.equal(0, run.exit, "exit code of javac under the agent: " + run.err);
         return run;
     }

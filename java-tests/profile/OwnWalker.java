@@ -106,7 +106,7 @@ public class OwnWalker {
      * stops walking, and reports that.
      */
     private static void wrong() {
-        Report report = Vm.with("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class, WRONG_MS).ok().report();
+        Report report = Vm.lab("walker=own,recovery=off,break=gap,threads=^" + THREAD + "$").run(Calls.class, WRONG_MS).ok().report();
         Check.that(report.engineNotes().stream().anyMatch(note -> note.contains("own walker") && note.contains("walked no more")),
             "nobody noticed that the own walker is wrong: " + report.engineNotes());
         Check.atLeast(0.9 * javaSamples(report), report.unwalkedCodes().getOrDefault("stopped", 0L), "samples that it had no stack for since");

@@ -55,7 +55,7 @@ public class Proof {
     }
 
     private static void isolated() throws IOException {
-        Run run = Vm.with("break=gap/5,out=all.folded").run(Program.class, "400").ok();
+        Run run = Vm.lab("break=gap/5,out=all.folded").run(Program.class, "400").ok();
         Report report = run.report();
         long refuted = report.samples("refuted");
         Check.atLeast(0.1 * report.walked(), refuted, "samples of a spoiled walker that are refuted");
@@ -121,7 +121,7 @@ public class Proof {
     }
 
     private static void kept() {
-        Run run = Vm.with("refuted=keep,break=gap/5").run(Program.class, "400").ok();
+        Run run = Vm.lab("refuted=keep,break=gap/5").run(Program.class, "400").ok();
         Check.atLeast(0.1 * run.report().walked(), run.report().samples("refuted"), "refuted samples that are kept");
         Check.that(run.profile().functions().stream().noneMatch(function -> function.startsWith(ROOT)), "none of them is shown apart");
         long marked = run.profile().samples().stream().filter(sample -> sample.leaf().fate().equals("refuted")).count();
@@ -129,7 +129,7 @@ public class Proof {
     }
 
     private static void dropped() {
-        Run run = Vm.with("refuted=drop,break=gap/5").run(Program.class, "400").ok();
+        Run run = Vm.lab("refuted=drop,break=gap/5").run(Program.class, "400").ok();
         List<Sample> apart = run.profile().samples().stream().filter(Proof::isApart).collect(Collectors.toList());
         Check.equal(run.report().samples("refuted"), apart.size(), "samples whose frames are dropped");
         Check.that(apart.stream().allMatch(sample -> sample.depth() == 1), "none of their frames is shown");

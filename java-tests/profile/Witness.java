@@ -76,7 +76,7 @@ public class Witness {
             Check.atLeast(DEPTH / 2 * whole(sound), count(sound, "exact", "frames") + count(sound, "all_but_top", "frames"), "frames that were compared");
         }
 
-        Run gaps = Vm.with("witness=500/s,break=gap,threads=^" + THREAD + "$").run(Program.class, Long.toString(WALKS_MS)).ok();
+        Run gaps = Vm.lab("witness=500/s,break=gap,threads=^" + THREAD + "$").run(Program.class, Long.toString(WALKS_MS)).ok();
         JsonObject gap = witness(gaps);
         if (STAYS) {
             if (HOST_GAPS.enough(50, whole(gap), gaps.report(), WALKS_MS, "walks with a gap that were witnessed")) {
@@ -93,7 +93,7 @@ public class Witness {
             Check.that(!ours.equals(theirs), "the two accounts are the same: " + ours);
         }
 
-        Run truncated = Vm.with("witness=200/s,break=truncated").run(Straight.class).ok();
+        Run truncated = Vm.lab("witness=200/s,break=truncated").run(Straight.class).ok();
         JsonObject broken = witness(truncated);
         int compared = number(broken, "asked") - number(broken, "gone");
         int agreed = count(broken, "exact", "agreed") + count(broken, "all_but_top", "agreed") + count(broken, "root_only", "agreed");
@@ -122,7 +122,7 @@ public class Witness {
 
     /** If few walks are broken, the witness finds that many, and calls no other wrong. */
     private static void nowAndThen() {
-        Run some = Vm.with("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
+        Run some = Vm.lab("witness=1000/s,recovery=off,break=gap/" + EVERY + ",threads=^" + THREAD + "$")
             .timeout(Duration.ofSeconds(SECONDS + 60)).run(Program.class, Integer.toString(1_000 * SECONDS)).ok();
         JsonObject witness = witness(some);
         int whole = whole(witness);

@@ -52,7 +52,7 @@ public class KeptRecording {
 
     private static void whole() throws Exception {
         // Broken walks cause refutations, and all kinds of events are recorded.
-        Run run = Vm.with("recording=keep,events=all,break=truncated/20,walker=asgct,out=profile.folded").run(Program.class, "5").ok();
+        Run run = Vm.lab("recording=keep,events=all,break=truncated/20,walker=asgct,out=profile.folded").run(Program.class, "5").ok();
         Check.that(run.report().samples("refuted") > 0, "something is refuted");
         Check.equal(new TreeSet<>(Arrays.asList("profile.folded", "profile.json", "report.json", "profile.vouch")), run.files(), "what is there");
         String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(run.dir.resolve("profile.vouch")));

@@ -180,7 +180,7 @@ setup_lab() {
   need_toolchains || return 1
   mkdir -p "$tools" "$lab_classes"
   need cc gcc && need_jtreg || return 1
-  build_agent || return 1
+  build_agent --workspace || return 1
   "$newest/bin/javac" -J-XX:TieredStopAtLevel=1 -nowarn -Xlint:-options --release 8 -cp "$GSON" -sourcepath java-tests/lib -d "$lab_classes" \
     java-tests/lib/dev/vouch/lab/Matrix.java
 }

@@ -114,7 +114,7 @@ fn install(signal: Signal) -> Result<(), Error> {
 /// sample each other's walks.
 fn has_other_copy() -> bool {
     // Each copy of the library exports this symbol, and no other library does.
-    const OURS: &CStr = c"Java_dev_vouch_Oracle_self";
+    const OURS: &CStr = c"VOUCH_AGENT";
     let own = on_sigprof as *const () as usize;
     let handlers = (1..=libc::SIGRTMAX()).map(signal_handlers::handler_of);
     let mut handlers = handlers.filter(|handler| ![libc::SIG_DFL, libc::SIG_IGN].contains(handler));

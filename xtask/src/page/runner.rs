@@ -137,7 +137,7 @@ impl Runner {
         }
         runner.newest = runner.shell("need_toolchains >&2; printf '%s' \"$newest\"", &[])?.into();
         runner.shell("build_agent --workspace >&2", &[])?;
-        for file in ["libvouch.so", "vouch"] {
+        for file in ["libvouch.so", "libvouch_lab.so", "vouch"] {
             let (built, copy) = (target.join("release").join(file), runner.bin.join(file));
             // The file is replaced and not overwritten, because a JVM may have loaded the old one.
             let _ = fs::remove_file(&copy);
@@ -218,6 +218,11 @@ impl Runner {
     /// Returns the JVM option that loads the agent with these options.
     pub fn agent(&self, options: &str) -> String {
         format!("-agentpath:{}={options}", self.agent_library())
+    }
+
+    /// Returns the JVM option that loads the agent's library for tests with these options.
+    pub fn lab_agent(&self, options: &str) -> String {
+        format!("-agentpath:{}={options}", self.bin.join("libvouch_lab.so").display())
     }
 
     /// Returns the path of the agent's library.

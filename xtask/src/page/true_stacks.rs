@@ -77,7 +77,7 @@ impl Page for TrueStacks {
                     // The file becomes a run's report when the run has succeeded.
                     let new = runner.logs.join("new.json");
                     let _ = fs::remove_file(&new);
-                    let agent = runner.agent(&format!(
+                    let agent = runner.lab_agent(&format!(
                         "lab=true-stacks,quiet,out={}/profile.folded,report={}",
                         runner.runs.display(),
                         new.display()

@@ -4,13 +4,13 @@ package dev.vouch;
  * Asks the agent how AsyncGetCallTrace and Vouch's own walker differ from GetStackTrace on one
  * thread.
  *
- * The native methods are in libvouch.so. Both walkers walk first and the witness comes last, since
- * GetStackTrace creates the method ids that a walk may lack. This class must contain no logic:
- * dev.vouch.lab.Answer interprets the answers.
+ * The native methods are in libvouch_lab.so (agent/lab). Both walkers walk first and the witness
+ * comes last, since GetStackTrace creates the method ids that a walk may lack. This class must
+ * contain no logic: dev.vouch.lab.Answer interprets the answers.
  */
 public final class Oracle {
     static {
-        System.loadLibrary("vouch");
+        System.loadLibrary("vouch_lab");
     }
 
     private Oracle() {}

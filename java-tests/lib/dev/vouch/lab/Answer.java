@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * One answer of the agent, as agent/src/lab/answer.rs writes it.
+ * One answer of the agent, as agent/lab/src/answer.rs writes it.
  *
  * Each way to walk has a line `WAY TAB KINDS TAB WALK TAB WITNESS`. KINDS are joined by commas, or
  * "same" without a difference; WALK and WITNESS count frames. A line for each row of the comparison

@@ -39,8 +39,8 @@ final class Children {
         List<String> args = new ArrayList<>(cases);
         args.add(0, "--child");
         String options = scenario.agentOptions(cases.get(0));
-        Vm vm = (options == null ? Vm.without() : Vm.with(options)).noFiles().timeout(patience())
-            .flags(mode.flags).flags("-Djava.library.path=" + Vm.agent().getParent()).flags(scenario.flags(cases.get(0)));
+        Vm vm = (options == null ? Vm.without() : Vm.lab(options)).noFiles().timeout(patience())
+            .flags(mode.flags).flags("-Djava.library.path=" + Vm.labAgent().getParent()).flags(scenario.flags(cases.get(0)));
         Run run;
         try (Running child = vm.start(scenario.getClass(), args.toArray(new String[0]))) {
             if (options == null) {
@@ -104,7 +104,7 @@ final class Children {
     private static void attach(Running child) {
         String line = child.awaitErr("LAB\tattach");
         try (Attach attach = Attach.to(child)) {
-            int code = attach.load(line.split("\t", 3)[2]);
+            int code = attach.load(Vm.labAgent(), line.split("\t", 3)[2]);
             child.stdin().println(code == 0 ? "+" : "-");
         }
     }

@@ -26,7 +26,7 @@ final class Programs {
         text.paragraph("Each section explains one known failure of AsyncGetCallTrace and has the shortest program that shows it."
             + " [asyncgetcalltrace.md](asyncgetcalltrace.md) has all cases and builds, and explains the kinds of difference.");
         text.paragraph("Compile a program with `java-tests/lib` on the source path. Run it with"
-            + " `-agentpath:…/libvouch.so=lab -Djava.library.path=…` and with the flags that its section names. It prints both"
+            + " `-agentpath:…/libvouch_lab.so=lab -Djava.library.path=…` and with the flags that its section names. It prints both"
             + " stacks side by side: `-` marks a frame that the walk lacks, `+` one too many, `!` one that is different.");
         failures.forEach(this::failure);
         return text.toString();

@@ -35,6 +35,9 @@ public final class Running implements AutoCloseable {
     private final Lines out;
     private final Lines err;
 
+    /** The agent's library in this JVM, if it is not the released one. */
+    Path agent;
+
     Running(Process process, Path dir, Duration timeout) {
         this.process = process;
         this.dir = dir;
@@ -181,7 +184,7 @@ public final class Running implements AutoCloseable {
             signal("QUIT");
             Thread.sleep(LAST_WORDS.toMillis());
             Run status = tool(Arrays.asList(Vm.jdk().resolve("bin/jcmd").toString(), Long.toString(pid()), "JVMTI.agent_load",
-                Vm.agent().toString(), "status"), LAST_WORDS);
+                (agent == null ? Vm.agent() : agent).toString(), "status"), LAST_WORDS);
             System.out.println("asked for the agent's status: " + status.out + status.err);
             Thread.sleep(LAST_WORDS.toMillis() / 10);
         } catch (AssertionError | InterruptedException none) {

@@ -41,6 +41,14 @@ public final class Vm {
         return new Vm(options);
     }
 
+    /**
+     * A JVM with the agent that also has what only tests need: the natives of dev.vouch.Oracle, and
+     * the options `lab`, `break` and `engine=hammer`.
+     */
+    public static Vm lab(String options) {
+        return new Vm(options).agentPath(labAgent());
+    }
+
     public static Vm without() {
         return new Vm(null);
     }
@@ -91,12 +99,21 @@ public final class Vm {
         return this;
     }
 
-    /** The agent's library, in jtreg's -nativepath. */
+    /** The released library of the agent, in jtreg's -nativepath. */
     public static Path agent() {
+        return built("libvouch.so");
+    }
+
+    /** The agent's library with what only tests need, in the same folder. */
+    public static Path labAgent() {
+        return built("libvouch_lab.so");
+    }
+
+    private static Path built(String name) {
         String folder = System.getProperty("test.nativepath");
         Check.that(folder != null && !folder.isEmpty(), "jtreg was not given -nativepath:FOLDER-OF-libvouch.so");
-        Path library = Paths.get(folder, "libvouch.so").toAbsolutePath();
-        Check.that(Files.isRegularFile(library), library + " is not there: cargo build --release");
+        Path library = Paths.get(folder, name).toAbsolutePath();
+        Check.that(Files.isRegularFile(library), library + " is not there: cargo build --release --workspace");
         return library;
     }
 
@@ -149,7 +166,9 @@ public final class Vm {
             System.out.println("+ " + String.join(" ", command));
             ProcessBuilder builder = plain(new ProcessBuilder(command).directory(dir.toFile()));
             builder.environment().putAll(env);
-            return new Running(builder.start(), dir, timeout);
+            Running running = new Running(builder.start(), dir, timeout);
+            running.agent = agent;
+            return running;
         } catch (IOException error) {
             throw new AssertionError("the child JVM could not be started", error);
         }

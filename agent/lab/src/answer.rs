@@ -7,15 +7,14 @@
 use std::fmt::Write as _;
 
 use jni::JNIEnv;
+use vouch::seams::LoadedAgent;
 use vouch_sample::Frame;
-use vouch_sampling::clock;
 use vouch_verify::witness::{Comparison, Difference, Row};
 
 use super::{Asked, Refusal};
-use crate::agent::Agent;
 
 /// Returns the whole answer as text.
-pub fn text(agent: &Agent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>) -> String {
+pub fn text(agent: LoadedAgent, env: &mut JNIEnv<'_>, asked: &Result<Asked, Refusal>) -> String {
     let asked = match asked {
         Ok(asked) => asked,
         Err(refusal) => return format!("error\t{}\n", refusal.reason()),
@@ -53,14 +52,12 @@ fn kinds(comparison: &Comparison) -> String {
     if kinds.is_empty() { "same".to_owned() } else { kinds.join(",") }
 }
 
-fn name(agent: &Agent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
+fn name(agent: LoadedAgent, env: &mut JNIEnv<'_>, frame: &Frame) -> String {
     if let Frame::Native { pc } | Frame::Kernel { pc } = frame {
         return format!("code at {pc:#x}");
     }
-    let now = agent.resolver.resolve(env, frame.method(), clock::monotonic());
-    let method = agent.resolver.method(env, now);
-    let method =
-        method.map_or_else(|| format!("method {:#x}", frame.method().0), |method| method.full_name());
+    let method = agent.method_name(env, frame.method());
+    let method = method.unwrap_or_else(|| format!("method {:#x}", frame.method().0));
     match frame {
         Frame::Java { bci, .. } => format!("{method}@{bci}"),
         _ => format!("{method}@native"),

@@ -1,9 +1,10 @@
 //! The truth lab walks one thread's stack by AsyncGetCallTrace, by our own walker and by
 //! GetStackTrace at the same moment.
 //!
-//! It serves the natives of the Java class `dev.vouch.Oracle`, with a recording or without. The
-//! walks always come before the witness, because the witness creates method ids that a walk may
-//! lack. It must never be on the path of an ordinary sample.
+//! `libvouch_lab.so` is the whole agent, with the natives of the Java class `dev.vouch.Oracle`.
+//! They work with a recording or without. The walks always come before the witness, because the
+//! witness creates method ids that a walk may lack. Only tests use this crate. It must never be on
+//! the path of an ordinary sample, and no other crate may use it.
 
 mod answer;
 mod natives;
@@ -13,16 +14,12 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
+use vouch::seams::{LoadedAgent, SingleWalk, Walked, java_thread};
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
 use vouch_sampling::threads::registry;
 use vouch_unwind::walker::{RawFrame, Walker};
 use vouch_verify::witness::{Comparison, Difference, compare};
-
-use crate::agent::Agent;
-use crate::facade::{Capability, StackFrame};
-use crate::java;
-use crate::single_walk::{SingleWalk, Walked};
 
 /// The way in which a walk was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,19 +66,18 @@ pub enum Refusal {
 #[derive(Debug, Default)]
 struct Desk {
     walked: Vec<RawFrame>,
-    room: Vec<StackFrame>,
     may_suspend: bool,
 }
 
-static DESK: Mutex<Desk> = Mutex::new(Desk { walked: Vec::new(), room: Vec::new(), may_suspend: false });
+static DESK: Mutex<Desk> = Mutex::new(Desk { walked: Vec::new(), may_suspend: false });
 
 /// Walks the calling thread in both ways that are possible for it.
-fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refusal> {
+fn ask_self(agent: LoadedAgent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refusal> {
     let mut desk = DESK.lock();
     let own: *mut c_void = env.get_raw().cast();
     let slot = registry().slots().find(own_tid()).ok_or(Refusal::Gone)?;
     let mut walks = Vec::new();
-    for walker in agent.asked() {
+    for walker in agent.walkers() {
         let question = SingleWalk { walker, slot, env: own };
         // SAFETY: slot and JNIEnv are the calling thread's.
         let found = unsafe { question.direct(desk.walked(limit)) };
@@ -90,38 +86,41 @@ fn ask_self(agent: &Agent, env: &JNIEnv<'_>, limit: usize) -> Result<Asked, Refu
         let found = unsafe { question.signalled(own_tid(), desk.walked(limit)) }.ok_or(Refusal::Silent)?;
         walks.push(Walk { walker, way: Way::Signal, found });
     }
-    let witness = desk.witness(agent, std::ptr::null_mut())?;
+    let witness = agent.stack_trace(std::ptr::null_mut()).ok_or(Refusal::NoWitness)?;
     Ok(Asked { walks, witness })
 }
 
 /// Walks another thread while it is suspended.
 fn ask_other(
-    agent: &Agent,
+    agent: LoadedAgent,
     env: &mut JNIEnv<'_>,
     thread: &JObject<'_>,
     limit: usize,
 ) -> Result<Asked, Refusal> {
     let mut desk = DESK.lock();
     if !desk.may_suspend {
-        agent.jvmti.add_capability(Capability::Suspend).map_err(|_| Refusal::NoSuspending)?;
-        desk.may_suspend = true;
+        desk.may_suspend = agent.may_suspend();
     }
-    let java_thread = java::java_thread(env, thread);
-    let (tid, slot, env) = registry().java(java_thread).ok_or(Refusal::Gone)?;
+    if !desk.may_suspend {
+        return Err(Refusal::NoSuspending);
+    }
+    let (tid, slot, env) = registry().java(java_thread(env, thread)).ok_or(Refusal::Gone)?;
     if tid == own_tid() {
         return Err(Refusal::Own);
     }
-    agent.jvmti.suspend(thread.as_raw()).map_err(|_| Refusal::Gone)?;
+    if !agent.suspend(thread.as_raw()) {
+        return Err(Refusal::Gone);
+    }
     // Until `resume`, this code must not wait for a lock that the thread could hold.
     let mut walks = Vec::new();
-    for walker in agent.asked() {
+    for walker in agent.walkers() {
         // SAFETY: the thread is suspended, so it does not end. Its JNIEnv is valid until it ends.
         let found = unsafe { SingleWalk { walker, slot, env }.signalled(tid, desk.walked(limit)) };
         walks.push(found.map(|found| Walk { walker, way: Way::Suspended, found }));
     }
-    let witness = desk.witness(agent, thread.as_raw());
-    let resumed = agent.jvmti.resume(thread.as_raw());
-    debug_assert!(resumed.is_ok(), "the thread was suspended by us");
+    let witness = agent.stack_trace(thread.as_raw()).ok_or(Refusal::NoWitness);
+    let resumed = agent.resume(thread.as_raw());
+    debug_assert!(resumed, "the thread was suspended by us");
     let walks: Option<Vec<_>> = walks.into_iter().collect();
     Ok(Asked { walks: walks.ok_or(Refusal::Silent)?, witness: witness? })
 }
@@ -133,12 +132,6 @@ impl Desk {
         let size = self.walked.len().max(room);
         self.walked.resize(size, RawFrame::EMPTY);
         &mut self.walked[..room]
-    }
-
-    fn witness(&mut self, agent: &Agent, thread: jni_sys::jobject) -> Result<Vec<Frame>, Refusal> {
-        let count =
-            agent.jvmti.stack_trace(thread, &mut self.room, usize::MAX).map_err(|_| Refusal::NoWitness)?;
-        Ok(self.room[..count].iter().map(|frame| frame.frame()).collect())
     }
 }
 

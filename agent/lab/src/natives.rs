@@ -5,13 +5,10 @@ use std::ptr::null_mut;
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JString};
 use jni_sys::{JNI_FALSE, JNI_TRUE, jboolean, jint, jstring};
+use vouch::seams::{self, LoadedAgent, guard, say};
 use vouch_unwind::broken;
 
 use super::{answer, ask_other, ask_self};
-use crate::agent::{Agent, agent};
-use crate::fault::guard;
-use crate::java;
-use crate::say::say;
 
 /// The maximum depth for OpenJDK's own test, in frames: more than its stack has.
 const DEEP: usize = 1024;
@@ -65,8 +62,8 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     how: JString<'_>,
 ) {
     guard((), || {
-        let Some(agent) = agent() else { return };
-        let name = java::text(&mut env, how.into()).unwrap_or_default();
+        let Some(agent) = LoadedAgent::get() else { return };
+        let name = seams::text(&mut env, how.into()).unwrap_or_default();
         let way = broken::BREAKS.iter().find(|(known, _)| *known == name);
         agent.break_walker(way.map(|(_, how)| *how));
     });
@@ -79,7 +76,7 @@ pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
     _: JClass<'_>,
 ) -> jboolean {
     guard(JNI_FALSE, || {
-        let Some(agent) = agent() else { return JNI_FALSE };
+        let Some(agent) = LoadedAgent::get() else { return JNI_FALSE };
         let asked = ask_self(agent, &env, DEEP);
         if asked.as_ref().is_ok_and(super::Asked::asgct_agrees) {
             return JNI_TRUE;
@@ -93,13 +90,13 @@ pub extern "system" fn Java_MyPackage_ASGCTBaseTest_checkAsyncGetCallTraceCall(
 fn answered<'e>(
     env: &mut JNIEnv<'e>,
     depth: jint,
-    ask: impl FnOnce(&'static Agent, &mut JNIEnv<'e>, usize) -> Option<String>,
+    ask: impl FnOnce(LoadedAgent, &mut JNIEnv<'e>, usize) -> Option<String>,
 ) -> jstring {
     guard(None, || {
         let depth = usize::try_from(depth).ok().filter(|depth| *depth > 0)?;
-        let text = match agent() {
+        let text = match LoadedAgent::get() {
             Some(agent) => ask(agent, env, depth)?,
-            None => "error\tthe agent is not loaded: java -agentpath:…/libvouch.so=lab\n".to_owned(),
+            None => "error\tthe agent is not loaded: java -agentpath:…/libvouch_lab.so=lab\n".to_owned(),
         };
         // Java throws its own exception if memory is short.
         env.new_string(text).ok().map(jni::objects::JString::into_raw)
