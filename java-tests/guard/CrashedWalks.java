@@ -7,7 +7,7 @@
  *
  * @test
  * @summary a walk that faults ends, is counted, and the program's output is the same
- * @key newest
+ * @key lts
  * @library /lib
  * @build dev.vouch.test.* dev.vouch.lab.Ask dev.vouch.Oracle
  * @run main CrashedWalks

@@ -60,13 +60,21 @@ pub fn give_back() {
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| owner_of(*signal) == Owner::Vouch) {
         // The kernel drops pending signals once the signal is ignored. The default action would end
         // the process.
-        // SAFETY: no function is installed.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        set_disposition(signal, libc::SIG_IGN);
         if IGNORED.load(Ordering::Relaxed) & bit(signal) == 0 {
-            // SAFETY: as above.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            set_disposition(signal, libc::SIG_DFL);
         }
     }
+}
+
+/// Sets `SIG_IGN` or `SIG_DFL`. Under libjsig, JDK 16 and newer warn on stderr of `signal`, so this
+/// calls `sigaction`.
+fn set_disposition(signal: c_int, disposition: libc::sighandler_t) {
+    // SAFETY: all zero is a valid sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = disposition;
+    // SAFETY: no function is installed.
+    unsafe { libc::sigaction(signal, &raw const action, null_mut()) };
 }
 
 /// Returns a signal's bit in [`IGNORED`].
