@@ -35,13 +35,19 @@ public class OldCodeProven {
         Check.that(!report.json.getAsJsonObject("plausible_because").has(REASON), "old code has debug information, and the report denies it");
         Check.that(!with.vouchLines().toString().contains(SHORT), "summary: " + with.vouchLines());
         double described = report.certainShare();
+        if (Vm.major() == 8) {
+            // Its counted loops have no poll, so debug information names no method for certain.
+            Check.atMost(0.05, described, "certain in JDK 8's counted loop");
+            Check.that(report.json.getAsJsonObject("plausible_because").has("approximate_top_frame"), "the reason of JDK 8 is missing: "
+                + report.json.get("plausible_because"));
+        }
 
         Run without = attached();
         report = without.report();
         JsonObject because = report.json.getAsJsonObject("plausible_because").getAsJsonObject(REASON);
         Check.that(because != null, "the reason is missing: " + report.json.get("plausible_because"));
         Check.contains(without.vouchLines().toString(), SHORT, "summary");
-        Check.that(described > report.certainShare() + 0.2, "certain with debug information: " + described + ", without: " + report.certainShare());
+        more(described, report, "without");
 
         refused(attached(UNLOCK, REFUSED), described);
         try (Running child = Vm.with("interval=1ms").flags("-Xmx256m", "-Xbatch", UNLOCK, REFUSED).start(Program.class)) {
@@ -61,7 +67,13 @@ public class OldCodeProven {
         Check.that(because.has("without_debug_info"), "the reason is missing: " + because);
         Check.that(!because.has(REASON), "the attach is not the reason: " + because);
         Check.contains(run.vouchLines().toString(), "plausible (mostly for want of debug information)", "summary");
-        Check.that(described > report.certainShare() + 0.2, "certain with debug information: " + described + ", refused: " + report.certainShare());
+        more(described, report, "refused");
+    }
+
+    /** JDK 8 has nothing to lose: see above. */
+    private static void more(double described, Report report, String other) {
+        double least = Vm.major() == 8 ? 0.0 : report.certainShare() + 0.2;
+        Check.that(described >= least, "certain with debug information: " + described + ", " + other + ": " + report.certainShare());
     }
 
     private static Run attached(String... flags) {

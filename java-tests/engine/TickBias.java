@@ -13,7 +13,8 @@
  */
 
 import java.util.Arrays;
-import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 
 import dev.vouch.test.Burn;
@@ -72,24 +73,26 @@ public class TickBias {
                 thread.setDaemon(true);
                 thread.start();
             }
-            SynchronousQueue<Integer> queue = new SynchronousQueue<>();
+            // A SynchronousQueue would not wait on one processor: up to JDK 17 it yields there.
+            Semaphore ball = new Semaphore(0);
+            Semaphore back = new Semaphore(0);
+            AtomicBoolean over = new AtomicBoolean();
             Thread taker = new Thread(() -> {
-                try {
-                    while (queue.take() > 0) {
-                        continue;
-                    }
-                } catch (InterruptedException error) {
-                    throw new AssertionError(error);
+                while (!over.get()) {
+                    ball.acquireUninterruptibly();
+                    back.release();
                 }
             });
             taker.start();
             // Each thread waits for the other in every round.
             for (long end = System.nanoTime() + 1_500_000_000L; System.nanoTime() < end;) {
                 for (int times = 0; times < 100; times++) {
-                    queue.put(1);
+                    ball.release();
+                    back.acquireUninterruptibly();
                 }
             }
-            queue.put(0);
+            over.set(true);
+            ball.release();
             taker.join();
         }
     }
