@@ -25,6 +25,9 @@ pub struct EventCost {
     /// Kinds of events; all by default
     #[arg(long, value_delimiter = ' ')]
     kinds: Vec<String>,
+    /// The JDK; the newest one by default
+    #[arg(long, value_name = "VERSION")]
+    jdk: Option<u32>,
     #[command(flatten)]
     output: Output,
 }
@@ -49,8 +52,11 @@ impl Page for EventCost {
     fn make(self) -> Result<()> {
         let runner = Runner::new(Self::NAME)?;
         runner.clear_runs()?;
+        let jdk = self
+            .jdk
+            .map_or_else(|| Ok(runner.newest.clone()), |major| runner.jdk(major).map(|jdk| jdk.home))?;
         let classes = runner.runs.join("classes");
-        runner.compile(&runner.newest, &classes, &["java-tests/cost/EventCost.java"])?;
+        runner.compile(&jdk, &classes, &["java-tests/cost/EventCost.java"])?;
         let mut rows = Vec::new();
         for (kind, events) in KINDS {
             if !self.kinds.is_empty() && !self.kinds.iter().any(|named| named == kind) {
@@ -59,13 +65,13 @@ impl Page for EventCost {
             println!("{kind}: {} times without a profiler, with Vouch, with JFR", self.turns);
             let settings = runner.runs.join(format!("{kind}.jfc"));
             fs::write(&settings, jfr_settings(events)).with_context(|| shown(&settings))?;
-            rows.push(self.row(&runner, kind, &settings)?);
+            rows.push(self.row(&runner, &jdk, kind, &settings)?);
         }
         let text = format!(
             "Nanoseconds of the process's CPU time for one event: the middle of {} runs of 2 s, and the middle\n\
              half. {}, `-XX:+UseSerialGC`, a machine of {} processors.",
             self.turns,
-            release_of(&runner.newest)?,
+            release_of(&jdk)?,
             processors()
         );
         let head = [
@@ -80,7 +86,7 @@ impl Page for EventCost {
 }
 
 impl EventCost {
-    fn row(&self, runner: &Runner, kind: &str, settings: &Path) -> Result<Vec<String>> {
+    fn row(&self, runner: &Runner, jdk: &Path, kind: &str, settings: &Path) -> Result<Vec<String>> {
         let runs = runner.runs.display();
         let vouch = |events: &str| {
             let files = format!("out={runs}/profile.json,report={runs}/{kind}.json");
@@ -91,7 +97,7 @@ impl EventCost {
         let mut nanos = [const { Vec::new() }; 4];
         for _ in 0..self.turns {
             for (options, nanos) in ways.iter().zip(&mut nanos) {
-                nanos.push(once(runner, kind, options)?);
+                nanos.push(once(runner, jdk, kind, options)?);
             }
         }
         let mut row = vec![format!("`{kind}`")];
@@ -103,9 +109,9 @@ impl EventCost {
 }
 
 /// Returns the CPU time of one event, in nanoseconds.
-fn once(runner: &Runner, kind: &str, options: &[String]) -> Result<f64> {
+fn once(runner: &Runner, jdk: &Path, kind: &str, options: &[String]) -> Result<f64> {
     let log = runner.logs.join("run.log");
-    let mut java = Runner::java(&runner.newest, 60);
+    let mut java = Runner::java(jdk, 60);
     java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args((kind == "jit").then_some("-Xcomp")).args(options);
     java.arg("-cp").arg(runner.runs.join("classes")).args(["EventCost", kind]);
     let outcome = run_logged(&mut java, &log)?;
