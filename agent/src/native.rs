@@ -1,6 +1,6 @@
 //! The walker of native frames during a recording: its tables, and the names of its frames.
 //!
-//! The tables are made before the first sample, and again when libraries were loaded or a walk
+//! The tables are made before the first sample, and again when libraries came or went, or a walk
 //! reached code in no known library. It must never drop tables that a handler may use.
 
 use std::time::Duration;
@@ -54,8 +54,8 @@ impl NativeTables {
             pause: MIN_PAUSE,
             before: counts(&unwinder.counts),
         };
-        let has_more = tables.libraries.has_more();
-        tables.look(frames, has_more);
+        let has_changed = tables.libraries.has_changed();
+        tables.look(frames, has_changed);
         tables
     }
 
@@ -63,12 +63,14 @@ impl NativeTables {
         self.unwinder
     }
 
-    /// Makes the tables again if libraries were loaded or a walk reached unknown code, and drops
+    /// Makes the tables again if libraries came or went, or a walk reached unknown code, and drops
     /// those that no handler uses.
     pub fn keep_up(&mut self, frames: &mut NativeFrames) {
-        let has_more = self.libraries.has_more();
-        if has_more || clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code() {
-            self.look(frames, has_more);
+        let has_changed = self.libraries.has_changed();
+        if has_changed
+            || clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code()
+        {
+            self.look(frames, has_changed);
         }
         if self.maker.read_rules() {
             self.publish();
@@ -78,15 +80,15 @@ impl NativeTables {
         }
     }
 
-    fn look(&mut self, frames: &mut NativeFrames, has_more: bool) {
+    fn look(&mut self, frames: &mut NativeFrames, has_changed: bool) {
         // Before the list is read, so that code that is unknown afterwards asks for another look.
         self.unwinder.take_has_seen_unknown_code();
         let Ok(libraries) = loaded() else { return };
-        self.pause = if has_more { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
+        self.pause = if has_changed { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));
         self.maker.set_libraries(libraries.clone());
         self.publish();
-        frames.set_libraries(libraries);
+        frames.set_libraries(libraries, clock::monotonic());
     }
 
     fn publish(&mut self) {

@@ -331,7 +331,7 @@ impl Recorder {
             self.contexts.set_name(head.mounted_vthread, name(entry), &mut self.recording);
             self.ask_name(&head, jvm);
         }
-        self.native.read(entry);
+        self.native.read(entry, head.time);
         let mut frames = take(&mut self.frames);
         match self.walked_stack(&head, entry, &mut frames, jvm) {
             Ok(Taken { walker, began, cut, refuted, site, is_asgct_alone }) => {

@@ -33,7 +33,7 @@ struct Candidate {
 /// Searches if a library has been loaded since the last search. Only a thread of the agent may call
 /// it.
 pub fn search_new_libraries() {
-    if PUBLISHING_LIBRARY.get().is_some() || !SEARCHED_LIBRARIES.has_more() {
+    if PUBLISHING_LIBRARY.get().is_some() || !SEARCHED_LIBRARIES.has_changed() {
         return;
     }
     for object in candidates() {

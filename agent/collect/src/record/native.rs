@@ -2,6 +2,8 @@
 //!
 //! Proof judges the Java frames alone. It must not hide that native frames are missing.
 
+use std::ops::Range;
+
 use foldhash::HashMap;
 use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
 use vouch_sample::Frame;
@@ -27,18 +29,27 @@ pub struct NativeFrames {
     is_cut: bool,
     /// The functions that were found in the present libraries.
     known: HashMap<(Frame, Option<Category>), FuncId>,
+    /// The addresses of libraries that had gone when the present list was read.
+    unloaded: Vec<Range<usize>>,
+    /// When the present list was read.
+    listed_ns: u64,
+    /// True if the current sample is from before the present list. A library that has gone since
+    /// may have been at its addresses.
+    is_before_list: bool,
 }
 
 impl NativeFrames {
     /// Sets the libraries that are loaded now. An address may be in another library than before.
-    pub fn set_libraries(&mut self, libraries: Vec<Library>) {
+    pub fn set_libraries(&mut self, libraries: Vec<Library>, now_ns: u64) {
         self.known.clear();
-        self.symbols.set_libraries(libraries);
+        self.unloaded = self.symbols.set_libraries(libraries);
+        self.listed_ns = now_ns;
     }
 
-    /// Reads the native frames of a sample.
-    pub fn read(&mut self, entry: &Entry<'_>) {
+    /// Reads the native frames of a sample of this time.
+    pub fn read(&mut self, entry: &Entry<'_>, time_ns: u64) {
         self.clear();
+        self.is_before_list = time_ns < self.listed_ns;
         if let Some(stack) = native(entry) {
             self.frames.extend(stack.frames());
             self.is_cut = stack.cut.is_some();
@@ -79,11 +90,12 @@ impl NativeFrames {
     }
 
     fn func(&mut self, frame: Frame, category: Option<Category>, recording: &mut Recording) -> FuncId {
-        if let Some(func) = self.known.get(&(frame, category)) {
+        let is_unsure = self.is_unsure(frame);
+        if let Some(func) = self.known.get(&(frame, category)).filter(|_| !is_unsure) {
             return *func;
         }
         let symbol = match frame {
-            Frame::Native { pc } => self.symbols.find(pc),
+            Frame::Native { pc } if !is_unsure => self.symbols.find(pc),
             _ => None,
         };
         let func = match symbol {
@@ -111,6 +123,12 @@ impl NativeFrames {
         }
         self.known.insert((frame, category), func);
         func
+    }
+
+    /// Returns true if the frame may be of a library that has gone, or of what came after it.
+    fn is_unsure(&self, frame: Frame) -> bool {
+        let is_unloaded = |pc| self.unloaded.iter().any(|range| range.contains(&pc));
+        self.is_before_list && matches!(frame, Frame::Native { pc } if is_unloaded(pc))
     }
 }
 
@@ -141,7 +159,7 @@ mod tests {
     #[test]
     fn native_frames_are_above_their_caller_and_only_the_leaf_has_a_fate() {
         let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
-        native.set_libraries(loaded().unwrap());
+        native.set_libraries(loaded().unwrap(), 1);
         native.frames = vec![Frame::Native { pc: own() }, Frame::Native { pc: 7 }];
         for (is_cut, category) in [(false, None), (true, Some(Category::Jdk))] {
             native.is_cut = is_cut;
@@ -162,13 +180,33 @@ mod tests {
     fn a_library_that_is_gone_gives_no_name() {
         let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
         native.frames = vec![Frame::Native { pc: own() }];
-        native.set_libraries(loaded().unwrap());
+        native.set_libraries(loaded().unwrap(), 1);
         let caller = recording.placeholder_stack(None, "Java", Category::Application);
         let known = native.on_top(caller, None, LEAF, &mut recording);
-        native.set_libraries(Vec::new());
+        native.set_libraries(Vec::new(), 2);
         let gone = native.on_top(caller, None, LEAF, &mut recording);
         assert!(shown(&recording, known)[0].0.contains('!'));
         assert_eq!(shown(&recording, gone)[0].0, UNKNOWN_CODE);
+    }
+
+    #[test]
+    fn a_sample_from_before_a_library_was_replaced_gets_no_name() {
+        let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
+        native.frames = vec![Frame::Native { pc: own() }];
+        let mut libraries = loaded().unwrap();
+        native.set_libraries(libraries.clone(), 1);
+        let replaced = libraries.iter_mut().find(|library| library.range.contains(&own())).unwrap();
+        replaced.path = "/replaced".to_owned();
+        native.set_libraries(libraries, 2);
+        let caller = recording.placeholder_stack(None, "Java", Category::Application);
+        let mut name = |is_before_list| {
+            native.is_before_list = is_before_list;
+            let stack = native.on_top(caller, None, LEAF, &mut recording);
+            shown(&recording, stack)[0].0.clone()
+        };
+        assert!(name(false).starts_with("replaced+"));
+        assert_eq!(name(true), UNKNOWN_CODE);
+        assert!(name(false).starts_with("replaced+"));
     }
 
     #[test]
@@ -177,7 +215,7 @@ mod tests {
         native.frames = vec![Frame::Native { pc: own() }];
         let caller = recording.placeholder_stack(None, "Java", Category::Application);
         let unknown = native.on_top(caller, None, LEAF, &mut recording);
-        native.set_libraries(loaded().unwrap());
+        native.set_libraries(loaded().unwrap(), 1);
         let known = native.on_top(caller, None, LEAF, &mut recording);
         assert_eq!(shown(&recording, unknown)[0].0, UNKNOWN_CODE);
         assert!(shown(&recording, known)[0].0.contains('!'));

@@ -51,7 +51,7 @@ static SYSTEM: Lazy<std::ops::Range<usize>> =
 
 static SEEN: Loaded = Loaded::new();
 
-/// The linker's total of loaded libraries at the last check.
+/// The linker's total of loaded and unloaded libraries at the last check.
 #[derive(Debug, Default)]
 pub struct Loaded(AtomicU64);
 
@@ -60,12 +60,12 @@ impl Loaded {
         Self(AtomicU64::new(0))
     }
 
-    /// Returns true if libraries were loaded since the last call. Cheap.
-    pub fn has_more(&self) -> bool {
-        let mut loaded = 0_u64;
-        // SAFETY: the callback writes `loaded` and ends the iteration at the first object.
-        unsafe { libc::dl_iterate_phdr(Some(count_loaded), (&raw mut loaded).cast()) };
-        self.0.swap(loaded, Ordering::Relaxed) != loaded
+    /// Returns true if libraries were loaded or unloaded since the last call. Cheap.
+    pub fn has_changed(&self) -> bool {
+        let mut changes = 0_u64;
+        // SAFETY: the callback writes `changes` and ends the iteration at the first object.
+        unsafe { libc::dl_iterate_phdr(Some(count_changes), (&raw mut changes).cast()) };
+        self.0.swap(changes, Ordering::Relaxed) != changes
     }
 }
 
@@ -121,14 +121,14 @@ fn each(mut visit: &mut dyn FnMut(&Object)) {
     unsafe { libc::dl_iterate_phdr(Some(each_object), (&raw mut visit).cast()) };
 }
 
-/// Runs `install` if a library has been loaded since the last call, and returns whether one was.
-/// Cheap if none was.
+/// Runs `install` if a library was loaded or unloaded since the last call, and returns whether one
+/// was. Cheap if none was.
 pub fn install_if_new() -> bool {
-    let has_more = SEEN.has_more();
-    if has_more {
+    let has_changed = SEEN.has_changed();
+    if has_changed {
         install();
     }
-    has_more
+    has_changed
 }
 
 /// Makes the calling thread leave the registry when it ends.
@@ -175,9 +175,9 @@ extern "C" fn end(_value: *mut c_void) {
     let _ = catch_unwind(|| registry().leave(clock::own_tid()));
 }
 
-unsafe extern "C" fn count_loaded(info: *mut libc::dl_phdr_info, _: usize, loaded: *mut c_void) -> c_int {
+unsafe extern "C" fn count_changes(info: *mut libc::dl_phdr_info, _: usize, changes: *mut c_void) -> c_int {
     // SAFETY: the linker passes a valid entry, `Loaded` its own counter.
-    unsafe { loaded.cast::<u64>().write((*info).dlpi_adds) };
+    unsafe { changes.cast::<u64>().write((*info).dlpi_adds.wrapping_add((*info).dlpi_subs)) };
     1
 }
 

@@ -7,6 +7,7 @@ extern crate std;
 
 use core::ops::Range;
 use std::borrow::ToOwned;
+use std::format;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -21,6 +22,8 @@ use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SegmentFl
 
 /// The kernel's name for the library that it maps into each process.
 const VDSO: &str = "[vdso]";
+/// What the kernel appends to the path of a file that was removed or replaced.
+const DELETED: &str = " (deleted)";
 /// The largest vDSO that is read. The real one has two pages.
 const MAX_VDSO_BYTES: usize = 1 << 20;
 /// The bits of an offset in a page.
@@ -39,6 +42,12 @@ pub struct Library {
     pub code: Vec<Range<usize>>,
     /// The address minus the file offset of its first mapping of code.
     code_begin: (usize, u64),
+    /// The end of its first mapping.
+    first_end: usize,
+    /// The inode of the mapped file, since another file may have its path later.
+    inode: u64,
+    /// True if the mapped file has no path any more: it was removed or replaced.
+    is_deleted: bool,
 }
 
 /// A section of a library's file.
@@ -67,24 +76,12 @@ pub fn loaded() -> io::Result<Vec<Library>> {
 /// follow one another are one library.
 fn from_maps(maps: &str) -> Vec<Library> {
     let mut libraries: Vec<Library> = Vec::new();
-    // What the last line with a file says: the path and the inode, which is 0 for the vDSO.
-    let mut last: Option<(Library, &str)> = None;
     for mapping in maps.lines().filter_map(Mapping::parse) {
-        match &mut last {
-            Some((library, inode)) if library.path == mapping.path && *inode == mapping.inode => {
-                library.add(&mapping);
-            }
-            _ => {
-                libraries.extend(last.take().map(|(library, _)| library));
-                let Mapping { range, path, inode, .. } = &mapping;
-                let (range, path) = (range.clone(), (*path).to_owned());
-                let mut library = Library { path, range, code: Vec::new(), code_begin: (0, 0) };
-                library.add(&mapping);
-                last = Some((library, inode));
-            }
+        match libraries.last_mut() {
+            Some(last) if last.path == mapping.path && last.inode == mapping.inode => last.add(&mapping),
+            _ => libraries.push(Library::new(&mapping)),
         }
     }
-    libraries.extend(last.map(|(library, _)| library));
     libraries.retain(|library| !library.code.is_empty());
     libraries
 }
@@ -94,8 +91,10 @@ struct Mapping<'t> {
     range: Range<usize>,
     is_code: bool,
     offset: u64,
-    inode: &'t str,
+    /// It is 0 for the vDSO.
+    inode: u64,
     path: &'t str,
+    is_deleted: bool,
 }
 
 impl<'t> Mapping<'t> {
@@ -110,19 +109,36 @@ impl<'t> Mapping<'t> {
         let (addresses, rights, offset, _, inode) = (field()?, field()?, field()?, field()?, field()?);
         let (begin, end) = addresses.split_once('-')?;
         let address = |text| usize::from_str_radix(text, 16).ok();
-        let path = rest.strip_suffix(" (deleted)").unwrap_or(rest);
+        let file = rest.strip_suffix(DELETED);
+        let path = file.unwrap_or(rest);
         (path.starts_with('/') || path == VDSO).then_some(())?;
         Some(Self {
             range: address(begin)?..address(end)?,
             is_code: rights.as_bytes().get(2) == Some(&b'x'),
             offset: u64::from_str_radix(offset, 16).ok()?,
-            inode,
+            inode: inode.parse().ok()?,
             path,
+            is_deleted: file.is_some(),
         })
     }
 }
 
 impl Library {
+    fn new(mapping: &Mapping<'_>) -> Self {
+        let Mapping { range, path, inode, is_deleted, .. } = mapping;
+        let mut library = Self {
+            path: (*path).to_owned(),
+            range: range.clone(),
+            code: Vec::new(),
+            code_begin: (0, 0),
+            first_end: range.end,
+            inode: *inode,
+            is_deleted: *is_deleted,
+        };
+        library.add(mapping);
+        library
+    }
+
     fn add(&mut self, mapping: &Mapping<'_>) {
         self.range.end = mapping.range.end;
         if mapping.is_code {
@@ -150,7 +166,17 @@ impl Library {
             let bytes = self.vdso().ok()?;
             return reader.read(&object::File::parse(bytes.as_slice()).ok()?);
         }
-        read_file(Path::new(&self.path), reader)
+        read_elf(self.open()?, reader)
+    }
+
+    /// Opens the mapped file. If another file has its path by now, the kernel's link leads to the
+    /// mapped one, but only with `CAP_SYS_ADMIN` or `CAP_CHECKPOINT_RESTORE`.
+    fn open(&self) -> Option<File> {
+        let link = format!("/proc/self/map_files/{:x}-{:x}", self.range.start, self.first_end);
+        let is_deleted = fs::read_link(&link).map_or(self.is_deleted, |target| {
+            target.as_os_str().as_encoded_bytes().ends_with(DELETED.as_bytes())
+        });
+        File::open(if is_deleted { &link } else { &self.path }).ok()
     }
 
     /// Copies the vDSO, which has no file.
@@ -176,7 +202,11 @@ impl Library {
 
 /// Reads a file in parts, as a reader asks for them.
 pub(crate) fn read_file<T: ElfReader>(path: &Path, reader: T) -> Option<T::Output> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    read_elf(File::open(path).ok()?, reader)
+}
+
+fn read_elf<T: ElfReader>(file: File, reader: T) -> Option<T::Output> {
+    let cache = ReadCache::new(file);
     reader.read(&object::File::parse(&cache).ok()?)
 }
 

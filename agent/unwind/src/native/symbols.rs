@@ -8,6 +8,7 @@ extern crate std;
 
 use core::cmp::Reverse;
 use core::fmt::Write;
+use core::ops::Range;
 use std::borrow::ToOwned;
 use std::collections::HashMap;
 use std::format;
@@ -75,11 +76,14 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Sets the libraries that are loaded now. The tables of libraries that stay are kept.
-    pub fn set_libraries(&mut self, mut libraries: Vec<Library>) {
+    /// Sets the libraries that are loaded now. The tables of libraries that stay are kept. Returns
+    /// the addresses of libraries that have gone.
+    pub fn set_libraries(&mut self, mut libraries: Vec<Library>) -> Vec<Range<usize>> {
         libraries.sort_by_key(|library| library.range.start);
         self.tables.retain(|library, _| libraries.contains(library));
-        self.libraries = libraries;
+        let before = core::mem::replace(&mut self.libraries, libraries);
+        let has_gone = |library: &Library| !self.libraries.contains(library);
+        before.into_iter().filter(has_gone).map(|library| library.range).collect()
     }
 
     /// Finds the function at an address. The result is `None` if the address is in no library.
