@@ -51,6 +51,7 @@ public class VirtualWork {
         long nobody = 0;
         for (Sample sample : run.profile().samples()) {
             String said = sample.says("user");
+            long wrongBefore = wrong;
             for (int user = 0; user < USERS.length; user++) {
                 if (sample.has("VirtualWork$Program." + USERS[user])) {
                     own[user] += sample.weight;
@@ -61,6 +62,9 @@ public class VirtualWork {
             if (sample.has("VirtualWork$Program.nobody")) {
                 nobody += sample.weight;
                 wrong += said == null ? 0 : 1;
+            }
+            if (wrong > wrongBefore) {
+                System.out.println("under " + said + ": " + sample.frames());
             }
         }
         Check.equal(0L, wrong, "samples under a context that is not theirs");
