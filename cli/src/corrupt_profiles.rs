@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 use vouch_formats::{Format, Identity, Meta};
-use vouch_recording::{Fate, Marker, Recording, Refutation, Refuted, Sample, kinds};
+use vouch_recording::{Marker, Recording, Refutation, Refuted, Sample, Trust, kinds};
 use vouch_report::{Run, TrustReport};
 
 use crate::{Arguments, answer, in_a_line};
@@ -51,11 +51,11 @@ fn profile(boot: &str, weight: u32) -> String {
         found: "Price.at",
     });
     for n in 1_u64..20 {
-        let (thread, stack, fate) =
-            [(main, serve, Fate::Proven), (other, add, Fate::Refuted)][usize::from(n % 3 == 0)];
+        let (thread, stack, trust) =
+            [(main, serve, Trust::Proven), (other, add, Trust::Refuted)][usize::from(n % 3 == 0)];
         let context = [None, Some(outer), Some(inner)][usize::from(n % 7 == 0) + usize::from(n % 2 == 0)];
-        recording.sample(thread, Sample { fate, context, weight, ..sample(n * MS, stack) });
-        if fate == Fate::Refuted {
+        recording.sample(thread, Sample { trust, context, weight, ..sample(n * MS, stack) });
+        if trust == Trust::Refuted {
             recording.refuted(thread, Refuted { time_ns: START_NS + n * MS, stack, weight, how });
         }
     }

@@ -10,8 +10,8 @@ use std::io::{Read, Seek};
 use indexmap::IndexMap;
 use vouch_formats::Meta;
 use vouch_recording::{
-    self as rec, Category, FRAMES_LEFT_OUT, Fate, Marker, MarkerKind, MarkerKindId, Recording, RefutationId,
-    Sample, no_stack, outside_java, refuted_root,
+    self as rec, Category, ExecutionMode, FRAMES_LEFT_OUT, Leaf, Marker, MarkerKind, MarkerKindId, Recording,
+    RefutationId, Sample, Trust, no_stack, outside_java, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
 use vouch_sample::MAX_VALUES;
@@ -163,8 +163,9 @@ impl Profile {
             let own_ns = stack_event.period_ns.filter(|_| self.plan.event.is_none());
             let each = self.plan.intervals(own_ns.unwrap_or(period_ns));
             weight = u32::try_from(stack_event.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
-            let fate = outcome.fate;
-            let sample = Sample { time_ns, cpu_ns: 0, stack, weight, fate, context: None };
+            let Leaf { mode, .. } = self.recording.leaf_of(stack);
+            let trust = outcome.trust;
+            let sample = Sample { time_ns, cpu_ns: 0, stack, weight, mode, trust, context: None };
             self.recording.sample(track, sample);
             self.count_fate(stack_event.stack, outcome);
         } else {
@@ -238,7 +239,7 @@ impl Profile {
         let shown = match (leaf, outcome.refutation) {
             (None, _) => self.without_frames(thread, end),
             (Some(leaf), Some(refutation)) => self.refuted(leaf, end, refutation),
-            (Some(leaf), None) => self.accepted(leaf, end, outcome.fate),
+            (Some(leaf), None) => self.accepted(leaf, end, outcome.trust),
         };
         self.stacks.insert((thread, stack), shown);
         shown
@@ -269,13 +270,13 @@ impl Profile {
         }
     }
 
-    fn accepted(&mut self, leaf: NodeId, end: StackEnd, fate: Fate) -> rec::StackId {
+    fn accepted(&mut self, leaf: NodeId, end: StackEnd, trust: Trust) -> rec::StackId {
         let root = self
             .missing_callers(end)
             .map(|name| self.recording.placeholder_stack(None, &name, Category::Other));
         let caller = self.found.index.node(leaf).caller;
         let caller = self.callers(root, caller);
-        self.frame(caller, leaf, Some(fate))
+        self.frame(caller, leaf, Some(trust))
     }
 
     /// Returns the stack of a node below `root`, or `root` itself if there is no node.
@@ -299,7 +300,7 @@ impl Profile {
         stack
     }
 
-    fn frame(&mut self, caller: Option<rec::StackId>, node: NodeId, fate: Option<Fate>) -> rec::StackId {
+    fn frame(&mut self, caller: Option<rec::StackId>, node: NodeId, trust: Option<Trust>) -> rec::StackId {
         let Self { found, recording, .. } = self;
         let node = found.index.node(node);
         let caller = if node.gap {
@@ -308,8 +309,11 @@ impl Profile {
             caller
         };
         let (func, line) = function(found, recording, node.location, false);
-        let frame = match fate {
-            Some(fate) => recording.leaf_frame(func, line, fate),
+        let frame = match trust {
+            Some(trust) => {
+                let mode = ExecutionMode::from_category(recording.funcs().get(func).category);
+                recording.leaf_frame(func, line, Leaf::new(mode, trust))
+            }
             None => recording.frame(func, line),
         };
         recording.stack(caller, frame)
@@ -322,8 +326,9 @@ impl Profile {
         let Self { found, recording, .. } = self;
         let (kind, against) = found.refutations[refutation];
         let mut stack = recording.placeholder_stack(None, &refuted_root(kind.name()), Category::Refuted);
+        let state = Leaf::new(ExecutionMode::Java, Trust::Refuted);
         if let Some(lacking) = lacking {
-            stack = recording.placeholder_on_top(stack, &lacking, Fate::Refuted);
+            stack = recording.placeholder_on_top(stack, &lacking, state);
         }
         let frames: Vec<Node> = found.index.nodes_from(Some(leaf)).collect();
         let at = position_in_stack(&found.index, &frames, against).unwrap_or(frames.len().saturating_sub(1));
@@ -333,10 +338,10 @@ impl Profile {
         let sign = sign(kind, expected);
         for (row, node) in frames.iter().enumerate().rev() {
             if node.gap {
-                stack = recording.placeholder_on_top(stack, FRAMES_LEFT_OUT, Fate::Refuted);
+                stack = recording.placeholder_on_top(stack, FRAMES_LEFT_OUT, state);
             }
             if row == below {
-                stack = recording.placeholder_on_top(stack, &sign, Fate::Refuted);
+                stack = recording.placeholder_on_top(stack, &sign, state);
             }
             let (func, line) = function(found, recording, node.location, true);
             let frame = recording.frame(func, line);

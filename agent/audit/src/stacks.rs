@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexMap;
-use vouch_recording::{ByFate, Fate};
+use vouch_recording::{ByFate, ExecutionMode, Fate, Trust};
 use vouch_verify::proof::{Explanation, Refutation, Thread as ThreadStart, Verdict, root};
 
 use crate::index::{
@@ -57,10 +57,10 @@ pub struct KindTally {
     pub broken: u64,
 }
 
-/// The fate of a thread's events with one stack.
+/// The verdict on a thread's events with one stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    pub fate: Fate,
+    pub trust: Trust,
     /// The row of the refutation, if the stack is refuted.
     pub refutation: Option<usize>,
 }
@@ -110,8 +110,8 @@ pub fn judge(index: &RecordingIndex, judge: &mut Judge<'_>, main_thread_names: &
             let (method, verdict) = roots.verdict(index, judge, thread, leaf);
             stack_verdict = stack_verdict.and(verdict, RefutedPart::Root(method));
         }
-        let fate = Verdicts::fate(stack_verdict, end);
-        verdicts.count(index, (kind, thread, stack), (stack_verdict, fate, end), count);
+        let trust = Verdicts::trust(stack_verdict, end);
+        verdicts.count(index, (kind, thread, stack), (stack_verdict, trust, end), count);
     }
     verdicts.intact_leaves = find_intact_leaves(index, &nodes);
     verdicts.count_edges(index, judge);
@@ -155,13 +155,13 @@ impl StackVerdict {
 }
 
 impl Verdicts {
-    fn fate(stack_verdict: StackVerdict, end: StackEnd) -> Fate {
+    fn trust(stack_verdict: StackVerdict, end: StackEnd) -> Trust {
         match (end, stack_verdict) {
-            (StackEnd::Outside, _) => Fate::Outside,
-            (StackEnd::Missing(_), _) => Fate::Unwalked,
-            (_, StackVerdict { refuted: Some(_), .. }) => Fate::Refuted,
-            (StackEnd::Complete, StackVerdict { explained: false, unjudged: false, .. }) => Fate::Proven,
-            _ => Fate::Plausible,
+            (StackEnd::Outside, _) => Trust::Unchecked,
+            (StackEnd::Missing(_), _) => Trust::Unwalked,
+            (_, StackVerdict { refuted: Some(_), .. }) => Trust::Refuted,
+            (StackEnd::Complete, StackVerdict { explained: false, unjudged: false, .. }) => Trust::Proven,
+            _ => Trust::Plausible,
         }
     }
 
@@ -169,13 +169,15 @@ impl Verdicts {
         &mut self,
         index: &RecordingIndex,
         (kind, thread, stack): (KindId, ThreadId, StackId),
-        (stack_verdict, fate, end): (StackVerdict, Fate, StackEnd),
+        (stack_verdict, trust, end): (StackVerdict, Trust, StackEnd),
         count: u64,
     ) {
+        // A recording of another profiler does not say what a thread was executing.
+        let fate = Fate::new(ExecutionMode::Java, trust);
         let tally = self.kinds.entry(kind).or_default();
         add(tally.fates.get_mut(fate), count);
         add(self.threads.entry(thread).or_default().get_mut(fate), count);
-        if fate == Fate::Plausible && stack_verdict.unjudged {
+        if trust == Trust::Plausible && stack_verdict.unjudged {
             add(&mut tally.unjudged, count);
         }
         match end {
@@ -189,14 +191,14 @@ impl Verdicts {
             }
             StackEnd::Complete | StackEnd::Outside => {}
         }
-        let refutation = stack_verdict.refuted.filter(|_| fate == Fate::Refuted).map(|refutation| {
+        let refutation = stack_verdict.refuted.filter(|_| trust == Trust::Refuted).map(|refutation| {
             add(self.refuted.entry(refutation.0.name()).or_default(), count);
             let refutation = self.refutations.entry(refutation);
             let number = refutation.index();
             add(&mut refutation.or_insert(RefutedEvents { count: 0, stack, thread }).count, count);
             number
         });
-        self.outcomes.insert((thread, stack), Outcome { fate, refutation });
+        self.outcomes.insert((thread, stack), Outcome { trust, refutation });
     }
 
     /// Counts each edge by the events that have it in their stacks, and each distinct edge once.

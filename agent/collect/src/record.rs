@@ -47,7 +47,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{Amount, Category, Certainty, Fate, Recording, Sample, StackId, ThreadId, no_stack};
+use vouch_recording::{
+    Amount, Category, Certainty, ExecutionMode, Leaf, Recording, Sample, StackId, ThreadId, Trust, no_stack,
+};
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{
     Cut, Frame, Head, NATIVE, Reason, ResolvedFrame, ResolvedMethod, Stack, Unsignalled, Walk,
@@ -376,11 +378,12 @@ impl Recorder {
         }
     }
 
-    fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, fate: Fate) {
+    fn add(&mut self, head: &Head, track: ThreadId, stack: StackId, trust: Trust) {
         let context = self.contexts.context(head, &mut self.recording);
         let cpu_ns = self.tracks.clock(head, track);
         let Head { time: time_ns, weight, .. } = *head;
-        let sample = Sample { time_ns, cpu_ns, stack, weight, fate, context };
+        let Leaf { mode, .. } = self.recording.leaf_of(stack);
+        let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
         self.recording.sample(track, sample);
         if let Some(times) = &self.wall_clock {
             let amount = Amount { time_ns, stack, amount: times.of_sample(head), events: 1 };
@@ -435,8 +438,8 @@ impl Recorder {
         self.resolved.clear();
         jvm.resolve_frames(frames, head.time, &mut self.resolved);
         let judged = self.judge(head, (began, known), cut, jvm);
-        let (fate, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
-        self.add(head, track, stack, fate);
+        let (trust, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
+        self.add(head, track, stack, trust);
     }
 
     /// Records a sample without a stack.
@@ -444,11 +447,12 @@ impl Recorder {
         let (track, outside) = self.tracks.track(head, &mut self.recording);
         // A thread without Java was outside Java at any time, seen or unseen.
         let is_outside = why.is_outside() || why.is_unseen() && !outside.is_java;
-        let (fate, stack) = if is_outside {
+        let (trust, stack) = if is_outside {
             let stack = self.recording.placeholder_stack(None, outside.name, outside.category);
-            let category = Some(outside.category);
-            let stack = self.native.on_top(stack, category, Fate::Outside.into(), &mut self.recording);
-            (Fate::Outside, stack)
+            let category = outside.category;
+            let leaf = Leaf::new(ExecutionMode::from_category(category), Trust::Unchecked);
+            let stack = self.native.on_top(stack, Some(category), leaf, &mut self.recording);
+            (Trust::Unchecked, stack)
         } else {
             *self.unwalked.entry(why.name().to_owned()).or_default() += 1;
             if why.is_unseen() {
@@ -456,9 +460,9 @@ impl Recorder {
             }
             let stack =
                 self.recording.placeholder_stack(None, &no_stack(why.description()), Category::NoStack);
-            (Fate::Unwalked, stack)
+            (Trust::Unwalked, stack)
         };
-        self.add(head, track, stack, fate);
+        self.add(head, track, stack, trust);
     }
 
     /// Returns true if proof refutes the current walk. `against` selects the verdicts that count as

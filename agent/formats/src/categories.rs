@@ -5,7 +5,7 @@
 //! itself.
 
 use serde::Serialize;
-use vouch_recording::{Category, Certainty, Fate, Leaf, VmPart, all_no_stack_reasons, why_no_stack};
+use vouch_recording::{Category, Certainty, Leaf, Trust, VmPart, all_no_stack_reasons, why_no_stack};
 
 #[derive(Serialize)]
 pub struct CategoryEntry {
@@ -97,7 +97,7 @@ impl Parts {
     }
 
     /// Returns the index of a frame's subcategory. It depends on the function's name, and on the
-    /// fate and certainty of the samples with this leaf.
+    /// trust and certainty of the samples with this leaf.
     pub fn index(&self, category: Category, leaf: Option<Leaf>, name: &str) -> usize {
         match (category, leaf) {
             (Category::Vm(VmPart::Gc), _) => 1,
@@ -110,14 +110,14 @@ impl Parts {
                 | Category::Jvm
                 | Category::Kernel,
                 Some(leaf),
-            ) => match (leaf.fate, leaf.top_frame) {
-                (Fate::Proven, Some(Certainty::MethodCertain)) => 4,
-                (Fate::Plausible, Some(Certainty::MethodCertain)) => 5,
-                (Fate::Plausible, Some(Certainty::Approximate)) => 6,
-                (Fate::Proven, _) => 1,
-                (Fate::Plausible, _) => 2,
-                (Fate::Refuted, _) => 3,
-                (Fate::Unwalked | Fate::Outside | Fate::Dropped, _) => 0,
+            ) => match (leaf.trust, leaf.top_frame) {
+                (Trust::Proven, Some(Certainty::MethodCertain)) => 4,
+                (Trust::Plausible, Some(Certainty::MethodCertain)) => 5,
+                (Trust::Plausible, Some(Certainty::Approximate)) => 6,
+                (Trust::Proven, _) => 1,
+                (Trust::Plausible, _) => 2,
+                (Trust::Refuted, _) => 3,
+                (Trust::Unwalked | Trust::Unchecked, _) => 0,
             },
             (Category::NoStack, _) => {
                 let why = why_no_stack(name).and_then(|why| self.0.binary_search(&why).ok());

@@ -165,7 +165,7 @@ impl<W: Write> Writer<'_, W> {
             let frame = self.recording.leaf(stack);
             let mut label = of_thread.clone();
             label.extend(self.contexts(context));
-            label.push(self.label("fate", self.recording.fate_of(frame).name()));
+            label.push(self.label("fate", self.recording.state_of(frame).fate().name()));
             label.extend(self.top_frame(frame.leaf));
             let category = self.recording.funcs().get(frame.func).category;
             label.push(self.label("category", categories::name(category)));
@@ -176,7 +176,7 @@ impl<W: Write> Writer<'_, W> {
             for amount in amounts {
                 let leaf = self.recording.leaf(amount.stack).leaf;
                 let mut label = of_thread.clone();
-                label.extend(leaf.map(|leaf| self.label("fate", leaf.fate.name())));
+                label.extend(leaf.map(|leaf| self.label("fate", leaf.fate().name())));
                 label.extend(self.top_frame(leaf));
                 let value = self.columns.values(measure, amount.events, amount.amount);
                 self.sample(amount.stack, value, label)?;

@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 
 use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, FrameId, FuncId,
-    FuncRow, Id, Leaf, Marker, MarkerField, MarkerKind, MarkerKindId, Measure, Recording, RefutationId,
-    RefutationRow, Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
+    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, ExecutionMode,
+    FrameId, FuncId, FuncRow, Id, Leaf, Marker, MarkerField, MarkerKind, MarkerKindId, Measure, Recording,
+    RefutationId, RefutationRow, Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 use vouch_sample::MAX_VALUES;
 
@@ -130,16 +130,18 @@ impl Replay {
             self.funcs(funcs);
         }
         let Self { recording, .. } = self;
-        if let Some(wire::Frames { first, func, line, fate, top_frame }) = &tables.frames {
+        if let Some(wire::Frames { first, func, line, trust, top_frame }) = &tables.frames {
             let mut cursor = self.frames.start_at(*first);
             let top_frames = top_frame.iter().copied().chain(std::iter::repeat(0));
-            for (((func, line), fate), top_frame) in func.iter().zip(line).zip(fate).zip(top_frames) {
+            for (((func, line), trust), top_frame) in func.iter().zip(line).zip(trust).zip(top_frames) {
                 self.frames.push(&mut cursor, || {
                     let func = self.funcs.get(*func)?;
-                    Some(match wire::to_fate(*fate) {
-                        Some(fate) => {
+                    Some(match wire::to_trust(*trust) {
+                        Some(trust) => {
+                            let category = recording.funcs().get(func).category;
+                            let mode = ExecutionMode::from_category(category);
                             let top_frame = wire::to_top_frame(top_frame);
-                            recording.leaf_frame(func, Some(*line), Leaf { fate, top_frame })
+                            recording.leaf_frame(func, Some(*line), Leaf { mode, trust, top_frame })
                         }
                         None => recording.frame(func, Some(*line)),
                     })
@@ -382,9 +384,10 @@ impl Replay {
             // A missing context counts as no context.
             let context =
                 samples.context.get(at).and_then(|row| self.contexts.get_optional(*row).ok()).flatten();
-            let leaf = self.recording.leaf(stack);
-            let fate = self.recording.fate_of(leaf);
-            self.recording.sample(thread, Sample { time_ns, cpu_ns, stack, weight: *weight, fate, context });
+            let Leaf { mode, trust, .. } = self.recording.leaf_of(stack);
+            let weight = *weight;
+            let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
+            self.recording.sample(thread, sample);
         }
         clock
     }

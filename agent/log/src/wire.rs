@@ -6,7 +6,9 @@
 //! a column's first value.
 
 use prost::Message;
-use vouch_recording::{Category as RecordingCategory, Fate as RecordingFate, Unit as RecordingUnit, VmPart};
+use vouch_recording::{
+    Category as RecordingCategory, Trust as RecordingTrust, Unit as RecordingUnit, VmPart,
+};
 use vouch_sample::Certainty;
 
 /// The content of one block of a recording's file. Every field except `number` and `time_ns` may be
@@ -104,8 +106,8 @@ pub struct Frames {
     pub func: Vec<u32>,
     #[prost(uint32, repeated, tag = "3")]
     pub line: Vec<u32>,
-    #[prost(enumeration = "Fate", repeated, tag = "4")]
-    pub fate: Vec<i32>,
+    #[prost(enumeration = "Trust", repeated, tag = "4")]
+    pub trust: Vec<i32>,
     /// Certainty of the top frame in the samples with this leaf. The column is empty in recordings
     /// of older versions.
     #[prost(enumeration = "TopFrame", repeated, tag = "5")]
@@ -402,15 +404,14 @@ pub enum Category {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
-pub enum Fate {
+pub enum Trust {
     /// The frame is not the leaf of a sample's stack.
     None = 0,
     Proven = 1,
     Plausible = 2,
     Refuted = 3,
     Unwalked = 4,
-    Outside = 5,
-    Dropped = 6,
+    Unchecked = 5,
 }
 
 /// The certainty of the top frame of samples.
@@ -460,14 +461,13 @@ const CATEGORIES: [(RecordingCategory, Category); 14] = [
     (RecordingCategory::Waiting, Category::Waiting),
 ];
 
-const FATES: [(Option<RecordingFate>, Fate); 7] = [
-    (None, Fate::None),
-    (Some(RecordingFate::Proven), Fate::Proven),
-    (Some(RecordingFate::Plausible), Fate::Plausible),
-    (Some(RecordingFate::Refuted), Fate::Refuted),
-    (Some(RecordingFate::Unwalked), Fate::Unwalked),
-    (Some(RecordingFate::Outside), Fate::Outside),
-    (Some(RecordingFate::Dropped), Fate::Dropped),
+const TRUSTS: [(Option<RecordingTrust>, Trust); 6] = [
+    (None, Trust::None),
+    (Some(RecordingTrust::Proven), Trust::Proven),
+    (Some(RecordingTrust::Plausible), Trust::Plausible),
+    (Some(RecordingTrust::Refuted), Trust::Refuted),
+    (Some(RecordingTrust::Unwalked), Trust::Unwalked),
+    (Some(RecordingTrust::Unchecked), Trust::Unchecked),
 ];
 
 const TOP_FRAMES: [(Option<Certainty>, TopFrame); 4] = [
@@ -493,12 +493,12 @@ pub fn to_unit(number: i32) -> RecordingUnit {
     from_number(&UNITS, number).unwrap_or(RecordingUnit::Count)
 }
 
-pub fn from_fate(fate: Option<RecordingFate>) -> i32 {
-    to_number(&FATES, fate)
+pub fn from_trust(trust: Option<RecordingTrust>) -> i32 {
+    to_number(&TRUSTS, trust)
 }
 
-pub fn to_fate(number: i32) -> Option<RecordingFate> {
-    from_number(&FATES, number).flatten()
+pub fn to_trust(number: i32) -> Option<RecordingTrust> {
+    from_number(&TRUSTS, number).flatten()
 }
 
 pub fn from_top_frame(certainty: Option<Certainty>) -> i32 {

@@ -226,7 +226,7 @@ impl WrittenRows {
             first,
             func: rows.iter().map(|frame| row(frame.func)).collect(),
             line: rows.iter().map(|frame| frame.line.map_or(0, Into::into)).collect(),
-            fate: rows.iter().map(|frame| wire::from_fate(frame.leaf.map(|leaf| leaf.fate))).collect(),
+            trust: rows.iter().map(|frame| wire::from_trust(frame.leaf.map(|leaf| leaf.trust))).collect(),
             top_frame: rows
                 .iter()
                 .map(|frame| wire::from_top_frame(frame.leaf.and_then(|leaf| leaf.top_frame)))

@@ -3,6 +3,9 @@
 //! Every sample has exactly one fate, and the fates must add up to the signals that were delivered.
 //! No code here may count a sample twice, or leave one out.
 
+use crate::execution_mode::ExecutionMode;
+use crate::trust::Trust;
+
 /// The fate of a sample: how far its stack can be trusted, or why it has no stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
@@ -21,6 +24,18 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// Returns the fate of a recorded sample: what the thread was executing, and how far its stack
+    /// can be trusted.
+    pub fn new(mode: ExecutionMode, trust: Trust) -> Self {
+        match (mode, trust) {
+            (_, Trust::Proven) => Self::Proven,
+            (_, Trust::Plausible) => Self::Plausible,
+            (_, Trust::Refuted) => Self::Refuted,
+            (ExecutionMode::Java, Trust::Unwalked) => Self::Unwalked,
+            (_, Trust::Unwalked | Trust::Unchecked) => Self::Outside,
+        }
+    }
+
     /// True if the thread was running Java when the sample with this fate was taken.
     pub fn is_java(self) -> bool {
         matches!(self, Self::Proven | Self::Plausible | Self::Refuted | Self::Unwalked)
@@ -134,5 +149,24 @@ impl Tally {
     pub(crate) fn add(&mut self, fate: Fate, samples: u64, weight: u64) {
         *self.samples.get_mut(fate) += samples;
         *self.weight.get_mut(fate) += weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::category::VmPart;
+
+    #[test]
+    fn only_a_stack_without_a_check_depends_on_what_the_thread_executed() {
+        let (java, vm) = (ExecutionMode::Java, ExecutionMode::Vm(VmPart::Gc));
+        for mode in [java, vm, ExecutionMode::Native, ExecutionMode::Kernel, ExecutionMode::Waiting] {
+            assert_eq!(Fate::new(mode, Trust::Proven), Fate::Proven);
+            assert_eq!(Fate::new(mode, Trust::Plausible), Fate::Plausible);
+            assert_eq!(Fate::new(mode, Trust::Refuted), Fate::Refuted);
+            assert_eq!(Fate::new(mode, Trust::Unchecked), Fate::Outside);
+        }
+        assert_eq!(Fate::new(java, Trust::Unwalked), Fate::Unwalked);
+        assert_eq!(Fate::new(vm, Trust::Unwalked), Fate::Outside);
     }
 }

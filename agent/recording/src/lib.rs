@@ -14,6 +14,7 @@
 mod category;
 mod contexts;
 mod counters;
+mod execution_mode;
 mod family;
 mod fate;
 pub mod ids;
@@ -30,6 +31,7 @@ mod sources;
 mod strings;
 mod table;
 mod thread;
+mod trust;
 mod virtual_threads;
 mod wait_state;
 
@@ -41,6 +43,7 @@ pub use contexts::{
     WeightSum,
 };
 pub use counters::{Counter, Counters};
+pub use execution_mode::ExecutionMode;
 pub use family::family;
 pub use fate::{ByFate, Fate, Tally};
 pub use ids::{
@@ -58,6 +61,7 @@ pub use sources::source_path;
 pub use strings::StringTable;
 pub use table::Table;
 pub use thread::{Refuted, Sample, StoredSample, Thread};
+pub use trust::Trust;
 pub use virtual_threads::{SplitThreads, VIRTUAL_TID_BIT};
 pub use vouch_sample::Certainty;
 pub use wait_state::WaitState;

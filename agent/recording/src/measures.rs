@@ -84,7 +84,7 @@ impl fmt::Debug for Measure {
     }
 }
 
-/// A sample of a measure other than CPU time.
+/// A sample of a measure other than CPU time. Its mode and trust are those of its stack's leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Amount {
     /// The time of the event: CLOCK_MONOTONIC, in nanoseconds.

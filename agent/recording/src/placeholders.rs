@@ -21,7 +21,7 @@ impl Recording {
 
     /// Adds a stack with a placeholder as its leaf, in the category of its caller. So the time of
     /// its samples counts in that category.
-    pub fn placeholder_on_top(&mut self, caller: StackId, name: &str, leaf: impl Into<Leaf>) -> StackId {
+    pub fn placeholder_on_top(&mut self, caller: StackId, name: &str, leaf: Leaf) -> StackId {
         let category = self.funcs().get(self.leaf(caller).func).category;
         let func = self.placeholder_func(name, category);
         let frame = self.leaf_frame(func, None, leaf);

@@ -10,6 +10,7 @@ use vouch_sample::Certainty;
 use crate::category::Category;
 use crate::contexts::{ContextKind, ContextRow, Contexts, UNKNOWN, VIRTUAL_THREAD};
 use crate::counters::{Counter, Counters};
+use crate::execution_mode::ExecutionMode;
 use crate::fate::{Fate, Tally};
 use crate::ids::{
     ContextId, ContextKindId, CounterId, FrameId, FuncId, Id, MarkerKindId, RefutationId, ResourceId,
@@ -22,6 +23,7 @@ use crate::rows::{FrameRow, Func, FuncRow, Leaf, StackRow};
 use crate::strings::StringTable;
 use crate::table::Table;
 use crate::thread::{Refuted, Sample, Thread};
+use crate::trust::Trust;
 
 /// The tables, threads and samples of one run.
 #[derive(Debug, Default)]
@@ -93,8 +95,8 @@ impl Recording {
     }
 
     /// Adds a frame that is the leaf of a stack.
-    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, leaf: impl Into<Leaf>) -> FrameId {
-        self.intern_frame(func, line, Some(leaf.into()))
+    pub fn leaf_frame(&mut self, func: FuncId, line: Option<u32>, leaf: Leaf) -> FrameId {
+        self.intern_frame(func, line, Some(leaf))
     }
 
     fn intern_frame(&mut self, func: FuncId, line: Option<u32>, leaf: Option<Leaf>) -> FrameId {
@@ -158,8 +160,9 @@ impl Recording {
 
     /// Adds a sample to its thread, and counts its fate.
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
-        self.tally.add(sample.fate, 1, sample.weight.into());
-        self.contexts.weigh(sample.context, sample.fate.is_java(), sample.weight);
+        let fate = sample.fate();
+        self.tally.add(fate, 1, sample.weight.into());
+        self.contexts.weigh(sample.context, fate.is_java(), sample.weight);
         self.thread_to_change(thread).push(sample);
     }
 
@@ -272,23 +275,29 @@ impl Recording {
         self.tally.add(Fate::Dropped, samples, weight);
     }
 
-    /// Returns the fate of samples with this frame as their leaf.
-    pub fn fate_of(&self, frame: FrameRow) -> Fate {
-        frame.leaf.map_or_else(
-            || match self.funcs.get(frame.func).category {
-                Category::Refuted => Fate::Refuted,
-                Category::NoStack => Fate::Unwalked,
-                _ => Fate::Outside,
-            },
-            |leaf| leaf.fate,
-        )
+    /// Returns the state of samples with this stack, of any measure.
+    pub fn leaf_of(&self, stack: StackId) -> Leaf {
+        self.state_of(self.leaf(stack))
+    }
+
+    /// Returns the state of samples with this frame as their leaf. A placeholder's category has it.
+    pub fn state_of(&self, frame: FrameRow) -> Leaf {
+        frame.leaf.unwrap_or_else(|| {
+            let category = self.funcs.get(frame.func).category;
+            let trust = match category {
+                Category::Refuted => Trust::Refuted,
+                Category::NoStack => Trust::Unwalked,
+                _ => Trust::Unchecked,
+            };
+            Leaf::new(ExecutionMode::from_category(category), trust)
+        })
     }
 
     /// True if the method of this frame is only a guess for the samples with this frame as their
     /// leaf. Either its certainty says so, or the stack is refuted and no frame of it is certain.
     pub fn is_guess(&self, frame: FrameRow) -> bool {
-        let is_approximate = |leaf: Leaf| leaf.top_frame == Some(Certainty::Approximate);
-        self.fate_of(frame) == Fate::Refuted || frame.leaf.is_some_and(is_approximate)
+        let Leaf { trust, top_frame, .. } = self.state_of(frame);
+        trust == Trust::Refuted || top_frame == Some(Certainty::Approximate)
     }
 
     /// Counts the samples with proven or plausible stacks by the certainty of their top frames. The
@@ -297,8 +306,8 @@ impl Recording {
     pub fn top_frames(&self) -> BTreeMap<Option<Certainty>, (u64, u64)> {
         let mut sums = BTreeMap::new();
         for sample in self.threads.iter().flat_map(Thread::samples) {
-            let frame = self.leaf(sample.stack);
-            if let Some(Leaf { fate: Fate::Proven | Fate::Plausible, top_frame }) = frame.leaf {
+            let Leaf { trust, top_frame, .. } = self.leaf_of(sample.stack);
+            if matches!(trust, Trust::Proven | Trust::Plausible) {
                 let (samples, weight) = sums.entry(top_frame).or_insert((0, 0));
                 *samples += 1;
                 *weight += u64::from(sample.weight);

@@ -8,8 +8,10 @@ use std::num::NonZeroU32;
 use vouch_sample::Certainty;
 
 use crate::category::Category;
+use crate::execution_mode::ExecutionMode;
 use crate::fate::Fate;
 use crate::ids::{FrameId, FuncId, ResourceId, SourceId, StackId, StringId};
+use crate::trust::Trust;
 
 /// A function that is added to the table, with its name as text.
 #[derive(Debug, Clone, Copy)]
@@ -41,22 +43,31 @@ pub struct FuncRow {
 pub struct FrameRow {
     pub func: FuncId,
     pub line: Option<NonZeroU32>,
-    /// The fate and certainty of the samples with this frame as their leaf. `None` if the frame is
-    /// no leaf.
+    /// The state of the samples with this frame as their leaf. `None` if the frame is no leaf, or
+    /// if its category has the state.
     pub leaf: Option<Leaf>,
 }
 
 /// The properties that all samples with the same leaf frame share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leaf {
-    pub fate: Fate,
+    /// What the thread was executing.
+    pub mode: ExecutionMode,
+    /// How far the stack can be trusted.
+    pub trust: Trust,
     /// The certainty of the top frame, or `None` if it was not judged.
     pub top_frame: Option<Certainty>,
 }
 
-impl From<Fate> for Leaf {
-    fn from(fate: Fate) -> Self {
-        Self { fate, top_frame: None }
+impl Leaf {
+    /// Makes the leaf of stacks without a judged top frame.
+    pub fn new(mode: ExecutionMode, trust: Trust) -> Self {
+        Self { mode, trust, top_frame: None }
+    }
+
+    /// Returns the fate of samples with this leaf.
+    pub fn fate(self) -> Fate {
+        Fate::new(self.mode, self.trust)
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::contexts::{UNKNOWN, UNNAMED};
 use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
+use crate::rows::Leaf;
 use crate::thread::{Refuted, Sample, StoredSample, Thread};
 
 /// The bit that is set in the `tid` of a virtual thread, which has no number in the kernel. The
@@ -56,9 +57,9 @@ impl SplitThreads {
                     moved.insert((stored.time_ns, stored.stack), owner);
                 }
                 let part = owner.map_or(&mut rest, |owner| of_virtual.entry(owner).or_default());
-                let fate = recording.fate_of(recording.leaf(stored.stack));
+                let Leaf { mode, trust, .. } = recording.leaf_of(stored.stack);
                 let StoredSample { time_ns, stack, weight, .. } = *stored;
-                part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, fate, context });
+                part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, mode, trust, context });
             }
             for refuted in thread.refuted() {
                 let owner = moved.get(&(refuted.time_ns, refuted.stack));

@@ -7,8 +7,8 @@ mod contexts;
 use common::{START_NS, sample, stack};
 use contexts::context;
 use vouch_recording::{
-    Category, ContextField, ContextId, ContextKind, Fate, Func, Recording, Refutation, Refuted, Sample,
-    SplitThreads, Thread, UNKNOWN, UNNAMED, VIRTUAL_THREAD, VIRTUAL_TID_BIT, VmPart,
+    Category, ContextField, ContextId, ContextKind, ExecutionMode, Func, Leaf, Recording, Refutation,
+    Refuted, Sample, SplitThreads, Thread, Trust, UNKNOWN, UNNAMED, VIRTUAL_THREAD, VIRTUAL_TID_BIT, VmPart,
 };
 
 const MS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ fn recording() -> Recording {
         resource: None,
         java: false,
     });
-    let frame = recording.leaf_frame(outside, None, Fate::Outside);
+    let frame = recording.leaf_frame(outside, None, Leaf::new(ExecutionMode::Java, Trust::Unchecked));
     let outside = recording.stack(None, frame);
     let mut field = |key: &str| {
         let key = recording.string(key);
@@ -43,9 +43,9 @@ fn recording() -> Recording {
     let alone = context(&mut recording, None, request, &["larry"]);
     let [first, second, other] = [1, 2, 3].map(|tid| recording.add_thread(&format!("t{tid}"), tid, START_NS));
     let mut take = |thread, at_ms: u64, cpu_ms: u64, weight, context: Option<ContextId>, stack| {
-        let fate = if stack == outside { Fate::Outside } else { Fate::Plausible };
+        let trust = if stack == outside { Trust::Unchecked } else { Trust::Plausible };
         let cpu_ns = cpu_ms * MS;
-        recording.sample(thread, Sample { cpu_ns, weight, context, fate, ..sample(at_ms * MS, stack) });
+        recording.sample(thread, Sample { cpu_ns, weight, context, trust, ..sample(at_ms * MS, stack) });
     };
     take(first, 10, 8, 1, Some(a), any);
     take(first, 12, 10, 2, None, outside);

@@ -82,7 +82,7 @@ impl Hottest {
 
 #[cfg(test)]
 mod tests {
-    use vouch_recording::{Category, Certainty, Fate, Func, Leaf, Sample};
+    use vouch_recording::{Category, Certainty, ExecutionMode, Func, Leaf, Sample, Trust};
 
     use super::*;
 
@@ -90,20 +90,22 @@ mod tests {
     fn a_method_that_is_mostly_a_guess_is_marked() {
         let mut recording = Recording::new();
         let thread = recording.add_thread("main", 1, 0);
-        for (name, top_frame, fate, weight) in [
-            ("mostly", Certainty::Approximate, Fate::Plausible, 4),
-            ("mostly", Certainty::Exact, Fate::Refuted, 2),
-            ("mostly", Certainty::Exact, Fate::Proven, 5),
-            ("partly", Certainty::Approximate, Fate::Plausible, 4),
-            ("partly", Certainty::Exact, Fate::Plausible, 5),
+        for (name, top_frame, trust, weight) in [
+            ("mostly", Certainty::Approximate, Trust::Plausible, 4),
+            ("mostly", Certainty::Exact, Trust::Refuted, 2),
+            ("mostly", Certainty::Exact, Trust::Proven, 5),
+            ("partly", Certainty::Approximate, Trust::Plausible, 4),
+            ("partly", Certainty::Exact, Trust::Plausible, 5),
         ] {
             let category = Category::Application;
             let func = Func { name, category, source: None, line: None, resource: None, java: true };
             let func = recording.func(func);
-            let leaf = Leaf { fate, top_frame: Some(top_frame) };
+            let mode = ExecutionMode::Java;
+            let leaf = Leaf { mode, trust, top_frame: Some(top_frame) };
             let frame = recording.leaf_frame(func, None, leaf);
             let stack = recording.stack(None, frame);
-            recording.sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, fate, context: None });
+            recording
+                .sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, mode, trust, context: None });
         }
         let shares = Hottest::from_recording(&recording).shares();
         assert_eq!(shares.as_deref(), Some("mostly 55.0 % (mostly a guess), partly 45.0 %"));

@@ -1,16 +1,17 @@
 //! Decides the verdict on a sample's stack: by proof, by the certainty of its top frame, and by its
 //! witness. The witness overrides the others.
 
-use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId};
+use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId, Trust};
 use vouch_sample::{Cut, Head, Stack};
 
+use super::names::mode;
 use super::reasons::Reasons;
 use super::recovered::{Began, Leaf};
 use super::refutations::{Contradiction, Disputed};
 use super::show::Judged;
 use super::top_frames::TopKnown;
 use super::tree::Standing;
-use super::walks::{Placed, fate};
+use super::walks::Placed;
 use super::{Recorder, asking_root};
 use crate::jvm::Jvm;
 use crate::witness::JvmStack;
@@ -28,14 +29,11 @@ pub(super) struct ByProof {
 }
 
 impl ByProof {
-    fn fate(self) -> Fate {
-        self.limited(fate(self.standing))
-    }
-
-    /// Limits the fate of a stack by its top frame: an uncertain top frame makes a proven stack
-    /// plausible.
-    fn limited(self, fate: Fate) -> Fate {
-        if fate == Fate::Proven && !self.top_reasons().is_empty() { Fate::Plausible } else { fate }
+    /// Returns how far the stack can be trusted with this verdict. An uncertain top frame makes a
+    /// proven stack plausible.
+    fn trust(self, standing: Standing) -> Trust {
+        let trust = standing.trust();
+        if trust == Trust::Proven && !self.top_reasons().is_empty() { Trust::Plausible } else { trust }
     }
 
     fn top_reasons(self) -> Reasons {
@@ -70,7 +68,7 @@ impl Recorder {
         ByProof { placed, standing, leaf: began.leaf(), known, cut }
     }
 
-    /// Decides the fate of the current walk, and returns it with the stack to show.
+    /// Decides how far the current walk can be trusted, and returns that with the stack to show.
     pub(super) fn java_stack(
         &mut self,
         head: &Head,
@@ -78,12 +76,14 @@ impl Recorder {
         jvm_stack: Option<JvmStack>,
         track: ThreadId,
         jvm: &mut dyn Jvm,
-    ) -> (Fate, StackId) {
+    ) -> (Trust, StackId) {
         let Self { recording, witness, walks, names, shown, plausible, resolved, native, .. } = self;
         let ByProof { placed, leaf, cut, .. } = by_proof;
         let walk = resolved.as_slice();
+        let mode = mode(walk.first());
         if let Some(jvm_stack) = &jvm_stack {
-            witness.compared(by_proof.fate(), jvm_stack);
+            let trust = by_proof.trust(by_proof.standing);
+            witness.compared(Fate::new(mode, trust), jvm_stack);
         }
         let against = match (jvm_stack, placed.leaf) {
             (Some(jvm_stack), _) if jvm_stack.differs => Some(Contradiction::new(&jvm_stack, jvm)),
@@ -107,8 +107,8 @@ impl Recorder {
             }
             Standing::Proven | Standing::Explained(_) => None,
         };
-        let fate = by_proof.limited(fate(standing));
-        if fate == Fate::Plausible {
+        let trust = by_proof.trust(standing);
+        if trust == Trust::Plausible {
             let explained = match standing {
                 Standing::Explained(reasons) => reasons,
                 Standing::Proven | Standing::Refuted(_) => Reasons::default(),
@@ -120,7 +120,8 @@ impl Recorder {
             Some(leaf) => {
                 let parts = against.as_ref().and_then(|against| against.parts(walk));
                 let refuted = refuted.map(|(refutation, _)| refutation);
-                let leaf_row = vouch_recording::Leaf { fate, top_frame: Some(by_proof.top_certainty()) };
+                let top_frame = Some(by_proof.top_certainty());
+                let leaf_row = vouch_recording::Leaf { mode, trust, top_frame };
                 let has_native = !native.is_empty() && refuted.is_none() && !lost;
                 if has_native {
                     native.on_top(walks.tree.get(leaf).stack, None, leaf_row, recording)
@@ -135,6 +136,6 @@ impl Recorder {
             let Head { time: time_ns, weight, .. } = *head;
             recording.refuted(track, vouch_recording::Refuted { time_ns, stack, weight, how });
         }
-        (fate, stack)
+        (trust, stack)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::mem::{swap, take};
 
-use vouch_recording::Fate;
+use vouch_recording::Trust;
 use vouch_sample::{Cut, Frame, Head, Reason, Stack};
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::{CandidateStack, Origin, candidates};
@@ -202,7 +202,7 @@ impl Recorder {
             cut.at += 1;
         }
         if self.refutes(head, cut, Verdict::fails_a_guess, jvm) {
-            self.recovered.count(repair.strategy, Fate::Refuted, head.weight);
+            self.recovered.count(repair.strategy, Trust::Refuted, head.weight);
             return false;
         }
         let mut jvm_stack =
@@ -215,9 +215,9 @@ impl Recorder {
             jvm.resolve_frames(frames, head.time, &mut self.resolved);
         }
         let judged = self.judge(head, (began, corrected.known), cut, jvm);
-        let (fate, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
-        self.recovered.count(repair.strategy, fate, head.weight);
-        self.add(head, track, stack, fate);
+        let (trust, stack) = self.java_stack(head, judged, jvm_stack, track, jvm);
+        self.recovered.count(repair.strategy, trust, head.weight);
+        self.add(head, track, stack, trust);
         true
     }
 }

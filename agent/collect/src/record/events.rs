@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP, STILL_ENTERS, STILL_PARKS};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Fate, Marker, Recording, StackId, Unit};
+use vouch_recording::{Amount, Leaf, Marker, Recording, StackId, Trust, Unit};
 use vouch_report::{WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
 use vouch_signal::event::{self, MAX_EVENT_FRAMES};
@@ -16,10 +16,10 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::slots::Waiting;
 
 use super::Recorder;
+use super::names::mode;
 use super::show::Judged;
 use super::still::Still;
 use super::tree::Standing;
-use super::walks::fate;
 use crate::events::{EventType, Payload};
 use crate::jvm::{Jvm, WaitTarget};
 
@@ -165,19 +165,19 @@ impl Recorder {
     /// itself has reported it.
     fn stack_of(&mut self, event: &Event, frames: &[Frame], jvm: &mut dyn Jvm) -> Option<StackId> {
         let walk = Stack::innermost(frames, self.walks.budget.depth().min(MAX_EVENT_FRAMES));
-        let (stack, fate) = self.judged_stack(walk, event.ended, jvm)?;
-        self.events_refuted += u64::from(fate == Fate::Refuted);
+        let (stack, trust) = self.judged_stack(walk, event.ended, jvm)?;
+        self.events_refuted += u64::from(trust == Trust::Refuted);
         Some(stack)
     }
 
-    /// Returns a stack as it is shown, and its fate by proof. `time` is in nanoseconds. Returns
+    /// Returns a stack as it is shown, and its trust by proof. `time` is in nanoseconds. Returns
     /// `None` if the walk has no frames.
     pub(super) fn judged_stack(
         &mut self,
         walk: Stack<'_>,
         time: u64,
         jvm: &mut dyn Jvm,
-    ) -> Option<(StackId, Fate)> {
+    ) -> Option<(StackId, Trust)> {
         self.resolved.clear();
         jvm.resolve_frames(walk.frames, time, &mut self.resolved);
         let Self { recording, walks, names, shown, resolved, .. } = self;
@@ -187,9 +187,10 @@ impl Recorder {
             Standing::Refuted(refutation) => Some(refutation),
             Standing::Proven | Standing::Explained(_) => None,
         };
-        let fate = fate(placed.standing);
-        let judged = Judged { leaf: placed.leaf?, lost: false, shown: fate.into(), refuted, parts: None };
-        Some((shown.stack(judged, walks, recording, names, jvm), fate))
+        let trust = placed.standing.trust();
+        let state = Leaf::new(mode(walk.frames.first()), trust);
+        let judged = Judged { leaf: placed.leaf?, lost: false, shown: state, refuted, parts: None };
+        Some((shown.stack(judged, walks, recording, names, jvm), trust))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Maps a walk's frames to functions and lines of the recording.
 
 use foldhash::{HashMap, HashSet};
-use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
+use vouch_recording::{Category, ExecutionMode, FrameId, Func, FuncId, Leaf, Recording};
 use vouch_sample::{NATIVE, ResolvedFrame, ResolvedMethod};
 
 use crate::choices::FunctionNames;
@@ -15,6 +15,11 @@ pub struct Names {
     /// The functions by their method, and by whether the frame is native.
     known: HashMap<(ResolvedMethod, bool), (Method, FuncId)>,
     nameless: HashSet<ResolvedMethod>,
+}
+
+/// Returns what a thread with this top frame was executing.
+pub fn mode(top: Option<&ResolvedFrame>) -> ExecutionMode {
+    if top.is_some_and(|top| top.bci() == NATIVE) { ExecutionMode::Native } else { ExecutionMode::Java }
 }
 
 impl Names {
@@ -60,7 +65,7 @@ impl Names {
         recording.frame(func, method.line(frame.bci()))
     }
 
-    /// Returns the recording's frame for the leaf of samples, with their fate and certainty.
+    /// Returns the recording's frame for the leaf of samples, with their state.
     pub fn leaf(
         &mut self,
         recording: &mut Recording,

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use foldhash::HashMap;
-use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
+use vouch_recording::{Category, ExecutionMode, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
 use vouch_sample::Frame;
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
@@ -67,7 +67,8 @@ impl NativeFrames {
     }
 
     /// Returns the stack with the native frames on top of their caller. `category` is that of a
-    /// thread of the VM's own; without one each frame has the category of its library.
+    /// thread of the VM's own; without one each frame has the category of its library. The top
+    /// frame decides the mode of `leaf`.
     pub fn on_top(
         &mut self,
         caller: StackId,
@@ -82,8 +83,12 @@ impl NativeFrames {
         }
         for at in (0..self.frames.len()).rev() {
             let func = self.func(self.frames[at], category, recording);
-            let frame =
-                if at == 0 { recording.leaf_frame(func, None, leaf) } else { recording.frame(func, None) };
+            let frame = if at == 0 {
+                let mode = ExecutionMode::from_category(recording.funcs().get(func).category);
+                recording.leaf_frame(func, None, Leaf { mode, ..leaf })
+            } else {
+                recording.frame(func, None)
+            };
             stack = recording.stack(Some(stack), frame);
         }
         stack
@@ -135,10 +140,10 @@ impl NativeFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vouch_recording::Fate;
+    use vouch_recording::Trust;
     use vouch_unwind::native::libraries::loaded;
 
-    const LEAF: Leaf = Leaf { fate: Fate::Proven, top_frame: None };
+    const LEAF: Leaf = Leaf { mode: ExecutionMode::Native, trust: Trust::Proven, top_frame: None };
 
     fn own() -> usize {
         (own as *const ()).addr()
@@ -157,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn native_frames_are_above_their_caller_and_only_the_leaf_has_a_fate() {
+    fn native_frames_are_above_their_caller_and_only_the_leaf_has_a_state() {
         let (mut recording, mut native) = (Recording::new(), NativeFrames::default());
         native.set_libraries(loaded().unwrap(), 1);
         native.frames = vec![Frame::Native { pc: own() }, Frame::Native { pc: 7 }];
@@ -171,7 +176,8 @@ mod tests {
             assert_eq!(found[1], (UNKNOWN_CODE.to_owned(), own_category));
             let below: Vec<&str> = found[2..].iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(below, if is_cut { vec![FRAMES_LEFT_OUT, "Java"] } else { vec!["Java"] });
-            assert_eq!(recording.leaf(stack).leaf, Some(LEAF));
+            let mode = if is_cut { ExecutionMode::Java } else { ExecutionMode::Native };
+            assert_eq!(recording.leaf(stack).leaf, Some(Leaf { mode, ..LEAF }));
             assert_eq!(recording.leaf(caller).leaf, None);
         }
     }

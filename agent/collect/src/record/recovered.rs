@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use vouch_recording::Fate;
+use vouch_recording::Trust;
 use vouch_report::{RecoveryReport, float};
 use vouch_sample::{Bci, ENTRY, Frame, Head, NATIVE, ResolvedFrame, ResolvedMethod};
 use vouch_signal::sample_layout::CandidateStack;
@@ -39,15 +39,15 @@ pub enum Leaf {
 impl Recovered {
     /// Counts the outcome of a walk from a context that a strategy repaired. The weight is in
     /// intervals.
-    pub fn count(&mut self, strategy: u16, fate: Fate, weight: u32) {
+    pub fn count(&mut self, strategy: u16, trust: Trust, weight: u32) {
         let Some((count, brought)) = self.0.get_mut(usize::from(strategy)) else { return };
         count.walked += 1;
-        match fate {
-            Fate::Proven => count.proven += 1,
-            Fate::Plausible => count.plausible += 1,
+        match trust {
+            Trust::Proven => count.proven += 1,
+            Trust::Plausible => count.plausible += 1,
             _ => count.refuted += 1,
         }
-        *brought += if fate == Fate::Refuted { 0 } else { weight.into() };
+        *brought += if trust == Trust::Refuted { 0 } else { weight.into() };
     }
 
     /// Returns the outcomes of recovery by the name of the strategy. `tried` counts a strategy's

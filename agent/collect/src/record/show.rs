@@ -30,7 +30,7 @@ pub struct Judged {
     pub leaf: NodeId,
     /// True if the walk lacks the top frame and its method is unknown.
     pub lost: bool,
-    /// The fate of the walk, and the certainty of its top frame.
+    /// The state of the samples with this walk.
     pub shown: Leaf,
     /// The refutation of the walk, or `None` if the walk is not refuted.
     pub refuted: Option<RefutationIndex>,

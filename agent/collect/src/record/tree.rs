@@ -4,7 +4,7 @@
 //! removed. There may be millions, so a node stores only an id of its frame, and the index stores
 //! only ids of nodes.
 
-use vouch_recording::{Id, Index, StackId, Table, ids};
+use vouch_recording::{Id, Index, StackId, Table, Trust, ids};
 use vouch_sample::ResolvedFrame;
 
 use super::reasons::Reasons;
@@ -29,6 +29,17 @@ pub enum Standing {
     Explained(Reasons),
     /// An edge is refuted. If several are, this is the refutation of the outermost one.
     Refuted(RefutationIndex),
+}
+
+impl Standing {
+    /// Returns how far a stack with this verdict can be trusted.
+    pub fn trust(self) -> Trust {
+        match self {
+            Self::Proven => Trust::Proven,
+            Self::Explained(_) => Trust::Plausible,
+            Self::Refuted(_) => Trust::Refuted,
+        }
+    }
 }
 
 /// A frame under all of its callers, or a placeholder for missing frames.

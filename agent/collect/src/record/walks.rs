@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
-use vouch_recording::{Category, FRAMES_LEFT_OUT, Fate, Recording};
+use vouch_recording::{Category, FRAMES_LEFT_OUT, Recording};
 use vouch_report::{Power, WitnessPower};
 use vouch_sample::{Cut, ResolvedFrame, ResolvedMethod, Stack};
 use vouch_verify::proof::{Corruption, FrameWithMethod, KnownFrame, PowerCounts, Verdict, edge, power};
@@ -378,13 +378,4 @@ fn shorten(walk: Stack<'_, ResolvedMethod>, kept: usize, frames: &mut Vec<Resolv
     let lacking =
         walk.cut.map_or(0, |cut| cut.missing).saturating_add(short(walk.frames.len() - frames.len()));
     Cut { at: short(at), missing: if has_root { lacking } else { 0 } }
-}
-
-/// Returns the fate of a sample from the verdict on its stack.
-pub fn fate(standing: Standing) -> Fate {
-    match standing {
-        Standing::Proven => Fate::Proven,
-        Standing::Explained(_) => Fate::Plausible,
-        Standing::Refuted(_) => Fate::Refuted,
-    }
 }

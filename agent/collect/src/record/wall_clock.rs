@@ -4,7 +4,7 @@
 //! state of the thread. The time for which a thread runs comes from the samples of its CPU time.
 
 use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{Amount, Category, Fate, Leaf, OutsideJava, WaitState, outside_java};
+use vouch_recording::{Amount, Category, ExecutionMode, Leaf, OutsideJava, Trust, WaitState, outside_java};
 use vouch_sample::{Cut, Frame, Head, NATIVE, Stack};
 
 use super::Recorder;
@@ -81,13 +81,14 @@ impl Recorder {
             },
         };
         let judged = self.judged_stack(Stack { frames, cut }, time, jvm);
-        let (stack, fate) = judged.unwrap_or_else(|| {
+        let (stack, trust) = judged.unwrap_or_else(|| {
             let OutsideJava { name, category, .. } = outside_java(true, "");
-            (self.recording.placeholder_stack(None, name, category), Fate::Outside)
+            (self.recording.placeholder_stack(None, name, category), Trust::Unchecked)
         });
         let name = name.as_deref().unwrap_or(state.leaf());
         let func = self.recording.placeholder_func(name, Category::Waiting);
-        let frame = self.recording.leaf_frame(func, None, Leaf::from(fate));
+        let leaf = Leaf::new(ExecutionMode::Waiting, trust);
+        let frame = self.recording.leaf_frame(func, None, leaf);
         WaitingAt { stack: self.recording.stack(Some(stack), frame), state }
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use vouch_recording::kinds::{COLLECTION, HELD_UP};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{
-    Amount, Category, Fate, Id, Marker, MarkerField, MarkerKind, Recording, Sample, Unit, VmPart,
+    Amount, Category, Id, Marker, MarkerField, MarkerKind, Recording, Sample, Trust, Unit, VmPart,
 };
 
 use crate::common::{START_NS, sample, stack, written};
@@ -237,15 +237,15 @@ fn a_pause_is_in_the_tracks_of_the_threads_that_it_held_up() {
     let any = stack(&mut recording, &["run"]);
     // Adds a thread with samples. Each sample has its time, and the thread's CPU time until then,
     // in milliseconds.
-    let mut track_of = |fate, name: &str, tid, samples: &[(u64, u64)]| {
+    let mut track_of = |trust, name: &str, tid, samples: &[(u64, u64)]| {
         let thread = recording.add_thread(name, tid, START_NS);
         for (time, cpu) in samples {
             let (time_ns, cpu_ns) = (START_NS + time * MS, cpu * MS);
-            recording.sample(thread, Sample { time_ns, cpu_ns, fate, ..sample(1, any) });
+            recording.sample(thread, Sample { time_ns, cpu_ns, trust, ..sample(1, any) });
         }
     };
-    track_of(Fate::Outside, "no Java", 8, &[(99, 90), (152, 92)]);
-    let mut track = |name, tid, samples| track_of(Fate::Proven, name, tid, samples);
+    track_of(Trust::Unchecked, "no Java", 8, &[(99, 90), (152, 92)]);
+    let mut track = |name, tid, samples| track_of(Trust::Proven, name, tid, samples);
     track("main", 1, &[(5, 1)]);
     // The pauses are from 100 to 150 ms, and from 200 to 205 ms.
     track("ran", 2, &[(98, 90), (99, 91), (153, 95), (199, 140), (206, 141)]);

@@ -7,7 +7,9 @@ use prost::Message;
 use vouch_formats::pprof::Profile;
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, CPU};
-use vouch_recording::{Amount, Category, Certainty, Fate, Func, Leaf, Measure, Recording, Sample, TRACE};
+use vouch_recording::{
+    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Measure, Recording, Sample, TRACE, Trust,
+};
 use vouch_report::Clock;
 
 use crate::common::contexts::{context, kind};
@@ -136,11 +138,12 @@ fn a_sample_has_its_thread_context_and_fate_as_labels() {
     let name = "com.foo.Bar.run";
     let category = Category::Library;
     let func = recording.func(Func { name, category, source: None, line: None, resource: None, java: true });
-    let leaf = Leaf { fate: Fate::Proven, top_frame: Some(Certainty::MethodCertain) };
+    let leaf =
+        Leaf { mode: ExecutionMode::Java, trust: Trust::Proven, top_frame: Some(Certainty::MethodCertain) };
     let frame = recording.leaf_frame(func, Some(12), leaf);
     let stack = recording.stack(None, frame);
     let thread = recording.add_thread("worker-1", 77, START_NS);
-    recording.sample(thread, Sample { context: Some(read), fate: Fate::Proven, ..sample(1, stack) });
+    recording.sample(thread, Sample { context: Some(read), trust: Trust::Proven, ..sample(1, stack) });
     let profile = written(&recording, &meta());
     assert_eq!(
         labels(&profile, 0),

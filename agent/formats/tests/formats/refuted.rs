@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use vouch_recording::{
-    Category, Certainty, Fate, Func, FuncId, Leaf, Recording, Refutation, Refuted, Sample,
+    Category, Certainty, ExecutionMode, Func, FuncId, Leaf, Recording, Refutation, Refuted, Sample, Trust,
 };
 
 use crate::common::{START_NS, sample, stack, written};
@@ -31,7 +31,7 @@ fn a_function_of_a_refuted_stack_is_another_one() {
     let frame = recording.frame(refuted, Some(3));
     let stack = recording.stack(None, frame);
     let thread = recording.add_thread("main", 1, START_NS);
-    recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(1, stack) });
+    recording.sample(thread, Sample { trust: Trust::Refuted, ..sample(1, stack) });
     let profile = written(&recording);
     let category = profile["shared"]["frameTable"]["category"][0].as_u64().unwrap();
     assert_eq!(profile["meta"]["categories"][usize::try_from(category).unwrap()]["name"], "Refuted");
@@ -42,8 +42,8 @@ fn the_subcategory_of_a_leaf_is_its_fate() {
     let mut recording = Recording::new();
     let application = func(&mut recording, Category::Application);
     let plain = recording.frame(application, Some(7));
-    let leaves = [Fate::Proven, Fate::Plausible, Fate::Refuted]
-        .map(|fate| recording.leaf_frame(application, Some(7), fate));
+    let leaves = [Trust::Proven, Trust::Plausible, Trust::Refuted]
+        .map(|trust| recording.leaf_frame(application, Some(7), Leaf::new(ExecutionMode::Java, trust)));
     assert!(leaves.iter().all(|leaf| *leaf != plain));
     recording.stack(None, plain);
     let profile = written(&recording);
@@ -55,9 +55,13 @@ fn the_subcategory_of_a_leaf_is_its_fate() {
 fn the_subcategory_of_a_leaf_says_how_its_top_frame_is_known() {
     let mut recording = Recording::new();
     let application = func(&mut recording, Category::Application);
-    for fate in [Fate::Proven, Fate::Plausible, Fate::Refuted] {
+    for trust in [Trust::Proven, Trust::Plausible, Trust::Refuted] {
         for top_frame in Certainty::ALL.map(Some) {
-            let leaf = recording.leaf_frame(application, Some(7), Leaf { fate, top_frame });
+            let leaf = recording.leaf_frame(
+                application,
+                Some(7),
+                Leaf { mode: ExecutionMode::Java, trust, top_frame },
+            );
             recording.stack(None, leaf);
         }
     }
@@ -92,7 +96,7 @@ fn a_refuted_sample_has_a_marker_that_says_why() {
         (recording.refutation(refutation("other_callee")), recording.refutation(refutation("wrong_root")));
     assert_eq!((first.number(), second.number()), (1, 2));
     for (into, how) in [(2_000_000, second), (1_000_000, first)] {
-        recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(into, any) });
+        recording.sample(thread, Sample { trust: Trust::Refuted, ..sample(into, any) });
         recording.refuted(thread, Refuted { time_ns: START_NS + into, stack: any, weight: 2, how });
     }
     let profile = written(&recording);

@@ -1,7 +1,7 @@
 //! Tests of tracks: their threads, their order, and that no sample is lost if there are many.
 
 use serde_json::Value;
-use vouch_recording::{Fate, Recording, Sample};
+use vouch_recording::{Recording, Sample, Trust};
 
 use crate::common::{START_NS, busy_thread, names, numbers, sample, stack, written};
 
@@ -93,7 +93,7 @@ fn the_busiest_with_java_is_selected() {
     let stack = stack(&mut recording, &["a"]);
     let compiler = recording.add_thread("C2", 1, START_NS);
     for n in 0..9 {
-        recording.sample(compiler, Sample { fate: Fate::Outside, ..sample(n, stack) });
+        recording.sample(compiler, Sample { trust: Trust::Unchecked, ..sample(n, stack) });
     }
     busy_thread(&mut recording, "worker", stack, 3);
     busy_thread(&mut recording, "idler", stack, 1);

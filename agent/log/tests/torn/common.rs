@@ -13,8 +13,8 @@ use vouch_formats::{Format, Meta};
 use vouch_log::{Recovered, State, Writer, read};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{
-    Amount, Category, Certainty, Fate, Func, Leaf, Marker, Recording, Refutation, Refuted, Sample, ThreadId,
-    Unit, VmPart, kinds,
+    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Marker, Recording, Refutation, Refuted, Sample,
+    ThreadId, Trust, Unit, VmPart, kinds,
 };
 use vouch_report::{Rate, Run};
 
@@ -75,7 +75,11 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     let certainties =
         [None, Some(Certainty::Exact), Some(Certainty::MethodCertain), Some(Certainty::Approximate)];
     let top_frame = certainties[usize::try_from(number % 4).unwrap()];
-    let leaf = recording.leaf_frame(func, Some(17), Leaf { fate: Fate::Proven, top_frame });
+    let leaf = recording.leaf_frame(
+        func,
+        Some(17),
+        Leaf { mode: ExecutionMode::Java, trust: Trust::Proven, top_frame },
+    );
     let proven = recording.stack(Some(root), leaf);
     let special = |recording: &mut Recording, name: &str, category| {
         let func =
@@ -92,15 +96,15 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     let request = kind(recording, "Request", &["user"]);
     let user = context(recording, None, request, &[&format!("moe {number}")]);
     let step = context(recording, Some(user), request, &["larry"]);
-    for (n, (stack, fate, context)) in (1..).zip([
-        (proven, Fate::Proven, Some(user)),
-        (proven, Fate::Proven, Some(step)),
-        (outside, Fate::Outside, None),
-        (none, Fate::Unwalked, None),
+    for (n, (stack, trust, context)) in (1..).zip([
+        (proven, Trust::Proven, Some(user)),
+        (proven, Trust::Proven, Some(step)),
+        (outside, Trust::Unchecked, None),
+        (none, Trust::Unwalked, None),
     ]) {
         // Samples may arrive slightly out of order.
         let time = at + if n == 3 { 0 } else { n * MS };
-        recording.sample(thread, Sample { fate, context, weight: 2, ..sample(time, stack) });
+        recording.sample(thread, Sample { trust, context, weight: 2, ..sample(time, stack) });
     }
     let refutation = recording.refutation(Refutation {
         kind: "other_callee",

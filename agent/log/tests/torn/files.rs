@@ -3,7 +3,7 @@
 use std::fs;
 
 use vouch_log::{OtherRecordings, Recovered, Writer, is_orphaned};
-use vouch_recording::{Fate, Recording, Sample};
+use vouch_recording::{Recording, Sample, Trust};
 
 use crate::common::{MS, START_NS, folder, reread, sample, stack, state};
 
@@ -75,7 +75,7 @@ fn a_limit_costs_the_oldest_time_and_is_counted() {
         }
         for thread in &threads {
             recording
-                .sample(*thread, Sample { fate: Fate::Outside, weight: 2, ..sample(number * MS, stack) });
+                .sample(*thread, Sample { trust: Trust::Unchecked, weight: 2, ..sample(number * MS, stack) });
         }
         number += 1;
         let now = START_NS + number * MS;
@@ -121,7 +121,7 @@ fn a_file_full_of_states_is_begun_again_with_all_its_samples() {
     let mut recording = Recording::new();
     let thread = recording.add_thread("worker", 100, START_NS);
     let stack = stack(&mut recording, &["main"]);
-    recording.sample(thread, Sample { fate: Fate::Outside, ..sample(0, stack) });
+    recording.sample(thread, Sample { trust: Trust::Unchecked, ..sample(0, stack) });
     let mut now = START_NS + 100 * MS;
     while !writer.is_full(now) {
         let state = state(&recording, now, false);

@@ -4,7 +4,7 @@ use std::fs;
 
 use vouch_formats::Meta;
 use vouch_log::{Recovered, Writer};
-use vouch_recording::{Fate, Recording, Sample, Unit};
+use vouch_recording::{Recording, Sample, Trust, Unit};
 use vouch_report::{Run, TrustReport};
 
 use crate::common::{MS, START_NS, folder, profile, recorded, reread, sample, stack, state};
@@ -68,8 +68,10 @@ fn what_a_thread_ran_before_the_recording_is_not_charged_to_it() {
     let stack = stack(&mut recording, &["main"]);
     for number in 1..=20 {
         let cpu_ns = 5_000 * MS + number * MS;
-        recording
-            .sample(thread, Sample { cpu_ns, fate: Fate::Outside, weight: 1, ..sample(number * MS, stack) });
+        recording.sample(
+            thread,
+            Sample { cpu_ns, trust: Trust::Unchecked, weight: 1, ..sample(number * MS, stack) },
+        );
     }
     writer.append(&mut recording, START_NS + 20 * MS, None).unwrap();
     let Recovered { recording: again, meta, .. } = reread(&fs::read(writer.path()).unwrap()).unwrap();

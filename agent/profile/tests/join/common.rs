@@ -9,7 +9,7 @@ use serde_json::Value;
 use vouch_formats::{Format, Identity, Meta};
 use vouch_profile::document::Part;
 use vouch_profile::join::{Joined, Source, join};
-use vouch_recording::{Fate, Recording, Sample, StackId};
+use vouch_recording::{Recording, Sample, StackId, Trust};
 use vouch_report::{Delivered, RefutationReport, Run, TrustReport};
 
 pub use recordings::{START_NS, sample, stack};
@@ -98,7 +98,7 @@ impl Process {
 }
 
 pub fn proven(into_ns: u64, stack: StackId) -> Sample {
-    Sample { fate: Fate::Proven, ..sample(into_ns, stack) }
+    Sample { trust: Trust::Proven, ..sample(into_ns, stack) }
 }
 
 pub fn value(document: &Part) -> Value {

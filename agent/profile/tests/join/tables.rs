@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
-use vouch_recording::{Category, Fate, Func, Refutation, Refuted, Sample, Unit};
+use vouch_recording::{Category, Func, Refutation, Refuted, Sample, Trust, Unit};
 
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
@@ -79,7 +79,7 @@ fn with_refutation(file: &'static str, pid: u32, number: usize, found: &str) -> 
             found,
         }));
     }
-    recording.sample(thread, Sample { fate: Fate::Refuted, ..sample(5 * MS, refuted) });
+    recording.sample(thread, Sample { trust: Trust::Refuted, ..sample(5 * MS, refuted) });
     let refuted = Refuted { time_ns: START_NS + 5 * MS, stack: refuted, weight: 1, how: how.unwrap() };
     recording.refuted(thread, refuted);
     let report = serde_json::json!({

@@ -5,7 +5,7 @@ pub mod contexts;
 #[path = "../../../recording/tests/common/mod.rs"]
 mod recordings;
 
-use vouch_recording::{Fate, Recording, Sample};
+use vouch_recording::{Fate, Recording, Sample, Trust};
 use vouch_report::{
     AgreementReport, ClassReport, CompilerReport, Delivered, EventReport, HandlerTime, Power, Rate,
     RecoveryReport, RefutationReport, Run, SafepointReport, TrustReport,
@@ -16,6 +16,9 @@ pub use recordings::{START_NS, busy_thread, sample, stack};
 
 pub const FATES: [Fate; 6] =
     [Fate::Proven, Fate::Plausible, Fate::Refuted, Fate::Unwalked, Fate::Outside, Fate::Dropped];
+/// One trust for each fate of a recorded sample, in the order of the fates.
+const TRUSTS: [Trust; 5] =
+    [Trust::Proven, Trust::Plausible, Trust::Refuted, Trust::Unwalked, Trust::Unchecked];
 
 /// Makes a recording of two threads. Each fate has one sample more than the fate before it. Each
 /// sample has the weight 2.
@@ -25,10 +28,10 @@ pub fn recording() -> Recording {
     let main = recording.add_thread("main", 7, START_NS);
     let other = recording.add_thread("other", 8, START_NS);
     recording.set_thread_cpu(main, 29_500_000);
-    for (thread, fates) in [(main, &FATES[..5]), (other, &FATES[..2])] {
-        for (fate, count) in fates.iter().zip(1..) {
+    for (thread, trusts) in [(main, &TRUSTS[..]), (other, &TRUSTS[..2])] {
+        for (trust, count) in trusts.iter().zip(1..) {
             for n in 0..count {
-                recording.sample(thread, Sample { weight: 2, fate: *fate, ..sample(n, stack) });
+                recording.sample(thread, Sample { weight: 2, trust: *trust, ..sample(n, stack) });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Tests of the CPU time of contexts.
 
 use vouch_recording::{
-    ContextField, ContextKind, ContextKindId, Fate, Recording, Sample, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
+    ContextField, ContextKind, ContextKindId, Recording, Sample, Trust, UNKNOWN, UNNAMED, VIRTUAL_THREAD,
 };
 use vouch_report::{Detail, Files, Run, TrustReport};
 
@@ -33,7 +33,7 @@ fn a_sample_counts_once_for_the_innermost_of_each_kind() {
         recording.sample(thread, Sample { weight, context, ..sample(at, any) });
     }
     // Samples of the VM's own threads count neither as inside nor as outside of a context.
-    recording.sample(thread, Sample { weight: 100, fate: Fate::Outside, ..sample(9, any) });
+    recording.sample(thread, Sample { weight: 100, trust: Trust::Unchecked, ..sample(9, any) });
     let contexts = report(&recording, 0).contexts;
     assert_eq!(
         (contexts.with_ms, contexts.without_ms, contexts.sampled, contexts.left_out),
@@ -106,7 +106,7 @@ fn virtual_threads_do_not_count_as_contexts_of_the_program() {
     }
     // Shares are shares of all time, so threads that ran no Java must count.
     let collector = recording.add_thread("GC Thread#0", 2, START_NS);
-    recording.sample(collector, Sample { weight: 10, fate: Fate::Outside, ..sample(1, any) });
+    recording.sample(collector, Sample { weight: 10, trust: Trust::Unchecked, ..sample(1, any) });
     let report = report(&recording, 0);
     let contexts = &report.contexts;
     assert_eq!((contexts.with_ms, contexts.without_ms, contexts.sampled), (5.0, Some(5.0), 1));

@@ -1,6 +1,6 @@
 //! Tests of the summary and of the front-end's panel.
 
-use vouch_recording::{Category, Fate, Func, Recording, Sample, VmPart};
+use vouch_recording::{Category, Func, Recording, Sample, Trust, VmPart};
 use vouch_report::{
     COMPILED_BEFORE_ATTACH, ClassReport, CompilerReport, Counted, Detail, EventReport, Files, GradeReport,
     LIMIT_REACHED, PlausibleReport, Rate, RecoveryReport, RefutationReport, Run, SafepointReport,
@@ -120,8 +120,8 @@ fn shares_are_shares_of_time() {
     let mut recording = Recording::new();
     let stack = stack(&mut recording, &["main"]);
     let main = recording.add_thread("main", 7, START_NS);
-    recording.sample(main, Sample { fate: Fate::Proven, weight: 3, ..sample(1, stack) });
-    recording.sample(main, Sample { fate: Fate::Refuted, weight: 1, ..sample(2, stack) });
+    recording.sample(main, Sample { trust: Trust::Proven, weight: 3, ..sample(1, stack) });
+    recording.sample(main, Sample { trust: Trust::Refuted, weight: 1, ..sample(2, stack) });
     let summary =
         TrustReport::from_recording(&recording, run(2, 4)).summary(Files::default(), Detail::Verbose);
     assert!(summary.contains("proven 1 (75.0 %) + refuted 1 (25.0 %)"), "{summary}");
@@ -135,12 +135,12 @@ fn usual_report() -> TrustReport {
     let jit = recording.placeholder_stack(None, "[JIT compiler]", Category::Vm(VmPart::Jit));
     let main = recording.add_thread("main", 7, START_NS);
     for n in 0..2000 {
-        let (stack, fate) = match n % 10 {
-            0..5 => (total, Fate::Proven),
-            5..7 => (add, Fate::Plausible),
-            _ => (jit, Fate::Outside),
+        let (stack, trust) = match n % 10 {
+            0..5 => (total, Trust::Proven),
+            5..7 => (add, Trust::Plausible),
+            _ => (jit, Trust::Unchecked),
         };
-        recording.sample(main, Sample { fate, ..sample(n, stack) });
+        recording.sample(main, Sample { trust, ..sample(n, stack) });
     }
     let run = Run {
         engine: "perf".into(),
