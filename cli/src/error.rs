@@ -177,6 +177,12 @@ pub enum Error {
     NoSampleOfThread,
     #[error("no sample has such a context")]
     NoSampleOfContext,
+    #[error("no sample matches: {0}")]
+    NoSampleSelected(String),
+    #[error("no method in a counted sample matches {0}")]
+    NoSuchMethod(String),
+    #[error("--state needs --measure wall: only wall-clock time has the states of threads")]
+    StateWithoutWall,
     #[error("it has no such samples, so there is nothing to compare")]
     NothingToCompare,
     #[error("this profile has no contexts to group by: the program sets none (docs/contexts.md)")]

@@ -33,6 +33,7 @@ mod jvm;
 mod list;
 mod measure;
 mod merge;
+mod neighbours;
 mod orphaned_recordings;
 mod outputs;
 mod profile;

@@ -10,9 +10,9 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use vouch_formats::is_guess;
+use vouch_formats::{category_name, is_guess};
 use vouch_profile::join::{ContextKind, is_overlapping};
-use vouch_recording::VIRTUAL_THREAD;
+use vouch_recording::{Category as Origin, VIRTUAL_THREAD, VmPart};
 use vouch_report::{CPU_TIME, TrustReport};
 
 use crate::counted::{Counted, Unit};
@@ -324,10 +324,31 @@ impl Profile {
         self.shared.function_name(function)
     }
 
+    /// Returns the number of functions.
+    pub fn functions(&self) -> usize {
+        self.shared.func_table.name.len()
+    }
+
+    /// Returns the time of a weight of 1 in milliseconds, if each sample is a span of time. Samples
+    /// of wall-clock time are, and begin at their time.
+    pub fn wait_unit_ms(&self) -> Option<f64> {
+        self.other.as_ref().filter(|other| **other == Counted::WALL_CLOCK)?.each_ms()
+    }
+
+    /// True if the frame on top of a stack is the state of a thread that waits.
+    pub fn is_waiting(&self, stack: usize) -> bool {
+        self.category(stack) == Some(category_name(Origin::Waiting))
+    }
+
     /// True if the VM itself was at work in this stack. No context says for whom the VM works.
     pub fn is_vm(&self, stack: usize) -> bool {
-        let category = self.shared.frame_table.category[self.frame(stack)];
-        category.and_then(|row| self.meta.categories.get(row)).is_some_and(|category| category.name == "VM")
+        self.category(stack) == Some(category_name(Origin::Vm(VmPart::Other)))
+    }
+
+    /// Returns the name of the category of a stack's top frame.
+    fn category(&self, stack: usize) -> Option<&str> {
+        let row = self.shared.frame_table.category[self.frame(stack)]?;
+        self.meta.categories.get(row).map(|category| category.name.as_str())
     }
 
     /// True if the method on top of a stack is only a guess.
@@ -383,6 +404,13 @@ impl Profile {
         } else {
             Error::NoSuchField { field: wanted.to_owned(), known }
         })
+    }
+}
+
+impl Meta {
+    /// Returns the beginning of the recording, on the clock of the samples, in milliseconds.
+    pub fn started_ms(&self) -> f64 {
+        self.profiling_start_time.as_f64().unwrap_or(0.0)
     }
 }
 

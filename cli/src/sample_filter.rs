@@ -1,7 +1,7 @@
 //! Selects the samples of a profile that are counted, and groups them by thread or by a field of
 //! the program's contexts.
 //!
-//! It must never match by time: each sample has the context that it is in.
+//! It must never find a context by time: each sample has the context that it is in.
 
 use std::str::FromStr;
 
@@ -13,6 +13,11 @@ use vouch_report::{WeightSum, grouped, percent, plain, share};
 use crate::error::Error;
 use crate::measure::Measure;
 use crate::profile::{Field, Profile, Sample};
+use frames::{StateFilter, stacks_with};
+use span::Span;
+
+pub mod frames;
+mod span;
 
 /// The options that select samples.
 #[derive(Debug, Args)]
@@ -24,6 +29,18 @@ pub struct SampleFilter {
     /// Count only threads with a name that contains a match
     #[arg(long, value_name = "REGEX")]
     thread: Option<Regex>,
+    /// Count only samples with a frame that matches, such as 'HashMap\.get'; if repeated, all must
+    /// match
+    #[arg(long, value_name = "REGEX")]
+    include: Vec<Regex>,
+    /// Leave out samples with a frame that matches; may be repeated
+    #[arg(long, value_name = "REGEX")]
+    exclude: Vec<Regex>,
+    #[command(flatten)]
+    span: Span,
+    /// With --measure wall, count only threads in this state, such as parked, or '!running'
+    #[arg(long, value_name = "REGEX")]
+    state: Option<StateFilter>,
     /// What to count
     #[arg(long, value_enum, default_value_t)]
     pub measure: Measure,
@@ -49,7 +66,13 @@ impl FromStr for Condition {
 impl SampleFilter {
     /// True if the filter selects only some samples.
     pub fn is_part(&self) -> bool {
-        self.thread.is_some() || !self.conditions.is_empty()
+        self.thread.is_some() || !self.conditions.is_empty() || self.is_part_of_stacks()
+    }
+
+    /// True if the filter selects samples by their stacks, states or times.
+    fn is_part_of_stacks(&self) -> bool {
+        let Self { include, exclude, state, span, .. } = self;
+        !include.is_empty() || !exclude.is_empty() || state.is_some() || !span.is_unlimited()
     }
 
     /// Returns the filter as text, such as `user=moe, thread worker`. It is empty if all samples
@@ -57,7 +80,14 @@ impl SampleFilter {
     pub fn words(&self) -> String {
         let conditions = self.conditions.iter().map(|Condition { field, value }| format!("{field}={value}"));
         let thread = self.thread.iter().map(|regex| format!("thread {regex}"));
-        conditions.chain(thread).collect::<Vec<_>>().join(", ")
+        conditions.chain(thread).chain(self.words_of_stacks()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn words_of_stacks(&self) -> impl Iterator<Item = String> {
+        let include = self.include.iter().map(|regex| format!("with {regex}"));
+        let exclude = self.exclude.iter().map(|regex| format!("without {regex}"));
+        let state = self.state.iter().map(StateFilter::words);
+        include.chain(exclude).chain(state).chain(self.span.words())
     }
 
     /// Returns the selected samples. If they have no weight, the error says why.
@@ -73,8 +103,8 @@ impl SampleFilter {
             conditions.iter().all(|(field, value)| profile.says(sample.context, field) == Some(value))
         };
         let samples: Vec<Sample> = profile.samples_of(thread).filter(holds).collect();
-        if samples.iter().any(|sample| sample.weight > 0) {
-            return Ok(samples);
+        if has_weight(&samples) {
+            return self.part_of_stacks(profile, samples);
         }
         Err(match (thread, conditions.is_empty()) {
             (Some(regex), _) if !profile.threads.iter().any(|thread| regex.is_match(&thread.name)) => {
@@ -86,6 +116,38 @@ impl SampleFilter {
             (_, false) => Error::NoSampleOfContext,
         })
     }
+
+    /// Returns the samples with a selected stack, state and time. It is an error if they have no
+    /// weight.
+    fn part_of_stacks(&self, profile: &Profile, mut samples: Vec<Sample>) -> Result<Vec<Sample>, Error> {
+        if !self.is_part_of_stacks() {
+            return Ok(samples);
+        }
+        for (regexes, is_wanted) in [(&self.include, true), (&self.exclude, false)] {
+            for regex in regexes {
+                let stacks = stacks_with(profile, regex);
+                samples.retain(|sample| stacks[sample.stack] == is_wanted);
+            }
+        }
+        if let Some(state) = &self.state {
+            if self.measure != Measure::Wall {
+                return Err(Error::StateWithoutWall);
+            }
+            samples.retain(|sample| state.accepts(profile, sample.stack));
+        }
+        if !self.span.is_unlimited() {
+            let ms_each = profile.wait_unit_ms();
+            samples = samples.into_iter().filter_map(|it| self.span.part(profile, it, ms_each)).collect();
+        }
+        if has_weight(&samples) {
+            return Ok(samples);
+        }
+        Err(Error::NoSampleSelected(self.words_of_stacks().collect::<Vec<_>>().join(", ")))
+    }
+}
+
+fn has_weight(samples: &[Sample]) -> bool {
+    samples.iter().any(|sample| sample.weight > 0)
 }
 
 /// The property by which samples are grouped.

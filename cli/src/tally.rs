@@ -59,6 +59,11 @@ impl Rows {
         Self { names, row, outermost }
     }
 
+    /// Returns the row of a stack's top frame.
+    pub fn row(&self, stack: usize) -> usize {
+        self.row[stack]
+    }
+
     /// Returns the time of each row, from the weight of each stack.
     pub fn count(&self, profile: &Profile, mut of_stack: Vec<u64>) -> Vec<Time> {
         let mut times = vec![Time::default(); self.names.len()];

@@ -17,6 +17,7 @@ use vouch_report::{
 
 use crate::counted::{Counted, Unit};
 use crate::error::Error;
+use crate::neighbours::{NeighbourOptions, Neighbours};
 use crate::profile::{Profile, Sample};
 use crate::sample_filter::{By, GroupKey, SampleFilter, VM};
 use crate::tally::{Rows, Time};
@@ -34,6 +35,8 @@ pub struct Question {
     /// Group by `thread`, or by this field of the innermost context, such as user or Request.user
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["lines", "sort"])]
     by: Option<String>,
+    #[command(flatten)]
+    neighbours: NeighbourOptions,
     #[command(flatten)]
     wanted: SampleFilter,
     /// List the lines of methods
@@ -63,6 +66,10 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
     let about = |mistake: Error| mistake.about(file);
     let by = question.by.as_deref().map(|by| By::parse(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;
+    let chosen = question.neighbours.chosen();
+    let neighbours =
+        chosen.map(|chosen| Neighbours::count(&profile, &samples, chosen, question.lines)).transpose();
+    let neighbours = neighbours.map_err(about)?;
     let all = sum(samples.iter());
     let rows = question.rows;
     let report = profile.report_of_samples();
@@ -79,6 +86,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
             if let Some(note) = by.bias(&profile, &samples) {
                 told["note"] = note.into();
             }
+        } else if let Some(neighbours) = &neighbours {
+            neighbours.json(&mut told, &counted, rows);
         } else {
             let methods = methods(&profile, &samples, question);
             told["rows"] = methods.iter().take(rows).map(|(name, time)| {
@@ -110,6 +119,8 @@ pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
         text.extend(by.bias(&profile, &samples).map(|note| format!("{note}\n")));
         shares(&profile, &samples, by).print(&mut text, &counted, by, all, rows);
         text.extend(vouch_ms.map(|ms| vouch_row(ms, 37)));
+    } else if let Some(neighbours) = &neighbours {
+        neighbours.print(&mut text, &counted, all, rows);
     } else {
         let methods = methods(&profile, &samples, question);
         print_methods(&mut text, &counted, &methods, (all, vouch_ms), question);
@@ -218,6 +229,53 @@ impl Shares<'_> {
             if sum.samples > 0 {
                 row(name, sum, false);
             }
+        }
+    }
+}
+
+impl Neighbours {
+    fn json(&self, told: &mut Value, counted: &Counted, rows: usize) {
+        told["methods"] = json!(self.methods);
+        told[counted.key()] = json!(counted.value(self.weight));
+        let row = |(name, weight): &(String, u64)| {
+            json!({
+                "name": name, counted.key(): counted.value(*weight),
+                "share": float(*weight) / float(self.weight),
+            })
+        };
+        told["rows"] = self.rows.iter().take(rows).map(row).collect();
+        told["rows_left_out"] = self.rows.len().saturating_sub(rows).into();
+    }
+
+    fn print(&self, text: &mut String, counted: &Counted, all: WeightSum, rows: usize) {
+        let widest = width(33);
+        let share = |weight: u64, of: u64| percent(100.0 * float(weight) / float(of));
+        let methods = match &self.methods[..] {
+            [method] => plain(&shortened(method, widest)),
+            methods => format!(
+                "{} methods that match, such as {}",
+                grouped(methods.len() as u64),
+                plain(&shortened(&methods[0], widest))
+            ),
+        };
+        let _ = writeln!(
+            text,
+            "{} ({}) with {methods}",
+            counted.amount(self.weight),
+            share(self.weight, all.weight)
+        );
+        let _ = writeln!(text, "       time    of it   of all  {}", self.side.heading());
+        for (name, weight) in self.rows.iter().take(rows) {
+            let (amount, name) = (counted.amount(*weight), plain(&shortened(name, widest)));
+            let _ = writeln!(
+                text,
+                "{amount:>11}  {:>7}  {:>7}  {name}",
+                share(*weight, self.weight),
+                share(*weight, all.weight)
+            );
+        }
+        if let left @ 1.. = self.rows.len().saturating_sub(rows) {
+            let _ = writeln!(text, "{} more: --rows shows more", grouped(left as u64));
         }
     }
 }

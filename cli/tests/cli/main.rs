@@ -10,6 +10,7 @@ mod measures;
 mod merge;
 mod outputs;
 mod recover;
+mod selected;
 mod top;
 mod usage;
 mod view;
