@@ -54,7 +54,7 @@
 //! | `threads*` | the Java threads that began before the agent, and renames, as the JVM reports them | hold a reference beyond its use |
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
-//! | `resolve*` | method id → resolved method, name, file, line, origin, asked of the JVM | ask about an id with a class that may be unloaded |
+//! | `resolve*` | what crate `vouch-collect` asks the JVM to name a method: classes, loaders, references to them | ask about an id with a class that may be unloaded |
 //! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
 //! | `virtual_threads*` | the frame layout of virtual threads, and when it is looked up | run Java on a thread that is sampled meanwhile |
 //! | `library.rs` | registers natives in the Java library's class | throw into the program |

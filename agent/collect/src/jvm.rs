@@ -2,8 +2,10 @@
 //! run them without one.
 //!
 //! The stages use a [`Jvm`] and no JNI or JVMTI. The agent calls the real JVM. Nothing here
-//! may run code of the program, or pass the JVM a class that may be unloaded.
+//! may run code of the program, or pass the JVM a class that may be unloaded. [`classes`] has what
+//! names need, because callbacks of the agent use them, too.
 
+pub mod classes;
 #[cfg(test)]
 pub mod fake;
 

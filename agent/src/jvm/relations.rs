@@ -84,7 +84,7 @@ fn between<'e>(
     }
     let mut class = named;
     loop {
-        if resolver.declares(&class, callee) {
+        if resolver.declares(env, &class, callee) {
             return Ok(Relation::Shadowed);
         }
         match env.get_superclass(&class)? {

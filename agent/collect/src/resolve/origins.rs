@@ -1,21 +1,16 @@
 //! Finds the jar or module of a class, and which of them is the application.
 
-use jni::JNIEnv;
-use jni::objects::JObject;
 use parking_lot::Mutex;
-use vouch_collect::method::Origin;
-use vouch_collect::readable;
 use vouch_recording::Category;
 
-use crate::facade::Jvmti;
-use crate::java;
+use crate::jvm::classes::{CodeSource, LoadedClass};
+use crate::method::Origin;
+use crate::readable;
 
 /// Finds the origin of classes.
 #[derive(Debug)]
 pub struct Origins {
     has_modules: bool,
-    /// True if the program may have a SecurityManager. Then getters without its check are called.
-    may_have_security_manager: bool,
     /// The signature of the main class.
     main_class: Option<String>,
     /// The jar or module of the main class, once it is known.
@@ -23,14 +18,11 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Reads the command line and the versions from system properties.
-    pub fn new(jvmti: Jvmti) -> Self {
-        let property = |name| jvmti.system_property(name).unwrap_or_default();
-        let MainClass { class, home } =
-            MainClass::parse(&property(c"sun.java.command"), &property(c"jdk.module.main"));
+    /// Parses the JVM's command line. `main_module` is the name of the main module, or empty.
+    pub fn new(command: &str, main_module: &str, has_modules: bool) -> Self {
+        let MainClass { class, home } = MainClass::parse(command, main_module);
         Self {
-            has_modules: jvmti.jdk().is_none_or(|jdk| jdk >= 9),
-            may_have_security_manager: jvmti.jdk().is_none_or(|jdk| jdk < 24),
+            has_modules,
             main_class: class.map(|name| format!("L{};", name.replace('.', "/"))),
             main_home: Mutex::new(home),
         }
@@ -41,14 +33,12 @@ impl Origins {
         self.main_class.as_deref() == Some(signature)
     }
 
-    /// Finds the origin of a class. It runs code of the JDK, and none of the program.
-    pub fn find(&self, env: &mut JNIEnv<'_>, class: &JObject<'_>, signature: &str) -> Origin {
-        let module = if self.has_modules { module_name(env, class) } else { None };
+    /// Finds the origin of a class.
+    pub fn find<Kept>(&self, class: &mut dyn LoadedClass<Kept>, signature: &str) -> Origin {
+        let module = if self.has_modules { class.module() } else { None };
         let jdk = |resource: Option<String>| Origin { category: Category::Jdk, resource };
-        let Some((protocol, path)) = code_source(env, class, self.may_have_security_manager) else {
-            let getter = if self.may_have_security_manager { "getClassLoader0" } else { "getClassLoader" };
-            let is_boot = java::ask(env, class, getter, "Ljava/lang/ClassLoader;").is_none();
-            return match (is_boot, module) {
+        let Some(CodeSource { protocol, path }) = class.code_source() else {
+            return match (class.is_of_boot_loader(), module) {
                 (true, module) => jdk(module.or_else(|| (!self.has_modules).then(|| "rt.jar".to_owned()))),
                 (false, module) => Origin { category: Category::Application, resource: module },
             };
@@ -112,30 +102,6 @@ fn launches_sources(class: &str) -> bool {
 /// Returns true for a module of the JDK. A runtime image may also have modules of the program.
 fn is_of_jdk(module: &str) -> bool {
     ["java.", "jdk."].iter().any(|beginning| module.starts_with(beginning))
-}
-
-fn module_name(env: &mut JNIEnv<'_>, class: &JObject<'_>) -> Option<String> {
-    let module = java::ask(env, class, "getModule", "Ljava/lang/Module;")?;
-    let name = java::ask(env, &module, "getName", "Ljava/lang/String;")?;
-    java::text(env, name)
-}
-
-/// Returns the protocol and the path of the class's code source.
-///
-/// The getters only read fields, so they call no URL handler of the program. The private getter
-/// does not call the program's SecurityManager.
-fn code_source(
-    env: &mut JNIEnv<'_>,
-    class: &JObject<'_>,
-    may_have_security_manager: bool,
-) -> Option<(String, String)> {
-    let getter = if may_have_security_manager { "getProtectionDomain0" } else { "getProtectionDomain" };
-    let domain = java::ask(env, class, getter, "Ljava/security/ProtectionDomain;")?;
-    let source = java::ask(env, &domain, "getCodeSource", "Ljava/security/CodeSource;")?;
-    let location = java::ask(env, &source, "getLocation", "Ljava/net/URL;")?;
-    let protocol = java::ask(env, &location, "getProtocol", "Ljava/lang/String;")?;
-    let path = java::ask(env, &location, "getPath", "Ljava/lang/String;")?;
-    Some((java::text(env, protocol)?, java::text(env, path)?))
 }
 
 /// Returns the last part of a path. The separators of a nested jar (`app.jar!/lib/x.jar!/`) are
