@@ -1,15 +1,20 @@
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.PrintStream;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32;
 
 /**
  * A short program for `scripts/fuzz --hunt`. It works for some milliseconds, checks each result,
  * prints what the hunt asks for, and exits with code 7. The first argument is the time. The second
  * is a file for the output, or "-" for stdout. The rest names facts to print: `limits`, `maps
- * TEXT`, `descriptor N`, `children N`, `jumps`, `home`.
+ * TEXT`, `descriptor N`, `children N`, `jumps`, `home`, `threads N AT-ONCE`, `virtual N`, `attached
+ * N`, `reloads LIBRARIES`. The last two need `-Dhunted.library`.
  */
 public class Hunted {
     private static final int CODE = 7;
@@ -37,6 +42,10 @@ public class Hunted {
                 case "descriptor": out.println("descriptor " + Files.readSymbolicLink(Paths.get("/proc/self/fd", args[++at]))); break;
                 case "children": out.println("children " + children(Integer.parseInt(args[++at]))); break;
                 case "jumps": out.println("jumps " + jumps); break;
+                case "threads": out.println("threads " + threads(Integer.parseInt(args[++at]), Integer.parseInt(args[++at]))); break;
+                case "virtual": out.println("virtual " + virtual(Integer.parseInt(args[++at]))); break;
+                case "attached": out.println("attached " + attached(Integer.parseInt(args[++at]))); break;
+                case "reloads": out.println("reloads " + reloads(args[++at].split(":"))); break;
                 case "home": out.println("home " + System.getProperty("java.home")); break;
                 default: throw new IllegalArgumentException(args[at]);
             }
@@ -82,6 +91,76 @@ public class Hunted {
         }
         return well;
     }
+
+    /** How many threads worked well: each works, sleeps, waits, and works. */
+    private static int threads(int count, int atOnce) throws Exception {
+        AtomicInteger well = new AtomicInteger();
+        for (int begun = 0; begun < count; begun += atOnce) {
+            Thread[] threads = new Thread[atOnce];
+            CountDownLatch all = new CountDownLatch(atOnce);
+            for (int at = 0; at < atOnce; at++) {
+                threads[at] = new Thread(() -> {
+                    all.countDown();
+                    well.addAndGet(waited(all));
+                });
+                threads[at].start();
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+        return well.get();
+    }
+
+    private static int waited(CountDownLatch all) {
+        try {
+            all.await();
+            Thread.sleep(1);
+            return work() == EXPECTED ? 1 : 0;
+        } catch (InterruptedException error) {
+            return 0;
+        }
+    }
+
+    /** How many virtual threads worked well. Each parks in between. */
+    private static int virtual(int count) throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        AtomicInteger well = new AtomicInteger();
+        CountDownLatch all = new CountDownLatch(count);
+        for (int at = 0; at < count; at++) {
+            boolean works = at % 10 == 0;
+            start.invoke(null, (Runnable) () -> {
+                LockSupport.parkNanos(100_000);
+                well.addAndGet(!works || work() == EXPECTED ? 1 : 0);
+                all.countDown();
+            });
+        }
+        all.await();
+        return well.get();
+    }
+
+    /** How many threads of C attached, called `work`, and detached. */
+    private static int attached(int count) {
+        System.load(System.getProperty("hunted.library"));
+        return attach(count);
+    }
+
+    /**
+     * How often one of the libraries was loaded, ran, and was unloaded, and then code of the
+     * program's own ran at its address.
+     */
+    private static int reloads(String[] libraries) {
+        System.load(System.getProperty("hunted.library"));
+        int times = 0;
+        for (long until = System.nanoTime() + 1_500_000_000L; System.nanoTime() < until;) {
+            times += reload(libraries[times % libraries.length]);
+        }
+        return times;
+    }
+
+    private static native int attach(int count);
+
+    private static native int reload(String library);
 
     private static void lines(PrintStream out, String file, String part) throws Exception {
         try (BufferedReader reader = new BufferedReader(new FileReader(file))) {

@@ -3,13 +3,17 @@
 # is whole or absent. To be sourced after workloads.sh.
 # shellcheck shell=bash disable=SC2154,SC2016,SC2030,SC2031 # `top`, `out` and `logs` are the sourcing script's; words for a page; subshells on purpose
 
-HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped)
+HUNT_SCENARIOS=(storm collectors children closed full descriptors address redefined clock libjsig image jshell host stepped
+  threads crowd virtual attached reloads killed disk pprof)
 declare -A hunt_words=(
   [storm]='5 starts and stops in a second' [collectors]='a start, a dump and a stop with each collector' [children]='100 children'
   [closed]='started without standard streams' [full]='stderr is a full pipe' [descriptors]='32 descriptors (`ulimit -n`)'
   [address]='1.5 to 4 GB of addresses (`ulimit -v`)' [redefined]='classes redefined all the time' [clock]='the clock jumps by an hour (faketime)'
   [libjsig]='libjsig preloaded' [image]='a jlink image' [jshell]='jshell' [host]='a C program makes and destroys the JVM'
-  [stepped]='a debugger steps 20 times (jdb)'
+  [stepped]='a debugger steps 20 times (jdb)' [threads]='4,000 short threads' [crowd]='5,000 threads at once'
+  [virtual]='20,000 virtual threads' [attached]='800 threads of C attach and detach'
+  [reloads]='libraries come and go, stripped, damaged, replaced; code in memory at their addresses'
+  [killed]='killed (SIGKILL) and recovered' [disk]='a full disk' [pprof]='100 damaged recordings converted to `.pb.gz`'
 )
 
 # wrong WHY: prints what a scenario found and fails.
@@ -29,7 +33,7 @@ ends() {
 # The profiles are whole or absent, and no recording remains.
 whole() {
   local file
-  for file in "$work"/*.json.gz; do
+  for file in "$work"/*.json.gz "$work"/*.pb.gz; do
     [[ ! -e $file ]] || gzip -t "$file" || { wrong "${file##*/} is not whole"; return; }
   done
   [[ -z $(find "$work" -name '*.vouch') ]] || wrong "a recording is left: $(ls "$work")"
@@ -62,7 +66,7 @@ commands() {
   done
   waits_for "$jvm" || return
   for ((cycle = 0; cycle < cycles; cycle++)); do
-    "$top/target/release/vouch" start "$jvm" --interval 1ms --out "$work/$cycle.json.gz" >>"$work/said" 2>&1 \
+    "$top/target/release/vouch" start "$jvm" --interval 1ms --wall on --native on --out "$work/$cycle.json.gz" >>"$work/said" 2>&1 \
       && "$top/target/release/vouch" dump "$jvm" >>"$work/said" 2>&1 \
       && "$top/target/release/vouch" stop "$jvm" >>"$work/said" 2>&1 && [[ -s $work/$cycle.json.gz ]] && done=$((done + 1))
   done
@@ -205,6 +209,107 @@ hunt_stepped() {
   ends "$code" "$work/out" && exists
 }
 
+hunt_threads() { plain "$1" threads '^threads 4000$' threads 4000 40 && exists; }
+
+hunt_crowd() {
+  local java_options=(-Xss256k)
+  plain "$1" threads '^threads 5000$' threads 5000 5000 && exists
+}
+
+hunt_virtual() {
+  (($2 >= 21)) || return 3
+  plain "$1" 'virtual threads' '^virtual 20000$' virtual 20000 && exists
+}
+
+# natives HOME: compiles Hunted's native part, or returns 3.
+natives() {
+  [[ -f $1/include/jni.h ]] && cc -O1 -shared -fPIC -pthread -I"$1/include" -I"$1/include/linux" -o "$work/hunted.so" \
+    java-tests/workloads/hunted.c >"$work/cc" 2>&1 || return 3
+  java_options=(-Dhunted.library="$work/hunted.so")
+}
+
+hunt_attached() { natives "$1" || return 3; plain "$1" 'threads of C' '^attached 800$' attached 800 && exists; }
+
+hunt_reloads() {
+  local library name sections
+  natives "$1" || return 3
+  for name in whole stripped damaged cut; do
+    library=$work/$name.so
+    cc -O1 -shared -fPIC -o "$library" java-tests/profile/alpha.c >"$work/cc" 2>&1 || return 3
+    # The linker reads nothing from here on: tables of symbols and of sections.
+    sections=$((16#$(readelf -SW "$library" | sed -n 's/.* \.comment *PROGBITS *[0-9a-f]* *\([0-9a-f]*\) .*/\1/p')))
+    ((sections > 0)) || { wrong 'the library has no section to damage'; return; }
+    case $name in
+      stripped) strip -s "$library" ;;
+      damaged) head -c $(($(stat -c %s "$library") - sections)) /dev/urandom | dd of="$library" bs=1 seek="$sections" conv=notrunc status=none ;;
+      cut) truncate -s "$sections" "$library" ;;
+    esac
+  done
+  (
+    while sleep 0.05; do
+      cc -O1 -shared -fPIC -o "$work/next.so" java-tests/profile/gamma.c >"$work/cc" 2>&1 && mv "$work/next.so" "$work/whole.so"
+    done
+  ) &
+  name=$!
+  plain "$1" reloads '^reloads [1-9][0-9]' reloads "$work/whole.so:$work/stripped.so:$work/damaged.so:$work/cut.so" && exists
+  library=$?
+  kill "$name"
+  wait "$name"
+  return "$library"
+}
+
+hunt_killed() {
+  local pid jvm='' tries
+  hunt_java "$1" Hunted 20000 - >"$work/out" 2>"$work/err" &
+  pid=$!
+  for ((tries = 0; tries < 100; tries++)); do
+    jvm=$(pgrep -P "$(pgrep -P "$pid" timeout || echo "$pid")" java) && break
+    sleep 0.05
+  done
+  sleep 2
+  kill -KILL "$jvm" || { wrong 'it had ended before'; return; }
+  wait "$pid"
+  "$top/target/release/vouch" recover "$work/p.vouch" >"$work/said" 2>&1 || { wrong "it cannot be recovered: $(tail -n 3 "$work/said")"; return; }
+  gzip -t "$work/p.recovered.json.gz" || { wrong 'the profile is not whole'; return; }
+  "$top/target/release/vouch" top --measure wall "$work/p.recovered.json.gz" >"$work/top" 2>&1 || wrong "it has no wall-clock time: $(tail -n 3 "$work/top")"
+}
+
+hunt_disk() {
+  local code=0 disk=$work/disk
+  mkdir "$disk"
+  unshare -m true 2>/dev/null || return 3
+  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,out=$disk/p.json.gz,out=$disk/p.pb.gz")
+  export -f hunt_java
+  export work disk workload_classes java=$1
+  # The agent's option is passed by a variable, since functions export no arrays.
+  TMPDIR=$work JAVA_TOOL_OPTIONS=${agent[0]} unshare -m bash -c 'mount -t tmpfs -o size=64k none "$disk" && head -c 60k /dev/zero >"$disk/filler"
+    cd "$work"; agent=(); hunt_java "$java" Hunted 1000 -' >"$work/out" 2>"$work/err" || code=$?
+  grep -q 'could not be written\|cannot be written' "$work/err" || { wrong "the disk was not full: $(tail -n 3 "$work/err")"; return; }
+  ends "$code" "$work/out"
+}
+
+# A damaged recording is refused with a message, or converted. No crash, no partial file.
+hunt_pprof() {
+  local at code size agent=("${agent[0]},recording=keep")
+  plain "$1" work '^result' threads 40 40 >"$work/plain"
+  [[ -s $work/p.vouch ]] || { wrong 'there is no recording'; return; }
+  size=$(stat -c %s "$work/p.vouch")
+  for ((at = 0; at < 100; at++)); do
+    cp "$work/p.vouch" "$work/damaged"
+    case $((at % 3)) in
+      0) truncate -s $((SRANDOM % size)) "$work/damaged" ;;
+      1) head -c 3 /dev/urandom | dd of="$work/damaged" bs=1 seek=$((SRANDOM % size)) conv=notrunc status=none ;;
+      2) printf '\377\377\377\377' | dd of="$work/damaged" bs=1 seek=$((SRANDOM % size)) conv=notrunc status=none ;;
+    esac
+    rm -f "$work/converted.pb.gz"
+    code=0
+    timeout 20 "$top/target/release/vouch" convert "$work/damaged" --out "$work/converted.pb.gz" >"$work/said" 2>&1 || code=$?
+    ((code <= 2)) && ! grep -q panicked "$work/said" || { wrong "convert ended with $code: $(tail -n 3 "$work/said")"; return; }
+    [[ ! -e $work/converted.pb.gz ]] || gzip -t "$work/converted.pb.gz" || { wrong 'the converted file is not whole'; return; }
+    ((code == 0)) || [[ ! -e $work/converted.pb.gz ]] || { wrong 'a refused recording left a file'; return; }
+  done
+}
+
 # hunt NAME MAJOR HOME: one scenario in a fresh folder. 0: no harm; 3: this JDK or machine cannot;
 # else it prints what is wrong.
 hunt() (
@@ -212,7 +317,7 @@ hunt() (
   work=$out/hunt-$1
   rm -rf "$work"
   mkdir -p "$work"
-  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,out=$work/p.json.gz")
+  agent=("-agentpath:$top/target/release/libvouch.so=interval=1ms,events=all,wall=on,native=on,out=$work/p.json.gz,out=$work/p.pb.gz")
   java_options=()
   "hunt_$1" "$3" "$2"
 )
