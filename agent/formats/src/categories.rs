@@ -17,15 +17,16 @@ pub struct CategoryEntry {
 /// The subcategory of plausible stacks for which the methods on top are only the best guess.
 const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
 
-/// The subcategory of refuted stacks, and the category of their frames if they are shown apart.
-const REFUTED: [&str; 2] = ["refuted", "Refuted"];
+/// The subcategory of leaves of refuted stacks.
+const REFUTED_STACK: &str = "refuted";
+
+/// The category of the frames of refuted stacks that are shown apart.
+const REFUTED_FRAMES: &str = "Refuted";
 
 /// True if the method of a leaf frame with this category and subcategory is only a guess. A
-/// recording says the same by `Recording::is_guess`, except for classes and for states of waits,
-/// which have no such subcategory.
+/// recording says the same by `Recording::is_guess`.
 pub fn is_guess(category: &str, subcategory: Option<&str>) -> bool {
-    let [part, apart] = REFUTED;
-    category == apart || subcategory.is_some_and(|name| name == part || name == TOP_METHOD_UNCERTAIN)
+    category == REFUTED_FRAMES || matches!(subcategory, Some(REFUTED_STACK | TOP_METHOD_UNCERTAIN))
 }
 
 /// The subcategories for the leaf of a stack. They say how far the stack can be trusted.
@@ -33,7 +34,7 @@ const TRUST_LEVELS: [&str; 7] = [
     "Other",
     "proven",
     "plausible",
-    REFUTED[0],
+    REFUTED_STACK,
     "proven, line uncertain",
     "plausible, line uncertain",
     TOP_METHOD_UNCERTAIN,
@@ -49,11 +50,11 @@ const CATEGORIES: [(&str, &str, &[&str]); 12] = [
     ("Native", "lightblue", &TRUST_LEVELS),
     ("VM", "orange", &["Other", "GC", "JIT compiler"]),
     ("No stack", "darkgrey", &["Other"]),
-    (REFUTED[1], "red", &["Other"]),
-    ("Allocated class", "purple", &["Other"]),
+    (REFUTED_FRAMES, "red", &["Other"]),
+    ("Allocated class", "purple", &TRUST_LEVELS),
     ("JVM", "brown", &TRUST_LEVELS),
     ("Kernel", "magenta", &TRUST_LEVELS),
-    ("Waiting", "transparent", &["Other"]),
+    ("Waiting", "transparent", &TRUST_LEVELS),
 ];
 
 /// Returns all categories. They are the same in each profile, so that profiles of several processes
@@ -108,7 +109,9 @@ impl Parts {
                 | Category::Jdk
                 | Category::Native
                 | Category::Jvm
-                | Category::Kernel,
+                | Category::Kernel
+                | Category::Class
+                | Category::Waiting,
                 Some(leaf),
             ) => match (leaf.trust, leaf.top_frame) {
                 (Trust::Proven, Some(Certainty::MethodCertain)) => 4,

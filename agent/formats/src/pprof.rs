@@ -165,8 +165,9 @@ impl<W: Write> Writer<'_, W> {
             let frame = self.recording.leaf(stack);
             let mut label = of_thread.clone();
             label.extend(self.contexts(context));
-            label.push(self.label("fate", self.recording.state_of(frame).fate().name()));
-            label.extend(self.top_frame(frame.leaf));
+            let leaf = self.recording.state_of(frame);
+            label.push(self.label("fate", leaf.fate().name()));
+            label.extend(self.top_frame(leaf));
             let category = self.recording.funcs().get(frame.func).category;
             label.push(self.label("category", categories::name(category)));
             let value = self.columns.values(&CPU, samples, samples.saturating_mul(weight.into()));
@@ -174,9 +175,9 @@ impl<W: Write> Writer<'_, W> {
         }
         for (measure, amounts) in thread.amounts().iter() {
             for amount in amounts {
-                let leaf = self.recording.leaf(amount.stack).leaf;
+                let leaf = self.recording.leaf_of(amount.stack);
                 let mut label = of_thread.clone();
-                label.extend(leaf.map(|leaf| self.label("fate", leaf.fate().name())));
+                label.push(self.label("fate", leaf.fate().name()));
                 label.extend(self.top_frame(leaf));
                 let value = self.columns.values(measure, amount.events, amount.amount);
                 self.sample(amount.stack, value, label)?;
@@ -206,8 +207,8 @@ impl<W: Write> Writer<'_, W> {
         labels
     }
 
-    fn top_frame(&mut self, leaf: Option<Leaf>) -> Option<Label> {
-        Some(self.label("top_frame", leaf?.top_frame?.name()))
+    fn top_frame(&mut self, leaf: Leaf) -> Option<Label> {
+        Some(self.label("top_frame", leaf.top_frame?.name()))
     }
 
     fn label(&mut self, key: &str, value: &str) -> Label {

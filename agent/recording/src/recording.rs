@@ -224,8 +224,9 @@ impl Recording {
             java: true,
         };
         let func = self.func(func);
-        // The class is known as well as the stack is that allocated it.
-        let leaf = allocated_by.and_then(|stack| self.leaf(stack).leaf);
+        // The class is as sure as the stack that allocated it, which may be a refuted one that is
+        // shown apart.
+        let leaf = allocated_by.map(|stack| self.leaf_of(stack));
         let frame = self.intern_frame(func, None, leaf);
         self.stack(allocated_by, frame)
     }

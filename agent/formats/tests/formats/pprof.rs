@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use prost::Message;
 use vouch_formats::pprof::Profile;
 use vouch_formats::{Format, Meta};
-use vouch_recording::measures::{ALLOCATED, CPU};
+use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
 use vouch_recording::{
     Amount, Category, Certainty, ExecutionMode, Func, Leaf, Measure, Recording, Sample, TRACE, Trust,
 };
@@ -159,6 +159,22 @@ fn a_sample_has_its_thread_context_and_fate_as_labels() {
         ]
     );
     assert_eq!(profile.location[0].line[0].line, 12);
+}
+
+#[test]
+fn a_refuted_stack_has_its_fate_as_a_label_for_every_measure() {
+    let mut recording = Recording::new();
+    let refuted = recording.placeholder_stack(None, "[refuted: wrong_root]", Category::Refuted);
+    let class = recording.stack_of_class(Some(refuted), "byte[]");
+    let thread = recording.add_thread("worker-1", 77, START_NS);
+    recording.sample(thread, Sample { trust: Trust::Refuted, ..sample(1, refuted) });
+    for (measure, stack) in [(&WALL_CLOCK, refuted), (&ALLOCATED, class)] {
+        recording.amount(thread, measure, Amount { time_ns: START_NS, stack, amount: 7, events: 1 });
+    }
+    let profile = written(&recording, &meta());
+    for row in 0..3 {
+        assert!(labels(&profile, row).contains(&("fate", "refuted")), "{:?}", labels(&profile, row));
+    }
 }
 
 #[test]

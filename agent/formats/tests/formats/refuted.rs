@@ -1,8 +1,10 @@
 //! Tests of refuted stacks: they have their own category and markers, and fates are subcategories.
 
 use serde_json::{Value, json};
+use vouch_formats::is_guess;
 use vouch_recording::{
-    Category, Certainty, ExecutionMode, Func, FuncId, Leaf, Recording, Refutation, Refuted, Sample, Trust,
+    Category, Certainty, ExecutionMode, Func, FuncId, Id, Leaf, Recording, Refutation, Refuted, Sample,
+    StackId, Trust,
 };
 
 use crate::common::{START_NS, sample, stack, written};
@@ -85,6 +87,58 @@ fn the_subcategory_of_a_leaf_says_how_its_top_frame_is_known() {
         "refuted",
     ];
     assert_eq!(shown, expected);
+}
+
+/// The names of the category and subcategory of a stack's leaf, as a profile has them.
+fn category_of_leaf(profile: &Value, stack: StackId) -> [&str; 2] {
+    let cell = |column: &Value, row: usize| usize::try_from(column[row].as_u64().unwrap()).unwrap();
+    let (shared, categories) = (&profile["shared"], &profile["meta"]["categories"]);
+    let frame = cell(&shared["stackTable"]["frame"], stack.row());
+    let category = &categories[cell(&shared["frameTable"]["category"], frame)];
+    let part = &category["subcategories"][cell(&shared["frameTable"]["subcategory"], frame)];
+    [category["name"].as_str().unwrap(), part.as_str().unwrap()]
+}
+
+#[test]
+fn a_class_and_a_state_of_a_wait_have_the_trust_of_their_stack() {
+    for (trust, part) in
+        [(Trust::Proven, "proven"), (Trust::Plausible, "plausible"), (Trust::Refuted, "refuted")]
+    {
+        let mut recording = Recording::new();
+        let application = func(&mut recording, Category::Application);
+        let leaf = recording.leaf_frame(application, None, Leaf::new(ExecutionMode::Java, trust));
+        let stack = recording.stack(None, leaf);
+        let class = recording.stack_of_class(Some(stack), "byte[]");
+        let state = recording.placeholder_func("[sleeping]", Category::Waiting);
+        let leaf = recording.leaf_frame(state, None, Leaf::new(ExecutionMode::Waiting, trust));
+        let wait = recording.stack(Some(stack), leaf);
+        let profile = written(&recording);
+        assert_eq!(category_of_leaf(&profile, class), ["Allocated class", part]);
+        assert_eq!(category_of_leaf(&profile, wait), ["Waiting", part]);
+    }
+}
+
+#[test]
+fn every_format_that_marks_uncertain_stacks_marks_the_same_ones_for_every_measure() {
+    let mut recording = Recording::new();
+    // A refuted stack as the agent shows it: its frames have another category, and no state.
+    let caller = recording.placeholder_stack(None, "[refuted: wrong_root]", Category::Refuted);
+    let refuted = func(&mut recording, Category::Refuted);
+    let frame = recording.frame(refuted, Some(3));
+    let cpu = recording.stack(Some(caller), frame);
+    let alloc = recording.stack_of_class(Some(cpu), "byte[]");
+    let state = recording.placeholder_func("[sleeping]", Category::Waiting);
+    let leaf = recording.leaf_frame(state, None, Leaf::new(ExecutionMode::Waiting, Trust::Refuted));
+    let wall = recording.stack(Some(cpu), leaf);
+    let unknown = recording.placeholder_stack(None, "[waited, stack unknown]", Category::Waiting);
+    let without_stack = recording.stack_of_class(None, "int[]");
+    let profile = written(&recording);
+    for (stack, guess) in [(cpu, true), (alloc, true), (wall, true), (unknown, false), (without_stack, false)]
+    {
+        let [category, part] = category_of_leaf(&profile, stack);
+        assert_eq!(is_guess(category, Some(part)), guess, "{category}, {part}");
+        assert_eq!(recording.is_guess(recording.leaf(stack)), guess, "{category}, {part}");
+    }
 }
 
 #[test]
