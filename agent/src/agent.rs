@@ -22,7 +22,6 @@ use vouch_report::options::terminal::End;
 use vouch_sampling::governor;
 use vouch_sampling::sampling_signal;
 use vouch_sampling::threads::{hook, registry, scan};
-use vouch_unwind::broken::Break;
 use vouch_unwind::hotspot::HotspotWalker;
 use vouch_unwind::walker::Walker;
 
@@ -35,6 +34,7 @@ use crate::facade::{Event, Jvmti};
 use crate::groups::groups;
 use crate::guard;
 use crate::java;
+use crate::lab_hooks::{WalkerWrapper, lab};
 use crate::library;
 use crate::options::choices::{Verb, WalkerWish};
 use crate::options::fields::Options;
@@ -87,9 +87,6 @@ const IDLE: Duration = Duration::from_secs(1);
 /// The delay of a recording that waits for the JVM's start instead of a time.
 const NEVER: Duration = Duration::from_hours(365 * 24);
 
-/// The message when the truth lab was requested.
-pub const LAB: &str = "lab: nothing is recorded, the natives of dev.vouch.Oracle are served";
-
 /// The error when no recording runs that could be ended.
 pub const NO_RECORDING: &str = "no recording is running: start one first (`vouch start PID`)";
 
@@ -122,8 +119,8 @@ pub fn make(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> &'static Agent
 
 impl Agent {
     fn new(jvmti: Jvmti, hotspot: HotSpot, options: &Options) -> Self {
-        let resolver = Resolver::new(jvmti, options.late_ids);
-        let asked = Mutex::new(Self::asgct(&hotspot, options.break_walker));
+        let resolver = Resolver::new(jvmti, options.lab.late_ids);
+        let asked = Mutex::new(Self::asgct(&hotspot, options.lab.walker));
         let (layouts, program) = (OnceCell::new(), OnceCell::new());
         Self { jvmti, hotspot, resolver, asked, layouts, program, state: Mutex::default() }
     }
@@ -144,12 +141,12 @@ impl Agent {
     }
 
     /// Breaks AsyncGetCallTrace for the truth lab, or restores it.
-    pub fn break_walker(&self, how: Option<Break>) {
-        *self.asked.lock() = Self::asgct(&self.hotspot, how.map(|how| (how, 1)));
+    pub fn break_walker(&self, how: Option<&dyn WalkerWrapper>) {
+        *self.asked.lock() = Self::asgct(&self.hotspot, how);
     }
 
-    fn asgct(hotspot: &HotSpot, broken: Option<(Break, u32)>) -> Walkers {
-        walkers::new(hotspot, Err(""), WalkerWish::Asgct, broken)
+    fn asgct(hotspot: &HotSpot, wrapper: Option<&dyn WalkerWrapper>) -> Walkers {
+        walkers::new(hotspot, Err(""), WalkerWish::Asgct, wrapper)
     }
 
     /// Handles a class that the calling thread prepares.
@@ -368,7 +365,7 @@ impl Agent {
 
     fn begin(&self, state: &mut State, plan: Plan) -> Result<(), Error> {
         // The program may have taken the signal since the agent was loaded.
-        if !plan.options.true_stacks {
+        if plan.options.lab.source.is_none() {
             sampling_signal::take(plan.options.signal)?;
         }
         // Threads may have started and ended since the last scan.
@@ -381,7 +378,7 @@ impl Agent {
         let layouts = self.layouts.get().unwrap_or(&nowhere);
         let own = layouts.walker.as_ref().copied().map_err(ToString::to_string);
         let own = own.as_ref().copied().map_err(String::as_str);
-        let walkers = walkers::new(&self.hotspot, own, plan.options.walker, plan.options.break_walker);
+        let walkers = walkers::new(&self.hotspot, own, plan.options.walker, plan.options.lab.walker);
         let mut session = Session::begin(plan, self.jvmti, self.hotspot.clone(), walkers, layouts)
             .map_err(|why| Error::EngineNotStarted { engine, why })?;
         session.report_state_if_due();
@@ -433,8 +430,10 @@ impl Agent {
                 Ok(())
             }
             (_, Verb::Lab) => {
-                if options.detail != Detail::Quiet {
-                    say(LAB);
+                if options.detail != Detail::Quiet
+                    && let Some(lab) = lab()
+                {
+                    say(lab.message());
                 }
                 Ok(())
             }

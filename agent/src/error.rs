@@ -19,6 +19,8 @@ pub enum Error {
     Misspelt { name: String, near: &'static str },
     #[error("unknown key {name}: the keys are {} (help explains them)", .keys.join(", "))]
     UnknownKey { name: String, keys: Vec<&'static str> },
+    #[error("{0} is only for tests of Vouch: it needs their library, libvouch_lab.so (CONTRIBUTING.md)")]
+    ForTests(String),
     #[error("{key}={value}: {why}")]
     Value { key: String, value: String, why: ValueError },
     #[error(transparent)]

@@ -52,22 +52,6 @@ pub fn unguarded() -> Option<String> {
     })
 }
 
-/// Returns a mapped address without a page. It is past the end of the mapped file, so a read
-/// faults.
-pub fn past_end() -> usize {
-    static ADDRESS: OnceCell<usize> = OnceCell::new();
-    // SAFETY: makes an empty file and maps a page of it. Only a walker that is broken on purpose
-    // reads it.
-    *ADDRESS.get_or_init(|| unsafe {
-        // The call uses the number: older C libraries have no function of that name.
-        let file = libc::syscall(libc::SYS_memfd_create, c"empty".as_ptr(), libc::MFD_CLOEXEC);
-        let file = i32::try_from(file).unwrap_or(-1);
-        let page = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);
-        libc::close(file);
-        page as usize
-    })
-}
-
 fn install_before_jvm(
     hotspot: &HotSpot,
     slots: Slots<'static>,

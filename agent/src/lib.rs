@@ -16,14 +16,14 @@
 //! is first. `cargo xtask circles` fails if files use each other in a circle. It does not compare
 //! them with this list.
 //!
-//! 1. Foundations: `error`, `version`, `command`, `java`, `facade`, `terminal`, then
+//! 1. Foundations: `error`, `version`, `command`, `lab_hooks`, `java`, `facade`, `terminal`, then
 //!    `say`, `wake`, `resolve`, then `fault`, `sampling_services`.
 //! 2. The agent's thread: `worker`.
 //! 3. Sampling: `virtual_threads`, `guard`, `recovery`, `options`, `plan`,
 //!    `threads`, `contexts`, `groups`, `markers`, `library`, `events`. Files of these folders still
 //!    use each other across folders in both directions.
 //! 4. Walking: `anchors`, `single_walk`, `walkers`, `native`, `wall_clock`.
-//! 5. What the stages ask the JVM: `jvm`, then `truth`.
+//! 5. What the stages ask the JVM: `jvm`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
 //! 8. The entry points: `callbacks`, `seams`, then `load`, then this file.
@@ -55,12 +55,12 @@
 //! | `jvm*` | the real JVM's answers to the questions of crate `vouch-collect` | run the program's code, ask about a class that may be unloaded |
 //! | `events*` | the event types, one row each: how the JVM reports one, how it is counted and published | make a publisher wait, even a callback |
 //! | `resolve*` | what crate `vouch-collect` asks the JVM to name a method: classes, loaders, references to them | ask about an id with a class that may be unloaded |
-//! | `truth.rs` | GetStackTrace's stacks instead of samples, to find false alarms | be used for an ordinary profile |
 //! | `virtual_threads*` | the frame layout of virtual threads, and when it is looked up | run Java on a thread that is sampled meanwhile |
 //! | `library.rs` | registers natives in the Java library's class | throw into the program |
 //! | `contexts*` | the program's contexts: numbers and cells; which library publishes traces | change the meaning of a number, keep another library loaded |
 //! | `groups*` | the costs of the program's tasks, added up by their threads | make a thread that adds to a cell wait |
 //! | `markers*` | the kinds of a program's markers, and their counts | change the meaning of a number, make the thread of a marker wait |
+//! | `lab_hooks.rs` | what the truth lab can put into the agent; the released library has no lab | contain what the lab does |
 //! | `seams.rs` | what the truth lab (crate `vouch-lab`) uses of the agent | be used by the product |
 //! | `session*` | one recording: memory, engine, files | outlive its gate |
 //! | `check.rs` | a preview of a recording, for `vouch doctor` | change anything |
@@ -83,6 +83,7 @@ mod guard;
 
 mod java;
 mod jvm;
+pub mod lab_hooks;
 mod library;
 mod load;
 mod markers;
@@ -98,7 +99,6 @@ mod session;
 mod single_walk;
 mod terminal;
 mod threads;
-mod truth;
 mod version;
 mod virtual_threads;
 mod wake;

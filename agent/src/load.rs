@@ -18,13 +18,14 @@ use vouch_sampling::own_thread;
 use vouch_sampling::sampling_signal;
 use vouch_sampling::threads::{hook, registry};
 
-use crate::agent::{Agent, LAB, NO_RECORDING, agent, make};
+use crate::agent::{Agent, NO_RECORDING, agent, make};
 use crate::callbacks;
 use crate::error::Error;
 use crate::events;
 use crate::events::exception;
 use crate::facade::{Capability, Jvmti, RequiredFor};
 use crate::guard;
+use crate::lab_hooks::{Lab, lab};
 use crate::options::choices::{OnError, Verb};
 use crate::options::fields::Options;
 use crate::options::help;
@@ -48,9 +49,9 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     // The command's folder may be unreachable. The JVM must start all the same, so stderr is used
     // instead.
     let _answering = terminal::answer(options.terminal.as_deref()).ok();
-    let lab = options.verb == Verb::Lab;
+    let for_lab = options.verb == Verb::Lab;
     let checks = options.verb == Verb::Check;
-    if options.verb != Verb::Start && !lab && !checks {
+    if options.verb != Verb::Start && !for_lab && !checks {
         return refuse_at_start(
             &options,
             &["stop, dump, status and groups are for a JVM that runs (jcmd PID JVMTI.agent_load)".to_owned()],
@@ -69,7 +70,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             return JNI_OK;
         }
     };
-    let planned = if lab || checks { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
+    let planned =
+        if for_lab || checks { nothing(mistakes) } else { plan(options.clone(), mistakes).map(Some) };
     let plan = match planned {
         Ok(plan) => plan,
         Err(mistakes) => return refuse_at_start(&options, &mistakes, help(&options, "run")),
@@ -82,8 +84,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
                 None if checks => agent.wait_to_check(&options),
-                None if options.detail != Detail::Quiet => say(LAB),
-                None => {}
+                None if options.detail == Detail::Quiet => {}
+                None => say(lab().map_or("", Lab::message)),
             }
             JNI_OK
         }
@@ -162,7 +164,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     for subscription in callbacks::always() {
         match subscription.required_for {
             RequiredFor::All => jvmti.enable(subscription.event).map_err(Error::EventsRefused)?,
-            RequiredFor::Walks if options.true_stacks => {}
+            RequiredFor::Walks if options.lab.source.is_some() => {}
             RequiredFor::Walks | RequiredFor::Itself => {
                 let _ = jvmti.enable(subscription.event);
             }

@@ -4,14 +4,16 @@
 //! this file, because nothing in the agent calls it. It must never be used by the product.
 
 use jni::JNIEnv;
+use jni::objects::JObject;
 use jni_sys::jobject;
 use vouch_sample::{Frame, MethodId};
 use vouch_sampling::clock;
-use vouch_unwind::broken::Break;
 use vouch_unwind::walker::Walker;
 
 use crate::agent::{Agent, agent};
 use crate::facade::Capability;
+use crate::lab_hooks::WalkerWrapper;
+use crate::threads::late;
 
 pub use crate::fault::guard;
 pub use crate::java::{java_thread, text};
@@ -34,8 +36,8 @@ impl LoadedAgent {
         self.0.asked()
     }
 
-    /// Breaks AsyncGetCallTrace, or restores it.
-    pub fn break_walker(self, how: Option<Break>) {
+    /// Wraps AsyncGetCallTrace for the lab, or restores it.
+    pub fn break_walker(self, how: Option<&dyn WalkerWrapper>) {
         self.0.break_walker(how);
     }
 
@@ -45,6 +47,11 @@ impl LoadedAgent {
         let mut frames = Vec::new();
         let count = self.0.jvmti.stack_trace(thread, &mut frames, usize::MAX).ok()?;
         Some(frames[..count].iter().map(|frame| frame.frame()).collect())
+    }
+
+    /// Calls `visit` with every live platform thread.
+    pub fn each_java_thread(self, env: &mut JNIEnv<'_>, visit: impl FnMut(&mut JNIEnv<'_>, &JObject<'_>)) {
+        late::each_java_thread(self.0.jvmti, env, visit);
     }
 
     /// Returns true if the JVM allows this library to suspend threads.

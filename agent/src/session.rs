@@ -27,7 +27,7 @@ use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_log::State;
 use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
-use vouch_sample::Unsignalled;
+use vouch_sample::{Stack, Unsignalled, Walk};
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_unwind::native_walker::NativeWalker;
 
@@ -46,7 +46,6 @@ use crate::recovery;
 use crate::resolve::Resolver;
 use crate::say::say;
 use crate::terminal;
-use crate::truth::{self, Truth};
 use crate::walkers::Walkers;
 use crate::wall_clock::WallClock;
 use counters::CounterGraphs;
@@ -111,7 +110,7 @@ impl Session {
         let anchors = Anchors::new(&hotspot);
         let questions = JvmState::new(jvmti, hotspot, registry(), layouts);
         let started = Moment::now();
-        let engine = Some(plan.choice.engine).filter(|_| !options.true_stacks);
+        let engine = Some(plan.choice.engine).filter(|_| options.lab.source.is_none());
         governor::begin(engine, &plan.terms());
         sampler_setup.open_events();
         sampler_setup.open();
@@ -119,7 +118,7 @@ impl Session {
         let unsupported_events = events::begin(jvmti, &mut chosen, options.depth);
         markers().begin();
         groups().begin();
-        let truth = options.true_stacks.then(|| Truth::new(jvmti));
+        let source = options.lab.source.map(|make| make());
         let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
             plan,
@@ -131,7 +130,7 @@ impl Session {
             questions,
             walkers,
             unrecovered,
-            truth,
+            source,
             state_reported_ns: 0,
             said_stopped: false,
             signal_is_lost: false,
@@ -145,7 +144,7 @@ impl Session {
             totals: Totals::begin(),
             waiting: Vec::new(),
         };
-        if session.truth.is_some() {
+        if session.source.is_some() {
             return Ok(session);
         }
         let options = &session.plan.options;
@@ -168,8 +167,11 @@ impl Session {
 
     /// Reads what the handlers have published.
     pub fn drain(&mut self, program: &Program, resolver: &Resolver, env: &mut JNIEnv<'_>) {
-        if let Some(truth) = &mut self.truth {
-            let stacks = truth.round(&mut self.recorder, &mut self.questions, resolver, env);
+        if let Some(source) = &mut self.source {
+            let stacks = source.round(env, &mut |env, head, frames| {
+                let walk = Walk::Stack(Stack::whole(frames));
+                self.recorder.take_walk(head, walk, &mut self.questions.on(resolver, env));
+            });
             self.sampler_setup.counters().count_unsignalled(stacks, stacks);
         }
         // This comes first, because a thread waits in its handler for the answer.
@@ -255,8 +257,8 @@ impl Session {
 
     /// Returns the time until the next task other than draining.
     pub fn next_task(&self) -> Duration {
-        if self.truth.is_some() {
-            return truth::PAUSE;
+        if let Some(source) = &self.source {
+            return source.pause();
         }
         let witness = self.recorder.witness.next();
         self.wall_clock.as_ref().map_or(witness, |wall_clock| wall_clock.next().min(witness))
@@ -379,7 +381,7 @@ impl Session {
     /// Checks whether the program uses the sampling signal itself. The program then gets its own
     /// signals, and no others.
     fn watch_signal(&mut self) {
-        if self.truth.is_some() || self.signal_is_lost {
+        if self.source.is_some() || self.signal_is_lost {
             return;
         }
         match sampling_signal::owner() {

@@ -11,13 +11,13 @@ use vouch_hotspot::HotSpot;
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
 use vouch_sampling::threads::registry;
-use vouch_unwind::broken::{Break, BrokenWalker};
 use vouch_unwind::hotspot::HotspotWalker;
 use vouch_unwind::walker::{RawFrame, Walker};
 use vouch_verify::witness::compare;
 
 use crate::facade::Jvmti;
 use crate::guard;
+use crate::lab_hooks::WalkerWrapper;
 use crate::options::choices::WalkerWish;
 use crate::single_walk::SingleWalk;
 
@@ -62,7 +62,7 @@ impl Walkers {
     }
 }
 
-/// Makes the walkers that are chosen. A walker that a test breaks is alone in its list, so that no
+/// Makes the walkers that are chosen. A walker that a test wraps is alone in its list, so that no
 /// other one hides its failures.
 ///
 /// The lists last as long as the process, because a handler may hold one at any time. Each
@@ -71,7 +71,7 @@ pub fn new(
     hotspot: &HotSpot,
     own: Result<&'static HotspotWalker, &str>,
     wish: WalkerWish,
-    broken: Option<(Break, u32)>,
+    wrapper: Option<&dyn WalkerWrapper>,
 ) -> Walkers {
     let asgct: &'static dyn Walker = Box::leak(Box::new(hotspot.asgct));
     let reads = own.ok();
@@ -87,16 +87,14 @@ pub fn new(
         parts: None,
         missing: None,
     };
-    if let Some((how, every)) = broken {
+    if let Some(wrapper) = wrapper {
         let own = own.ok().filter(|_| wish == WalkerWish::Own);
         let whole = own.map_or(asgct, |own| own as &dyn Walker);
-        let broken: &'static BrokenWalker =
-            Box::leak(Box::new(BrokenWalker::new(whole, how, every, guard::past_end())));
-        // The walk of a CPU context that no thread had says nothing about the walker.
-        if own.is_some() && how.spoils() {
-            *CHECKED_WALKER.lock() = Some(broken);
+        let wrapped = wrapper.wrap(whole);
+        if own.is_some() && wrapper.is_comparable() {
+            *CHECKED_WALKER.lock() = Some(wrapped);
         }
-        return Walkers { own, ..alone(broken) };
+        return Walkers { own, ..alone(wrapped) };
     }
     if wish == WalkerWish::Asgct {
         return alone(asgct);

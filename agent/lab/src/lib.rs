@@ -7,7 +7,11 @@
 //! the path of an ordinary sample, and no other crate may use it.
 
 mod answer;
+mod broken;
+mod fault;
 mod natives;
+mod options;
+mod true_stacks;
 
 use std::ffi::c_void;
 

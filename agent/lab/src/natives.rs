@@ -5,8 +5,10 @@ use std::ptr::null_mut;
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JString};
 use jni_sys::{JNI_FALSE, JNI_TRUE, jboolean, jint, jstring};
+use vouch::lab_hooks::WalkerWrapper;
 use vouch::seams::{self, LoadedAgent, guard, say};
-use vouch_unwind::broken;
+
+use crate::broken::{BREAKS, BreakOneIn};
 
 use super::{answer, ask_other, ask_self};
 
@@ -64,8 +66,9 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
     guard((), || {
         let Some(agent) = LoadedAgent::get() else { return };
         let name = seams::text(&mut env, how.into()).unwrap_or_default();
-        let way = broken::BREAKS.iter().find(|(known, _)| *known == name);
-        agent.break_walker(way.map(|(_, how)| *how));
+        let way = BREAKS.iter().find(|(known, _)| *known == name);
+        let wrapper = way.map(|(_, how)| BreakOneIn { how: *how, every: 1 });
+        agent.break_walker(wrapper.as_ref().map(|wrapper| wrapper as &dyn WalkerWrapper));
     });
 }
 

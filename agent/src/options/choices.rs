@@ -12,7 +12,7 @@ pub enum Verb {
     Groups,
     /// Record nothing. Print what a recording would be like.
     Check,
-    /// Record nothing. Serve the natives of `dev.vouch.Oracle`.
+    /// Record nothing, because a test uses the agent in another way.
     Lab,
 }
 

@@ -10,11 +10,11 @@ use vouch_recording::Measure;
 use vouch_report::Detail;
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
-use vouch_unwind::broken::Break;
 use vouch_unwind::recover::STRATEGIES;
 
 use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use crate::events::event_choice::{self, Chosen as ChosenEvents};
+use crate::lab_hooks::LabOptions;
 use crate::recovery::Chosen;
 
 /// One profile to write.
@@ -46,8 +46,7 @@ pub struct Options {
     /// The maximum part of the program's CPU time that sampling may take. Above it the interval
     /// becomes longer. `None` if the user chose an interval.
     pub budget: Option<f64>,
-    /// Sampling may use this much CPU time before the budget applies. Tests set less, so that they
-    /// need not wait.
+    /// Sampling may use this much CPU time before the budget applies.
     pub free: Duration,
     /// The interval at which threads are looked at for their wall-clock time. `None` measures none.
     pub wall: Option<Duration>,
@@ -74,13 +73,8 @@ pub struct Options {
     pub events: ChosenEvents,
     /// The folder through which the agent answers a command of `vouch`.
     pub terminal: Option<PathBuf>,
-    /// Method ids are not created in advance. The truth lab uses it to see the effect.
-    pub late_ids: bool,
-    /// Samples come from GetStackTrace. The truth lab uses it to see whether proof refutes true
-    /// stacks.
-    pub true_stacks: bool,
-    /// How the walker is broken on purpose. The number n breaks one of n walks.
-    pub break_walker: Option<(Break, u32)>,
+    /// What only tests set.
+    pub lab: LabOptions,
 }
 
 impl Default for Options {
@@ -115,9 +109,7 @@ impl Default for Options {
             recovery: [true; STRATEGIES],
             events: event_choice::by_default(),
             terminal: None,
-            late_ids: false,
-            true_stacks: false,
-            break_walker: None,
+            lab: LabOptions::default(),
         }
     }
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 use regex_lite::Regex;
 use vouch_recording::{MEASURES, Measure};
 use vouch_report::options::pattern::PatternValues;
-use vouch_report::options::value::{Form, choice, count, rate};
+use vouch_report::options::value::{Form, choice, rate};
 use vouch_report::options::{AllowedWith, Key, WORDS, explained, terminal};
-use vouch_unwind::broken;
 
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
 
 use crate::error::{Error, ValueError};
 use crate::events::event_choice::chosen;
+use crate::lab_hooks::lab;
 use crate::recovery;
 
 use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
@@ -23,6 +23,8 @@ use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
 
+/// The word, and key, of the truth lab.
+const LAB_WORD: &str = "lab";
 /// The interval of `wall=on`.
 const WALL_INTERVAL: Duration = Duration::from_millis(10);
 /// The engines that the user can ask for.
@@ -49,6 +51,10 @@ pub fn apply(
     place: &PatternValues<'_>,
     words: &mut u32,
 ) -> Result<(), Error> {
+    let key = vouch_report::options::find(name);
+    if key.is_some_and(|key| key.allowed_with == AllowedWith::Lab) && (value.is_some() || name == LAB_WORD) {
+        return apply_for_lab(options, name, value, words);
+    }
     let Some(value) = value else {
         options.verb = match name {
             "start" => Verb::Start,
@@ -57,12 +63,11 @@ pub fn apply(
             "status" => Verb::Status,
             "groups" => Verb::Groups,
             "check" => Verb::Check,
-            "lab" => Verb::Lab,
             "quiet" | "verbose" => {
                 options.detail = if name == "quiet" { Detail::Quiet } else { Detail::Verbose };
                 return Ok(());
             }
-            _ if vouch_report::options::find(name).is_some() => {
+            _ if key.is_some() => {
                 return Err(Error::NeedsValue { name: name.to_owned() });
             }
             _ => return Err(unknown(name)),
@@ -70,7 +75,7 @@ pub fn apply(
         *words += 1;
         return Ok(());
     };
-    match set(options, name, value, place, words) {
+    match set(options, name, value, place) {
         Ok(true) => Ok(()),
         Ok(false) => match name {
             "quiet" | "verbose" | "help" | "version" | "stop" | "dump" | "status" | "groups" | "check" => {
@@ -88,7 +93,6 @@ fn set(
     name: &str,
     value: &str,
     place: &PatternValues<'_>,
-    words: &mut u32,
 ) -> Result<bool, ValueError> {
     let form = vouch_report::options::find(name).map_or(Form::Text, |key| key.form);
     form.check(value)?;
@@ -154,13 +158,6 @@ fn set(
             let wishes = [("stop", OnError::Stop), ("run", OnError::Run)];
             options.on_error = choice(value, &wishes)?;
         }
-        "lab" => lab(options, value, words)?,
-        "break" => {
-            let (kind, every) = value.split_once('/').unwrap_or((value, "1"));
-            let every = count(every, 1, 1_000_000)?;
-            let how = choice(kind, &broken::BREAKS)?;
-            options.break_walker = Some((how, u32::try_from(every).unwrap_or(1)));
-        }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(form.length(value)?),
         _ => return Ok(false),
@@ -168,25 +165,25 @@ fn set(
     Ok(true)
 }
 
-/// The options of the truth lab beyond its natives.
-#[derive(Clone, Copy)]
-enum Lab {
-    LateIds,
-    TrueStacks,
-    EarlyBudget,
-}
-
-fn lab(options: &mut Options, value: &str, words: &mut u32) -> Result<(), ValueError> {
-    let kinds =
-        [("late-ids", Lab::LateIds), ("true-stacks", Lab::TrueStacks), ("early-budget", Lab::EarlyBudget)];
-    match choice(value, &kinds)? {
-        Lab::LateIds => {
-            options.late_ids = true;
-            options.verb = Verb::Lab;
-            *words += 1;
-        }
-        Lab::TrueStacks => options.true_stacks = true,
-        Lab::EarlyBudget => options.free = Duration::from_secs(1),
+/// Applies an option that only tests use.
+fn apply_for_lab(
+    options: &mut Options,
+    name: &str,
+    value: Option<&str>,
+    words: &mut u32,
+) -> Result<(), Error> {
+    let lab = lab().ok_or_else(|| Error::ForTests(name.to_owned()))?;
+    lab.apply(&mut options.lab, name, value).map_err(|why| Error::Value {
+        key: name.to_owned(),
+        value: value.unwrap_or_default().to_owned(),
+        why: why.into(),
+    })?;
+    if let Some(free) = options.lab.free {
+        options.free = free;
+    }
+    if name == LAB_WORD && options.lab.records_nothing {
+        options.verb = Verb::Lab;
+        *words += 1;
     }
     Ok(())
 }

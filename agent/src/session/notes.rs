@@ -20,6 +20,7 @@ use super::state::{Moment, Session};
 use crate::contexts::otel_thread_context;
 use crate::events;
 use crate::guard;
+use crate::lab_hooks::WalkerWrapper;
 use crate::say;
 use crate::virtual_threads;
 
@@ -138,11 +139,7 @@ impl Notes {
     }
 
     fn of_walks(&mut self, session: &Session) {
-        self.warn(session.plan.options.break_walker.map(|(how, every)| {
-            format!(
-                "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
-            )
-        }));
+        self.warn(session.plan.options.lab.walker.map(WalkerWrapper::warning));
         let counters = session.sampler_setup.counters();
         let crashed = counters.jvm_faults.load(Relaxed);
         self.warn((crashed > 0).then(|| {

@@ -14,9 +14,9 @@ use crate::events;
 use crate::events::totals::Totals;
 use crate::facade::Jvmti;
 use crate::jvm::live::JvmState;
+use crate::lab_hooks::StackSource;
 use crate::native::NativeTables;
 use crate::plan::Plan;
-use crate::truth::Truth;
 use crate::walkers::Walkers;
 use crate::wall_clock::WallClock;
 use crate::worker;
@@ -49,8 +49,8 @@ pub struct Session {
     pub(super) walkers: Walkers,
     /// The reason why failed walks are not recovered.
     pub(super) unrecovered: Option<&'static str>,
-    /// The source of true stacks, which replaces an engine.
-    pub(super) truth: Option<Truth>,
+    /// The source of stacks that replaces an engine, in tests.
+    pub(super) source: Option<Box<dyn StackSource>>,
     /// The time of the last state report to `vouch`, in nanoseconds.
     pub(super) state_reported_ns: u64,
     /// True once it was reported that walks stopped after too many crashes.

@@ -13,8 +13,8 @@ mod registers;
 use core::ffi::c_void;
 
 pub use processor::{
-    ADDRESS_BITS, CALL_PUSHES, CAN_GUARD, DTV_OFFSET, current_registers, fault, guarded,
-    interpreter_registers, is_safe_fetch, link_register, registers, repair, thread_pointer, unwind_to,
+    ADDRESS_BITS, CALL_PUSHES, CAN_GUARD, DTV_OFFSET, current_registers, guarded, interpreter_registers,
+    is_safe_fetch, link_register, registers, repair, thread_pointer, unwind_to,
 };
 pub use registers::{InterpreterRegisters, Registers};
 
@@ -29,34 +29,4 @@ pub unsafe fn is_below(context: *mut c_void, sp: usize) -> bool {
     // SAFETY: the caller promised a ucontext.
     let here = unsafe { registers(context) }.sp;
     here < sp && sp.wrapping_sub(here) < FAR
-}
-
-/// Damages a context, for tests. The stack pointer, the pc and the frame pointer get values near
-/// the real ones, or any values.
-///
-/// # Safety
-/// `context` must be a ucontext, and no thread may resume from it.
-pub unsafe fn damage(context: *mut c_void, random: u64) {
-    let near = |value: &mut usize, shift: u32| {
-        let by = usize::try_from(random >> shift & 0xfff8).unwrap_or(0);
-        // Three of four values stay near the real ones, because walkers refuse distant ones early.
-        *value = if (random >> 62) == 3 {
-            *value ^ (by << 24)
-        } else {
-            value.wrapping_add(by).wrapping_sub(0x1000)
-        };
-    };
-    // SAFETY: the caller promised a ucontext.
-    let mut at = unsafe { registers(context) };
-    if random & 1 == 0 {
-        near(&mut at.sp, 8);
-    }
-    if random & 4 == 0 {
-        near(&mut at.pc, 20);
-    }
-    if random & 3 != 2 {
-        near(&mut at.fp, 32);
-    }
-    // SAFETY: the caller promised a ucontext from which no thread resumes.
-    unsafe { repair(context, at) };
 }

@@ -8,7 +8,6 @@
 //!   and in tests.
 //! * [`asgct`] calls AsyncGetCallTrace as the JVM declares it.
 //! * [`hotspot`] is Vouch's own walker. It reads HotSpot's memory and calls no code of the JVM.
-//! * [`broken`] is a walker for tests that damages the results of another walker.
 //! * [`code_cache`] finds the code blob at an address, and [`memory`] is how it is read.
 //! * [`calls`] recognises call instructions.
 //! * [`jvm_layout`] has offsets in a JavaThread, and where the JVM's code is.
@@ -25,7 +24,6 @@
 #![no_std]
 
 pub mod asgct;
-pub mod broken;
 pub mod calls;
 pub mod code_cache;
 pub mod context;

@@ -137,20 +137,6 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults on purpose, for tests. The four ways are a load near null, a store to a non-canonical
-/// address, a call of an unmapped address, and a load from `address`.
-pub fn fault(way: u32, address: usize) {
-    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
-    unsafe {
-        match way % 4 {
-            0 => asm!("ldr w9, [{0}]", in(reg) 8_usize, out("x9") _),
-            1 => asm!("str w9, [{0}]", in(reg) 0xdead_0000_0000_beef_usize, out("x9") _),
-            2 => asm!("blr {0}", in(reg) 16_usize, clobber_abi("C")),
-            _ => asm!("ldr w9, [{0}]", in(reg) address, out("x9") _),
-        }
-    }
-}
-
 /// Returns the calling thread's thread pointer. Offsets of thread-local variables are relative to
 /// it.
 #[inline]

@@ -43,9 +43,6 @@ pub unsafe fn is_safe_fetch(_: *mut c_void, _: usize) -> bool {
     true
 }
 
-/// Does nothing instead of faulting, because no guard would end the fault on this processor.
-pub fn fault(_: u32, _: usize) {}
-
 /// Returns 0, because the thread pointer is unknown on this processor.
 pub fn thread_pointer() -> usize {
     0

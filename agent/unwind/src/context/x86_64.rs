@@ -113,20 +113,6 @@ pub unsafe fn is_safe_fetch(context: *mut c_void, address: usize) -> bool {
     fetched && WAYS.iter().any(is)
 }
 
-/// Faults on purpose, for tests. The four ways are a load near null, a store to a non-canonical
-/// address, a call of an unmapped address, and a load from `address`.
-pub fn fault(way: u32, address: usize) {
-    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
-    unsafe {
-        match way % 4 {
-            0 => asm!("mov eax, [{0}]", in(reg) 8_usize, out("eax") _),
-            1 => asm!("mov [{0}], eax", in(reg) 0xdead_0000_0000_beef_usize),
-            2 => asm!("call {0}", in(reg) 16_usize, clobber_abi("C")),
-            _ => asm!("mov eax, [{0}]", in(reg) address, out("eax") _),
-        }
-    }
-}
-
 /// Returns the calling thread's thread pointer. Offsets of thread-local variables are relative to
 /// it.
 #[inline]

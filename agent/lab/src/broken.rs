@@ -5,13 +5,15 @@
 //! code, or in the real walker on a damaged context. It runs in a signal handler like any walker.
 //! It must never be used unless a test asked for it.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use vouch::lab_hooks::WalkerWrapper;
 use vouch_sample::{Answer, NATIVE, Reason};
 
-use crate::context;
-use crate::kernel::peek;
-use crate::walker::{RawFrame, Room, Subject, Walker};
+use vouch_unwind::kernel::peek;
+use vouch_unwind::walker::{RawFrame, Room, Subject, Walker};
+
+use crate::fault::{damage, fault, past_end};
 
 /// A way to break a walk. It has the name of the difference that it causes between a walk and its
 /// witness, if it causes one.
@@ -57,6 +59,31 @@ pub const BREAKS: [(&str, Break); 11] = [
     ("damaged", Break::Damaged),
 ];
 
+/// A way to break a walker's walks, and the number n if it breaks one of n.
+#[derive(Debug, Clone, Copy)]
+pub struct BreakOneIn {
+    pub how: Break,
+    pub every: u32,
+}
+
+impl WalkerWrapper for BreakOneIn {
+    fn wrap(&self, whole: &'static dyn Walker) -> &'static dyn Walker {
+        Box::leak(Box::new(BrokenWalker::new(whole, self.how, self.every, past_end())))
+    }
+
+    /// The walk of a CPU context that no thread had says nothing about the walker.
+    fn is_comparable(&self) -> bool {
+        self.how.spoils()
+    }
+
+    fn warning(&self) -> String {
+        let Self { how, every } = self;
+        format!(
+            "the walker is broken on purpose ({how:?}, one walk of {every}): believe nothing of this profile"
+        )
+    }
+}
+
 /// A walker that breaks one in `every` walks of another walker. If it breaks all of them, it
 /// damages the middle frame of each. Otherwise it damages any frame but the leaf.
 #[derive(Debug)]
@@ -94,7 +121,7 @@ unsafe impl Walker for BrokenWalker {
             let turn = self.turn().map(|number| number.checked_div(self.every).unwrap_or(0));
             return match turn {
                 Some(turn) if self.kind == Break::Crashed => {
-                    context::fault(turn, self.past_end);
+                    fault(turn, self.past_end);
                     Err(Reason::CRASHED)
                 }
                 // SAFETY: the caller made the same promise for these arguments.
@@ -108,7 +135,7 @@ unsafe impl Walker for BrokenWalker {
         let length = usize::try_from(count).unwrap_or(0);
         // SAFETY: the walker wrote `count` frames into the caller's buffer, which nothing else
         // uses.
-        let frames = unsafe { core::slice::from_raw_parts_mut(room.frames, length) };
+        let frames = unsafe { std::slice::from_raw_parts_mut(room.frames, length) };
         let Some(number) = self.turn() else { return Ok(count) };
         let index = if self.every == 1 { length / 2 } else { index_without_leaf(number, length) };
         let turn = number.checked_div(self.every).unwrap_or(0);
@@ -125,7 +152,7 @@ impl BrokenWalker {
         // SAFETY: the caller promised a ucontext. No thread resumes from the copy.
         unsafe {
             let mut copy = subject.context.cast::<libc::ucontext_t>().read();
-            context::damage((&raw mut copy).cast(), mixed(turn));
+            damage((&raw mut copy).cast(), mixed(turn));
             let damaged = Subject { context: (&raw mut copy).cast(), ..*subject };
             self.whole.walk(&damaged, room)
         }
@@ -197,7 +224,7 @@ fn spoil_frame(frame: &mut RawFrame, leaf: usize, kind: Break, turn: u32) {
         Break::NullMethod => frame.method = 0,
         Break::ForeignMethod => {
             frame.method = match turn % 3 {
-                0 => core::ptr::from_mut(frame).addr(),
+                0 => std::ptr::from_mut(frame).addr(),
                 1 => 0x25,
                 _ => peek::<1>(frame.method).map_or(0x25, |[method]| method),
             }
