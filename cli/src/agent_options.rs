@@ -335,7 +335,7 @@ mod tests {
         let wrong = |line: &str| Error::Several(read_line(line).wrong_endings()).to_string();
         assert_eq!(
             wrong("out=a.txt,out=b.json,report=r.html,jfr=f.json"),
-            "out=a.txt: must end in .json, .json.gz, .folded, .html, .svg or .pb.gz; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
+            "out=a.txt: must end in .json, .json.gz, .folded, .html, .svg, .pb.gz or .otlp.gz; report=r.html: must end in .json; jfr=f.json: must end in .jfr"
         );
         assert_eq!(wrong("out=a.%{ENDING},out=b-%p.folded,report=r.json,jfr=f.jfr,depth=x"), "");
     }

@@ -165,7 +165,7 @@ public class RunCommand {
         Run misspelt = run(dir, program("exit"), "--intervall", "1ms");
         Check.equal("[vouch: unknown option --intervall: `vouch run --help` lists them]", misspelt.err.toString(), "an option that there is not");
         Run ending = run(dir, program("exit"), "--out", "profile.txt");
-        Check.equal("[vouch: out=profile.txt: must end in .json, .json.gz, .folded, .html, .svg or .pb.gz; `vouch run --help` lists the options]",
+        Check.equal("[vouch: out=profile.txt: must end in .json, .json.gz, .folded, .html, .svg, .pb.gz or .otlp.gz; `vouch run --help` lists the options]",
             ending.err.toString(), "an ending that there is not");
         Check.equal(1, ending.exit, "exit code of it");
         Check.empty(ending.out, "what a JVM says that is not to be started");

@@ -99,7 +99,7 @@ public class CrashedWalks {
      */
     private static void watched(Run run) {
         run.ok();
-        told(run, "walks are not guarded, and one that faults ends the JVM: under -Xcheck:jni ");
+        told(run, "walks are not guarded, and one that faults ends the JVM: with -Xcheck:jni ");
         Check.that(run.out.stream().noneMatch(line -> line.contains("handler")), "the JVM complains: " + run.out);
     }
 

@@ -32,7 +32,7 @@ public class OptionMistakes {
         refused("quiet=yes", "takes no value");
         refused("verbose=yes", "takes no value");
         refused("quiet,verbose", "quiet and verbose exclude each other");
-        refused("out=profile.txt", ".json, .json.gz, .folded, .html, .svg or .pb.gz");
+        refused("out=profile.txt", ".json, .json.gz, .folded, .html, .svg, .pb.gz or .otlp.gz");
         refused("report=report.html", "must end in .json");
         refused("out=%{VOUCH_TEST_NOT_SET}.json", "VOUCH_TEST_NOT_SET is not set");
         refused("depth=5,depth=6", "set twice");

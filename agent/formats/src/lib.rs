@@ -12,8 +12,11 @@ pub mod flame;
 mod folded;
 mod html;
 mod json;
+mod labels;
 mod meta;
+mod otlp;
 pub mod pprof;
+mod resource;
 mod tracks;
 mod tree;
 
@@ -24,6 +27,7 @@ use vouch_recording::Recording;
 pub use categories::{is_guess, name as category_name};
 pub use cut::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 pub use meta::{Identity, Meta, VirtualThreads};
+pub use resource::resource_attributes;
 
 /// A file format in which a recording can be written.
 #[derive(Debug)]
@@ -38,13 +42,14 @@ pub struct Format {
 }
 
 /// The file formats, in the order in which texts list them.
-pub static FORMATS: [Format; 6] = [
+pub static FORMATS: [Format; 7] = [
     Format { ending: ".json", gzip: false, opens: true, write: firefox::write },
     Format { ending: ".json.gz", gzip: true, opens: true, write: firefox::write },
     Format { ending: ".folded", gzip: false, opens: false, write: folded::write },
     Format { ending: ".html", gzip: false, opens: false, write: html::write },
     Format { ending: ".svg", gzip: false, opens: false, write: flame::write },
     Format { ending: ".pb.gz", gzip: true, opens: false, write: pprof::write },
+    Format { ending: ".otlp.gz", gzip: true, opens: false, write: otlp::write },
 ];
 
 impl PartialEq for Format {

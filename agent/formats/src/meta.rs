@@ -60,6 +60,9 @@ pub struct Meta {
     pub cpu_name: String,
     #[serde(default)]
     pub virtual_threads: VirtualThreads,
+    /// The attributes by which OpenTelemetry knows the service, such as its name.
+    #[serde(default)]
+    pub resource: Vec<(String, String)>,
     /// The measure that pictures such as flame graphs show.
     #[serde(default, with = "measure_key")]
     pub measure: &'static Measure,

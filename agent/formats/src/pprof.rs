@@ -14,15 +14,15 @@ use std::num::NonZeroU32;
 
 use indexmap::IndexSet;
 use prost::Message;
-use vouch_recording::measures::{ALLOCATED, CPU};
+use vouch_recording::measures::CPU;
 use vouch_recording::{
     ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow, StringId,
-    TRACE, Thread, VIRTUAL_TID_BIT,
+    Thread, VIRTUAL_TID_BIT,
 };
-use vouch_report::Clock;
 
 use crate::categories;
 use crate::cut::CutStacks;
+use crate::labels::{ContextLabel, context_labels, value_types};
 use crate::meta::Meta;
 use crate::tracks::split_threads;
 
@@ -81,23 +81,7 @@ impl Columns {
         let mut columns = Self { measures: Vec::new(), types: Vec::new(), interval_ns };
         let has = |measure: &Measure| threads.iter().any(|thread| !thread.amounts().get(measure).is_empty());
         for measure in MEASURES.into_iter().filter(|measure| **measure == CPU || has(measure)) {
-            let key = measure.key;
-            columns.types.extend(match (&report.event, report.clock, &report.run.recorder) {
-                (Some(event), _, _) if *measure == CPU => vec![(event.clone(), "count")],
-                (_, clock, recorder) if *measure == CPU => {
-                    let time = match (clock, recorder) {
-                        (Some(Clock::Wall), _) => "wall",
-                        (Some(Clock::Cpu), _) | (None, None) => "cpu",
-                        (None, Some(_)) => "time",
-                    };
-                    vec![("samples".to_owned(), "count"), (time.to_owned(), "nanoseconds")]
-                }
-                // The names that Go gives them.
-                _ if *measure == ALLOCATED => {
-                    vec![("alloc_objects".to_owned(), "count"), ("alloc_space".to_owned(), "bytes")]
-                }
-                _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), measure.unit.name())],
-            });
+            columns.types.extend(value_types(measure, report));
             columns.measures.push((measure, columns.types.len() - 1));
         }
         columns
@@ -186,25 +170,11 @@ impl<W: Write> Writer<'_, W> {
         Ok(())
     }
 
-    /// A label for each field of a context and of those around it, the innermost first. Of several
-    /// contexts of one kind only the innermost has labels.
+    /// A label for each field of a context and of those around it.
     fn contexts(&mut self, context: Option<ContextId>) -> Vec<Label> {
         let recording = self.recording;
-        let (text, contexts) = (|id| recording.strings().get(id), recording.contexts());
-        let mut labels: Vec<Label> = Vec::new();
-        for row in contexts.outwards(context).map(|id| contexts.get(id)) {
-            let kind = contexts.kind(row.kind);
-            for (field, value) in kind.fields.iter().zip(&row.values) {
-                let key = match text(kind.class) {
-                    TRACE => self.strings.row(text(field.key)),
-                    _ => self.strings.row(&format!("{}.{}", text(kind.label), text(field.key))),
-                };
-                if labels.iter().all(|known| known.key != key) {
-                    labels.push(Label { key, str: self.strings.row(text(*value)) });
-                }
-            }
-        }
-        labels
+        let label = |label: ContextLabel| self.label(&label.key, recording.strings().get(label.value));
+        context_labels(recording, context).into_iter().map(label).collect()
     }
 
     fn top_frame(&mut self, leaf: Leaf) -> Option<Label> {

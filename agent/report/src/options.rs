@@ -108,7 +108,7 @@ pub static KEYS: [Key; 27] = [
             "out",
             "FILE",
             &[
-                "write a profile; FILE ends in {endings}.",
+                "write a profile: {endings}.",
                 "Replaces an existing FILE. May be repeated. %p is the pid, %t the start time,",
                 "%{NAME} the variable NAME. The default is vouch-%p.json.gz, or as at the start",
             ],

@@ -142,7 +142,7 @@ fn all_mistakes_come_at_once_each_with_its_mend() {
         "did you mean interval?",
         "auto, perf, timer, itimer, poll",
         "from 1 to 65536",
-        ".json, .json.gz, .folded, .html, .svg or .pb.gz",
+        ".json, .json.gz, .folded, .html, .svg, .pb.gz or .otlp.gz",
         "10ms or 10s",
         ".json",
         "takes no value",

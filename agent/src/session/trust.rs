@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use once_cell::sync::Lazy;
 use vouch_collect::record::Powers;
-use vouch_formats::{Identity, Meta};
+use vouch_formats::{Identity, Meta, resource_attributes};
 use vouch_hotspot::{HotSpot, arguments};
 use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
 use vouch_sampling::clock::{nanos, seconds};
@@ -148,9 +148,18 @@ pub fn meta(session: &Session, program: &Program) -> Meta {
         cpu_count: std::thread::available_parallelism().map_or(0, |n| n.get().try_into().unwrap_or(0)),
         cpu_name: CPU_NAME.clone(),
         virtual_threads: session.plan.options.virtual_threads,
+        resource: resource_attributes(
+            variable("OTEL_SERVICE_NAME").as_deref(),
+            variable("OTEL_RESOURCE_ATTRIBUTES").as_deref(),
+        ),
         measure: session.plan.options.measure.unwrap_or_default(),
         report: TrustReport::default(),
     }
+}
+
+/// Returns the value of an environment variable. One that is not UTF-8 is ignored.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Shortens a command line to a readable length. The report has all of it.

@@ -207,7 +207,10 @@ fn what_it_cannot_do_is_a_sentence_and_the_recording_stays_as_it_is() {
     let whole = fs::read(folder.join("a.json")).unwrap();
     for (arguments, says) in [
         (vec!["a.json", "--out", "a.json"], "is the recording itself"),
-        (vec!["a.vouch", "--out", "a.txt"], "must end in .json, .json.gz, .folded, .html, .svg or .pb.gz"),
+        (
+            vec!["a.vouch", "--out", "a.txt"],
+            "must end in .json, .json.gz, .folded, .html, .svg, .pb.gz or .otlp.gz",
+        ),
         (vec!["a.vouch", "--report", "a.vouch"], "must end in .json"),
         (vec!["a.vouch", "--out", "no/a.json"], "create it first"),
         (vec!["a.vouch", "a.json", "--out", "b.json"], "pass only one recording"),

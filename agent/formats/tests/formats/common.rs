@@ -5,11 +5,12 @@ pub mod contexts;
 #[path = "../../../recording/tests/common/mod.rs"]
 mod recordings;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::Value;
 use vouch_formats::{Format, Meta};
-use vouch_recording::Recording;
+use vouch_recording::{Measure, Recording};
 use vouch_report::{Run, TrustReport};
 
 pub use recordings::{START_NS, busy_thread, sample, stack};
@@ -49,4 +50,15 @@ pub fn numbers(column: &Value) -> Vec<i64> {
 /// Returns the names of a profile's tracks.
 pub fn names(profile: &Value) -> Vec<&str> {
     profile["threads"].as_array().unwrap().iter().map(|track| track["name"].as_str().unwrap()).collect()
+}
+
+/// Returns the sums of a measure by stack, as the file of folded stacks has them. Each is
+/// multiplied by `times`.
+pub fn folded_lines(recording: &Recording, measure: &'static Measure, times: i64) -> BTreeMap<String, i64> {
+    let mut bytes = Vec::new();
+    let meta = Meta { measure, ..meta() };
+    Format::from_file_name("a.folded").unwrap().write(recording, &meta, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
+    lines.map(|(stack, weight)| (stack.to_owned(), weight.parse::<i64>().unwrap() * times)).collect()
 }

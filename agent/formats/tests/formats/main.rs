@@ -7,6 +7,7 @@ mod flame;
 mod folded;
 mod html;
 mod markers;
+mod otlp;
 mod pprof;
 mod refuted;
 mod samples;

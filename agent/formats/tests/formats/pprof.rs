@@ -8,12 +8,12 @@ use vouch_formats::pprof::Profile;
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
 use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Measure, Recording, Sample, TRACE, Trust,
+    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Recording, Sample, TRACE, Trust,
 };
 use vouch_report::Clock;
 
 use crate::common::contexts::{context, kind};
-use crate::common::{START_NS, busy_thread, meta, sample, stack};
+use crate::common::{START_NS, busy_thread, folded_lines, meta, sample, stack};
 
 fn written(recording: &Recording, meta: &Meta) -> Profile {
     let mut bytes = Vec::new();
@@ -89,16 +89,6 @@ fn folded(profile: &Profile, name: &str) -> BTreeMap<String, i64> {
     sums
 }
 
-/// The sums by stack in the file of folded stacks.
-fn lines(recording: &Recording, measure: &'static Measure, times: i64) -> BTreeMap<String, i64> {
-    let mut bytes = Vec::new();
-    let meta = Meta { measure, ..meta() };
-    Format::from_file_name("a.folded").unwrap().write(recording, &meta, &mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
-    lines.map(|(stack, weight)| (stack.to_owned(), weight.parse::<i64>().unwrap() * times)).collect()
-}
-
 const INTERVAL_NS: i64 = 1_000_000;
 
 #[test]
@@ -116,8 +106,8 @@ fn sums_by_stack_are_those_of_the_folded_stacks() {
         recording.amount(first, &ALLOCATED, amount);
     }
     let profile = written(&recording, &meta());
-    assert_eq!(folded(&profile, "cpu"), lines(&recording, &CPU, INTERVAL_NS));
-    assert_eq!(folded(&profile, "alloc_space"), lines(&recording, &ALLOCATED, 1));
+    assert_eq!(folded(&profile, "cpu"), folded_lines(&recording, &CPU, INTERVAL_NS));
+    assert_eq!(folded(&profile, "alloc_space"), folded_lines(&recording, &ALLOCATED, 1));
     let sum = |name| folded(&profile, name).values().sum::<i64>();
     assert_eq!((sum("samples"), sum("alloc_objects")), (303, 4));
     // The samples of one thread, stack and weight are one row.
