@@ -19,7 +19,6 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -27,6 +26,7 @@ import java.util.regex.Pattern;
 
 import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
+import dev.vouch.test.MethodSums;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
@@ -44,7 +44,7 @@ public class Pprof {
         Run run = Vm.with("out=profile.folded,out=profile.pb.gz,interval=1ms" + events).run(Program.class).ok();
         String go = go(run.dir);
 
-        equal(folded(run.dir.resolve("profile.folded"), INTERVAL), top(run.dir, go, "cpu", "ns"), "cpu");
+        MethodSums.folded(run.dir.resolve("profile.folded"), INTERVAL).checkEqual(top(run.dir, go, "cpu", "ns"), ".pb.gz, cpu");
         Map<String, Long> threads = new HashMap<>();
         run.profile().tracks.forEach(track -> track.samples.forEach(sample -> threads.merge(track.name, sample.weight * INTERVAL, Long::sum)));
         Map<String, Long> labels = tags(run.dir, go, "thread");
@@ -54,7 +54,7 @@ public class Pprof {
         if (allocates) {
             String[] flame = {"flame", "profile.json", "--measure", "alloc", "--out", "alloc.folded"};
             Tool.vouch(run.dir, flame).ok();
-            equal(folded(run.dir.resolve("alloc.folded"), 1), top(run.dir, go, "alloc_space", "B"), "alloc_space");
+            MethodSums.folded(run.dir.resolve("alloc.folded"), 1).checkEqual(top(run.dir, go, "alloc_space", "B"), ".pb.gz, alloc_space");
         }
     }
 
@@ -72,37 +72,13 @@ public class Pprof {
         return null;
     }
 
-    /** Both sums of each method: alone, and with all that it called. */
-    private static void equal(Map<String, List<Long>> expected, Map<String, List<Long>> actual, String type) {
-        Check.atLeast(3, expected.size(), "methods in " + type);
-        Check.equal(expected.keySet(), actual.keySet(), "methods in .folded and in .pb.gz, " + type);
-        Check.equal(expected, actual, "sums by method, .folded and .pb.gz, " + type);
-    }
-
-    private static Map<String, List<Long>> folded(Path file, long times) throws IOException {
-        Map<String, List<Long>> sums = new HashMap<>();
-        for (String line : Files.readAllLines(file, StandardCharsets.UTF_8)) {
-            int space = line.lastIndexOf(' ');
-            List<String> frames = Arrays.asList(line.substring(0, space).split(";"));
-            long weight = Long.parseLong(line.substring(space + 1)) * times;
-            add(sums, frames.get(frames.size() - 1), weight, 0);
-            new HashSet<>(frames).forEach(frame -> add(sums, frame, 0, weight));
-        }
-        return sums;
-    }
-
-    private static void add(Map<String, List<Long>> sums, String method, long alone, long all) {
-        sums.merge(method, Arrays.asList(alone, all), (one, other) -> Arrays.asList(one.get(0) + other.get(0), one.get(1) + other.get(1)));
-    }
-
-    private static Map<String, List<Long>> top(Path dir, String go, String type, String unit) throws IOException, InterruptedException {
-        Map<String, List<Long>> sums = new HashMap<>();
+    private static MethodSums top(Path dir, String go, String type, String unit) throws IOException, InterruptedException {
+        MethodSums sums = new MethodSums();
         Pattern row = Pattern.compile("\\s*(\\d+)(?:" + unit + ")?\\s+\\S+%\\s+\\S+%\\s+(\\d+)(?:" + unit + ")?\\s+\\S+%\\s+(.*)");
         for (String line : pprof(dir, go, "-sample_index=" + type, "-unit=" + unit, "-top", "-nodecount=1000000", "-nodefraction=0", "profile.pb.gz")) {
             Matcher matcher = row.matcher(line);
             if (matcher.matches()) {
-                List<Long> both = Arrays.asList(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)));
-                Check.that(sums.put(matcher.group(3), both) == null, "a method that is there twice: " + line);
+                sums.put(matcher.group(3), Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)));
             }
         }
         return sums;

@@ -13,6 +13,7 @@ PROFILER_CLI_PACKAGE=@firefox-devtools/profiler-cli@0.10.0
 PLAYWRIGHT=$tools/node_modules/playwright-core
 PLAYWRIGHT_PACKAGE=playwright-core@1.65.1
 JTREG=$(command -v jtreg || true)
+OTLP_SUMS=$tools/otlp-sums
 TYPOS_VERSION=1.52.0
 TYPOS=$tools/typos-$TYPOS_VERSION/bin/typos
 # What is good for jtreg and its JVMs, which compile a test and read what the JVMs under test wrote.
@@ -144,6 +145,15 @@ fetch_typos() {
     || { echo "typos could not be fetched: see ${logs#"$top"/}/typos.log"; return 1; }
 }
 
+# What adds up OpenTelemetry's profiles by the Collector's own decoder. Go fetches its modules. The
+# tests that use it are skipped where it cannot be built.
+build_otlp_sums() {
+  local sources=$top/scripts/lib/otlp-sums
+  if [[ $OTLP_SUMS -nt $sources/main.go && $OTLP_SUMS -nt $sources/go.sum ]] || ! command -v go >/dev/null; then return 0; fi
+  echo "building otlp-sums"
+  go build -C "$sources" -trimpath -o "$OTLP_SUMS" . >"$logs/go.log" 2>&1 || { echo "it could not be built: see ${logs#"$top"/}/go.log"; return 1; }
+}
+
 # The demonstration program, for every JDK.
 build_demo() {
   mkdir -p "$top/target/demo"
@@ -167,7 +177,7 @@ setup() {
     [[ -n $(jdk_homes) ]] || { echo "none of the JDKs ${JDKS:-} is there: scripts/jdks fetches them"; return 1; }
     build_demo || return 1
   fi
-  [[ $wanted =~ ' '(jtreg|named)' ' ]] && { need_jtreg || return 1; }
+  [[ $wanted =~ ' '(jtreg|named)' ' ]] && { need_jtreg || return 1; build_otlp_sums || true; }
   [[ $wanted == *' frontend '* ]] && { fetch_profiler_cli || return 1; }
   # Those of its scripts that run beside one another find them made.
   [[ $wanted != *' truth '* ]] || fetch_workloads || echo 'what is tried on real programs will fail'
