@@ -10,6 +10,7 @@
 //! and time. What cannot be added up is refused. Held by: `profile/tests/join`;
 //! `java-tests/command`, with real processes.
 
+mod categories;
 mod clock;
 mod contexts;
 mod conversion;
@@ -28,6 +29,7 @@ pub use processes::is_overlapping;
 use crate::document::Part;
 use crate::error::Error;
 
+use categories::share_categories;
 use clock::Clock;
 use contexts::Contexts;
 use conversion::Conversion;
@@ -56,6 +58,7 @@ pub fn join(sources: Vec<Source>) -> Result<(Part, Joined), Error> {
     for other in &opened[1..] {
         other.must_be_like(first)?;
     }
+    share_categories(&mut opened)?;
     // The samples of a thread are appended, so the profiles must be in the order of time.
     let clock = Clock::new(&opened);
     opened.sort_by(|one, other| clock.begins(one).total_cmp(&clock.begins(other)));

@@ -35,7 +35,8 @@ pub enum AttributeValue {
 struct Frame {
     line: Line,
     mapping: i32,
-    frame_type: i32,
+    /// The attribute with the language of the frame.
+    language: i32,
 }
 
 pub struct Dictionary<'r> {
@@ -135,7 +136,7 @@ impl<'r> Dictionary<'r> {
             filename_strindex: self.string(text(recording.resources().get(resource))),
             ..Mapping::default()
         });
-        let frame_type = match func.category {
+        let language = match func.category {
             _ if func.java => Some("jvm"),
             Category::Native | Category::Jvm => Some("native"),
             Category::Kernel => Some("kernel"),
@@ -144,7 +145,7 @@ impl<'r> Dictionary<'r> {
         let frame = Frame {
             line,
             mapping: mapping.map_or(0, |mapping| row(&mut self.mappings, mapping)),
-            frame_type: frame_type.map_or(0, |name| self.text(FRAME_TYPE, name)),
+            language: language.map_or(0, |name| self.text(FRAME_TYPE, name)),
         };
         row(&mut self.frames, frame)
     }
@@ -174,11 +175,11 @@ impl<'r> Dictionary<'r> {
 
 impl Frame {
     fn into_location(self) -> Location {
-        let Self { line, mapping, frame_type } = self;
+        let Self { line, mapping, language } = self;
         Location {
             mapping_index: mapping,
             lines: [line].into_iter().filter(|line| line.function_index > 0).collect(),
-            attribute_indices: [frame_type].into_iter().filter(|row| *row > 0).collect(),
+            attribute_indices: [language].into_iter().filter(|row| *row > 0).collect(),
             ..Location::default()
         }
     }

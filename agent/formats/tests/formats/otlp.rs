@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use opentelemetry_proto::tonic::common::v1::AnyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::profiles::v1development::{
-    Profile, ProfilesData, ProfilesDictionary, Sample as Row,
+    Function, KeyValueAndUnit, Link, Location, Mapping, Profile, ProfilesData, ProfilesDictionary,
+    Sample as Row, Stack,
 };
 use prost::Message;
 use vouch_formats::{Format, Meta};
@@ -95,12 +96,12 @@ impl File {
     fn check(&self) {
         let tables = &self.dictionary;
         assert_eq!(tables.string_table[0], "");
-        assert_eq!(tables.mapping_table[0], Default::default());
-        assert_eq!(tables.location_table[0], Default::default());
-        assert_eq!(tables.function_table[0], Default::default());
-        assert_eq!(tables.link_table[0], Default::default());
-        assert_eq!(tables.attribute_table[0], Default::default());
-        assert_eq!(tables.stack_table[0], Default::default());
+        assert_eq!(tables.mapping_table[0], Mapping::default());
+        assert_eq!(tables.location_table[0], Location::default());
+        assert_eq!(tables.function_table[0], Function::default());
+        assert_eq!(tables.link_table[0], Link::default());
+        assert_eq!(tables.attribute_table[0], KeyValueAndUnit::default());
+        assert_eq!(tables.stack_table[0], Stack::default());
         assert_distinct(&tables.string_table);
         assert_distinct(&tables.mapping_table);
         assert_distinct(&tables.location_table);

@@ -28,7 +28,7 @@ pub struct Opened {
     pub span_ms: [f64; 2],
     pub interval_ms: f64,
     version: u32,
-    categories: Vec<serde_json::Value>,
+    pub categories: Vec<serde_json::Value>,
 }
 
 /// A process of a profile.
@@ -95,9 +95,9 @@ impl Opened {
         boots.all(|boot| boot == Some(first)).then_some(first)
     }
 
-    /// Returns an error if the profile's categories or tables have another version.
+    /// Returns an error if the profile's tables have another version.
     pub fn must_be_like(&self, other: &Self) -> Result<(), Error> {
-        if self.version == other.version && self.categories == other.categories {
+        if self.version == other.version {
             return Ok(());
         }
         Err(Error::OtherTables { file: self.file.clone(), other: other.file.clone() })

@@ -1,6 +1,6 @@
 //! Tests of profiles that cannot be joined. The error names the file.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use vouch_profile::join::{Source, join};
 
 use crate::common::Process;
@@ -63,4 +63,30 @@ fn an_invalid_reference_or_another_version_is_an_error_with_the_file() {
         let why = join(vec![good(), bad(from, to)]).unwrap_err().to_string();
         assert!(why.contains("bad.json") && why.contains(says), "{from}: {why}");
     }
+}
+
+#[test]
+fn a_profile_of_a_version_with_more_categories_is_joined() {
+    let process = |file: &'static str, pid, categories: Value| {
+        let mut source = Process::new(file, pid).thread("main", u64::from(pid), &[(&["main"], 2)]).source();
+        let mut meta: Value = source.document.get("meta").unwrap();
+        meta["categories"] = categories;
+        source.document.set("meta", &meta).unwrap();
+        source
+    };
+    let old = || json!([{ "name": "Other", "subcategories": ["Other"] }, { "name": "JDK" }]);
+    let new = || {
+        json!([
+            { "name": "Other", "subcategories": ["Other", "proven"] }, { "name": "JDK" }, { "name": "Waiting" },
+        ])
+    };
+    for pair in [[old(), new()], [new(), old()]] {
+        let [first, second] = pair;
+        let (joined, _) = join(vec![process("a", 1, first), process("b", 2, second)]).unwrap();
+        let meta: Value = joined.get("meta").unwrap();
+        assert_eq!(meta["categories"], new());
+    }
+    let other = json!([{ "name": "Other", "subcategories": ["proven", "Other"] }, { "name": "JDK" }]);
+    let why = join(vec![process("a", 1, new()), process("b", 2, other)]).unwrap_err().to_string();
+    assert!(why.contains("versions of Vouch with different tables"), "{why}");
 }
