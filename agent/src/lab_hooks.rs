@@ -1,8 +1,8 @@
 //! What the library for tests (crate `vouch-lab`) can put into the agent: options, a walker that is
-//! broken on purpose, and another source of stacks.
+//! broken on purpose, an engine, and another source of stacks.
 //!
 //! The released library has no lab, so these options are mistakes there. This module must never
-//! contain what the lab does.
+//! contain what the lab does. `lab_api` is the other direction: what the lab calls.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use jni::JNIEnv;
 use once_cell::sync::OnceCell;
 use vouch_sample::{Frame, Head};
+use vouch_sampling::engine::ExternalEngine;
 use vouch_unwind::walker::Walker;
 
 /// The options that only tests set.
@@ -23,6 +24,8 @@ pub struct LabOptions {
     pub free: Option<Duration>,
     /// Replaces the walker of samples.
     pub walker: Option<&'static dyn WalkerWrapper>,
+    /// Replaces the engine.
+    pub engine: Option<&'static dyn ExternalEngine>,
     /// Samples come from this source instead of an engine.
     pub source: Option<fn() -> Box<dyn StackSource>>,
 }
@@ -49,7 +52,7 @@ pub type RecordStack<'r> = dyn FnMut(&mut JNIEnv<'_>, &Head, &[Frame]) + 'r;
 
 /// The lab of the library for tests.
 pub trait Lab: Debug + Sync {
-    /// Applies an option of the lab. Its name is `lab` or `break`.
+    /// Applies an option of the lab. Its name is `lab`, `break` or `engine`.
     fn apply(
         &self,
         options: &mut LabOptions,

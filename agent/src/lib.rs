@@ -5,7 +5,7 @@
 //! verdict, track), `vouch-recording` (tables), `vouch-report` and `vouch-formats` (files).
 //! `resolve` and `jvm` answer what `vouch-collect` asks the JVM. `session` is one recording.
 //! `agent` decides the order of events. `callbacks` and this file are the entry points for the JVM;
-//! `seams` is the entry point for the truth lab, which is another library.
+//! `lab_api` is the entry point for the truth lab, which is another library.
 //!
 //! This file must contain only the exported functions. Each one guards against panics and calls
 //! another module.
@@ -26,7 +26,7 @@
 //! 5. What the stages ask the JVM: `jvm`.
 //! 6. One recording: `session`. A preview of a recording: `check`.
 //! 7. The agent: `agent`.
-//! 8. The entry points: `callbacks`, `seams`, then `load`, then this file.
+//! 8. The entry points: `callbacks`, `lab_api`, then `load`, then this file.
 //!
 //! # Modules
 //!
@@ -61,7 +61,7 @@
 //! | `groups*` | the costs of the program's tasks, added up by their threads | make a thread that adds to a cell wait |
 //! | `markers*` | the kinds of a program's markers, and their counts | change the meaning of a number, make the thread of a marker wait |
 //! | `lab_hooks.rs` | what the truth lab can put into the agent; the released library has no lab | contain what the lab does |
-//! | `seams.rs` | what the truth lab (crate `vouch-lab`) uses of the agent | be used by the product |
+//! | `lab_api.rs` | the functions that the truth lab (crate `vouch-lab`) calls | be used by the product |
 //! | `session*` | one recording: memory, engine, files | outlive its gate |
 //! | `check.rs` | a preview of a recording, for `vouch doctor` | change anything |
 //! | `java.rs` | questions to Java objects | run the program's code, leave an exception |
@@ -83,6 +83,7 @@ mod guard;
 
 mod java;
 mod jvm;
+pub mod lab_api;
 pub mod lab_hooks;
 mod library;
 mod load;
@@ -94,7 +95,6 @@ mod recovery;
 mod resolve;
 mod sampling_services;
 mod say;
-pub mod seams;
 mod session;
 mod single_walk;
 mod terminal;

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use jni::JNIEnv;
-use vouch::seams::LoadedAgent;
+use vouch::lab_api::LoadedAgent;
 use vouch_sample::Frame;
 use vouch_verify::witness::{Comparison, Difference, Row};
 

@@ -9,6 +9,7 @@
 mod answer;
 mod broken;
 mod fault;
+mod hammer;
 mod natives;
 mod options;
 mod true_stacks;
@@ -18,7 +19,7 @@ use std::ffi::c_void;
 use jni::JNIEnv;
 use jni::objects::JObject;
 use parking_lot::Mutex;
-use vouch::seams::{LoadedAgent, SingleWalk, Walked, java_thread};
+use vouch::lab_api::{LoadedAgent, SingleWalk, Walked, java_thread};
 use vouch_sample::{Frame, Stack};
 use vouch_sampling::clock::own_tid;
 use vouch_sampling::threads::registry;

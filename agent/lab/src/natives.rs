@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use jni::JNIEnv;
 use jni::objects::{JClass, JObject, JString};
 use jni_sys::{JNI_FALSE, JNI_TRUE, jboolean, jint, jstring};
+use vouch::lab_api::{self, LoadedAgent, guard, say};
 use vouch::lab_hooks::WalkerWrapper;
-use vouch::seams::{self, LoadedAgent, guard, say};
 
 use crate::broken::{BREAKS, BreakOneIn};
 
@@ -65,7 +65,7 @@ pub extern "system" fn Java_dev_vouch_Oracle_breakWalker(
 ) {
     guard((), || {
         let Some(agent) = LoadedAgent::get() else { return };
-        let name = seams::text(&mut env, how.into()).unwrap_or_default();
+        let name = lab_api::text(&mut env, how.into()).unwrap_or_default();
         let way = BREAKS.iter().find(|(known, _)| *known == name);
         let wrapper = way.map(|(_, how)| BreakOneIn { how: *how, every: 1 });
         agent.break_walker(wrapper.as_ref().map(|wrapper| wrapper as &dyn WalkerWrapper));

@@ -1,12 +1,14 @@
-//! The options of the lab: `lab`, `lab=KIND` and `break=KIND/N`.
+//! The options of the lab: `lab`, `lab=KIND`, `break=KIND/N` and `engine=hammer`.
 
 use std::time::Duration;
 
 use vouch::lab_hooks::{Lab, LabOptions, set_lab};
 use vouch_report::Error;
 use vouch_report::options::value::{choice, count};
+use vouch_sampling::engine::ExternalEngine;
 
 use crate::broken::{BREAKS, BreakOneIn};
+use crate::hammer::Hammer;
 use crate::true_stacks::TrueStacks;
 
 /// The lab, as the agent finds it.
@@ -39,6 +41,8 @@ const KINDS: [(&str, LabKind); 3] = [
     ("early-budget", LabKind::EarlyBudget),
 ];
 
+const ENGINES: [(&str, &dyn ExternalEngine); 1] = [("hammer", &Hammer)];
+
 impl Lab for TruthLab {
     fn apply(&self, options: &mut LabOptions, name: &str, value: Option<&str>) -> Result<(), Error> {
         match (name, value) {
@@ -48,6 +52,7 @@ impl Lab for TruthLab {
                 let wrapper = BreakOneIn { how: choice(kind, &BREAKS)?, every };
                 options.walker = Some(Box::leak(Box::new(wrapper)));
             }
+            ("engine", Some(value)) => options.engine = Some(choice(value, &ENGINES)?),
             (_, None) => options.records_nothing = true,
             (_, Some(value)) => match choice(value, &KINDS)? {
                 LabKind::LateIds => {
@@ -88,6 +93,7 @@ mod tests {
         assert!(!early.records_nothing && !early.walker.unwrap().is_comparable());
         assert_eq!(early.free, Some(Duration::from_secs(1)));
         assert!(options(&[("lab", Some("true-stacks"))]).source.is_some());
+        assert_eq!(options(&[("engine", Some("hammer"))]).engine.unwrap().name(), "hammer");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use jni::JNIEnv;
 use jni::objects::JObject;
+use vouch::lab_api::{LoadedAgent, java_thread};
 use vouch::lab_hooks::{RecordStack, StackSource};
-use vouch::seams::{LoadedAgent, java_thread};
 use vouch_sample::{Frame, Head};
 use vouch_sampling::clock;
 use vouch_sampling::threads::registry;

@@ -6,24 +6,28 @@
 //! | `timer` | a POSIX CPU timer per thread, checked once a kernel tick | one, and its overrun |
 //! | `itimer` | ITIMER_PROF, one for the process | the thread's CPU time since its last sample |
 //! | `poll` | agent threads that signal the threads that run | the time since the last look |
-//! | `hammer` | for the soak: signals threads that have run | CPU time since the last sample |
 //!
-//! An engine uses nothing of the JVM. Dropping what it armed disarms it.
+//! An engine uses nothing of the JVM. Dropping what it armed disarms it. Another crate can add an
+//! [`ExternalEngine`].
 
 pub mod bias;
 pub mod choose;
 pub mod cost;
-mod hammer;
+mod external;
 mod itimer;
 mod kernel;
+mod own_cpu;
 pub mod perf;
 pub mod poll;
-mod queue;
+pub mod queue;
 mod timer;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+pub use self::external::ExternalEngine;
+pub use self::own_cpu::{add_cpu, cpu};
 
 /// How many perf events were replaced by timers since the process started.
 static REPLACED: AtomicU64 = AtomicU64::new(0);
@@ -31,11 +35,6 @@ static REPLACED: AtomicU64 = AtomicU64::new(0);
 /// Returns how many perf events were replaced by timers; see [`Engine::prepare`].
 pub fn replaced() -> u64 {
     REPLACED.load(Ordering::Relaxed)
-}
-
-/// Returns the CPU time that engine threads have used, in nanoseconds.
-pub fn cpu() -> u64 {
-    hammer::cpu().saturating_add(poll::cpu())
 }
 
 /// An engine that works on this machine.
@@ -48,7 +47,7 @@ pub enum Engine {
     Timer,
     Itimer,
     Poll,
-    Hammer,
+    External(&'static dyn ExternalEngine),
 }
 
 /// The engine of one thread. Dropping it disarms the thread.
@@ -69,7 +68,7 @@ impl Engine {
             Self::Timer => "timer",
             Self::Itimer => "itimer",
             Self::Poll => "poll",
-            Self::Hammer => "hammer",
+            Self::External(engine) => engine.name(),
         }
     }
 
@@ -81,7 +80,7 @@ impl Engine {
     /// Returns true if threads rest after a slow walk under this engine, so that walks do not hold
     /// the program up.
     pub fn rests(self) -> bool {
-        self != Self::Hammer
+        !matches!(self, Self::External(engine) if !engine.rests())
     }
 
     /// Makes the engine of thread `tid`, not started yet. If the process has no descriptor for a
@@ -98,7 +97,7 @@ impl Engine {
             },
             Self::Timer => Ok(Armed::Timer(timer::Timer::make(tid)?)),
             Self::Poll => Ok(Armed::Watched(poll::Watch::new(tid))),
-            Self::Itimer | Self::Hammer => Ok(Armed::Process),
+            Self::Itimer | Self::External(_) => Ok(Armed::Process),
         }
     }
 
@@ -108,7 +107,7 @@ impl Engine {
             Self::Perf { .. } | Self::Timer => Ok(()),
             Self::Itimer => itimer::start(interval),
             Self::Poll => poll::start(interval),
-            Self::Hammer => hammer::start(interval),
+            Self::External(engine) => engine.start(interval),
         }
     }
 
@@ -118,7 +117,7 @@ impl Engine {
             Self::Perf { .. } | Self::Timer => {}
             Self::Itimer => itimer::stop(),
             Self::Poll => poll::stop(),
-            Self::Hammer => hammer::stop(),
+            Self::External(engine) => engine.stop(),
         }
     }
 }

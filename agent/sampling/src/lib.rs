@@ -40,7 +40,7 @@ mod error;
 pub mod governor;
 pub mod lazy_zeroed;
 pub mod own_thread;
-mod present;
+pub mod present;
 pub mod sampling_signal;
 pub mod services;
 pub mod signal;

@@ -28,13 +28,12 @@ const LAB_WORD: &str = "lab";
 /// The interval of `wall=on`.
 const WALL_INTERVAL: Duration = Duration::from_millis(10);
 /// The engines that the user can ask for.
-const ENGINES: [(&str, EngineWish); 6] = [
+const ENGINES: [(&str, EngineWish); 5] = [
     ("auto", EngineWish::Auto),
     ("perf", EngineWish::Perf),
     ("timer", EngineWish::Timer),
     ("itimer", EngineWish::Itimer),
     ("poll", EngineWish::Poll),
-    ("hammer", EngineWish::Hammer),
 ];
 const WALKERS: [(&str, WalkerWish); 4] = [
     ("auto", WalkerWish::Auto),
@@ -52,7 +51,11 @@ pub fn apply(
     words: &mut u32,
 ) -> Result<(), Error> {
     let key = vouch_report::options::find(name);
-    if key.is_some_and(|key| key.allowed_with == AllowedWith::Lab) && (value.is_some() || name == LAB_WORD) {
+    let is_for_tests = |key: &Key| match value {
+        Some(value) => key.allowed_with == AllowedWith::Lab || key.form.is_for_tests(value),
+        None => name == LAB_WORD,
+    };
+    if key.is_some_and(is_for_tests) {
         return apply_for_lab(options, name, value, words);
     }
     let Some(value) = value else {
@@ -165,14 +168,15 @@ fn set(
     Ok(true)
 }
 
-/// Applies an option that only tests use.
+/// Applies an option, or a value of an option, that only tests use.
 fn apply_for_lab(
     options: &mut Options,
     name: &str,
     value: Option<&str>,
     words: &mut u32,
 ) -> Result<(), Error> {
-    let lab = lab().ok_or_else(|| Error::ForTests(name.to_owned()))?;
+    let text = || value.map_or_else(|| name.to_owned(), |value| format!("{name}={value}"));
+    let lab = lab().ok_or_else(|| Error::ForTests(text()))?;
     lab.apply(&mut options.lab, name, value).map_err(|why| Error::Value {
         key: name.to_owned(),
         value: value.unwrap_or_default().to_owned(),
@@ -180,6 +184,9 @@ fn apply_for_lab(
     })?;
     if let Some(free) = options.lab.free {
         options.free = free;
+    }
+    if let Some(engine) = options.lab.engine {
+        options.engine = EngineWish::External(engine);
     }
     if name == LAB_WORD && options.lab.records_nothing {
         options.verb = Verb::Lab;

@@ -63,8 +63,8 @@ impl Notes {
     fn of_engine(&mut self, session: &Session, governor: &Story) {
         let Choice { notes, warning, rarer, .. } = &session.plan.choice;
         self.warn(warning.clone());
-        // The hammer slows the program several times.
-        self.warn_if(session.plan.choice.engine == Engine::Hammer, notes.clone());
+        // The note of an external engine is its warning.
+        self.warn_if(matches!(session.plan.choice.engine, Engine::External(_)), notes.clone());
         // Without a budget the user has set the interval.
         let is_asked = session.plan.options.budget.is_none();
         self.warn_if(is_asked, rarer.clone());

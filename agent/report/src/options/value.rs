@@ -31,7 +31,8 @@ pub enum Form {
     Rate {
         words: &'static [&'static str],
     },
-    /// One of a few words. The help and the errors never list the words for tests.
+    /// One of a few words. The help and the errors never list the words for tests, and only the
+    /// library for tests accepts them.
     OneOf {
         words: &'static [&'static str],
         for_tests: &'static [&'static str],
@@ -53,9 +54,14 @@ impl Form {
             Self::Count { .. } => self.count(text).map(drop),
             Self::Rate { words } if words.contains(&text) => Ok(()),
             Self::Rate { .. } => rate(text).map(drop),
-            Self::OneOf { words, for_tests } if words.contains(&text) || for_tests.contains(&text) => Ok(()),
+            Self::OneOf { words, .. } if words.contains(&text) || self.is_for_tests(text) => Ok(()),
             Self::OneOf { words, .. } => Err(Error::UnknownWord(words.to_vec())),
         }
+    }
+
+    /// Returns true if this value is only for tests.
+    pub fn is_for_tests(self, text: &str) -> bool {
+        matches!(self, Self::OneOf { for_tests, .. } if for_tests.contains(&text))
     }
 
     /// Parses a duration, and checks it against the limits of this form.

@@ -30,7 +30,7 @@ impl Bias {
         match engine {
             Engine::Timer | Engine::Itimer => Some(Self::OF_TICKS),
             Engine::Poll => Some(Self::OF_POLLERS),
-            Engine::Perf { .. } | Engine::Hammer => None,
+            Engine::Perf { .. } | Engine::External(_) => None,
         }
     }
 

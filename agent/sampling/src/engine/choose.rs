@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::cost::Meter;
-use super::{Engine, kernel, perf, poll, timer};
+use super::{Engine, ExternalEngine, kernel, perf, poll, timer};
 use crate::error::{Error, Obstacle};
 use crate::signal::Signal;
 
@@ -18,7 +18,7 @@ pub enum EngineWish {
     Timer,
     Itimer,
     Poll,
-    Hammer,
+    External(&'static dyn ExternalEngine),
 }
 
 /// The chosen engine, and the facts about the choice that a user needs.
@@ -43,7 +43,7 @@ impl Choice {
     fn from_engine(engine: Engine, notes: Vec<String>) -> Self {
         let (cost, most) = match engine {
             Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
-            Engine::Timer | Engine::Itimer | Engine::Poll | Engine::Hammer => (None, None),
+            Engine::Timer | Engine::Itimer | Engine::Poll | Engine::External(_) => (None, None),
         };
         Self { engine, notes, no_perf: None, cost, most, warning: None, rarer: None }
     }
@@ -80,9 +80,8 @@ pub fn choose(wish: EngineWish, signal: Signal) -> Result<Choice, Error> {
         EngineWish::Timer => try_timer().map_err(refused("timer")),
         EngineWish::Poll => try_poll().map_err(refused("poll")),
         EngineWish::Itimer => Ok(Choice::from_engine(Engine::Itimer, Vec::new())),
-        EngineWish::Hammer => {
-            let note = "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak";
-            Ok(Choice::from_engine(Engine::Hammer, vec![note.to_owned()]))
+        EngineWish::External(engine) => {
+            Ok(Choice::from_engine(Engine::External(engine), vec![engine.warning().to_owned()]))
         }
         EngineWish::Auto => {
             let perf = if signal.is_queued() { Err(Obstacle::QueuedSignal(signal)) } else { safe_perf() };

@@ -25,6 +25,7 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
 use self::watch_list::{WatchList, Watched};
+use super::own_cpu::add_cpu;
 use super::queue;
 use crate::clock;
 use crate::error::Obstacle;
@@ -46,8 +47,6 @@ const MAX_THREAD_BALANCE: i64 = 16;
 /// The pollers that are running.
 static POLLERS: Mutex<Vec<Poller>> = Mutex::new(Vec::new());
 static THREADS: [OwnThread; MAX_PINNED] = [const { OwnThread::new() }; MAX_PINNED];
-/// The CPU time that ended pollers have used, in nanoseconds.
-static SPENT: AtomicU64 = AtomicU64::new(0);
 static WATCHED: Lazy<Mutex<WatchList>> = Lazy::new(Mutex::default);
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Intervals for which ended threads ran without a sample.
@@ -126,11 +125,6 @@ pub fn stop() {
     }
 }
 
-/// Returns the CPU time that pollers have used, in nanoseconds.
-pub fn cpu() -> u64 {
-    SPENT.load(Ordering::Relaxed)
-}
-
 /// Settles a thread that ran for `balance` intervals more, or fewer, than its samples cover.
 /// Returns for how many of them a sample without a stack is needed. The pool of all threads hides
 /// at most `MAX_THREAD_BALANCE` intervals of one thread.
@@ -183,7 +177,7 @@ fn body(own: &'static OwnThread, plan: &Plan, ending: &AtomicBool) {
     let mut random = Rng::with_seed(clock::epoch() ^ u64::from(clock::own_tid()));
     let (mut cost, mut looked, mut unspent) = (0_u64, clock::monotonic(), 0);
     let mut before = clock::own_cpu();
-    SPENT.fetch_add(before, Ordering::Relaxed);
+    add_cpu(before);
     loop {
         let period = plan.interval.max(cost.saturating_mul(COST_SHARE)).saturating_mul(plan.count);
         rest(period / 2 + random.u64(0..period), ending);
@@ -198,7 +192,7 @@ fn body(own: &'static OwnThread, plan: &Plan, ending: &AtomicBool) {
         unspent %= plan.interval;
         let after = clock::own_cpu();
         let took = after.saturating_sub(before);
-        SPENT.fetch_add(took, Ordering::Relaxed);
+        add_cpu(took);
         cost = (cost * (SMOOTHING - 1) + took) / SMOOTHING;
         before = after;
     }

@@ -9,56 +9,65 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-
-use super::queue;
-use crate::clock;
-use crate::own_thread::{self, Blocked, OwnThread};
-use crate::present;
-use crate::services::services;
+use vouch::lab_api::guard;
+use vouch_sampling::clock;
+use vouch_sampling::engine::{ExternalEngine, add_cpu, queue};
+use vouch_sampling::own_thread::{self, Blocked, OwnThread};
+use vouch_sampling::present::present;
 
 /// The time between two readings of the kernel's list of threads.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The hammer that is running.
-static HAMMER: Mutex<Option<Hammer>> = Mutex::new(None);
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 static THREAD: OwnThread = OwnThread::new();
-/// The CPU time of the hammers that have ended.
-static SPENT: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
-struct Hammer {
+struct Running {
     ending: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// Starts to signal each thread once per `interval` of its CPU time, if one round is short enough.
-pub fn start(interval: Duration) -> io::Result<()> {
-    let ending = Arc::new(AtomicBool::new(false));
-    let its = Arc::clone(&ending);
-    let thread = Builder::new()
-        .name("Vouch hammer".to_owned())
-        .spawn(move || services().run_guarded(Box::new(|| body(interval, &its))))?;
-    THREAD.await_begin();
-    *HAMMER.lock() = Some(Hammer { ending, thread });
-    Ok(())
-}
+/// The engine of `engine=hammer`.
+#[derive(Debug)]
+pub struct Hammer;
 
-/// Stops the hammer. It sends no more signals once this returns.
-pub fn stop() {
-    let Some(Hammer { ending, thread }) = HAMMER.lock().take() else { return };
-    ending.store(true, Ordering::Relaxed);
-    // The thread's guard has already reported a panic.
-    let _ = thread.join();
-}
+impl ExternalEngine for Hammer {
+    fn name(&self) -> &'static str {
+        "hammer"
+    }
 
-/// Returns the CPU time that hammers have used, in nanoseconds.
-pub fn cpu() -> u64 {
-    SPENT.load(Ordering::Relaxed).saturating_add(THREAD.cpu())
+    fn warning(&self) -> &'static str {
+        "engine=hammer walks as often as it can, and slows the program several times: it is for scripts/soak"
+    }
+
+    fn rests(&self) -> bool {
+        false
+    }
+
+    /// A round that takes longer than the interval makes the signals fewer.
+    fn start(&self, interval: Duration) -> io::Result<()> {
+        let ending = Arc::new(AtomicBool::new(false));
+        let its = Arc::clone(&ending);
+        let thread = Builder::new()
+            .name("Vouch hammer".to_owned())
+            .spawn(move || guard((), || body(interval, &its)))?;
+        THREAD.await_begin();
+        *RUNNING.lock() = Some(Running { ending, thread });
+        Ok(())
+    }
+
+    fn stop(&self) {
+        let Some(Running { ending, thread }) = RUNNING.lock().take() else { return };
+        ending.store(true, Ordering::Relaxed);
+        // The thread's guard has already reported a panic.
+        let _ = thread.join();
+    }
 }
 
 fn body(interval: Duration, ending: &AtomicBool) {
@@ -68,11 +77,12 @@ fn body(interval: Duration, ending: &AtomicBool) {
     // The CPU clock of each thread when it was found or last signalled.
     let mut threads: BTreeMap<u32, u64> = BTreeMap::new();
     let mut next_look = Instant::now();
+    let mut counted = 0;
     while !ending.load(Ordering::Relaxed) {
         let now = Instant::now();
         if now >= next_look {
             // The list may leave out a live thread while others end.
-            for tid in present::present().unwrap_or_default() {
+            for tid in present().unwrap_or_default() {
                 threads.entry(tid).or_insert_with(|| clock::thread_cpu(tid).unwrap_or(0));
             }
             next_look = now + LOOK;
@@ -85,7 +95,9 @@ fn body(interval: Duration, ending: &AtomicBool) {
             }
             true
         });
+        let cpu = clock::own_cpu();
+        add_cpu(cpu.saturating_sub(counted));
+        counted = cpu;
         sleep(interval.min(LOOK));
     }
-    SPENT.fetch_add(clock::own_cpu(), Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What the truth lab (crate `vouch-lab`, for tests) uses of the agent.
+//! The functions of the agent that the truth lab (crate `vouch-lab`, for tests) calls.
 //!
 //! The lab's library contains the whole agent, and adds to it. The released library has nothing of
 //! this file, because nothing in the agent calls it. It must never be used by the product.
