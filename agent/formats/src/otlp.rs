@@ -99,8 +99,7 @@ fn resource(meta: &Meta) -> Resource {
     let mut attributes: Vec<KeyValue> = meta.resource.iter().map(|(key, value)| text(key, value)).collect();
     let own = [
         attribute("process.pid", Value::IntValue(meta.pid.into())),
-        text("process.runtime.name", "Java"),
-        text("process.runtime.version", &meta.report.run.jdk),
+        text("process.runtime.description", &meta.report.run.jdk),
         text("os.type", "linux"),
     ];
     for attribute in own {

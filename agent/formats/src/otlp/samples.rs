@@ -105,16 +105,20 @@ impl<'r> Samples<'r> {
             threads.entry((thread.name(), thread.tid())).or_default().push(thread);
         }
         for ((name, tid), threads) in threads {
-            let mut of_thread = vec![dictionary.text("thread.name", name)];
-            if tid & VIRTUAL_TID_BIT == 0 {
-                let tid = AttributeValue::Number(i64::try_from(tid).unwrap_or(i64::MAX));
-                of_thread.push(dictionary.attribute("thread.id", tid));
-            }
             let mut stacks = BTreeMap::<(StackId, Option<ContextId>), Vec<Amount>>::new();
             for thread in threads {
                 for (amount, context) in observations(thread, measure) {
                     stacks.entry((amount.stack, context)).or_default().push(amount);
                 }
+            }
+            // A thread that has nothing of this measure needs no rows.
+            if stacks.is_empty() {
+                continue;
+            }
+            let mut of_thread = vec![dictionary.text("thread.name", name)];
+            if tid & VIRTUAL_TID_BIT == 0 {
+                let tid = AttributeValue::Number(i64::try_from(tid).unwrap_or(i64::MAX));
+                of_thread.push(dictionary.attribute("thread.id", tid));
             }
             let mut samples = BTreeMap::<Identity, Vec<(u64, i64)>>::new();
             for ((stack, context), amounts) in stacks {

@@ -223,6 +223,20 @@ fn sums_by_stack_are_those_of_the_folded_stacks() {
 }
 
 #[test]
+fn a_thread_without_samples_has_no_rows() {
+    let mut recording = Recording::new();
+    let work = stack(&mut recording, &["main", "work"]);
+    busy_thread(&mut recording, "busy", work, 3);
+    recording.add_thread("idle", 78, START_NS);
+    let file = written(&recording, &meta());
+    let [sample] = &file.profile("cpu").samples[..] else { panic!("not one sample") };
+    assert!(file.attributes(sample).contains(&("thread.name", "busy".to_owned())));
+    let threads = file.dictionary.attribute_table.iter();
+    let threads = threads.filter(|row| file.text(row.key_strindex) == "thread.name");
+    assert_eq!(threads.count(), 1);
+}
+
+#[test]
 fn a_sample_has_its_thread_context_fate_and_time() {
     let mut recording = Recording::new();
     let request = kind(&mut recording, "Request", &["user"]);
@@ -284,10 +298,8 @@ fn a_trace_is_a_link_and_other_words_for_it_are_attributes() {
 
 #[test]
 fn the_resource_is_the_service_and_its_process() {
-    let resource = vec![
-        ("service.name".to_owned(), "shop".to_owned()),
-        ("process.runtime.name".to_owned(), "Mine".to_owned()),
-    ];
+    let resource =
+        vec![("service.name".to_owned(), "shop".to_owned()), ("os.type".to_owned(), "mine".to_owned())];
     let file = written(&Recording::new(), &Meta { resource, ..meta() });
     let resource = &file.data.resource_profiles[0];
     let attributes = &resource.resource.as_ref().unwrap().attributes;
@@ -295,10 +307,9 @@ fn the_resource_is_the_service_and_its_process() {
         attributes.iter().map(|it| (it.key.as_str(), shown(it.value.as_ref()))).collect();
     let expected = [
         ("service.name", "shop"),
-        ("process.runtime.name", "Mine"),
+        ("os.type", "mine"),
         ("process.pid", "4242"),
-        ("process.runtime.version", "OpenJDK 25"),
-        ("os.type", "linux"),
+        ("process.runtime.description", "OpenJDK 25"),
     ];
     assert_eq!(attributes, expected.map(|(key, value)| (key, value.to_owned())));
     assert_eq!(resource.scope_profiles[0].scope.as_ref().unwrap().name, "vouch");
