@@ -21,6 +21,7 @@ use vouch_hotspot::nmethods::CodeMemory;
 use vouch_report::WallClockReport;
 use vouch_sample::{Frame, Reason};
 use vouch_signal::smoothed_cost::SmoothedCost;
+use vouch_signal::thread_context::{ThreadContext, Trace};
 use vouch_unwind::hotspot::HotspotWalker;
 use vouch_unwind::hotspot::waiting::WaitingStack;
 use vouch_unwind::walker::RawFrame;
@@ -209,6 +210,7 @@ fn waiting_at(
         let stack = walk(walker, thread, buffer)?;
         let frames: Vec<Frame> =
             buffer[..stack.count as usize].iter().map(|frame| Frame::from(*frame)).collect();
+        let (context, trace) = context_of(thread);
         let waiting = WaitingThread {
             tid,
             serial,
@@ -216,6 +218,8 @@ fn waiting_at(
             frames: &frames,
             cut: stack.cut,
             is_entering_monitor: stack.is_entering_monitor,
+            context,
+            trace,
         };
         if clock::thread_cpu(tid) != Some(cpu) {
             return None;
@@ -227,6 +231,14 @@ fn waiting_at(
         return (clock::thread_cpu(tid) == Some(cpu)).then_some(at);
     }
     None
+}
+
+/// Returns the number of the context that the program has set for a thread that waits, and its
+/// trace. The thread does not change them while it waits.
+fn context_of(thread: &JavaThread) -> (u32, Trace) {
+    let slot = registry().slot(thread.tid, thread.serial);
+    let context = slot.and_then(|(slot, _)| slot.thread_context()).map(ThreadContext::read);
+    context.map_or((0, Trace::default()), |(context, trace)| (context, trace.unwrap_or_default()))
 }
 
 /// Walks a thread that waits. Its end waits until the walk is over. Returns `None` if the thread is

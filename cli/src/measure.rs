@@ -71,9 +71,9 @@ fn read_wall_clock(file: &Path) -> Result<Profile, Error> {
     let Document { meta, shared, threads } = document;
     let threads = threads.into_iter().map(|thread| {
         let TimedThread { name, tid, vouch_tids, vouch_wall_clock } = thread;
-        let WallClock { weight, stack, time } = vouch_wall_clock.unwrap_or_default();
+        let WallClock { weight, stack, time, vouch_context } = vouch_wall_clock.unwrap_or_default();
         let time_deltas = Some(deltas(time));
-        let samples = Samples { stack, weight: Some(weight), vouch_context: None, time_deltas };
+        let samples = Samples { stack, weight: Some(weight), vouch_context, time_deltas };
         Thread { name, tid, vouch_tids, samples }
     });
     let threads = threads.collect();
@@ -97,12 +97,14 @@ struct TimedThread {
 
 /// The table of a thread's wall-clock time.
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WallClock {
     /// The length of each time, in nanoseconds.
     weight: Vec<u64>,
     stack: Vec<Option<usize>>,
     /// The beginning of each time, in milliseconds.
     time: Vec<f64>,
+    vouch_context: Option<Vec<Option<usize>>>,
 }
 
 /// Returns the time from each row to the next, from the times of the rows.

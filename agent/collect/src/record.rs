@@ -386,7 +386,7 @@ impl Recorder {
         let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
         self.recording.sample(track, sample);
         if let Some(times) = &self.wall_clock {
-            let amount = Amount { time_ns, stack, amount: times.of_sample(head), events: 1 };
+            let amount = Amount { time_ns, stack, amount: times.of_sample(head), events: 1, context };
             self.recording.amount(track, &WALL_CLOCK, amount);
         }
     }

@@ -4,7 +4,7 @@
 //! the time. Nothing needs to interrupt it. The parts of a thread's time add up to the elapsed
 //! time.
 
-use vouch_recording::{StackId, WaitState};
+use vouch_recording::{ContextId, StackId, WaitState};
 
 /// The first wait of a thread is recorded after this time, even if it goes on. Each further part is
 /// twice as long, up to `MAX_PART`.
@@ -24,11 +24,12 @@ pub struct Reading {
     pub run_delay: Option<u64>,
 }
 
-/// The stack at which a thread waits, and its state.
+/// The stack at which a thread waits, its state, and the context that the program had set for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingAt {
     pub stack: StackId,
     pub state: WaitState,
+    pub context: Option<ContextId>,
 }
 
 /// Elapsed time that belongs to one state of a thread.
@@ -40,6 +41,8 @@ pub struct Part {
     /// The stack of a wait. `None` for [`WaitState::Runnable`] and [`WaitState::Unseen`].
     pub stack: Option<StackId>,
     pub state: WaitState,
+    /// The context of a wait.
+    pub context: Option<ContextId>,
 }
 
 /// A thread, and the parts of its elapsed time.
@@ -99,15 +102,19 @@ impl WatchedThread {
                 parts.extend(self.take_waited(now.time));
             }
         } else {
-            parts.extend(self.take_waited(self.last.time));
-            self.at = None;
-            self.next_part = FIRST_PART;
-            self.pending += elapsed - ran;
+            let unknown = elapsed - ran;
             let run_delay = now.run_delay.unwrap_or(self.last_run_delay);
             // The kernel counts a delay when the thread runs again, so it may have begun earlier.
-            let delay = run_delay.saturating_sub(self.last_run_delay).min(self.pending);
-            self.pending -= delay;
+            let delay = run_delay.saturating_sub(self.last_run_delay).min(self.pending + unknown);
             self.last_run_delay = run_delay;
+            let unknown = (self.pending + unknown) - delay;
+            // When the thread ran is unknown, so the waits before and after it get half each.
+            let before = if self.at.is_some() { unknown / 2 } else { 0 };
+            self.waited += before;
+            parts.extend(self.take_waited(self.last.time + before));
+            self.pending = unknown - before;
+            self.at = None;
+            self.next_part = FIRST_PART;
             parts.extend(part(now.time, delay, None, WaitState::Runnable));
         }
         self.last = now;
@@ -145,14 +152,15 @@ impl WatchedThread {
     }
 
     fn take_waited(&mut self, ended: u64) -> Option<Part> {
-        let WaitingAt { stack, state } = self.at?;
-        part(ended, std::mem::take(&mut self.waited), Some(stack), state)
+        let WaitingAt { stack, state, context } = self.at?;
+        let part = part(ended, std::mem::take(&mut self.waited), Some(stack), state)?;
+        Some(Part { context, ..part })
     }
 }
 
 fn part(ended: u64, length: u64, stack: Option<StackId>, state: WaitState) -> Option<Part> {
     let began = ended.saturating_sub(length);
-    (length > 0).then_some(Part { began, length, stack, state })
+    (length > 0).then_some(Part { began, length, stack, state, context: None })
 }
 
 #[cfg(test)]
@@ -169,26 +177,28 @@ mod tests {
     }
 
     fn at(row: usize, state: WaitState) -> WaitingAt {
-        WaitingAt { stack: StackId::from_row(row), state }
+        WaitingAt { stack: StackId::from_row(row), state, context: Some(ContextId::from_row(row)) }
     }
 
     #[test]
-    fn a_wait_gets_all_the_time_since_the_thread_last_ran() {
+    fn the_time_around_a_short_run_is_divided_between_the_waits_before_and_after() {
         let mut thread = WatchedThread::new(reading(0, 0, 0));
         assert_eq!(
             thread.read(reading(10, 4, 1)),
-            [Part { began: 9 * MS, length: MS, stack: None, state: WaitState::Runnable }]
+            [Part { began: 9 * MS, length: MS, stack: None, state: WaitState::Runnable, context: None }]
         );
         thread.found(at(7, WaitState::Parked));
         assert_eq!(thread.read(reading(50, 4, 1)), []);
         // The thread ran for 3 ms, and was found at another stack.
         let parked = thread.read(reading(60, 7, 1));
-        let stack = Some(StackId::from_row(7));
-        assert_eq!(parked, [Part { began: 5 * MS, length: 45 * MS, stack, state: WaitState::Parked }]);
+        let (stack, context) = (Some(StackId::from_row(7)), Some(ContextId::from_row(7)));
+        let state = WaitState::Parked;
+        assert_eq!(parked, [Part { began: 5 * MS, length: 48 * MS + MS / 2, stack, state, context }]);
         thread.found(at(8, WaitState::Sleeping));
         let slept: Vec<Part> = thread.flush().collect();
-        let stack = Some(StackId::from_row(8));
-        assert_eq!(slept, [Part { began: 53 * MS, length: 7 * MS, stack, state: WaitState::Sleeping }]);
+        let (stack, context) = (Some(StackId::from_row(8)), Some(ContextId::from_row(8)));
+        let state = WaitState::Sleeping;
+        assert_eq!(slept, [Part { began: 56 * MS + MS / 2, length: 3 * MS + MS / 2, stack, state, context }]);
         assert_eq!(thread.times(), (60 * MS, 7 * MS));
     }
 

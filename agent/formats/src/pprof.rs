@@ -161,6 +161,7 @@ impl<W: Write> Writer<'_, W> {
             for amount in amounts {
                 let leaf = self.recording.leaf_of(amount.stack);
                 let mut label = of_thread.clone();
+                label.extend(self.contexts(amount.context));
                 label.push(self.label("fate", leaf.fate().name()));
                 label.extend(self.top_frame(leaf));
                 let value = self.columns.values(measure, amount.events, amount.amount);

@@ -337,6 +337,7 @@ impl Replay {
                         stack,
                         amount: *stands_for,
                         events: stands_for.div_ceil((*bytes).max(1)),
+                        context: None,
                     };
                     self.recording.amount(thread, &ALLOCATED, amount);
                 }
@@ -349,19 +350,27 @@ impl Replay {
     /// Adds a thread's samples of one measure. It skips and counts samples of a measure that this
     /// version does not support.
     fn amounts(&mut self, thread: ThreadId, amounts: &wire::Amounts) {
-        let wire::Amounts { measure, time_ns, stack, amount, events } = amounts;
+        let wire::Amounts { measure, time_ns, stack, amount, events, context } = amounts;
         let measure = Measure::from_key(measure).filter(|measure| **measure != CPU);
         let mut last_ns = 0_u64;
-        for (((time, stack), amount), events) in time_ns.iter().zip(stack).zip(amount).zip(events) {
+        let columns = time_ns.iter().zip(stack).zip(amount).zip(events);
+        for (at, (((time, stack), amount), events)) in columns.enumerate() {
             last_ns = last_ns.wrapping_add_signed(*time);
             match measure.zip(self.stacks.get(*stack)) {
                 Some((measure, stack)) => {
-                    let amount = Amount { time_ns: last_ns, stack, amount: *amount, events: *events };
+                    let context = self.context_at(context, at);
+                    let amount =
+                        Amount { time_ns: last_ns, stack, amount: *amount, events: *events, context };
                     self.recording.amount(thread, measure, amount);
                 }
                 None => self.lost.unresolved_events += 1,
             }
         }
+    }
+
+    /// Returns the context at a position of a column. A missing context counts as no context.
+    fn context_at(&self, column: &[u32], at: usize) -> Option<ContextId> {
+        column.get(at).and_then(|row| self.contexts.get_optional(*row).ok()).flatten()
     }
 
     /// Adds a thread's CPU samples, and returns the latest CPU clock among them in nanoseconds. The
@@ -381,9 +390,7 @@ impl Replay {
                 self.recording.dropped(1, u64::from(*weight));
                 continue;
             };
-            // A missing context counts as no context.
-            let context =
-                samples.context.get(at).and_then(|row| self.contexts.get_optional(*row).ok()).flatten();
+            let context = self.context_at(&samples.context, at);
             let Leaf { mode, trust, .. } = self.recording.leaf_of(stack);
             let weight = *weight;
             let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
@@ -463,6 +470,7 @@ mod tests {
             stack: vec![0, 0],
             amount: vec![5, 5],
             events: vec![1, 1],
+            context: Vec::new(),
         };
         for measure in ["cpu", "moonlight"] {
             let mut replay = Replay::default();

@@ -253,7 +253,7 @@ pub struct Thread {
     pub amounts: Vec<Amounts>,
 }
 
-/// A thread's samples of one measure. All columns have equal length.
+/// A thread's samples of one measure. All columns have equal length, except `context`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Amounts {
     /// Key of the measure, such as `alloc` for allocated bytes. In `alloc` the leaf of each stack
@@ -270,6 +270,10 @@ pub struct Amounts {
     pub amount: Vec<u64>,
     #[prost(uint64, repeated, tag = "5")]
     pub events: Vec<u64>,
+    /// Row of the sample's context plus one; 0 means that the sample has no context. It is empty if
+    /// no sample in this message has one.
+    #[prost(uint32, repeated, tag = "6")]
+    pub context: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -451,12 +451,14 @@ fn amounts(
         };
         let mut message = wire::Amounts { measure: measure.key.to_owned(), ..wire::Amounts::default() };
         let mut last_ns = 0;
-        for Amount { time_ns, stack, amount, events } in rows {
+        let in_contexts = rows.iter().any(|row| row.context.is_some());
+        for Amount { time_ns, stack, amount, events, context } in rows {
             message.time_ns.push(time_ns.wrapping_sub(last_ns).cast_signed());
             last_ns = *time_ns;
             message.stack.push(row(*stack));
             message.amount.push(*amount);
             message.events.push(*events);
+            message.context.extend(in_contexts.then(|| row_plus_one(*context)));
         }
         messages.push(message);
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::ids::StackId;
+use crate::ids::{ContextId, StackId};
 
 /// A quantity that samples count, such as CPU time.
 pub struct Measure {
@@ -94,6 +94,8 @@ pub struct Amount {
     pub amount: u64,
     /// The number of events that the sample counts for.
     pub events: u64,
+    /// The context that the program had set for the thread.
+    pub context: Option<ContextId>,
 }
 
 /// A thread's amounts, by measure.

@@ -193,12 +193,13 @@ impl Thread {
 
     /// Returns the thread's samples of any measure, in the order in which they were recorded.
     pub fn measured(&self, measure: &Measure) -> impl Iterator<Item = Amount> {
-        let samples = if *measure == CPU { self.samples() } else { &[] };
-        let samples = samples.iter().map(|sample| Amount {
+        let samples = (*measure == CPU).then(|| self.samples_in_contexts()).into_iter().flatten();
+        let samples = samples.map(|(sample, context)| Amount {
             time_ns: sample.time_ns,
             stack: sample.stack,
             amount: sample.weight.into(),
             events: 1,
+            context,
         });
         samples.chain(self.amounts.get(measure).iter().copied())
     }

@@ -2,8 +2,8 @@
 //! works for.
 //!
 //! Only the thread itself writes this memory, through the Java library, or the carrier of a virtual
-//! thread does. The thread's own handler reads it. While a trace is being written its depth is 0,
-//! so the handler never uses half of a trace.
+//! thread does. The thread's own handler reads it, and so does the agent's thread while the thread
+//! waits. While a trace is being written its depth is 0, so no reader uses half of a trace.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -31,8 +31,8 @@ impl ThreadContext {
         Self { context: AtomicU32::new(0), depth: AtomicU32::new(0), trace }
     }
 
-    /// Reads the context's number and the trace, in a handler of the thread that writes them. The
-    /// trace is `None` if the program has set none.
+    /// Reads the context's number and the trace. The trace is `None` if the program has set none.
+    /// Only a handler of the thread that writes them may call this, or anyone while it waits.
     #[inline]
     pub fn read(&self) -> (u32, Option<Trace>) {
         let context = self.context.load(Ordering::Relaxed);

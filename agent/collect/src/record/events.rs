@@ -136,7 +136,8 @@ impl Recorder {
                 let class = Some(text).filter(|text| !text.is_empty()).unwrap_or("[unknown class]");
                 let stack = self.recording.stack_of_class(stack, class);
                 let objects = stands_for.div_ceil(bytes.max(1));
-                let amount = Amount { time_ns: began_ns, stack, amount: stands_for, events: objects };
+                let amount =
+                    Amount { time_ns: began_ns, stack, amount: stands_for, events: objects, context: None };
                 self.recording.amount(thread, &ALLOCATED, amount);
             }
             _ => {

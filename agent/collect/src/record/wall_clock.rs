@@ -6,6 +6,7 @@
 use vouch_recording::measures::WALL_CLOCK;
 use vouch_recording::{Amount, Category, ExecutionMode, Leaf, OutsideJava, Trust, WaitState, outside_java};
 use vouch_sample::{Cut, Frame, Head, NATIVE, Stack};
+use vouch_signal::thread_context::Trace;
 
 use super::Recorder;
 use crate::jvm::Jvm;
@@ -41,6 +42,9 @@ pub struct WaitingThread<'f> {
     pub frames: &'f [Frame],
     pub cut: Option<Cut>,
     pub is_entering_monitor: bool,
+    /// The number of the context that the program had set for the thread, and its trace.
+    pub context: u32,
+    pub trace: Trace,
 }
 
 impl Recorder {
@@ -64,7 +68,7 @@ impl Recorder {
         system_call: impl FnOnce() -> Option<SystemCall>,
         jvm: &mut dyn Jvm,
     ) -> WaitingAt {
-        let WaitingThread { time, frames, cut, is_entering_monitor, .. } = *waiting;
+        let WaitingThread { tid, serial, time, frames, cut, is_entering_monitor, context, trace } = *waiting;
         let top = frames.first().copied();
         let by_method = top.and_then(|top| self.state_in(top, time, jvm));
         let (state, name) = match by_method {
@@ -89,18 +93,20 @@ impl Recorder {
         let func = self.recording.placeholder_func(name, Category::Waiting);
         let leaf = Leaf::new(ExecutionMode::Waiting, trust);
         let frame = self.recording.leaf_frame(func, None, leaf);
-        WaitingAt { stack: self.recording.stack(Some(stack), frame), state }
+        let head = Head { tid, serial, context, trace, ..Head::default() };
+        let context = self.contexts.context(&head, &mut self.recording);
+        WaitingAt { stack: self.recording.stack(Some(stack), frame), state, context }
     }
 
     /// Records a part of a thread's wall-clock time. Does nothing if the thread is not recorded.
     pub fn take_part(&mut self, serial: u32, part: Part) {
-        let Part { began, length, stack, state } = part;
+        let Part { began, length, stack, state, context } = part;
         let Some(track) = self.tracks.of_thread(serial, began, &mut self.recording) else { return };
         let Some(times) = &mut self.wall_clock else { return };
         *times.by_state.entry(state).or_default() += length;
         let stack =
             stack.unwrap_or_else(|| self.recording.placeholder_stack(None, state.leaf(), Category::Waiting));
-        let amount = Amount { time_ns: began, stack, amount: length, events: 1 };
+        let amount = Amount { time_ns: began, stack, amount: length, events: 1, context };
         self.recording.amount(track, &WALL_CLOCK, amount);
     }
 

@@ -22,11 +22,15 @@ impl<'a> WallClockColumns<'a> {
 impl Serialize for WallClockColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = || self.0.iter();
-        let mut table = serializer.serialize_struct("vouchWallClock", 5)?;
+        let in_contexts = self.0.iter().any(|row| row.context.is_some());
+        let mut table = serializer.serialize_struct("vouchWallClock", 5 + usize::from(in_contexts))?;
         table.serialize_field("time", &Column(|| rows().map(|row| Micros::from_nanos(row.time_ns))))?;
         table.serialize_field("weight", &Column(|| rows().map(|row| row.amount)))?;
         table.serialize_field("weightType", "nanoseconds")?;
         table.serialize_field("stack", &Column(|| rows().map(|row| Row(row.stack))))?;
+        if in_contexts {
+            table.serialize_field("vouchContext", &Column(|| rows().map(|row| row.context.map(Row))))?;
+        }
         table.serialize_field("length", &self.0.len())?;
         table.end()
     }

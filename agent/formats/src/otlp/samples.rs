@@ -107,8 +107,8 @@ impl<'r> Samples<'r> {
         for ((name, tid), threads) in threads {
             let mut stacks = BTreeMap::<(StackId, Option<ContextId>), Vec<Amount>>::new();
             for thread in threads {
-                for (amount, context) in observations(thread, measure) {
-                    stacks.entry((amount.stack, context)).or_default().push(amount);
+                for amount in thread.measured(measure) {
+                    stacks.entry((amount.stack, amount.context)).or_default().push(amount);
                 }
             }
             // A thread that has nothing of this measure needs no rows.
@@ -179,16 +179,6 @@ impl<'r> Samples<'r> {
         };
         (dictionary.stack(stack), attributes, link)
     }
-}
-
-/// Returns the observations of a thread, each with its context. Only CPU time has contexts.
-fn observations<'t>(
-    thread: &'t Thread,
-    measure: &'t Measure,
-) -> impl Iterator<Item = (Amount, Option<ContextId>)> + 't {
-    let contexts = if *measure == CPU { Some(thread.samples_in_contexts()) } else { None };
-    let contexts = contexts.into_iter().flatten().map(|(_, context)| context);
-    thread.measured(measure).zip(contexts.chain(std::iter::repeat(None)))
 }
 
 /// Reads a hexadecimal number as bytes.

@@ -105,7 +105,7 @@ fn pictures_count_the_chosen_measure() {
     let inner = stack(&mut recording, &["main", "make"]);
     let thread = busy_thread(&mut recording, "main", inner, 5);
     let with_class = recording.stack_of_class(Some(inner), "byte[]");
-    let amount = Amount { time_ns: START_NS, stack: with_class, amount: 3_000, events: 1 };
+    let amount = Amount { time_ns: START_NS, stack: with_class, amount: 3_000, events: 1, context: None };
     recording.amount(thread, &ALLOCATED, amount);
     let written = |ending: &str, measure| {
         let mut text = Vec::new();

@@ -87,7 +87,8 @@ fn the_page_has_each_measure_that_was_recorded() {
     let thread = busy_thread(&mut recording, "worker", inner, 5);
     let with_class = recording.stack_of_class(Some(inner), "byte[]");
     for (time_ns, amount) in [(2_000_000, 300), (1_000_000, 200)] {
-        let amount = Amount { time_ns: START_NS + time_ns, stack: with_class, amount, events: 1 };
+        let amount =
+            Amount { time_ns: START_NS + time_ns, stack: with_class, amount, events: 1, context: None };
         recording.amount(thread, &ALLOCATED, amount);
     }
     let data = data(&page(&recording));

@@ -176,7 +176,7 @@ fn allocations_are_weighed_in_bytes_in_the_order_of_time() {
     recording.add_thread("idle", 2, START_NS);
     let stacks = [None, Some(stood)].map(|below| recording.stack_of_class(below, "byte[]"));
     for (at, stack) in [2_000_000, 1_000_000].into_iter().zip(stacks) {
-        let amount = Amount { time_ns: START_NS + at, stack, amount: 4_000 + at, events: 1 };
+        let amount = Amount { time_ns: START_NS + at, stack, amount: 4_000 + at, events: 1, context: None };
         recording.amount(main, &ALLOCATED, amount);
     }
     let profile = written(&recording);

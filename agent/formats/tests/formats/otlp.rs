@@ -196,11 +196,11 @@ fn sums_by_stack_are_those_of_the_folded_stacks() {
     busy_thread(&mut recording, "b", deep, 2);
     for bytes in [3_000, 500] {
         let stack = recording.stack_of_class(Some(inner), "byte[]");
-        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2 };
+        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2, context: None };
         recording.amount(first, &ALLOCATED, amount);
     }
     let waits = recording.placeholder_stack(Some(inner), "[parked]", Category::Waiting);
-    let amount = Amount { time_ns: START_NS + 5, stack: waits, amount: 70_000, events: 1 };
+    let amount = Amount { time_ns: START_NS + 5, stack: waits, amount: 70_000, events: 1, context: None };
     recording.amount(first, &WALL_CLOCK, amount);
     let file = written(&recording, &meta());
     assert_eq!(

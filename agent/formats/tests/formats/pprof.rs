@@ -102,7 +102,7 @@ fn sums_by_stack_are_those_of_the_folded_stacks() {
     busy_thread(&mut recording, "b", deep, 2);
     for bytes in [3_000, 500] {
         let stack = recording.stack_of_class(Some(inner), "byte[]");
-        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2 };
+        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2, context: None };
         recording.amount(first, &ALLOCATED, amount);
     }
     let profile = written(&recording, &meta());
@@ -159,7 +159,11 @@ fn a_refuted_stack_has_its_fate_as_a_label_for_every_measure() {
     let thread = recording.add_thread("worker-1", 77, START_NS);
     recording.sample(thread, Sample { trust: Trust::Refuted, ..sample(1, refuted) });
     for (measure, stack) in [(&WALL_CLOCK, refuted), (&ALLOCATED, class)] {
-        recording.amount(thread, measure, Amount { time_ns: START_NS, stack, amount: 7, events: 1 });
+        recording.amount(
+            thread,
+            measure,
+            Amount { time_ns: START_NS, stack, amount: 7, events: 1, context: None },
+        );
     }
     let profile = written(&recording, &meta());
     for row in 0..3 {

@@ -140,7 +140,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     recording.amount(
         thread,
         &ALLOCATED,
-        Amount { time_ns: START_NS + at, stack, amount: 4096, events: number },
+        Amount { time_ns: START_NS + at, stack, amount: 4096, events: number, context: Some(user) },
     );
     recording.dropped(number % 2, 3 * (number % 2));
     if number % 5 == 3 {

@@ -17,7 +17,8 @@ use crate::join::processes::Name;
 use crate::join::tables::RowMap;
 
 /// The tables of measures other than CPU time, by their keys in a track.
-const AMOUNTS: [&str; 2] = ["jsAllocations", "vouchWallClock"];
+const AMOUNTS: [&str; 2] = ["jsAllocations", WALL_CLOCK];
+const WALL_CLOCK: &str = "vouchWallClock";
 
 /// The key of a thread's original id, if another thread of the joined profile has the same id.
 const OWN_TID: &str = "vouchTid";
@@ -189,6 +190,14 @@ impl Track {
             let stacks: Vec<Option<usize>> = amounts.get("stack")?;
             amounts.set("stack", &moved_stacks(stacks, conversion.row_map)?)?;
             shift_column(&mut amounts, "time", shift_ms)?;
+            // Tables of two files can be appended only if both have the column.
+            if key == WALL_CLOCK {
+                let contexts: Option<Vec<Option<usize>>> = amounts.find("vouchContext")?;
+                let rows = amounts.get::<Vec<f64>>("time")?.len();
+                let mut contexts = contexts.unwrap_or_else(|| vec![None; rows]);
+                moved_contexts(&mut contexts, conversion)?;
+                amounts.set("vouchContext", &contexts)?;
+            }
             head.set(key, &amounts)?;
         }
         Ok(Self { head, samples })
@@ -242,8 +251,8 @@ impl Samples {
         let unit =
             if conversion.interval_ms.to_bits() == 1.0_f64.to_bits() { "tracing-ms" } else { "samples" };
         unit.clone_into(&mut own.weight_type);
-        for context in own.vouch_context.iter_mut().flatten().flatten() {
-            *context = *conversion.contexts.get(*context).ok_or(Error::NoContext)?;
+        if let Some(contexts) = &mut own.vouch_context {
+            moved_contexts(contexts, conversion)?;
         }
         Ok(own)
     }
@@ -264,6 +273,14 @@ impl Samples {
         self.stack.extend(more.stack);
         self.thread_cpu_delta.extend(more.thread_cpu_delta);
     }
+}
+
+/// Changes a column of contexts to the rows of the joined profile.
+fn moved_contexts(column: &mut [Option<usize>], conversion: &Conversion<'_>) -> Result<(), Error> {
+    for context in column.iter_mut().flatten() {
+        *context = *conversion.contexts.get(*context).ok_or(Error::NoContext)?;
+    }
+    Ok(())
 }
 
 /// Joins two columns. Each may be `None` if all its cells have the default value.

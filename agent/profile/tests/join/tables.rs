@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
-use vouch_recording::{Category, Func, Refutation, Refuted, Sample, Trust, Unit};
+use vouch_recording::measures::WALL_CLOCK;
+use vouch_recording::{Amount, Category, Func, Refutation, Refuted, Sample, Trust, Unit};
 
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
@@ -124,6 +125,8 @@ fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &st
     let kind = kind(recording, class, &[field]);
     let context = context(recording, None, kind, &[value]);
     recording.sample(thread, Sample { context: Some(context), ..proven(MS, stack) });
+    let wait = Amount { time_ns: START_NS, stack, amount: 5, events: 1, context: Some(context) };
+    recording.amount(thread, &WALL_CLOCK, wait);
     process
 }
 
@@ -136,14 +139,16 @@ fn all_contexts_are_in_one_table_and_shown_with_their_fields() {
     ]);
     let table = &profile["meta"]["vouchContexts"];
     assert_eq!((table["length"].as_u64(), table["kinds"].as_array().unwrap().len()), (Some(2), 2));
-    let said = |pid| {
-        let samples = &profile["threads"][track(&profile, pid, "main")]["samples"];
+    let said = |pid, key: &str| {
+        let samples = &profile["threads"][track(&profile, pid, "main")][key];
         let row = samples["vouchContext"].as_array().unwrap().iter().find_map(Value::as_u64).unwrap();
         let row = usize::try_from(row).unwrap();
         let value = rows(&table["values"][row])[0];
         profile["shared"]["stringArray"][value].as_str().unwrap()
     };
-    assert_eq!(["1", "2", "3"].map(said), ["moe", "cart", "moe"]);
+    for key in ["samples", "vouchWallClock"] {
+        assert_eq!(["1", "2", "3"].map(|pid| said(pid, key)), ["moe", "cart", "moe"]);
+    }
     let shown = |pid| {
         let markers = &profile["threads"][track(&profile, pid, "main")]["markers"];
         let all = profile["meta"]["markerSchema"].as_array().unwrap();

@@ -11,7 +11,7 @@ fn measures_are_summed_over_threads_and_runs() {
         for thread in 0..2 {
             let id = recording.add_thread("worker", thread, 0);
             let stack = recording.stack_of_class(None, "byte[]");
-            let amount = Amount { time_ns: 1, stack, amount: 3 << 20, events: objects };
+            let amount = Amount { time_ns: 1, stack, amount: 3 << 20, events: objects, context: None };
             recording.amount(id, &ALLOCATED, amount);
         }
         TrustReport::from_recording(&recording, Run::default())

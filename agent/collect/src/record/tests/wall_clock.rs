@@ -1,7 +1,7 @@
 //! Tests how waits enter the recording: their stacks, their states, and their time.
 
 use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{ExecutionMode, Leaf, Trust, WaitState};
+use vouch_recording::{Amount, ExecutionMode, Leaf, Trust, WaitState};
 use vouch_sample::{Frame, Head, MethodId, NATIVE};
 
 use super::bench::{Bench, MAIN, READ, STORE, TID, WRITE};
@@ -34,9 +34,12 @@ fn waits(
         frames: &frames,
         cut: None,
         is_entering_monitor,
+        context: 0,
+        trace: [1, 2, 3],
     };
     let at = bench.recorder.waiting_at(&waiting, || call, &mut bench.jvm);
-    let part = Part { began: 10, length: 5_000_000, stack: Some(at.stack), state: at.state };
+    let part =
+        Part { began: 10, length: 5_000_000, stack: Some(at.stack), state: at.state, context: at.context };
     bench.recorder.take_part(bench.serial, part);
     at.state
 }
@@ -72,6 +75,8 @@ fn the_state_of_a_wait_is_the_leaf_of_its_stack() {
     assert_eq!(waits(&mut bench, &below, true, None), WaitState::Monitor);
     assert_eq!(waits(&mut bench, &below, false, Some(SystemCall::Futex)), WaitState::Stopped);
     assert_eq!(waits(&mut bench, &[], false, None), WaitState::SystemCall);
+    let in_trace = |amount: &Amount| amount.context.is_some();
+    assert!(bench.recorder.recording.threads()[0].amounts().get(&WALL_CLOCK).iter().all(in_trace));
     let stacks = timed(&bench);
     let leaf = |at: usize| stacks[at].0.rsplit(';').next().unwrap();
     assert_eq!(
