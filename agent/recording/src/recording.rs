@@ -100,6 +100,10 @@ impl Recording {
     }
 
     fn intern_frame(&mut self, func: FuncId, line: Option<u32>, leaf: Option<Leaf>) -> FrameId {
+        // The recording's file has no mode, and a reader makes it from the category. Here it must
+        // be the same, or frames that are one row in the file would be two.
+        let mode = ExecutionMode::from_category(self.funcs.get(func).category);
+        let leaf = leaf.map(|leaf| Leaf { mode, ..leaf });
         self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), leaf })
     }
 

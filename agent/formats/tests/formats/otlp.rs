@@ -289,8 +289,9 @@ fn a_trace_is_a_link_and_other_words_for_it_are_attributes() {
     let samples = &file.profile("cpu").samples;
     let linked = samples.iter().find(|sample| sample.link_index > 0).unwrap();
     let link = &file.dictionary.link_table[usize::try_from(linked.link_index).unwrap()];
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    assert_eq!((hex(&link.trace_id), hex(&link.span_id)), (trace_id.to_owned(), span_id.to_owned()));
+    let number = |hex: &str| u128::from_str_radix(hex, 16).unwrap().to_be_bytes();
+    assert_eq!(link.trace_id, number(trace_id));
+    assert_eq!(link.span_id, number(span_id)[8..]);
     assert!(file.attributes(linked).iter().all(|(key, _)| *key != "trace_id"));
     let other = samples.iter().find(|sample| sample.link_index == 0).unwrap();
     assert!(file.attributes(other).contains(&("trace_id", "[others]".to_owned())));
