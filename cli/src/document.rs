@@ -164,6 +164,18 @@ pub fn open(file: &Path) -> io::Result<(BufReader<File>, Option<u8>)> {
     Ok((bytes, first))
 }
 
+/// Opens a file for reading. It decompresses a gzip file.
+pub fn unpacked(file: &Path) -> Result<Box<dyn BufRead>, Error> {
+    let (bytes, first) = open(file).map_err(|why| Error::unreadable(file, why))?;
+    Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })
+}
+
+/// Returns the error for a file that cannot be read to its end.
+pub fn unreadable(file: &Path, why: io::Error) -> Error {
+    let (path, why) = (file.to_owned(), serde_json::Error::io(why));
+    if is_damage(&why) { Error::DamagedGzip { path, why } } else { Error::UnreadableJson { path, why } }
+}
+
 /// Returns the refutations in a trust report, which may be inside of a profile.
 pub fn refutations_in(file: &Path) -> Result<Against, Error> {
     Against::from_document(report(file)?).ok_or_else(|| Error::NoRefutations(file.to_owned()))

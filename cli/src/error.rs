@@ -163,8 +163,28 @@ pub enum Error {
     DamagedProfile(PathBuf),
     #[error("is not a build of the front-end: it has no {index}")]
     NotAFrontEnd { index: &'static str },
+    #[error("{path} is a damaged pprof file: {why}")]
+    DamagedPprof { path: PathBuf, why: prost::DecodeError },
+    #[error("{path} is larger than {most_mib} MiB, unpacked, which no pprof file may be")]
+    PprofTooLarge { path: PathBuf, most_mib: u64 },
+    #[error("{path} has more than {most} samples, which no pprof file may have")]
+    PprofSamples { path: PathBuf, most: u64 },
+    #[error("{0} has values below 0, so it is a difference of profiles: only a profile can be counted")]
+    NegativePprof(PathBuf),
 
     // A file that has not what is asked for.
+    #[error(
+        "{0} has samples neither of a time nor of an event: --measure alloc counts its allocations, if it has any"
+    )]
+    NoTimeInPprof(PathBuf),
+    #[error(
+        "--from and --to need the times of samples, and a pprof file has none: use the .json.gz file of the run"
+    )]
+    SpanWithoutTimes,
+    #[error(
+        "a comparison needs the times of samples, and a pprof file has none: compare the .json.gz files of the runs"
+    )]
+    DiffWithoutTimes,
     #[error("{0} has no allocations: record them with events=alloc, on JDK 11 or newer")]
     NoAllocations(PathBuf),
     #[error("{0} has no wall-clock time: record it with wall=on")]

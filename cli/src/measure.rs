@@ -11,11 +11,12 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
 
 use crate::counted::Counted;
 use crate::document;
 use crate::error::Error;
-use crate::profile::{Document, Profile, Samples, Shared, Thread};
+use crate::profile::{Document, Profile, Samples, Shared, Thread, pprof};
 
 /// The measure that a profile is read for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -32,10 +33,22 @@ pub enum Measure {
 impl Measure {
     /// Reads a profile with the samples of this measure.
     pub fn read(self, file: &Path) -> Result<Profile, Error> {
+        if let Some(profile) = pprof::read(file, self.recorded())? {
+            return Ok(profile);
+        }
         match self {
             Self::Cpu => Profile::read(file),
             Self::Alloc => read_allocations(file),
             Self::Wall => read_wall_clock(file),
+        }
+    }
+
+    /// Returns the measure as recordings have it.
+    fn recorded(self) -> &'static vouch_recording::Measure {
+        match self {
+            Self::Cpu => &CPU,
+            Self::Alloc => &ALLOCATED,
+            Self::Wall => &WALL_CLOCK,
         }
     }
 }

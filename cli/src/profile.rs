@@ -19,6 +19,8 @@ use crate::counted::{Counted, Unit};
 use crate::document;
 use crate::error::Error;
 
+pub mod pprof;
+
 /// A profile that Vouch wrote, with checked references.
 pub struct Profile {
     pub meta: Meta,
@@ -26,6 +28,8 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// What the samples count, if it is another measure than CPU time.
     other: Option<Counted>,
+    /// True if the samples have times. Those of pprof files have none.
+    pub has_times: bool,
 }
 
 /// A profile as its file has it. `T` has the tables of a thread that are read.
@@ -174,7 +178,7 @@ impl Profile {
         other: Option<Counted>,
     ) -> Result<Self, Error> {
         let Document { meta, shared, threads } = document;
-        let profile = Self { meta, shared, threads, other };
+        let profile = Self { meta, shared, threads, other, has_times: true };
         if profile.is_whole() { Ok(profile) } else { Err(Error::DamagedProfile(file.to_owned())) }
     }
 

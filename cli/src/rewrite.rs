@@ -63,7 +63,7 @@ const PACKED: &str = ".json.gz";
 /// becomes `a.flame.svg`, or `a.flame-2.svg`.
 pub fn default_output_as(file: &Path, word: &str, ending: &str) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let first = [PACKED, ".json", ENDING].into_iter().find_map(|known| name.strip_suffix(known));
+    let first = [PACKED, ".json", ".pb.gz", ENDING].into_iter().find_map(|known| name.strip_suffix(known));
     let default = format!("{}.{word}{ending}", first.unwrap_or(&name));
     file.with_file_name(free(&default, |name| has_file(&file.with_file_name(name))))
 }

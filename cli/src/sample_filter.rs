@@ -136,6 +136,9 @@ impl SampleFilter {
             samples.retain(|sample| state.accepts(profile, sample.stack));
         }
         if !self.span.is_unlimited() {
+            if !profile.has_times {
+                return Err(Error::SpanWithoutTimes);
+            }
             let ms_each = profile.wait_unit_ms();
             samples = samples.into_iter().filter_map(|it| self.span.part(profile, it, ms_each)).collect();
         }

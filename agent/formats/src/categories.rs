@@ -15,7 +15,7 @@ pub struct CategoryEntry {
 }
 
 /// The subcategory of plausible stacks for which the methods on top are only the best guess.
-const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
+pub const TOP_METHOD_UNCERTAIN: &str = "plausible, top method uncertain";
 
 /// The subcategory of leaves of refuted stacks.
 const REFUTED_STACK: &str = "refuted";

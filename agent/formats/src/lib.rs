@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 use vouch_recording::Recording;
 
-pub use categories::{is_guess, name as category_name};
+pub use categories::{TOP_METHOD_UNCERTAIN, is_guess, name as category_name};
 pub use cut::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 pub use meta::{Identity, Meta, VirtualThreads};
 pub use resource::resource_attributes;

@@ -16,8 +16,8 @@ use indexmap::IndexSet;
 use prost::Message;
 use vouch_recording::measures::CPU;
 use vouch_recording::{
-    ContextId, FRAMES_LEFT_OUT, FuncId, Leaf, MEASURES, Measure, Recording, StackId, StackRow, StringId,
-    Thread, VIRTUAL_TID_BIT,
+    ContextId, FRAMES_LEFT_OUT, FuncId, MEASURES, Measure, Recording, StackId, StackRow, StringId, Thread,
+    VIRTUAL_TID_BIT,
 };
 
 use crate::categories;
@@ -146,24 +146,17 @@ impl<W: Write> Writer<'_, W> {
             *rows.entry((sample.stack, context, sample.weight)).or_default() += 1;
         }
         for ((stack, context, weight), samples) in rows {
-            let frame = self.recording.leaf(stack);
             let mut label = of_thread.clone();
             label.extend(self.contexts(context));
-            let leaf = self.recording.state_of(frame);
-            label.push(self.label("fate", leaf.fate().name()));
-            label.extend(self.top_frame(leaf));
-            let category = self.recording.funcs().get(frame.func).category;
-            label.push(self.label("category", categories::name(category)));
+            label.extend(self.leaf(stack));
             let value = self.columns.values(&CPU, samples, samples.saturating_mul(weight.into()));
             self.sample(stack, value, label)?;
         }
         for (measure, amounts) in thread.amounts().iter() {
             for amount in amounts {
-                let leaf = self.recording.leaf_of(amount.stack);
                 let mut label = of_thread.clone();
                 label.extend(self.contexts(amount.context));
-                label.push(self.label("fate", leaf.fate().name()));
-                label.extend(self.top_frame(leaf));
+                label.extend(self.leaf(amount.stack));
                 let value = self.columns.values(measure, amount.events, amount.amount);
                 self.sample(amount.stack, value, label)?;
             }
@@ -178,12 +171,18 @@ impl<W: Write> Writer<'_, W> {
         context_labels(recording, context).into_iter().map(label).collect()
     }
 
-    fn top_frame(&mut self, leaf: Leaf) -> Option<Label> {
-        Some(self.label("top_frame", leaf.top_frame?.name()))
+    /// The labels that say how far a stack can be trusted, and the category of its leaf.
+    fn leaf(&mut self, stack: StackId) -> impl Iterator<Item = Label> + use<W> {
+        let frame = self.recording.leaf(stack);
+        let leaf = self.recording.state_of(frame);
+        let fate = self.label("fate", leaf.fate().name());
+        let top_frame = leaf.top_frame.map(|certainty| self.label("top_frame", certainty.name()));
+        let category = categories::name(self.recording.funcs().get(frame.func).category);
+        [Some(fate), top_frame, Some(self.label("category", category))].into_iter().flatten()
     }
 
     fn label(&mut self, key: &str, value: &str) -> Label {
-        Label { key: self.strings.row(key), str: self.strings.row(value) }
+        Label { key: self.strings.row(key), str: self.strings.row(value), num: 0 }
     }
 
     fn sample(&mut self, stack: StackId, value: Vec<i64>, label: Vec<Label>) -> io::Result<()> {
@@ -328,6 +327,9 @@ pub struct Label {
     pub key: i64,
     #[prost(int64, tag = "2")]
     pub str: i64,
+    /// The value of a label that is a number, which only other programs write.
+    #[prost(int64, tag = "3")]
+    pub num: i64,
 }
 
 /// A jar, module or library, or the program.

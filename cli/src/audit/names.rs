@@ -5,18 +5,16 @@
 //! indices, or be read beyond a bound.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::path::Path;
 
 use vouch_audit::{Audit, NamedFrame, NamesFileInfo, Progress};
 
-use crate::document::{self, GZIP};
+use crate::document;
 use crate::error::Error;
 use crate::profile::Profile;
-use crate::unpack::gunzip;
+use crate::profile::pprof::is_pprof;
 
-/// The first byte of pprof files: the tag of the first field, which has a length.
-const PPROF: u8 = 0x0a;
 const PLAIN_PPROF: NamesFileInfo<'_> =
     NamesFileInfo { kind: "pprof", recorder: "somebody, as pprof", jdk: "", flags: "", shows_hidden: false };
 const FOLDED: NamesFileInfo<'_> = NamesFileInfo {
@@ -43,12 +41,15 @@ pub enum Form {
 /// Returns the format of a file, or `None` if it is unknown.
 pub fn kind(file: &Path) -> Result<Option<Form>, Error> {
     let mut first = Vec::new();
-    open(file)?.take(LOOKED_AT).read_to_end(&mut first).map_err(|why| Error::unreadable(file, why))?;
+    document::unpacked(file)?
+        .take(LOOKED_AT)
+        .read_to_end(&mut first)
+        .map_err(|why| Error::unreadable(file, why))?;
     let text = first.strip_prefix(BOM).unwrap_or(&first).trim_ascii_start();
     Ok(match text.first() {
         Some(b'{') => Some(Form::Profile),
         _ if is_folded(text) => Some(Form::Folded),
-        _ if first.first() == Some(&PPROF) => Some(Form::Pprof),
+        _ if is_pprof(&first) => Some(Form::Pprof),
         _ => None,
     })
 }
@@ -74,7 +75,7 @@ pub fn read(audit: &mut Audit, file: &Path, form: Form, shown: impl FnMut(Progre
         Form::Folded => folded(audit, file, shown),
         Form::Pprof => {
             let name = file.display().to_string();
-            let bytes = open(file)?;
+            let bytes = document::unpacked(file)?;
             audit.names_file(&name, PLAIN_PPROF).pprof(bytes).map_err(|why| Error::from(why).of_file(file))
         }
     }
@@ -85,7 +86,7 @@ fn folded(audit: &mut Audit, file: &Path, mut shown: impl FnMut(Progress)) -> Re
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     let mut names = audit.names_file(&name, FOLDED);
     let wrong = names
-        .folded(open(file)?, |done| shown(Progress::Reading(done.min(size), size)))
+        .folded(document::unpacked(file)?, |done| shown(Progress::Reading(done.min(size), size)))
         .map_err(|why| Error::unreadable(file, why))?;
     audit.add_unreadable(wrong);
     Ok(())
@@ -122,12 +123,6 @@ fn profile(audit: &mut Audit, file: &Path) -> Result<(), Error> {
         names.stack(threads[thread], &frames, count);
     }
     Ok(())
-}
-
-/// Opens a file for reading. It decompresses a gzip file.
-fn open(file: &Path) -> Result<Box<dyn BufRead>, Error> {
-    let (bytes, first) = document::open(file).map_err(|why| Error::unreadable(file, why))?;
-    Ok(if first == Some(GZIP) { Box::new(gunzip(bytes)) } else { Box::new(bytes) })
 }
 
 #[cfg(test)]

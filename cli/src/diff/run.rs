@@ -89,6 +89,9 @@ impl Run {
         drawn: bool,
     ) -> Result<Self, Error> {
         let profile = measure.read(path)?;
+        if !profile.has_times {
+            return Err(Error::DiffWithoutTimes.about(path));
+        }
         let samples: Vec<Sample> = profile.samples_of(thread).filter(|sample| sample.weight > 0).collect();
         if samples.is_empty() {
             return Err(Error::NothingToCompare.about(path));

@@ -9,6 +9,7 @@ mod flame;
 mod measures;
 mod merge;
 mod outputs;
+mod pprof;
 mod recover;
 mod selected;
 mod top;
