@@ -46,8 +46,6 @@ pub struct Library {
     first_end: usize,
     /// The inode of the mapped file, since another file may have its path later.
     inode: u64,
-    /// True if the mapped file has no path any more: it was removed or replaced.
-    is_deleted: bool,
 }
 
 /// A section of a library's file.
@@ -125,7 +123,7 @@ impl<'t> Mapping<'t> {
 
 impl Library {
     fn new(mapping: &Mapping<'_>) -> Self {
-        let Mapping { range, path, inode, is_deleted, .. } = mapping;
+        let Mapping { range, path, inode, .. } = mapping;
         let mut library = Self {
             path: (*path).to_owned(),
             range: range.clone(),
@@ -133,7 +131,6 @@ impl Library {
             code_begin: (0, 0),
             first_end: range.end,
             inode: *inode,
-            is_deleted: *is_deleted,
         };
         library.add(mapping);
         library
@@ -173,10 +170,15 @@ impl Library {
     /// mapped one, but only with `CAP_SYS_ADMIN` or `CAP_CHECKPOINT_RESTORE`.
     fn open(&self) -> Option<File> {
         let link = format!("/proc/self/map_files/{:x}-{:x}", self.range.start, self.first_end);
-        let is_deleted = fs::read_link(&link).map_or(self.is_deleted, |target| {
-            target.as_os_str().as_encoded_bytes().ends_with(DELETED.as_bytes())
-        });
-        File::open(if is_deleted { &link } else { &self.path }).ok()
+        File::open(if self.is_deleted() { &link } else { &self.path }).ok()
+    }
+
+    /// True if the mapped file has no path any more: it was removed or replaced. That may change
+    /// while the library is loaded, so it is no part of its identity.
+    fn is_deleted(&self) -> bool {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mut mappings = maps.lines().filter_map(Mapping::parse);
+        mappings.any(|mapping| mapping.range.start == self.range.start && mapping.is_deleted)
     }
 
     /// Copies the vDSO, which has no file.
@@ -262,6 +264,13 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0      [vsyscall]
         ];
         assert_eq!(names, expected);
         assert_eq!(found[1].code.as_slice(), std::slice::from_ref(&(0x7f00_0020_1000..0x7f00_0020_3000)));
+    }
+
+    #[test]
+    fn a_library_is_the_same_after_its_file_was_replaced() {
+        let is_same = |maps: &str| from_maps(maps) == from_maps(MAPS);
+        assert!(is_same(&MAPS.replace(DELETED, "")));
+        assert!(!is_same(&MAPS.replace("08:01 18 ", "08:01 20 ")), "another file");
     }
 
     #[test]
