@@ -9,7 +9,7 @@
 //!
 //! **Invariant 5.** Only the façade touches the JVMTI table, through pointers that return a plain
 //! integer. A method id is a number and is never dereferenced, except by the kernel to find out
-//! whether it is an id (`walk/src/memory.rs`). Held by: `facade/abi.rs`, which is compared with
+//! whether it is an id (`unwind/src/memory.rs`). Held by: `facade/abi.rs`, which is compared with
 //! the `jvmti.h` of each JDK.
 
 pub mod abi;

@@ -8,7 +8,7 @@
 //!
 //! **Invariant 29.** Where frames are missing in a stack, it says so, and no edge crosses that
 //! cut. Reading deep stacks costs a share of the time, and no stack is lost because others are
-//! being read. (`sample/src/stack.rs`, `walk/src/hotspot/frames.rs`,
+//! being read. (`sample/src/stack.rs`, `unwind/src/hotspot/frames.rs`,
 //! `agent/collect/src/record/stack_budget.rs`.) Held by: `agent/collect/src/record/tests.rs`;
 //! `java-tests/profile/Depth.java`, `DeepCost.java`.
 

@@ -28,7 +28,7 @@
 //!
 //! **Invariant 28.** A virtual thread's stack has no frame of its carrier. Nothing is taken from
 //! the heap that may have been moved while it was read, or that is not what its class says. Held
-//! by: `walk/src/hotspot/tests/chunks.rs`; `java-tests/profile/ParkedThreads.java`; the lab's
+//! by: `unwind/src/hotspot/tests/chunks.rs`; `java-tests/profile/ParkedThreads.java`; the lab's
 //! `VirtualThreads`.
 
 mod call_site_cache;

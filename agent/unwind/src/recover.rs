@@ -20,7 +20,7 @@
 //!
 //! **Invariant 20.** A repaired context is a guess, and only a walk under the guard uses it. Its pc
 //! is in the JVM's code, and not in code that may be gone. Its sp is further out on the thread's
-//! own stack. Proof decides about the result. Held by: the tests of `walk/src/recover`, with
+//! own stack. Proof decides about the result. Held by: the tests of `unwind/src/recover`, with
 //! registers and stacks of any value; `agent/collect/src/record/tests/recovered.rs`.
 
 mod attempts;
