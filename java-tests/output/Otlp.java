@@ -26,6 +26,7 @@ import java.util.Set;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
+import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 
 import dev.vouch.Label;
@@ -118,8 +119,11 @@ public class Otlp {
             JsonObject amounts = thread.getAsJsonObject().getAsJsonObject(table);
             JsonArray weights = amounts == null ? new JsonArray() : amounts.getAsJsonArray("weight");
             for (int row = 0; row < weights.size(); row++) {
-                Sample stack = run.profile().stack(amounts.getAsJsonArray("stack").get(row).getAsInt());
-                expected.add(thread.getAsJsonObject().get("name").getAsString(), stack, weights.get(row).getAsLong());
+                int stack = amounts.getAsJsonArray("stack").get(row).getAsInt();
+                // Only waits and running time have contexts.
+                JsonElement context = amounts.has("vouchContext") ? amounts.getAsJsonArray("vouchContext").get(row) : JsonNull.INSTANCE;
+                Sample sample = run.profile().stack(stack, context.isJsonNull() ? -1 : context.getAsInt());
+                expected.add(thread.getAsJsonObject().get("name").getAsString(), sample, weights.get(row).getAsLong());
             }
         }
         return expected;

@@ -113,7 +113,12 @@ public final class Profile {
 
     /** A stack by its row, as a sample of weight 0. */
     public Sample stack(int number) {
-        return new Sample(this, number, 0, 0, 0, -1);
+        return stack(number, -1);
+    }
+
+    /** A stack and a context by their rows, as a sample of weight 0. Row -1 is no context. */
+    public Sample stack(int number, int context) {
+        return new Sample(this, number, 0, 0, 0, context);
     }
 
     /** The only track with this name. */
