@@ -304,7 +304,10 @@ hunt_pprof() {
     rm -f "$work/converted.pb.gz"
     code=0
     timeout 20 "$top/target/release/vouch" convert "$work/damaged" --out "$work/converted.pb.gz" >"$work/said" 2>&1 || code=$?
-    ((code <= 2)) && ! grep -q panicked "$work/said" || { wrong "convert ended with $code: $(tail -n 3 "$work/said")"; return; }
+    if ((code > 2)) || grep -q panicked "$work/said"; then
+      wrong "convert ended with $code: $(tail -n 3 "$work/said")"
+      return
+    fi
     [[ ! -e $work/converted.pb.gz ]] || gzip -t "$work/converted.pb.gz" || { wrong 'the converted file is not whole'; return; }
     ((code == 0)) || [[ ! -e $work/converted.pb.gz ]] || { wrong 'a refused recording left a file'; return; }
   done
