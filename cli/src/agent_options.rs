@@ -346,7 +346,7 @@ mod tests {
             read_line("interval=1xs,depth=0,engine=prof,threads=[,witness=often,out=a.txt").mistakes();
         let parts = [
             "out=a.txt: must end in",
-            "interval=1xs: must be a whole number with us, ms or s",
+            "interval=1xs: must be a whole number with us, ms, s, m, h or d",
             "depth=0: must be a whole number from 1 to 65536",
             "engine=prof: must be one of auto, perf, timer, itimer, poll",
             "threads=[: not a regular expression",

@@ -200,13 +200,7 @@ impl Shares<'_> {
 
     fn print(&self, text: &mut String, counted: &Counted, by: &By, all: WeightSum, rows: usize) {
         let widest = width(51);
-        // The column is too narrow to name another time or unit, which the head of the table names.
-        let time = match counted.unit {
-            Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
-            Unit::Millis(_) => "time",
-            Unit::Bytes => "allocated",
-            Unit::One => "counted",
-        };
+        let time = amount_heading(counted);
         let is_by_chance = counted.is_by_chance();
         let heading = if is_by_chance { "95 % interval" } else { "" };
         let _ = writeln!(text, "{time:>11}    share  {heading:>15}  samples  {}", plain(by.name()));
@@ -233,10 +227,21 @@ impl Shares<'_> {
     }
 }
 
+/// Returns the heading of the column of amounts. It is too narrow to name another time or unit,
+/// which the head of the table names.
+fn amount_heading(counted: &Counted) -> &'static str {
+    match counted.unit {
+        Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
+        Unit::Millis(_) => "time",
+        Unit::Bytes => "allocated",
+        Unit::One => "counted",
+    }
+}
+
 impl Neighbours {
     fn json(&self, told: &mut Value, counted: &Counted, rows: usize) {
         told["methods"] = json!(self.methods);
-        told[counted.key()] = json!(counted.value(self.weight));
+        told[format!("methods_{}", counted.key())] = json!(counted.value(self.weight));
         let row = |(name, weight): &(String, u64)| {
             json!({
                 "name": name, counted.key(): counted.value(*weight),
@@ -264,7 +269,7 @@ impl Neighbours {
             counted.amount(self.weight),
             share(self.weight, all.weight)
         );
-        let _ = writeln!(text, "       time    of it   of all  {}", self.side.heading());
+        let _ = writeln!(text, "{:>11}    of it   of all  {}", amount_heading(counted), self.side.heading());
         for (name, weight) in self.rows.iter().take(rows) {
             let (amount, name) = (counted.amount(*weight), plain(&shortened(name, widest)));
             let _ = writeln!(

@@ -20,7 +20,7 @@ pub enum Error {
     OutOfRange { least: &'static str, most: &'static str },
     #[error("the unit is missing: write {0}ms or {0}s")]
     UnitMissing(String),
-    #[error("must be a whole number with us, ms or s, such as 10ms")]
+    #[error("must be a whole number with us, ms, s, m, h or d, such as 10ms")]
     NotALength,
     #[error("must be a whole number with KB, MB or GB, such as 64MB")]
     NotASize,

@@ -159,7 +159,7 @@ fn nonsense_is_refused_kindly() {
         ("out=%{NOWHERE}.json", "NOWHERE is not set"),
         ("interval=0ms", "between 50us and 10s"),
         ("interval=99999999999999999999ms", "between 50us and 10s"),
-        ("interval=-1ms", "must be a whole number with us, ms or s"),
+        ("interval=-1ms", "must be a whole number with us, ms, s, m, h or d"),
         ("threads=[", "not a regular expression"),
         ("depth=2k", "whole number"),
         ("xyzzyplugh=1", "the keys are"),

@@ -130,7 +130,7 @@ fn callers_and_callees_of_a_method_are_counted_once_for_each_sample() {
         let top = top(options);
         let row = |row: &Value| (row["name"].as_str().unwrap().to_owned(), row["ms"].as_f64().unwrap());
         let rows: Vec<_> = top["rows"].as_array().unwrap().iter().map(row).collect();
-        (top["methods"].clone(), top["ms"].as_f64().unwrap(), rows)
+        (top["methods"].clone(), top["methods_ms"].as_f64().unwrap(), rows)
     };
     let named = |rows: &[(&str, f64)]| rows.iter().map(|(name, ms)| ((*name).to_owned(), *ms)).collect();
     assert_eq!(
@@ -157,6 +157,8 @@ fn callers_and_callees_of_a_method_are_counted_once_for_each_sample() {
             named(&[("[no caller: the outermost frame]", 31.0), ("work:7", 16.0), ("main:5", 2.0)])
         )
     );
+    let wall = top(&["--callers", "parked", "--measure", "wall"]);
+    assert_eq!((&wall["ms"], &wall["methods_ms"]), (&json!(1000.0), &json!(600.0)));
     let (_, _, part) = rows(&["--callers", "read", "--exclude", "work"]);
     assert_eq!(part, named(&[("main", 2.0)]));
     let text = vouch(&["top", "--callers", "read", "--rows", "1"]);

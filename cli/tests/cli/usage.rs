@@ -65,6 +65,9 @@ fn the_help_of_a_recording_fits_a_screen_and_names_the_longer_one() {
 #[test]
 fn a_wrong_value_is_found_before_a_jvm_is_started() {
     let why = error(&["run", "--interval", "1xs", "--engine", "prof", "java"]);
-    assert!(why.starts_with("vouch: interval=1xs: must be a whole number with us, ms or s"), "{why}");
+    assert!(
+        why.starts_with("vouch: interval=1xs: must be a whole number with us, ms, s, m, h or d"),
+        "{why}"
+    );
     assert!(why.contains("engine=prof: must be one of auto, perf, timer, itimer, poll;"), "{why}");
 }
