@@ -59,7 +59,7 @@ public class Javac {
         // (JDK 8's has 287.)
         Check.atLeast(Scale.pick(250, 1000), files.size(), "source files of java.xml in " + sources);
 
-        Run run = javac(sources, files, "interval=1ms", Collections.emptyList());
+        Run run = javac(sources, files, Vm.with("interval=1ms"), Collections.emptyList());
         Check.atLeast(files.size(), classes("classes"), "classes that javac made");
         sameExitCode();
 
