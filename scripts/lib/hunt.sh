@@ -36,11 +36,22 @@ whole() {
   for file in "$work"/*.json.gz "$work"/*.pb.gz; do
     [[ ! -e $file ]] || gzip -t "$file" || { wrong "${file##*/} is not whole"; return; }
   done
-  [[ -z $(find "$work" -name '*.vouch') ]] || wrong "a recording is left: $(ls "$work")"
+  # Scenarios that keep the recording say so.
+  [[ -n ${keeps-} || -z $(find "$work" -name '*.vouch') ]] || wrong "a recording is left: $(ls "$work")"
 }
 
 # exists: the profile is there, where nothing hinders it.
 exists() { [[ -s $work/p.json.gz ]] || wrong 'there is no profile'; }
+
+# jvm_of PID: the JVM that a hunt_java in the background runs. `timeout` is in front of it.
+jvm_of() {
+  local tries
+  for ((tries = 0; tries < 100; tries++)); do
+    pgrep -P "$(pgrep -P "$1" timeout || echo "$1")" java && return
+    sleep 0.05
+  done
+  return 1
+}
 
 # waits_for PID: the JVM answers commands.
 waits_for() {
@@ -54,21 +65,16 @@ waits_for() {
 
 # commands HOME CYCLES [OPTION…]: starts and stops recordings in a JVM that runs.
 commands() {
-  local home=$1 cycles=$2 cycle pid code=0 agent=() done=0
+  local home=$1 cycles=$2 cycle pid jvm code=0 agent=() done=0
   shift 2
   hunt_java "$home" "$@" Hunted 8000 - >"$work/out" 2>"$work/err" &
   pid=$!
-  # `timeout` is in front of it.
-  local jvm='' tries
-  for ((tries = 0; tries < 100; tries++)); do
-    jvm=$(pgrep -P "$(pgrep -P "$pid" timeout || echo "$pid")" java) && break
-    sleep 0.05
-  done
+  jvm=$(jvm_of "$pid")
   waits_for "$jvm" || return
   for ((cycle = 0; cycle < cycles; cycle++)); do
-    "$top/target/release/vouch" start "$jvm" --interval 1ms --wall on --native on --out "$work/$cycle.json.gz" >>"$work/said" 2>&1 \
+    "$top/target/release/vouch" start "$jvm" --interval 1ms --wall on --native on --out "$work/$cycle.json.gz" --out "$work/$cycle.pb.gz" >>"$work/said" 2>&1 \
       && "$top/target/release/vouch" dump "$jvm" >>"$work/said" 2>&1 \
-      && "$top/target/release/vouch" stop "$jvm" >>"$work/said" 2>&1 && [[ -s $work/$cycle.json.gz ]] && done=$((done + 1))
+      && "$top/target/release/vouch" stop "$jvm" >>"$work/said" 2>&1 && [[ -s $work/$cycle.json.gz && -s $work/$cycle.pb.gz ]] && done=$((done + 1))
   done
   wait "$pid" || code=$?
   ((done == cycles)) || { wrong "$done of $cycles recordings were written: $(tail -n 3 "$work/said")"; return; }
@@ -231,7 +237,7 @@ natives() {
 hunt_attached() { natives "$1" || return 3; plain "$1" 'threads of C' '^attached 800$' attached 800 && exists; }
 
 hunt_reloads() {
-  local library name sections
+  local library name sections replacer code
   natives "$1" || return 3
   for name in whole stripped damaged cut; do
     library=$work/$name.so
@@ -250,22 +256,19 @@ hunt_reloads() {
       cc -O1 -shared -fPIC -o "$work/next.so" java-tests/profile/gamma.c >"$work/cc" 2>&1 && mv "$work/next.so" "$work/whole.so"
     done
   ) &
-  name=$!
+  replacer=$!
   plain "$1" reloads '^reloads [1-9][0-9]' reloads "$work/whole.so:$work/stripped.so:$work/damaged.so:$work/cut.so" && exists
-  library=$?
-  kill "$name"
-  wait "$name"
-  return "$library"
+  code=$?
+  kill "$replacer"
+  wait "$replacer"
+  return "$code"
 }
 
 hunt_killed() {
-  local pid jvm='' tries
+  local pid jvm
   hunt_java "$1" Hunted 20000 - >"$work/out" 2>"$work/err" &
   pid=$!
-  for ((tries = 0; tries < 100; tries++)); do
-    jvm=$(pgrep -P "$(pgrep -P "$pid" timeout || echo "$pid")" java) && break
-    sleep 0.05
-  done
+  jvm=$(jvm_of "$pid")
   sleep 2
   kill -KILL "$jvm" || { wrong 'it had ended before'; return; }
   wait "$pid"
@@ -283,15 +286,19 @@ hunt_disk() {
   export work disk workload_classes java=$1
   # The agent's option is passed by a variable, since functions export no arrays.
   TMPDIR=$work JAVA_TOOL_OPTIONS=${agent[0]} unshare -m bash -c 'mount -t tmpfs -o size=64k none "$disk" && head -c 60k /dev/zero >"$disk/filler"
-    cd "$work"; agent=(); hunt_java "$java" Hunted 1000 -' >"$work/out" 2>"$work/err" || code=$?
+    cd "$work"; agent=(); hunt_java "$java" Hunted 1000 -; code=$?
+    # The disk is gone with this shell.
+    for file in "$disk"/*.gz; do [[ ! -e $file ]] || gzip -t "$file" || echo "${file##*/} is not whole" >>"$work/broken"; done
+    exit "$code"' >"$work/out" 2>"$work/err" || code=$?
+  [[ ! -e $work/broken ]] || { wrong "$(cat "$work/broken")"; return; }
   grep -q 'could not be written\|cannot be written' "$work/err" || { wrong "the disk was not full: $(tail -n 3 "$work/err")"; return; }
   ends "$code" "$work/out"
 }
 
 # A damaged recording is refused with a message, or converted. No crash, no partial file.
 hunt_pprof() {
-  local at code size agent=("${agent[0]},recording=keep")
-  plain "$1" work '^result' threads 40 40 >"$work/plain"
+  local at code size keeps=1 agent=("${agent[0]},recording=keep")
+  plain "$1" work '^result' threads 40 40 || return
   [[ -s $work/p.vouch ]] || { wrong 'there is no recording'; return; }
   size=$(stat -c %s "$work/p.vouch")
   for ((at = 0; at < 100; at++)); do

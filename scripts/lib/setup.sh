@@ -149,8 +149,9 @@ fetch_typos() {
 # tests that use it are skipped where it cannot be built.
 build_otlp_sums() {
   local sources=$top/scripts/lib/otlp-sums
-  if [[ $OTLP_SUMS -nt $sources/main.go && $OTLP_SUMS -nt $sources/go.sum ]] || ! command -v go >/dev/null; then return 0; fi
+  if [[ $OTLP_SUMS -nt $sources/main.go && $OTLP_SUMS -nt $sources/go.mod && $OTLP_SUMS -nt $sources/go.sum ]] || ! command -v go >/dev/null; then return 0; fi
   echo "building otlp-sums"
+  rm -f "$OTLP_SUMS"
   go build -C "$sources" -trimpath -o "$OTLP_SUMS" . >"$logs/go.log" 2>&1 || { echo "it could not be built: see ${logs#"$top"/}/go.log"; return 1; }
 }
 
