@@ -30,6 +30,8 @@ pub struct NativeTables {
     unwinder: &'static NativeUnwinder,
     maker: TableMaker,
     libraries: hook::Loaded,
+    /// True if libraries came or went, and the list could not be read since then.
+    must_look: bool,
     /// Tables that a handler may still use.
     #[expect(clippy::vec_box, reason = "a handler may have the address of such tables")]
     retired: Vec<Box<Tables>>,
@@ -49,6 +51,7 @@ impl NativeTables {
             unwinder,
             maker: TableMaker::default(),
             libraries: hook::Loaded::new(),
+            must_look: false,
             retired: Vec::new(),
             next_look_ns: 0,
             pause: MIN_PAUSE,
@@ -66,7 +69,7 @@ impl NativeTables {
     /// Makes the tables again if libraries came or went, or a walk reached unknown code, and drops
     /// those that no handler uses.
     pub fn keep_up(&mut self, frames: &mut NativeFrames) {
-        let has_changed = self.libraries.has_changed();
+        let has_changed = self.libraries.has_changed() || self.must_look;
         if has_changed
             || clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code()
         {
@@ -83,7 +86,10 @@ impl NativeTables {
     fn look(&mut self, frames: &mut NativeFrames, has_changed: bool) {
         // Before the list is read, so that code that is unknown afterwards asks for another look.
         self.unwinder.take_has_seen_unknown_code();
+        // Without a free file descriptor the list cannot be read. It is read later then.
+        self.must_look = has_changed;
         let Ok(libraries) = loaded() else { return };
+        self.must_look = false;
         self.pause = if has_changed { MIN_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.next_look_ns = clock::monotonic().saturating_add(clock::nanos(self.pause));
         self.maker.set_libraries(libraries.clone());
