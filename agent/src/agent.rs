@@ -257,7 +257,7 @@ impl Agent {
     pub fn tend(&self, env: &mut JNIEnv<'_>) -> Duration {
         // This is separate from the scan of the threads, which may have to wait. Until then a new
         // library's threads would not be seen.
-        hook::install_if_new();
+        hook::install_if_changed();
         otel_thread_context::search_new_libraries();
         if let Some(own) = self.own() {
             virtual_threads::search_if_requested(own, &self.hotspot, self.jvmti, env);

@@ -157,9 +157,9 @@ unsafe extern "C" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     guard((), || {
-        // This is the first call into a library that was just loaded. The agent must see the
+        // This may be the first call into a library that was just loaded. The agent must see the
         // threads that it creates. Its thread makes the tables for the library's native frames.
-        if hook::install_if_new() {
+        if hook::install_if_changed() {
             wake();
         }
         let Some(hotspot) = agent().map(|agent| &agent.hotspot) else { return };

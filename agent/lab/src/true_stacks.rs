@@ -15,6 +15,7 @@ use vouch::lab_hooks::{RecordStack, StackSource};
 use vouch_sample::{Frame, Head};
 use vouch_sampling::clock;
 use vouch_sampling::threads::registry;
+
 /// Each thread's stack in the last round.
 #[derive(Debug, Default)]
 pub struct TrueStacks {

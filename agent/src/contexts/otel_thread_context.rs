@@ -30,8 +30,8 @@ struct Candidate {
     own: Range<usize>,
 }
 
-/// Searches if a library has been loaded since the last search. Only a thread of the agent may call
-/// it.
+/// Searches if a library has been loaded or unloaded since the last search. Only a thread of the
+/// agent may call it.
 pub fn search_new_libraries() {
     if PUBLISHING_LIBRARY.get().is_some() || !SEARCHED_LIBRARIES.has_changed() {
         return;

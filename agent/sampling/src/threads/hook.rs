@@ -123,7 +123,7 @@ fn each(mut visit: &mut dyn FnMut(&Object)) {
 
 /// Runs `install` if a library was loaded or unloaded since the last call, and returns whether one
 /// was. Cheap if none was.
-pub fn install_if_new() -> bool {
+pub fn install_if_changed() -> bool {
     let has_changed = SEEN.has_changed();
     if has_changed {
         install();
