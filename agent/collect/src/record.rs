@@ -386,7 +386,10 @@ impl Recorder {
         let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
         self.recording.sample(track, sample);
         if let Some(times) = &self.wall_clock {
-            let amount = Amount { time_ns, stack, amount: times.of_sample(head), events: 1, context };
+            // The time ends at the sample, and that of a wait begins at its time.
+            let amount = times.of_sample(head);
+            let time_ns = time_ns.saturating_sub(amount);
+            let amount = Amount { time_ns, stack, amount, events: 1, context };
             self.recording.amount(track, &WALL_CLOCK, amount);
         }
     }
