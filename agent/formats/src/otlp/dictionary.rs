@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::profiles::v1development::{
     Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack,
 };
 use prost::Message;
-use vouch_recording::{Category, FRAMES_LEFT_OUT, FuncId, Id, Recording, StackId};
+use vouch_recording::{Category, FRAMES_LEFT_OUT, FrameId, FrameRow, Id, Recording, StackId};
 
 use super::message::{begin_message, field_len, write_message};
 use crate::cut::CutStacks;
@@ -55,6 +55,8 @@ pub struct Dictionary<'r> {
     stacks: IndexSet<Option<usize>>,
     /// The row of each stack of the recording, or 0 if no sample needed it yet.
     known: Vec<i32>,
+    /// The same for each frame.
+    known_frames: Vec<i32>,
 }
 
 impl<'r> Dictionary<'r> {
@@ -71,6 +73,7 @@ impl<'r> Dictionary<'r> {
             nodes: IndexSet::new(),
             stacks: IndexSet::from([None]),
             known: vec![0; recording.stacks().rows().len()],
+            known_frames: vec![0; recording.frames().rows().len()],
         }
     }
 
@@ -101,8 +104,8 @@ impl<'r> Dictionary<'r> {
             let frames: Vec<_> = self.cut.frames(stack).map(|row| row.map(|row| row.frame)).collect();
             let mut node = None;
             for frame in frames.into_iter().rev() {
-                let frame = match frame.map(|frame| self.recording.frames().get(frame)) {
-                    Some(frame) => self.frame(frame.func, frame.line.map_or(0, |line| line.get().into())),
+                let frame = match frame {
+                    Some(frame) => self.frame(frame),
                     None => self.frames_left_out(),
                 };
                 node = Some(self.nodes.insert_full((node, frame)).0);
@@ -118,10 +121,19 @@ impl<'r> Dictionary<'r> {
         row(&mut self.frames, Frame { line, ..Frame::default() })
     }
 
-    fn frame(&mut self, func: FuncId, line: i64) -> i32 {
+    fn frame(&mut self, frame: FrameId) -> i32 {
+        let at = frame.row();
+        if self.known_frames[at] == 0 {
+            self.known_frames[at] = self.new_frame(self.recording.frames().get(frame));
+        }
+        self.known_frames[at]
+    }
+
+    fn new_frame(&mut self, FrameRow { func, line, .. }: FrameRow) -> i32 {
         let recording = self.recording;
         let text = |id| recording.strings().get(id);
         let func = recording.funcs().get(func);
+        let line = line.map_or(0, |line| line.get().into());
         let function = Function {
             name_strindex: self.string(text(func.name)),
             filename_strindex: match func.source {
