@@ -193,8 +193,11 @@ impl Track {
             // Tables of two files can be appended only if both have the column.
             if key == WALL_CLOCK {
                 let contexts: Option<Vec<Option<usize>>> = amounts.find("vouchContext")?;
-                let rows = amounts.get::<Vec<f64>>("time")?.len();
+                let rows: usize = amounts.get("length")?;
                 let mut contexts = contexts.unwrap_or_else(|| vec![None; rows]);
+                if contexts.len() != rows {
+                    return Err(Error::ColumnLength("vouchContext".to_owned()));
+                }
                 moved_contexts(&mut contexts, conversion)?;
                 amounts.set("vouchContext", &contexts)?;
             }
