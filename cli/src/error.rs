@@ -165,9 +165,13 @@ pub enum Error {
     NotAFrontEnd { index: &'static str },
     #[error("{path} is a damaged pprof file: {why}")]
     DamagedPprof { path: PathBuf, why: prost::DecodeError },
-    #[error("{path} is larger than {most_mib} MiB, unpacked, which no pprof file may be")]
+    #[error(
+        "{path} is too large: of pprof files at most {most_mib} MiB, unpacked, can be read (`go tool pprof` reads more)"
+    )]
     PprofTooLarge { path: PathBuf, most_mib: u64 },
-    #[error("{path} has more than {most} samples, which no pprof file may have")]
+    #[error(
+        "{path} has too many samples: of pprof files at most {most} can be read (`go tool pprof` reads more)"
+    )]
     PprofSamples { path: PathBuf, most: u64 },
     #[error("{0} has values below 0, so it is a difference of profiles: only a profile can be counted")]
     NegativePprof(PathBuf),

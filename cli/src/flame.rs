@@ -50,7 +50,7 @@ pub fn flame(profile: &Path, how: FlameOptions) -> Result<String, Error> {
     }
     let text = has_ending("folded");
     if text { Ok(vouch_log::output::check_writable(&out)?) } else { check(&out, ".svg or .folded") }?;
-    let read = how.wanted.measure.read(profile)?;
+    let read = how.wanted.read(profile)?;
     let about = |mistake: Error| mistake.about(profile);
     let by: Result<Vec<By>, Error> = how.by.iter().map(|by| By::parse(&read, by)).collect();
     let by = by.map_err(about)?;

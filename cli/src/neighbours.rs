@@ -79,7 +79,7 @@ impl Neighbours {
         (side, regex): (Side, &Regex),
         by_line: bool,
     ) -> Result<Self, Error> {
-        let is_method = functions_with(profile, regex);
+        let is_method = functions_with(profile, regex, |name| name);
         let rows = if by_line { Rows::lines(profile) } else { Rows::methods(profile) };
         let mut weights = vec![0; profile.stacks()];
         for sample in samples {

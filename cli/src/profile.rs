@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use indexmap::IndexSet;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -385,7 +386,7 @@ impl Profile {
     pub fn field(&self, wanted: &str) -> Result<Field, Error> {
         let none = Contexts::default();
         let contexts = self.meta.vouch_contexts.as_ref().unwrap_or(&none);
-        let (mut places, mut known) = (Vec::new(), Vec::new());
+        let (mut places, mut known) = (Vec::new(), IndexSet::new());
         for (row, kind) in contexts.kinds.iter().enumerate() {
             let label = self.text(kind.label);
             for (place, (key, name)) in kind.fields.iter().zip(&kind.field_labels).enumerate() {
@@ -394,7 +395,7 @@ impl Profile {
                 if names.contains(&wanted) || qualified.iter().any(|name| name == wanted) {
                     places.push((row, place));
                 }
-                known.push(qualified[0].clone());
+                known.insert(qualified[0].clone());
             }
         }
         if !places.is_empty() {
@@ -402,11 +403,10 @@ impl Profile {
             let is_of_virtual_threads = places.iter().any(|(row, _)| is_virtual(*row));
             return Ok(Field { name: wanted.to_owned(), places, is_of_virtual_threads });
         }
-        known.dedup();
         Err(if known.is_empty() {
             Error::NoContexts
         } else {
-            Error::NoSuchField { field: wanted.to_owned(), known }
+            Error::NoSuchField { field: wanted.to_owned(), known: known.into_iter().collect() }
         })
     }
 }

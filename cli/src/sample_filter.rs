@@ -3,6 +3,7 @@
 //!
 //! It must never find a context by time: each sample has the context that it is in.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
@@ -75,6 +76,14 @@ impl SampleFilter {
         !include.is_empty() || !exclude.is_empty() || state.is_some() || !span.is_unlimited()
     }
 
+    /// Reads a profile with the samples of the chosen measure.
+    pub fn read(&self, file: &Path) -> Result<Profile, Error> {
+        if self.state.is_some() && self.measure != Measure::Wall {
+            return Err(Error::StateWithoutWall);
+        }
+        self.measure.read(file)
+    }
+
     /// Returns the filter as text, such as `user=moe, thread worker`. It is empty if all samples
     /// are selected.
     pub fn words(&self) -> String {
@@ -130,10 +139,8 @@ impl SampleFilter {
             }
         }
         if let Some(state) = &self.state {
-            if self.measure != Measure::Wall {
-                return Err(Error::StateWithoutWall);
-            }
-            samples.retain(|sample| state.accepts(profile, sample.stack));
+            let stacks = state.stacks(profile);
+            samples.retain(|sample| stacks[sample.stack]);
         }
         if !self.span.is_unlimited() {
             if !profile.has_times {

@@ -62,7 +62,7 @@ enum Order {
 
 /// Returns the table for a profile.
 pub fn top(file: &Path, question: &Question) -> Result<String, Error> {
-    let profile = question.wanted.measure.read(file)?;
+    let profile = question.wanted.read(file)?;
     let about = |mistake: Error| mistake.about(file);
     let by = question.by.as_deref().map(|by| By::parse(&profile, by)).transpose().map_err(about)?;
     let samples = question.wanted.samples(&profile).map_err(about)?;

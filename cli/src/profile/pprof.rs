@@ -78,10 +78,19 @@ fn message(file: &Path) -> Result<Option<File>, Error> {
 
 /// True if a file that begins with these bytes is a pprof file.
 pub fn is_pprof(mut bytes: &[u8]) -> bool {
-    // Go's runtime writes numbers, such as the time, before the sample types.
-    while let [0x38 | 0x40 | 0x48 | 0x50 | 0x60 | 0x70, rest @ ..] = bytes {
-        let Some(last) = rest.iter().take(10).position(|byte| *byte < 0x80) else { return false };
-        bytes = &rest[last + 1..];
+    // Go's runtime writes numbers, such as the time, or the type of the period before the sample
+    // types.
+    loop {
+        bytes = match bytes {
+            [0x38 | 0x40 | 0x48 | 0x50 | 0x60 | 0x70, rest @ ..] => {
+                let Some(last) = rest.iter().take(10).position(|byte| *byte < 0x80) else { return false };
+                &rest[last + 1..]
+            }
+            [0x5a, length @ 0..0x80, rest @ ..] if rest.len() >= usize::from(*length) => {
+                &rest[usize::from(*length)..]
+            }
+            _ => break,
+        };
     }
     // The first sample type: its tag, its length, and the tag of its name or unit.
     matches!(bytes, [0x0a, 0..0x80, 0x08 | 0x10, ..])

@@ -33,17 +33,25 @@ impl StateFilter {
         format!("state {}{}", if self.is_inverted { "!" } else { "" }, self.regex)
     }
 
-    /// True if samples with this stack are counted.
-    pub fn accepts(&self, profile: &Profile, stack: usize) -> bool {
-        let leaf = profile.function_name(profile.function(stack));
-        let state = if profile.is_waiting(stack) { leaf.trim_matches(['[', ']']) } else { RUNNING };
-        self.regex.is_match(state) != self.is_inverted
+    /// Returns for each stack whether its samples are counted.
+    pub fn stacks(&self, profile: &Profile) -> Vec<bool> {
+        let functions = functions_with(profile, &self.regex, |name| name.trim_matches(['[', ']']));
+        let is_running_wanted = self.regex.is_match(RUNNING);
+        let stacks = (0..profile.stacks()).map(|stack| {
+            let is_match = if profile.is_waiting(stack) {
+                functions[profile.function(stack)]
+            } else {
+                is_running_wanted
+            };
+            is_match != self.is_inverted
+        });
+        stacks.collect()
     }
 }
 
 /// Returns for each stack whether a frame of it has a name with a match.
 pub fn stacks_with(profile: &Profile, regex: &Regex) -> Vec<bool> {
-    let functions = functions_with(profile, regex);
+    let functions = functions_with(profile, regex, |name| name);
     let mut stacks: Vec<bool> = Vec::with_capacity(profile.stacks());
     for stack in 0..profile.stacks() {
         // A caller's stack has a smaller number, so its entry is already there.
@@ -53,7 +61,8 @@ pub fn stacks_with(profile: &Profile, regex: &Regex) -> Vec<bool> {
     stacks
 }
 
-/// Returns for each function whether its name has a match.
-pub fn functions_with(profile: &Profile, regex: &Regex) -> Vec<bool> {
-    (0..profile.functions()).map(|function| regex.is_match(profile.function_name(function))).collect()
+/// Returns for each function whether the relevant `part` of its name has a match.
+pub fn functions_with(profile: &Profile, regex: &Regex, part: fn(&str) -> &str) -> Vec<bool> {
+    let names = (0..profile.functions()).map(|function| profile.function_name(function));
+    names.map(|name| regex.is_match(part(name))).collect()
 }

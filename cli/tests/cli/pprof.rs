@@ -274,9 +274,10 @@ fn foreign() -> Profile {
 
 #[test]
 fn a_file_of_another_program_is_read() {
-    // Go's runtime writes the time first.
+    // Go's runtime writes the type of the period or the time first.
+    let period_type = Profile { period_type: foreign().period_type, ..Profile::default() };
     let time = Profile { time_nanos: 1_699_307_383_100_971_996, ..Profile::default() };
-    let bytes = [time.encode_to_vec(), foreign().encode_to_vec()].concat();
+    let bytes = [period_type, time, foreign()].map(|part| part.encode_to_vec()).concat();
     let file = common::file("pprof", "foreign.pb", bytes);
     let top = |question: &[&str]| -> Value {
         serde_json::from_str(&good(&[&["top", "--json"], question].concat(), &file)).unwrap()
@@ -341,7 +342,7 @@ fn a_damaged_pprof_file_is_one_sentence() {
     many.sample[0].value = vec![i64::MAX, i64::MAX];
     many.period = 1;
     let error = refusal("many.pb", &many.encode_to_vec());
-    assert!(error.contains("has more than 20000000 samples"), "{error}");
+    assert!(error.contains("too many samples: of pprof files at most 20000000"), "{error}");
     let mut difference = foreign();
     difference.sample[0].value[1] = -5;
     let error = refusal("difference.pb", &difference.encode_to_vec());

@@ -14,6 +14,8 @@ use crate::profile::{Category, Contexts, Frames, Funcs, Shared, Stacks};
 const FATE: &str = "fate";
 const TOP_FRAME: &str = "top_frame";
 const CATEGORY: &str = "category";
+/// A stack has at most this many frames. The rows of a damaged file may repeat a long one.
+const MAX_DEPTH: usize = 1 << 16;
 /// The name of a function that the file does not name.
 const UNKNOWN: &str = "[unknown]";
 /// The kind of contexts with the labels of another program.
@@ -65,8 +67,8 @@ impl<'f> Tables<'f> {
     pub fn stack(&mut self, row: &Row) -> usize {
         let unknown: &[Code] = &[(0, None)];
         let known = |id| self.locations.get(id).map(Vec::as_slice).filter(|code| !code.is_empty());
-        let mut code: Vec<Code> =
-            row.location_id.iter().flat_map(|id| known(id).unwrap_or(unknown)).copied().collect();
+        let code = row.location_id.iter().flat_map(|id| known(id).unwrap_or(unknown)).copied();
+        let mut code: Vec<Code> = code.take(MAX_DEPTH).collect();
         if code.is_empty() {
             code.extend(unknown);
         }
