@@ -10,7 +10,8 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 use vouch_formats::{Format, Meta};
-use vouch_recording::{Measure, Recording};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Measure, Recording, Sample, StackId, ThreadId};
 use vouch_report::{Run, TrustReport};
 
 pub use recordings::{START_NS, busy_thread, sample, stack};
@@ -61,4 +62,22 @@ pub fn folded_lines(recording: &Recording, measure: &'static Measure, times: i64
     let text = String::from_utf8(bytes).unwrap();
     let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
     lines.map(|(stack, weight)| (stack.to_owned(), weight.parse::<i64>().unwrap() * times)).collect()
+}
+
+/// Makes a recording with samples of two threads, one of them with a deep stack, and with
+/// allocations. Returns it with the first thread and its stack.
+pub fn measured_recording() -> (Recording, ThreadId, StackId) {
+    let mut recording = Recording::new();
+    let inner = stack(&mut recording, &["main", "run", "work"]);
+    let deep: Vec<String> = (0..600).map(|at| format!("f{at}")).collect();
+    let deep = stack(&mut recording, &deep.iter().map(String::as_str).collect::<Vec<_>>());
+    let first = busy_thread(&mut recording, "a", inner, 300);
+    recording.sample(first, Sample { weight: 7, ..sample(1, inner) });
+    busy_thread(&mut recording, "b", deep, 2);
+    for bytes in [3_000, 500] {
+        let stack = recording.stack_of_class(Some(inner), "byte[]");
+        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2, context: None };
+        recording.amount(first, &ALLOCATED, amount);
+    }
+    (recording, first, inner)
 }

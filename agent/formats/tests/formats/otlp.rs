@@ -17,7 +17,7 @@ use vouch_recording::{
 };
 
 use crate::common::contexts::{context, kind};
-use crate::common::{START_NS, busy_thread, folded_lines, meta, sample, stack};
+use crate::common::{START_NS, busy_thread, folded_lines, measured_recording, meta, sample, stack};
 
 const INTERVAL_NS: i64 = 1_000_000;
 const START_UNIX_NS: u64 = 1_790_000_000_000_000_000;
@@ -187,18 +187,7 @@ fn leaf(recording: &mut Recording, category: Category) -> vouch_recording::Stack
 
 #[test]
 fn sums_by_stack_are_those_of_the_folded_stacks() {
-    let mut recording = Recording::new();
-    let inner = stack(&mut recording, &["main", "run", "work"]);
-    let deep: Vec<String> = (0..600).map(|at| format!("f{at}")).collect();
-    let deep = stack(&mut recording, &deep.iter().map(String::as_str).collect::<Vec<_>>());
-    let first = busy_thread(&mut recording, "a", inner, 300);
-    recording.sample(first, Sample { weight: 7, ..sample(1, inner) });
-    busy_thread(&mut recording, "b", deep, 2);
-    for bytes in [3_000, 500] {
-        let stack = recording.stack_of_class(Some(inner), "byte[]");
-        let amount = Amount { time_ns: START_NS, stack, amount: bytes, events: 2, context: None };
-        recording.amount(first, &ALLOCATED, amount);
-    }
+    let (mut recording, first, inner) = measured_recording();
     let waits = recording.placeholder_stack(Some(inner), "[parked]", Category::Waiting);
     let amount = Amount { time_ns: START_NS + 5, stack: waits, amount: 70_000, events: 1, context: None };
     recording.amount(first, &WALL_CLOCK, amount);
