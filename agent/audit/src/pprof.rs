@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use prost::Message;
+use vouch_formats::pprof::{Profile, THREAD_LABELS};
 
 use crate::error::Error;
 use crate::names_reader::{MAX_DEPTH, NamedFrame, NamesReader};
@@ -14,71 +15,6 @@ use crate::names_reader::{MAX_DEPTH, NamedFrame, NamesReader};
 const MAX_FILE_BYTES: u64 = 32 << 20;
 /// The unit of the value that counts samples.
 const COUNT_UNIT: &str = "count";
-/// The labels that name a thread.
-const THREAD_LABELS: [&str; 3] = ["thread name", "thread_name", "thread"];
-
-#[derive(Clone, PartialEq, Message)]
-struct Profile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ValueType {
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Sample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    label: Vec<Label>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Label {
-    #[prost(int64, tag = "1")]
-    key: i64,
-    #[prost(int64, tag = "2")]
-    str: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Location {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Function {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-}
-
 impl NamesReader<'_> {
     /// Adds all samples of an uncompressed file. The error is the rest of a sentence.
     pub fn pprof(&mut self, file: impl Read) -> Result<(), Error> {
@@ -96,9 +32,7 @@ impl NamesReader<'_> {
     }
 
     fn add_samples(&mut self, profile: &Profile) {
-        let text = |row: i64| {
-            usize::try_from(row).ok().and_then(|row| profile.string_table.get(row)).map_or("", String::as_str)
-        };
+        let text = |row| profile.text(row);
         let names: HashMap<u64, &str> = profile.function.iter().map(|it| (it.id, text(it.name))).collect();
         // Inlined functions come innermost first, as all frames do.
         let locations: HashMap<u64, Vec<NamedFrame>> = profile
@@ -121,10 +55,7 @@ impl NamesReader<'_> {
         };
         let mut frames = Vec::new();
         for sample in &profile.sample {
-            let label = THREAD_LABELS
-                .iter()
-                .find_map(|key| sample.label.iter().find(|label| text(label.key) == *key));
-            let name = label.map_or("", |label| text(label.str));
+            let name = THREAD_LABELS.iter().find_map(|key| profile.label(sample, key)).unwrap_or_default();
             // A file may have several counts. Each sample uses one of them: the first above 0.
             let counted = |row: usize| sample.value.get(row).and_then(|count| u64::try_from(*count).ok());
             let count = counts().filter_map(counted).find(|count| *count > 0);
@@ -150,6 +81,8 @@ impl NamesReader<'_> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use vouch_formats::pprof::{Function, Label, Line, Location, Sample, ValueType};
+
     use crate::index::{FrameDetail, RecordingIndex};
 
     /// Makes a pprof file with two valid stacks, and one with an unknown location.
@@ -172,14 +105,15 @@ pub mod tests {
         ];
         let pprof_location = |id, lines: &[(u64, i64)]| Location {
             id,
+            mapping_id: 0,
             line: lines
                 .iter()
                 .map(|(function_id, line)| Line { function_id: *function_id, line: *line })
                 .collect(),
         };
-        let label = |key, str| Label { key, str };
+        let label = |key, str| Label { key, str, num: 0 };
         Profile {
-            sample_type: vec![ValueType { unit: 6 }, ValueType { unit: 5 }],
+            sample_type: [6, 5].map(|unit| ValueType { r#type: 0, unit }).to_vec(),
             sample: vec![
                 Sample {
                     location_id: vec![20, 10],
@@ -192,8 +126,11 @@ pub mod tests {
             ],
             // `sum` was inlined into `open`.
             location: vec![pprof_location(10, &[(1, 10)]), pprof_location(20, &[(3, 40), (2, 30)])],
-            function: (1..=3).map(|id| Function { id, name: i64::try_from(id).unwrap() }).collect(),
+            function: (1..=3)
+                .map(|id| Function { id, name: i64::try_from(id).unwrap(), filename: 0, start_line: 0 })
+                .collect(),
             string_table: strings.map(str::to_owned).to_vec(),
+            ..Profile::default()
         }
     }
 

@@ -26,6 +26,12 @@ use crate::labels::{ContextLabel, context_labels, value_types};
 use crate::meta::Meta;
 use crate::tracks::split_threads;
 
+mod message;
+
+pub use message::{
+    Function, Label, Line, Location, Mapping, Profile, Sample, THREAD_ID, THREAD_LABELS, ValueType,
+};
+
 /// How many samples are written at once.
 const PIECE: usize = 256;
 
@@ -139,7 +145,7 @@ impl<W: Write> Writer<'_, W> {
     fn thread(&mut self, thread: &Thread) -> io::Result<()> {
         let mut of_thread = vec![self.label("thread", thread.name())];
         if thread.tid() & VIRTUAL_TID_BIT == 0 {
-            of_thread.push(self.label("thread_id", &thread.tid().to_string()));
+            of_thread.push(self.label(THREAD_ID, &thread.tid().to_string()));
         }
         let mut rows: BTreeMap<_, u64> = BTreeMap::new();
         for (sample, context) in thread.samples_in_contexts() {
@@ -271,112 +277,4 @@ impl Strings {
         let row = self.0.get_index_of(text).unwrap_or_else(|| self.0.insert_full(text.to_owned()).0);
         saturated(row as u64)
     }
-}
-
-/// The whole message. Field names are those of `profile.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Profile {
-    #[prost(message, repeated, tag = "1")]
-    pub sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    pub sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "3")]
-    pub mapping: Vec<Mapping>,
-    #[prost(message, repeated, tag = "4")]
-    pub location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    pub function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    pub string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    pub time_nanos: i64,
-    #[prost(int64, tag = "10")]
-    pub duration_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    pub period_type: Option<ValueType>,
-    #[prost(int64, tag = "12")]
-    pub period: i64,
-    #[prost(int64, repeated, tag = "13")]
-    pub comment: Vec<i64>,
-    #[prost(int64, tag = "14")]
-    pub default_sample_type: i64,
-}
-
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct ValueType {
-    #[prost(int64, tag = "1")]
-    pub r#type: i64,
-    #[prost(int64, tag = "2")]
-    pub unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Sample {
-    /// The leaf first.
-    #[prost(uint64, repeated, tag = "1")]
-    pub location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    pub value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    pub label: Vec<Label>,
-}
-
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Label {
-    #[prost(int64, tag = "1")]
-    pub key: i64,
-    #[prost(int64, tag = "2")]
-    pub str: i64,
-    /// The value of a label that is a number, which only other programs write.
-    #[prost(int64, tag = "3")]
-    pub num: i64,
-}
-
-/// A jar, module or library, or the program.
-#[derive(Clone, Copy, PartialEq, Message)]
-#[expect(clippy::struct_excessive_bools, reason = "the format has them")]
-pub struct Mapping {
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    #[prost(int64, tag = "5")]
-    pub filename: i64,
-    #[prost(bool, tag = "7")]
-    pub has_functions: bool,
-    #[prost(bool, tag = "8")]
-    pub has_filenames: bool,
-    #[prost(bool, tag = "9")]
-    pub has_line_numbers: bool,
-    #[prost(bool, tag = "10")]
-    pub has_inline_frames: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Location {
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    #[prost(uint64, tag = "2")]
-    pub mapping_id: u64,
-    #[prost(message, repeated, tag = "4")]
-    pub line: Vec<Line>,
-}
-
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Line {
-    #[prost(uint64, tag = "1")]
-    pub function_id: u64,
-    #[prost(int64, tag = "2")]
-    pub line: i64,
-}
-
-/// A function. It has no `system_name`, so pprof changes nothing of a name that contains brackets.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Function {
-    #[prost(uint64, tag = "1")]
-    pub id: u64,
-    #[prost(int64, tag = "2")]
-    pub name: i64,
-    #[prost(int64, tag = "4")]
-    pub filename: i64,
-    #[prost(int64, tag = "5")]
-    pub start_line: i64,
 }

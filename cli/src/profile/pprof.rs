@@ -9,7 +9,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use prost::Message;
 use serde_json::Value;
-use vouch_formats::pprof::Profile as File;
+use vouch_formats::pprof::{Profile as File, THREAD_ID, THREAD_LABELS};
 use vouch_recording::Measure;
 use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
 
@@ -17,11 +17,9 @@ use super::{Document, Meta, Profile, Samples, Thread};
 use crate::document;
 use crate::error::Error;
 use columns::{Columns, Share};
-use fields::{THREAD_ID, THREAD_LABELS};
 use tables::Tables;
 
 mod columns;
-mod fields;
 mod tables;
 
 /// A larger file is refused, because all of it is in memory at once.
@@ -102,7 +100,7 @@ fn to_document(file: &File, shares: &[Share], interval_ms: Option<f64>) -> Docum
     let mut threads = IndexMap::<(&str, &str), Track>::new();
     // Rows of other measures have threads and contexts, too.
     for (row, share) in file.sample.iter().zip(shares) {
-        let label = |key| fields::label(file, row, key).filter(|text| !text.is_empty());
+        let label = |key| file.label(row, key).filter(|text| !text.is_empty());
         let name = THREAD_LABELS.into_iter().find_map(label).unwrap_or(NO_THREAD);
         let context = tables.context(row);
         let track = threads.entry((name, label(THREAD_ID).unwrap_or_default())).or_default();

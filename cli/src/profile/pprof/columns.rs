@@ -7,7 +7,6 @@ use vouch_recording::Measure;
 use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
 use vouch_report::{CPU_TIME, float, plain};
 
-use super::fields::{text, value};
 use crate::counted::{Counted, Unit};
 
 const COUNT: &str = "count";
@@ -50,7 +49,7 @@ impl Columns {
     /// Returns the columns of a measure, if the file has the measure.
     pub fn find(file: &File, measure: &Measure) -> Option<Self> {
         let types: Vec<(&str, &str)> =
-            file.sample_type.iter().map(|it| (text(file, it.r#type), text(file, it.unit))).collect();
+            file.sample_type.iter().map(|it| (file.text(it.r#type), file.text(it.unit))).collect();
         let find = |pair: [(&str, &str); 2]| types.windows(2).position(|next| next == pair);
         let wall = find([("wall_events", COUNT), ("wall", "nanoseconds")]);
         if *measure == WALL_CLOCK {
@@ -103,11 +102,16 @@ impl Columns {
     }
 }
 
+/// Returns the value of a row, or 0 if the row is too short. Returns `None` for a negative value.
+fn value(row: &Row, column: usize) -> Option<u64> {
+    u64::try_from(row.value.get(column).copied().unwrap_or(0)).ok()
+}
+
 /// Returns the time of a weight of 1: the sampling interval. It is a part of the interval if some
 /// amount is no multiple of it, as another program may count.
 fn interval(file: &File, amount: usize) -> u64 {
     let unit = file.sample_type[amount].unit;
-    let period = file.period_type.filter(|period| text(file, period.unit) == text(file, unit));
+    let period = file.period_type.filter(|period| file.text(period.unit) == file.text(unit));
     let period = period.and_then(|_| u64::try_from(file.period).ok()).unwrap_or(0);
     let amounts = file.sample.iter().filter_map(|row| value(row, amount));
     amounts.fold(period, greatest_common_divisor).max(1)

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use indexmap::IndexSet;
 use vouch_formats::TOP_METHOD_UNCERTAIN;
-use vouch_formats::pprof::{Profile as File, Sample as Row};
+use vouch_formats::pprof::{Profile as File, Sample as Row, THREAD_ID, THREAD_LABELS};
 use vouch_profile::join::ContextKind;
 use vouch_recording::{Certainty, Fate, TRACE, VIRTUAL_THREAD};
 
-use super::fields::{self, THREAD_ID, THREAD_LABELS, text};
 use crate::profile::{Category, Contexts, Frames, Funcs, Shared, Stacks};
 
 const FATE: &str = "fate";
@@ -46,7 +45,7 @@ impl<'f> Tables<'f> {
     pub fn new(file: &'f File) -> Self {
         let mut texts = IndexSet::from([UNKNOWN]);
         let functions = file.function.iter().map(|it| {
-            let name = Some(text(file, it.name)).filter(|name| !name.is_empty()).unwrap_or(UNKNOWN);
+            let name = Some(file.text(it.name)).filter(|name| !name.is_empty()).unwrap_or(UNKNOWN);
             (it.id, texts.insert_full(name).0)
         });
         let functions: HashMap<u64, usize> = functions.collect();
@@ -72,7 +71,7 @@ impl<'f> Tables<'f> {
         if code.is_empty() {
             code.extend(unknown);
         }
-        let label = |key| fields::label(self.file, row, key);
+        let label = |key| self.file.label(row, key);
         let fate = label(FATE);
         let is_guess = fate == Some(Fate::Refuted.name())
             || fate == Some(Fate::Plausible.name())
@@ -92,7 +91,7 @@ impl<'f> Tables<'f> {
     pub fn context(&mut self, row: &Row) -> Option<usize> {
         let mut contexts: Vec<(&'f str, Vec<&'f str>, Vec<&'f str>)> = Vec::new();
         for label in &row.label {
-            let key = text(self.file, label.key);
+            let key = self.file.text(label.key);
             let is_own =
                 [THREAD_ID, FATE, TOP_FRAME, CATEGORY].contains(&key) || THREAD_LABELS.contains(&key);
             if is_own || label.num != 0 {
@@ -102,7 +101,7 @@ impl<'f> Tables<'f> {
                 "trace_id" | "span_id" => ("Trace", key),
                 _ => key.rsplit_once('.').unwrap_or((FOREIGN, key)),
             };
-            let value = text(self.file, label.str);
+            let value = self.file.text(label.str);
             match contexts.last_mut().filter(|(last, ..)| *last == kind) {
                 Some((_, fields, values)) => {
                     fields.push(field);
