@@ -25,7 +25,7 @@ import dev.vouch.test.Vm;
 public class ReplacedLibrary {
     private static final String ALPHA = "spinner.so!alpha_spin";
     private static final String GAMMA = "spinner.so!gamma_spin";
-    private static final int MILLIS = 500;
+    private static final int MILLIS = 1000;
 
     public static void main(String[] args) {
         Run run = Vm.with("interval=1ms,native=on").flags("-Xmx64m")
