@@ -10,8 +10,8 @@ use std::io::{Read, Seek};
 use indexmap::IndexMap;
 use vouch_formats::Meta;
 use vouch_recording::{
-    self as rec, Category, ExecutionMode, FRAMES_LEFT_OUT, Leaf, Marker, MarkerKind, MarkerKindId, Recording,
-    RefutationId, Sample, Trust, no_stack, outside_java, refuted_root,
+    self as rec, Category, FRAMES_LEFT_OUT, Leaf, Marker, MarkerKind, MarkerKindId, Recording, RefutationId,
+    Sample, Trust, no_stack, outside_java, refuted_root,
 };
 use vouch_report::{Delivered, EdgeReport, RefutationReport, Run, TrustReport, in_template, sign};
 use vouch_sample::MAX_VALUES;
@@ -163,9 +163,8 @@ impl Profile {
             let own_ns = stack_event.period_ns.filter(|_| self.plan.event.is_none());
             let each = self.plan.intervals(own_ns.unwrap_or(period_ns));
             weight = u32::try_from(stack_event.events.max(1)).unwrap_or(u32::MAX).saturating_mul(each);
-            let Leaf { mode, .. } = self.recording.leaf_of(stack);
             let trust = outcome.trust;
-            let sample = Sample { time_ns, cpu_ns: 0, stack, weight, mode, trust, context: None };
+            let sample = Sample { time_ns, cpu_ns: 0, stack, weight, trust, context: None };
             self.recording.sample(track, sample);
             self.count_fate(stack_event.stack, outcome);
         } else {
@@ -310,10 +309,7 @@ impl Profile {
         };
         let (func, line) = function(found, recording, node.location, false);
         let frame = match trust {
-            Some(trust) => {
-                let mode = ExecutionMode::from_category(recording.funcs().get(func).category);
-                recording.leaf_frame(func, line, Leaf::new(mode, trust))
-            }
+            Some(trust) => recording.leaf_frame(func, line, Leaf::new(trust)),
             None => recording.frame(func, line),
         };
         recording.stack(caller, frame)
@@ -326,7 +322,7 @@ impl Profile {
         let Self { found, recording, .. } = self;
         let (kind, against) = found.refutations[refutation];
         let mut stack = recording.placeholder_stack(None, &refuted_root(kind.name()), Category::Refuted);
-        let state = Leaf::new(ExecutionMode::Java, Trust::Refuted);
+        let state = Leaf::new(Trust::Refuted);
         if let Some(lacking) = lacking {
             stack = recording.placeholder_on_top(stack, &lacking, state);
         }

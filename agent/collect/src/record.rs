@@ -48,7 +48,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use vouch_recording::measures::WALL_CLOCK;
 use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Leaf, Recording, Sample, StackId, ThreadId, Trust, no_stack,
+    Amount, Category, Certainty, Leaf, Recording, Sample, StackId, ThreadId, Trust, no_stack,
 };
 use vouch_report::{EdgeReport, PlausibleReport, Power, RecoveryReport, RefutationReport, WitnessPower};
 use vouch_sample::{
@@ -382,8 +382,7 @@ impl Recorder {
         let context = self.contexts.context(head, &mut self.recording);
         let cpu_ns = self.tracks.clock(head, track);
         let Head { time: time_ns, weight, .. } = *head;
-        let Leaf { mode, .. } = self.recording.leaf_of(stack);
-        let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
+        let sample = Sample { time_ns, cpu_ns, stack, weight, trust, context };
         self.recording.sample(track, sample);
         if let Some(times) = &self.wall_clock {
             // The time ends at the sample, and that of a wait begins at its time.
@@ -453,7 +452,7 @@ impl Recorder {
         let (trust, stack) = if is_outside {
             let stack = self.recording.placeholder_stack(None, outside.name, outside.category);
             let category = outside.category;
-            let leaf = Leaf::new(ExecutionMode::from_category(category), Trust::Unchecked);
+            let leaf = Leaf::new(Trust::Unchecked);
             let stack = self.native.on_top(stack, Some(category), leaf, &mut self.recording);
             (Trust::Unchecked, stack)
         } else {

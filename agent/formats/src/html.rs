@@ -164,7 +164,7 @@ impl Serialize for Stacks<'_> {
         let mut table = serializer.serialize_struct("stacks", 4)?;
         table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
         table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
-        let fates = || rows.iter().map(|stack| fate_index(self.0.state_of(frame(stack)).fate()));
+        let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(frame(stack))));
         table.serialize_field("fate", &Column(fates))?;
         let uncertain = |stack: &StackRow| u8::from(self.0.is_guess(frame(stack)));
         table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;

@@ -180,9 +180,12 @@ impl<W: Write> Writer<'_, W> {
     /// The labels that say how far a stack can be trusted, and the category of its leaf.
     fn leaf(&mut self, stack: StackId) -> impl Iterator<Item = Label> + use<W> {
         let frame = self.recording.leaf(stack);
-        let leaf = self.recording.state_of(frame);
-        let fate = self.label("fate", leaf.fate().name());
-        let top_frame = leaf.top_frame.map(|certainty| self.label("top_frame", certainty.name()));
+        let fate = self.label("fate", self.recording.fate_of(frame).name());
+        let top_frame = self
+            .recording
+            .state_of(frame)
+            .top_frame
+            .map(|certainty| self.label("top_frame", certainty.name()));
         let category = categories::name(self.recording.funcs().get(frame.func).category);
         [Some(fate), top_frame, Some(self.label("category", category))].into_iter().flatten()
     }

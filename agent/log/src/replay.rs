@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 
 use vouch_recording::measures::{ALLOCATED, CPU};
 use vouch_recording::{
-    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, ExecutionMode,
-    FrameId, FuncId, FuncRow, Id, Leaf, Marker, MarkerField, MarkerKind, MarkerKindId, Measure, Recording,
-    RefutationId, RefutationRow, Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
+    Amount, ContextField, ContextId, ContextKind, ContextKindId, ContextRow, CounterId, FrameId, FuncId,
+    FuncRow, Id, Leaf, Marker, MarkerField, MarkerKind, MarkerKindId, Measure, Recording, RefutationId,
+    RefutationRow, Refuted, ResourceId, Sample, SourceId, StackId, StringId, ThreadId, Unit,
 };
 use vouch_sample::MAX_VALUES;
 
@@ -138,10 +138,8 @@ impl Replay {
                     let func = self.funcs.get(*func)?;
                     Some(match wire::to_trust(*trust) {
                         Some(trust) => {
-                            let category = recording.funcs().get(func).category;
-                            let mode = ExecutionMode::from_category(category);
                             let top_frame = wire::to_top_frame(top_frame);
-                            recording.leaf_frame(func, Some(*line), Leaf { mode, trust, top_frame })
+                            recording.leaf_frame(func, Some(*line), Leaf { trust, top_frame })
                         }
                         None => recording.frame(func, Some(*line)),
                     })
@@ -391,9 +389,9 @@ impl Replay {
                 continue;
             };
             let context = self.context_at(&samples.context, at);
-            let Leaf { mode, trust, .. } = self.recording.leaf_of(stack);
+            let Leaf { trust, .. } = self.recording.leaf_of(stack);
             let weight = *weight;
-            let sample = Sample { time_ns, cpu_ns, stack, weight, mode, trust, context };
+            let sample = Sample { time_ns, cpu_ns, stack, weight, trust, context };
             self.recording.sample(thread, sample);
         }
         clock

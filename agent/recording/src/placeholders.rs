@@ -28,22 +28,3 @@ impl Recording {
         self.stack(Some(caller), frame)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ExecutionMode, Trust};
-
-    #[test]
-    fn a_placeholder_is_one_row_whatever_the_refuted_sample_was_executing() {
-        let mut recording = Recording::new();
-        let root = recording.placeholder_stack(None, "[refuted: wrong_root]", Category::Refuted);
-        let modes = [ExecutionMode::Java, ExecutionMode::Native];
-        let stacks = modes
-            .map(|mode| recording.placeholder_on_top(root, "[not called]", Leaf::new(mode, Trust::Refuted)));
-        assert_eq!(stacks[0], stacks[1]);
-        let classes = stacks.map(|stack| recording.stack_of_class(Some(stack), "byte[]"));
-        assert_eq!(classes[0], classes[1]);
-        assert_eq!(recording.leaf_of(stacks[0]).trust, Trust::Refuted);
-    }
-}

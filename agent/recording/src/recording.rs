@@ -100,10 +100,6 @@ impl Recording {
     }
 
     fn intern_frame(&mut self, func: FuncId, line: Option<u32>, leaf: Option<Leaf>) -> FrameId {
-        // The recording's file has no mode, and a reader makes it from the category. Here it must
-        // be the same, or frames that are one row in the file would be two.
-        let mode = ExecutionMode::from_category(self.funcs.get(func).category);
-        let leaf = leaf.map(|leaf| Leaf { mode, ..leaf });
         self.frames.intern(FrameRow { func, line: line.and_then(NonZeroU32::new), leaf })
     }
 
@@ -164,10 +160,10 @@ impl Recording {
 
     /// Adds a sample to its thread, and counts its fate.
     pub fn sample(&mut self, thread: ThreadId, sample: Sample) {
-        let fate = sample.fate();
+        let fate = Fate::new(self.mode(self.leaf(sample.stack)), sample.trust);
         self.tally.add(fate, 1, sample.weight.into());
         self.contexts.weigh(sample.context, fate.is_java(), sample.weight);
-        self.thread_to_change(thread).push(sample);
+        self.thread_to_change(thread).push(sample, fate);
     }
 
     /// Adds a text to the table of strings, such as a value of a context.
@@ -280,6 +276,11 @@ impl Recording {
         self.tally.add(Fate::Dropped, samples, weight);
     }
 
+    /// Returns what threads with this leaf were executing. The category of the function says it.
+    pub(crate) fn mode(&self, leaf: FrameRow) -> ExecutionMode {
+        ExecutionMode::from_category(self.funcs.get(leaf.func).category)
+    }
+
     /// Returns the state of samples with this stack, of any measure.
     pub fn leaf_of(&self, stack: StackId) -> Leaf {
         self.state_of(self.leaf(stack))
@@ -294,8 +295,13 @@ impl Recording {
                 Category::NoStack => Trust::Unwalked,
                 _ => Trust::Unchecked,
             };
-            Leaf::new(ExecutionMode::from_category(category), trust)
+            Leaf::new(trust)
         })
+    }
+
+    /// Returns the fate of samples with this frame as their leaf.
+    pub fn fate_of(&self, frame: FrameRow) -> Fate {
+        Fate::new(self.mode(frame), self.state_of(frame).trust)
     }
 
     /// True if the method of this frame is only a guess for the samples with this frame as their

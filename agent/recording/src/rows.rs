@@ -8,8 +8,6 @@ use std::num::NonZeroU32;
 use vouch_sample::Certainty;
 
 use crate::category::Category;
-use crate::execution_mode::ExecutionMode;
-use crate::fate::Fate;
 use crate::ids::{FrameId, FuncId, ResourceId, SourceId, StackId, StringId};
 use crate::trust::Trust;
 
@@ -51,8 +49,6 @@ pub struct FrameRow {
 /// The properties that all samples with the same leaf frame share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leaf {
-    /// What the thread was executing.
-    pub mode: ExecutionMode,
     /// How far the stack can be trusted.
     pub trust: Trust,
     /// The certainty of the top frame, or `None` if it was not judged.
@@ -61,13 +57,8 @@ pub struct Leaf {
 
 impl Leaf {
     /// Makes the leaf of stacks without a judged top frame.
-    pub fn new(mode: ExecutionMode, trust: Trust) -> Self {
-        Self { mode, trust, top_frame: None }
-    }
-
-    /// Returns the fate of samples with this leaf.
-    pub fn fate(self) -> Fate {
-        Fate::new(self.mode, self.trust)
+    pub fn new(trust: Trust) -> Self {
+        Self { trust, top_frame: None }
     }
 }
 

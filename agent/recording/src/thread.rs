@@ -4,7 +4,6 @@
 //! their times. Writers sort them if they need to. A stored sample must stay within 32 bytes, since
 //! a recording has millions of them.
 
-use crate::execution_mode::ExecutionMode;
 use crate::fate::{Fate, Tally};
 use crate::ids::{ContextId, RefutationId, StackId};
 use crate::markers::Marker;
@@ -21,22 +20,13 @@ pub struct Sample {
     pub stack: StackId,
     /// The number of intervals that the sample counts for.
     pub weight: u32,
-    /// What the thread was executing.
-    pub mode: ExecutionMode,
     /// How far the stack can be trusted.
     pub trust: Trust,
     /// The context that the program had set for the thread at the sample.
     pub context: Option<ContextId>,
 }
 
-impl Sample {
-    /// Returns the fate of the sample.
-    pub fn fate(&self) -> Fate {
-        Fate::new(self.mode, self.trust)
-    }
-}
-
-/// A sample as it is stored in the recording. Its mode and trust are those of its stack's leaf, and
+/// A sample as it is stored in the recording. Its trust is that of its stack's leaf, and
 /// its context is in [`Change`]s.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredSample {
@@ -118,9 +108,9 @@ impl Thread {
         }
     }
 
-    pub(crate) fn push(&mut self, sample: Sample) {
+    pub(crate) fn push(&mut self, sample: Sample, fate: Fate) {
         let Sample { time_ns, cpu_ns, stack, weight, context, .. } = sample;
-        self.tally.add(sample.fate(), 1, weight.into());
+        self.tally.add(fate, 1, weight.into());
         self.weight += u64::from(weight);
         if self.changes.last().and_then(|change| change.context) != context {
             self.changes.push(Change { from: self.samples.len(), context });

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::contexts::{UNKNOWN, UNNAMED};
+use crate::fate::Fate;
 use crate::ids::{ContextId, Id, StringId};
 use crate::recording::Recording;
 use crate::rows::Leaf;
@@ -57,16 +58,16 @@ impl SplitThreads {
                     moved.insert((stored.time_ns, stored.stack), owner);
                 }
                 let part = owner.map_or(&mut rest, |owner| of_virtual.entry(owner).or_default());
-                let Leaf { mode, trust, .. } = recording.leaf_of(stored.stack);
+                let Leaf { trust, .. } = recording.leaf_of(stored.stack);
                 let StoredSample { time_ns, stack, weight, .. } = *stored;
-                part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, mode, trust, context });
+                part.samples.push(Sample { time_ns, cpu_ns: ran_ns, stack, weight, trust, context });
             }
             for refuted in thread.refuted() {
                 let owner = moved.get(&(refuted.time_ns, refuted.stack));
                 let part = owner.map_or(&mut rest, |owner| of_virtual.entry(*owner).or_default());
                 part.refuted.push(*refuted);
             }
-            split.carriers.insert(row, rest.fill(thread.emptied(), interval_ns));
+            split.carriers.insert(row, rest.fill(recording, thread.emptied(), interval_ns));
         }
         for (number, name) in busiest.names {
             let part = of_virtual.remove(&number);
@@ -112,12 +113,12 @@ impl Part {
             .map_or(0, |first| first.time_ns.saturating_sub(interval_ns.saturating_mul(first.weight.into())));
         let mut thread = Thread::new(&name, VIRTUAL_TID_BIT | number.parse().unwrap_or(0), began_ns);
         thread.ended_ns = self.samples.last().map(|last| last.time_ns + 1);
-        self.fill(thread, interval_ns)
+        self.fill(recording, thread, interval_ns)
     }
 
     /// Adds these samples to a thread. The CPU time of the first sample is limited to its weight,
     /// and the rest counts in the next sample.
-    fn fill(self, mut thread: Thread, interval_ns: u64) -> Thread {
+    fn fill(self, recording: &Recording, mut thread: Thread, interval_ns: u64) -> Thread {
         let (mut clock_ns, mut over_ns) = (0, 0);
         for (at, sample) in self.samples.into_iter().enumerate() {
             let stands_for = interval_ns.saturating_mul(sample.weight.into());
@@ -126,7 +127,8 @@ impl Part {
                 over_ns = ran_ns.saturating_sub(stands_for);
             }
             clock_ns += ran_ns - over_ns;
-            thread.push(Sample { cpu_ns: clock_ns, ..sample });
+            let fate = Fate::new(recording.mode(recording.leaf(sample.stack)), sample.trust);
+            thread.push(Sample { cpu_ns: clock_ns, ..sample }, fate);
         }
         for refuted in self.refuted {
             thread.refute(refuted);

@@ -7,8 +7,8 @@ mod contexts;
 use common::{START_NS, sample, stack};
 use contexts::context;
 use vouch_recording::{
-    Category, ContextField, ContextId, ContextKind, ExecutionMode, Func, Leaf, Recording, Refutation,
-    Refuted, Sample, SplitThreads, Thread, Trust, UNKNOWN, UNNAMED, VIRTUAL_THREAD, VIRTUAL_TID_BIT, VmPart,
+    Category, ContextField, ContextId, ContextKind, Func, Leaf, Recording, Refutation, Refuted, Sample,
+    SplitThreads, Thread, Trust, UNKNOWN, UNNAMED, VIRTUAL_THREAD, VIRTUAL_TID_BIT, VmPart,
 };
 
 const MS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ fn recording() -> Recording {
         resource: None,
         java: false,
     });
-    let frame = recording.leaf_frame(outside, None, Leaf::new(ExecutionMode::Java, Trust::Unchecked));
+    let frame = recording.leaf_frame(outside, None, Leaf::new(Trust::Unchecked));
     let outside = recording.stack(None, frame);
     let mut field = |key: &str| {
         let key = recording.string(key);

@@ -82,7 +82,7 @@ impl Hottest {
 
 #[cfg(test)]
 mod tests {
-    use vouch_recording::{Category, Certainty, ExecutionMode, Func, Leaf, Sample, Trust};
+    use vouch_recording::{Category, Certainty, Func, Leaf, Sample, Trust};
 
     use super::*;
 
@@ -100,12 +100,10 @@ mod tests {
             let category = Category::Application;
             let func = Func { name, category, source: None, line: None, resource: None, java: true };
             let func = recording.func(func);
-            let mode = ExecutionMode::Java;
-            let leaf = Leaf { mode, trust, top_frame: Some(top_frame) };
+            let leaf = Leaf { trust, top_frame: Some(top_frame) };
             let frame = recording.leaf_frame(func, None, leaf);
             let stack = recording.stack(None, frame);
-            recording
-                .sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, mode, trust, context: None });
+            recording.sample(thread, Sample { time_ns: 1, cpu_ns: 1, stack, weight, trust, context: None });
         }
         let shares = Hottest::from_recording(&recording).shares();
         assert_eq!(shares.as_deref(), Some("mostly 55.0 % (mostly a guess), partly 45.0 %"));

@@ -15,8 +15,7 @@ use vouch_formats::pprof::{Function, Label, Line, Location, Profile, Sample as R
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
 use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Recording, Sample, StackId, Trust, VmPart,
-    WaitState,
+    Amount, Category, Certainty, Func, Leaf, Recording, Sample, StackId, Trust, VmPart, WaitState,
 };
 use vouch_report::{Run, TrustReport};
 
@@ -73,7 +72,7 @@ fn files(name: &str, recording: &Recording) -> [PathBuf; 2] {
 fn leaf(recording: &mut Recording, caller: StackId, (name, trust): (&str, Trust)) -> StackId {
     let category = Category::Application;
     let func = recording.func(Func { name, category, source: None, line: None, resource: None, java: true });
-    let leaf = Leaf { mode: ExecutionMode::Java, trust, top_frame: Some(Certainty::Approximate) };
+    let leaf = Leaf { trust, top_frame: Some(Certainty::Approximate) };
     let frame = recording.leaf_frame(func, Some(12), leaf);
     recording.stack(Some(caller), frame)
 }
@@ -91,7 +90,7 @@ fn recording() -> Recording {
     let gc = recording.placeholder_stack(None, "[GC]", Category::Vm(VmPart::Gc));
     let parked = recording.placeholder_stack(Some(work), WaitState::Parked.leaf(), Category::Waiting);
     let poll = recording.placeholder_func("[system call poll]", Category::Waiting);
-    let poll = recording.leaf_frame(poll, None, Leaf::new(ExecutionMode::Waiting, Trust::Refuted));
+    let poll = recording.leaf_frame(poll, None, Leaf::new(Trust::Refuted));
     let polling = recording.stack(Some(guess), poll);
     for tid in [11, 12] {
         let thread = recording.add_thread("worker", tid, START_NS);

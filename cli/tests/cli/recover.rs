@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use vouch_formats::Meta;
 use vouch_log::{State, Writer};
-use vouch_recording::{Category, ExecutionMode, Func, Leaf, Recording, Sample, Trust};
+use vouch_recording::{Category, Func, Leaf, Recording, Sample, Trust};
 use vouch_report::Run;
 
 pub fn folder(name: &str) -> PathBuf {
@@ -29,11 +29,11 @@ pub fn recording(folder: &Path, name: &str) -> Writer {
         resource: None,
         java: true,
     });
-    let frame = recording.leaf_frame(func, Some(3), Leaf::new(ExecutionMode::Java, Trust::Proven));
+    let frame = recording.leaf_frame(func, Some(3), Leaf::new(Trust::Proven));
     let stack = recording.stack(None, frame);
     let main = recording.add_thread("main", 7, 1_000);
-    let (mode, trust) = (ExecutionMode::Java, Trust::Proven);
-    let sample = Sample { time_ns: 2_000, cpu_ns: 500, stack, weight: 1, mode, trust, context: None };
+    let trust = Trust::Proven;
+    let sample = Sample { time_ns: 2_000, cpu_ns: 500, stack, weight: 1, trust, context: None };
     recording.sample(main, sample);
     let (mut writer, _) = Writer::create(&folder.join(name), u64::MAX).unwrap();
     let state = State::new(Meta::default(), Run { interval_ns: 1_000_000, ..Run::default() }, false);

@@ -1,10 +1,9 @@
 //! Decides the verdict on a sample's stack: by proof, by the certainty of its top frame, and by its
 //! witness. The witness overrides the others.
 
-use vouch_recording::{Category, Certainty, Fate, StackId, ThreadId, Trust};
+use vouch_recording::{Category, Certainty, ExecutionMode, Fate, StackId, ThreadId, Trust};
 use vouch_sample::{Cut, Head, Stack};
 
-use super::names::mode;
 use super::reasons::Reasons;
 use super::recovered::{Began, Leaf};
 use super::refutations::{Contradiction, Disputed};
@@ -80,10 +79,9 @@ impl Recorder {
         let Self { recording, witness, walks, names, shown, plausible, resolved, native, .. } = self;
         let ByProof { placed, leaf, cut, .. } = by_proof;
         let walk = resolved.as_slice();
-        let mode = mode(walk.first());
         if let Some(jvm_stack) = &jvm_stack {
             let trust = by_proof.trust(by_proof.standing);
-            witness.compared(Fate::new(mode, trust), jvm_stack);
+            witness.compared(Fate::new(ExecutionMode::Java, trust), jvm_stack);
         }
         let against = match (jvm_stack, placed.leaf) {
             (Some(jvm_stack), _) if jvm_stack.differs => Some(Contradiction::new(&jvm_stack, jvm)),
@@ -121,7 +119,7 @@ impl Recorder {
                 let parts = against.as_ref().and_then(|against| against.parts(walk));
                 let refuted = refuted.map(|(refutation, _)| refutation);
                 let top_frame = Some(by_proof.top_certainty());
-                let leaf_row = vouch_recording::Leaf { mode, trust, top_frame };
+                let leaf_row = vouch_recording::Leaf { trust, top_frame };
                 let has_native = !native.is_empty() && refuted.is_none() && !lost;
                 if has_native {
                     native.on_top(walks.tree.get(leaf).stack, None, leaf_row, recording)

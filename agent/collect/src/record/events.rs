@@ -16,7 +16,6 @@ use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::slots::Waiting;
 
 use super::Recorder;
-use super::names::mode;
 use super::show::Judged;
 use super::still::Still;
 use super::tree::Standing;
@@ -189,7 +188,7 @@ impl Recorder {
             Standing::Proven | Standing::Explained(_) => None,
         };
         let trust = placed.standing.trust();
-        let state = Leaf::new(mode(walk.frames.first()), trust);
+        let state = Leaf::new(trust);
         let judged = Judged { leaf: placed.leaf?, lost: false, shown: state, refuted, parts: None };
         Some((shown.stack(judged, walks, recording, names, jvm), trust))
     }

@@ -1,7 +1,7 @@
 //! Maps a walk's frames to functions and lines of the recording.
 
 use foldhash::{HashMap, HashSet};
-use vouch_recording::{Category, ExecutionMode, FrameId, Func, FuncId, Leaf, Recording};
+use vouch_recording::{Category, FrameId, Func, FuncId, Leaf, Recording};
 use vouch_sample::{NATIVE, ResolvedFrame, ResolvedMethod};
 
 use crate::choices::FunctionNames;
@@ -15,11 +15,6 @@ pub struct Names {
     /// The functions by their method, and by whether the frame is native.
     known: HashMap<(ResolvedMethod, bool), (Method, FuncId)>,
     nameless: HashSet<ResolvedMethod>,
-}
-
-/// Returns what a thread with this top frame was executing.
-pub fn mode(top: Option<&ResolvedFrame>) -> ExecutionMode {
-    if top.is_some_and(|top| top.bci() == NATIVE) { ExecutionMode::Native } else { ExecutionMode::Java }
 }
 
 impl Names {

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use foldhash::HashMap;
-use vouch_recording::{Category, ExecutionMode, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
+use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
 use vouch_sample::Frame;
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
@@ -68,7 +68,7 @@ impl NativeFrames {
 
     /// Returns the stack with the native frames on top of their caller. `category` is that of a
     /// thread of the VM's own; without one each frame has the category of its library. The top
-    /// frame decides the mode of `leaf`.
+    /// frame gets `leaf`.
     pub fn on_top(
         &mut self,
         caller: StackId,
@@ -83,12 +83,8 @@ impl NativeFrames {
         }
         for at in (0..self.frames.len()).rev() {
             let func = self.func(self.frames[at], category, recording);
-            let frame = if at == 0 {
-                let mode = ExecutionMode::from_category(recording.funcs().get(func).category);
-                recording.leaf_frame(func, None, Leaf { mode, ..leaf })
-            } else {
-                recording.frame(func, None)
-            };
+            let frame =
+                if at == 0 { recording.leaf_frame(func, None, leaf) } else { recording.frame(func, None) };
             stack = recording.stack(Some(stack), frame);
         }
         stack
@@ -143,7 +139,7 @@ mod tests {
     use vouch_recording::Trust;
     use vouch_unwind::native::libraries::loaded;
 
-    const LEAF: Leaf = Leaf { mode: ExecutionMode::Native, trust: Trust::Proven, top_frame: None };
+    const LEAF: Leaf = Leaf { trust: Trust::Proven, top_frame: None };
 
     fn own() -> usize {
         (own as *const ()).addr()
@@ -176,8 +172,7 @@ mod tests {
             assert_eq!(found[1], (UNKNOWN_CODE.to_owned(), own_category));
             let below: Vec<&str> = found[2..].iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(below, if is_cut { vec![FRAMES_LEFT_OUT, "Java"] } else { vec!["Java"] });
-            let mode = if is_cut { ExecutionMode::Java } else { ExecutionMode::Native };
-            assert_eq!(recording.leaf(stack).leaf, Some(Leaf { mode, ..LEAF }));
+            assert_eq!(recording.leaf(stack).leaf, Some(LEAF));
             assert_eq!(recording.leaf(caller).leaf, None);
         }
     }

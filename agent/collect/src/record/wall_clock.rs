@@ -4,7 +4,7 @@
 //! state of the thread. The time for which a thread runs comes from the samples of its CPU time.
 
 use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{Amount, Category, ExecutionMode, Leaf, OutsideJava, Trust, WaitState, outside_java};
+use vouch_recording::{Amount, Category, Leaf, OutsideJava, Trust, WaitState, outside_java};
 use vouch_sample::{Cut, Frame, Head, NATIVE, Stack};
 use vouch_signal::thread_context::Trace;
 
@@ -91,7 +91,7 @@ impl Recorder {
         });
         let name = name.as_deref().unwrap_or(state.leaf());
         let func = self.recording.placeholder_func(name, Category::Waiting);
-        let leaf = Leaf::new(ExecutionMode::Waiting, trust);
+        let leaf = Leaf::new(trust);
         let frame = self.recording.leaf_frame(func, None, leaf);
         let head = Head { tid, serial, context, trace, ..Head::default() };
         let context = self.contexts.context(&head, &mut self.recording);

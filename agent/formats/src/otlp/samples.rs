@@ -149,9 +149,8 @@ impl<'r> Samples<'r> {
         dictionary: &mut Dictionary,
     ) -> Identity {
         let frame = self.recording.leaf(stack);
-        let state = self.recording.state_of(frame);
         let mut attributes = of_thread.to_vec();
-        attributes.push(dictionary.text("vouch.fate", state.fate().name()));
+        attributes.push(dictionary.text("vouch.fate", self.recording.fate_of(frame).name()));
         if let Some(certainty) = frame.leaf.and_then(|leaf| leaf.top_frame) {
             attributes.push(dictionary.text("vouch.top_frame", certainty.name()));
         }

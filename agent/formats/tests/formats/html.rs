@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Certainty, ExecutionMode, Id, Leaf, Recording, Trust};
+use vouch_recording::{Amount, Certainty, Id, Leaf, Recording, Trust};
 
 use crate::common::{START_NS, busy_thread, stack, write};
 
@@ -46,7 +46,7 @@ fn a_stack_with_a_guessed_top_method_is_flagged() {
     let func = recording.leaf(plain).func;
     for trust in [Trust::Plausible, Trust::Refuted] {
         for top_frame in Certainty::ALL.map(Some) {
-            let leaf = recording.leaf_frame(func, None, Leaf { mode: ExecutionMode::Java, trust, top_frame });
+            let leaf = recording.leaf_frame(func, None, Leaf { trust, top_frame });
             recording.stack(None, leaf);
         }
     }
@@ -80,8 +80,7 @@ fn the_page_has_each_measure_that_was_recorded() {
     let mut recording = Recording::new();
     let outer = stack(&mut recording, &["main"]);
     let make = stack(&mut recording, &["make"]);
-    let leaf =
-        Leaf { mode: ExecutionMode::Java, trust: Trust::Plausible, top_frame: Some(Certainty::Approximate) };
+    let leaf = Leaf { trust: Trust::Plausible, top_frame: Some(Certainty::Approximate) };
     let frame = recording.leaf_frame(recording.leaf(make).func, None, leaf);
     let inner = recording.stack(Some(outer), frame);
     let thread = busy_thread(&mut recording, "worker", inner, 5);

@@ -12,9 +12,7 @@ use opentelemetry_proto::tonic::profiles::v1development::{
 use prost::Message;
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
-use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Recording, Sample, TRACE, Trust,
-};
+use vouch_recording::{Amount, Category, Certainty, Func, Leaf, Recording, Sample, TRACE, Trust};
 
 use crate::common::contexts::{context, kind};
 use crate::common::{START_NS, busy_thread, folded_lines, measured_recording, meta, sample, stack};
@@ -179,9 +177,9 @@ fn shown(value: Option<&AnyValue>) -> String {
 fn leaf(recording: &mut Recording, category: Category) -> vouch_recording::StackId {
     let func =
         recording.func(Func { name: "leaf", category, source: None, line: None, resource: None, java: true });
-    let (mode, trust) = (ExecutionMode::Java, Trust::Proven);
+    let trust = Trust::Proven;
     let frame =
-        recording.leaf_frame(func, Some(12), Leaf { mode, trust, top_frame: Some(Certainty::MethodCertain) });
+        recording.leaf_frame(func, Some(12), Leaf { trust, top_frame: Some(Certainty::MethodCertain) });
     recording.stack(None, frame)
 }
 

@@ -7,9 +7,7 @@ use prost::Message;
 use vouch_formats::pprof::Profile;
 use vouch_formats::{Format, Meta};
 use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
-use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Recording, Sample, TRACE, Trust,
-};
+use vouch_recording::{Amount, Category, Certainty, Func, Leaf, Recording, Sample, TRACE, Trust};
 use vouch_report::Clock;
 
 use crate::common::contexts::{context, kind};
@@ -117,8 +115,7 @@ fn a_sample_has_its_thread_context_and_fate_as_labels() {
     let name = "com.foo.Bar.run";
     let category = Category::Library;
     let func = recording.func(Func { name, category, source: None, line: None, resource: None, java: true });
-    let leaf =
-        Leaf { mode: ExecutionMode::Java, trust: Trust::Proven, top_frame: Some(Certainty::MethodCertain) };
+    let leaf = Leaf { trust: Trust::Proven, top_frame: Some(Certainty::MethodCertain) };
     let frame = recording.leaf_frame(func, Some(12), leaf);
     let stack = recording.stack(None, frame);
     let thread = recording.add_thread("worker-1", 77, START_NS);

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 use vouch_formats::is_guess;
 use vouch_recording::{
-    Category, Certainty, ExecutionMode, Func, FuncId, Id, Leaf, Recording, Refutation, Refuted, Sample,
-    StackId, Trust,
+    Category, Certainty, Func, FuncId, Id, Leaf, Recording, Refutation, Refuted, Sample, StackId, Trust,
 };
 
 use crate::common::{START_NS, sample, stack, written};
@@ -45,7 +44,7 @@ fn the_subcategory_of_a_leaf_is_its_fate() {
     let application = func(&mut recording, Category::Application);
     let plain = recording.frame(application, Some(7));
     let leaves = [Trust::Proven, Trust::Plausible, Trust::Refuted]
-        .map(|trust| recording.leaf_frame(application, Some(7), Leaf::new(ExecutionMode::Java, trust)));
+        .map(|trust| recording.leaf_frame(application, Some(7), Leaf::new(trust)));
     assert!(leaves.iter().all(|leaf| *leaf != plain));
     recording.stack(None, plain);
     let profile = written(&recording);
@@ -59,11 +58,7 @@ fn the_subcategory_of_a_leaf_says_how_its_top_frame_is_known() {
     let application = func(&mut recording, Category::Application);
     for trust in [Trust::Proven, Trust::Plausible, Trust::Refuted] {
         for top_frame in Certainty::ALL.map(Some) {
-            let leaf = recording.leaf_frame(
-                application,
-                Some(7),
-                Leaf { mode: ExecutionMode::Java, trust, top_frame },
-            );
+            let leaf = recording.leaf_frame(application, Some(7), Leaf { trust, top_frame });
             recording.stack(None, leaf);
         }
     }
@@ -106,11 +101,11 @@ fn a_class_and_a_state_of_a_wait_have_the_trust_of_their_stack() {
     {
         let mut recording = Recording::new();
         let application = func(&mut recording, Category::Application);
-        let leaf = recording.leaf_frame(application, None, Leaf::new(ExecutionMode::Java, trust));
+        let leaf = recording.leaf_frame(application, None, Leaf::new(trust));
         let stack = recording.stack(None, leaf);
         let class = recording.stack_of_class(Some(stack), "byte[]");
         let state = recording.placeholder_func("[sleeping]", Category::Waiting);
-        let leaf = recording.leaf_frame(state, None, Leaf::new(ExecutionMode::Waiting, trust));
+        let leaf = recording.leaf_frame(state, None, Leaf::new(trust));
         let wait = recording.stack(Some(stack), leaf);
         let profile = written(&recording);
         assert_eq!(category_of_leaf(&profile, class), ["Allocated class", part]);
@@ -128,7 +123,7 @@ fn every_format_that_marks_uncertain_stacks_marks_the_same_ones_for_every_measur
     let cpu = recording.stack(Some(caller), frame);
     let alloc = recording.stack_of_class(Some(cpu), "byte[]");
     let state = recording.placeholder_func("[sleeping]", Category::Waiting);
-    let leaf = recording.leaf_frame(state, None, Leaf::new(ExecutionMode::Waiting, Trust::Refuted));
+    let leaf = recording.leaf_frame(state, None, Leaf::new(Trust::Refuted));
     let wall = recording.stack(Some(cpu), leaf);
     let unknown = recording.placeholder_stack(None, "[waited, stack unknown]", Category::Waiting);
     let without_stack = recording.stack_of_class(None, "int[]");

@@ -13,8 +13,8 @@ use vouch_formats::{Format, Meta};
 use vouch_log::{Recovered, State, Writer, read};
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{
-    Amount, Category, Certainty, ExecutionMode, Func, Leaf, Marker, Recording, Refutation, Refuted, Sample,
-    ThreadId, Trust, Unit, VmPart, kinds,
+    Amount, Category, Certainty, Func, Leaf, Marker, Recording, Refutation, Refuted, Sample, ThreadId, Trust,
+    Unit, VmPart, kinds,
 };
 use vouch_report::{Rate, Run};
 
@@ -75,11 +75,7 @@ fn round(recording: &mut Recording, number: u64, threads: &mut Vec<ThreadId>) {
     let certainties =
         [None, Some(Certainty::Exact), Some(Certainty::MethodCertain), Some(Certainty::Approximate)];
     let top_frame = certainties[usize::try_from(number % 4).unwrap()];
-    let leaf = recording.leaf_frame(
-        func,
-        Some(17),
-        Leaf { mode: ExecutionMode::Java, trust: Trust::Proven, top_frame },
-    );
+    let leaf = recording.leaf_frame(func, Some(17), Leaf { trust: Trust::Proven, top_frame });
     let proven = recording.stack(Some(root), leaf);
     let special = |recording: &mut Recording, name: &str, category| {
         let func =

@@ -1,7 +1,7 @@
 //! Small recordings for the tests of all crates that read one. These functions must not assert.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
-use vouch_recording::{Category, ExecutionMode, Func, Recording, Sample, StackId, ThreadId, Trust};
+use vouch_recording::{Category, Func, Recording, Sample, StackId, ThreadId, Trust};
 
 /// The time when the recording begins: CLOCK_MONOTONIC of a machine that has run for 12 days.
 pub const START_NS: u64 = 12 * 86_400 * 1_000_000_000;
@@ -32,7 +32,6 @@ pub fn sample(into_ns: u64, stack: StackId) -> Sample {
         cpu_ns: into_ns,
         stack,
         weight: 1,
-        mode: ExecutionMode::Java,
         trust: Trust::Plausible,
         context: None,
     }

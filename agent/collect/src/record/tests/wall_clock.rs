@@ -1,7 +1,7 @@
 //! Tests how waits enter the recording: their stacks, their states, and their time.
 
 use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{Amount, ExecutionMode, Leaf, Trust, WaitState};
+use vouch_recording::{Amount, Leaf, Trust, WaitState};
 use vouch_sample::{Frame, Head, MethodId, NATIVE};
 
 use super::bench::{Bench, MAIN, READ, STORE, TID, WRITE};
@@ -99,7 +99,7 @@ fn the_stack_of_a_wait_is_checked_like_a_samples() {
     waits(&mut bench, &[(WRITE, 0), (STORE, 0), (MAIN, STEP)], true, None);
     let stack = bench.recorder.recording.threads()[0].amounts().get(&WALL_CLOCK)[0].stack;
     let leaf = bench.recorder.recording.leaf(stack).leaf;
-    assert_eq!(leaf, Some(Leaf::new(ExecutionMode::Waiting, Trust::Refuted)));
+    assert_eq!(leaf, Some(Leaf::new(Trust::Refuted)));
     assert!(timed(&bench)[0].0.starts_with("[refuted: "), "{:?}", timed(&bench));
     assert_eq!(bench.tally().samples.sum(), 0, "a wait is no sample");
 }
