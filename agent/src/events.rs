@@ -15,6 +15,7 @@ pub mod blocker;
 pub mod calling_thread;
 mod code;
 mod collection;
+mod drawing;
 pub mod event_choice;
 pub mod event_type;
 pub mod exception;
@@ -31,7 +32,7 @@ use jni::JNIEnv;
 use vouch_hotspot::monitors::MonitorLayout;
 use vouch_hotspot::perf_data::PerfData;
 use vouch_recording::kinds::EVENTS;
-use vouch_report::{EventReport, grouped};
+use vouch_report::{EventReport, ExactTotal, grouped};
 
 use crate::facade::Jvmti;
 use crate::groups::task;
@@ -39,6 +40,7 @@ use crate::groups::task;
 pub use allocation::on_thread_start;
 pub use calling_thread::{class_of_object, is_of_this_recording};
 pub use code::{compiled, prepared};
+use drawing::Drawing;
 pub use event_choice::{Chosen, are_chosen};
 pub use event_type::Row;
 
@@ -107,6 +109,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     let (mut missing, mut late) = (Vec::new(), Vec::new());
     for row in rows(*chosen) {
         row.counts.begin();
+        row.drawing.into_iter().for_each(Drawing::begin);
         row.counts.set_wanted(true);
         let can = (row.can)();
         if !can || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err()) {
@@ -147,6 +150,16 @@ pub fn report(chosen: Chosen) -> BTreeMap<String, EventReport> {
     rows(chosen).filter_map(told).collect()
 }
 
+/// Returns the exact totals of each measure that recorded kinds count, by its key. The samples of
+/// the measure are a part of the events.
+pub fn exact_totals(chosen: Chosen) -> BTreeMap<String, ExactTotal> {
+    let mut totals = BTreeMap::<String, ExactTotal>::new();
+    for drawing in rows(chosen).filter_map(|row| row.drawing) {
+        totals.entry(drawing.measure.key.to_owned()).or_default().add(&drawing.report());
+    }
+    totals
+}
+
 /// Returns a sentence if the timeline lacks events that were left out to keep recording cheap.
 pub fn left_out(chosen: Chosen) -> Option<String> {
     let report = report(chosen).into_iter().filter(|(_, events)| events.left_out > 0);
@@ -167,12 +180,13 @@ mod tests {
     use super::event_choice::chosen;
     use super::*;
     use std::collections::HashSet;
-    use vouch_sample::MAX_VALUES;
+    use vouch_sample::{MAX_VALUES, MEASURED_INDEX};
 
     #[test]
     fn each_row_can_be_shown() {
         let mut keys = HashSet::new();
-        for marker in ROWS.iter().map(|row| row.marker) {
+        for row in ROWS {
+            let marker = row.marker;
             assert!(keys.insert(marker.key) && marker.key != "refuted", "{} is taken", marker.key);
             assert!(
                 marker.fields.len() <= MAX_VALUES,
@@ -180,6 +194,9 @@ mod tests {
                 marker.key
             );
             let mut names = HashSet::from(["cause", "type"]);
+            if row.drawing.is_some() {
+                assert!(marker.fields.len() <= MEASURED_INDEX, "{} hides what it stands for", marker.key);
+            }
             for field in marker.fields {
                 assert!(names.insert(field.key), "{}: {} is taken", marker.key, field.key);
             }
@@ -194,6 +211,7 @@ mod tests {
         assert_eq!(words(chosen("default").unwrap()), ["gc", "monitor"]);
         assert_eq!(words(chosen("wait+gc").unwrap()), ["gc", "wait"]);
         assert_eq!(words(chosen("default+jit").unwrap()), ["gc", "monitor", "jit"]);
+        assert_eq!(words(chosen("gc+lock").unwrap()), ["gc", "monitor", "park"]);
         assert!(chosen("gc+").is_err() && chosen("none").is_err());
     }
 }

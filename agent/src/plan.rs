@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use vouch_recording::kinds;
-use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, WALL_CLOCK};
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
@@ -85,6 +85,11 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     }
     if options.measure == Some(&WALL_CLOCK) && options.wall.is_none() {
         mistakes.push("measure=wall: no wall-clock time would be measured: add wall=on".to_owned());
+    }
+    let are_locks_recorded =
+        [&kinds::MONITOR, &kinds::PARK].iter().any(|kind| are_chosen(options.events, kind));
+    if options.measure == Some(&BLOCKED) && !are_locks_recorded {
+        mistakes.push("measure=lock: no wait for a lock would be recorded: add events=lock".to_owned());
     }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));

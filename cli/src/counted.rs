@@ -9,6 +9,8 @@ use vouch_report::{bytes, float, grouped};
 pub enum Unit {
     Millis(f64),
     Bytes,
+    /// A number of events, which a sample may stand for several of.
+    Events,
     /// One sample, for profiles without a unit.
     One,
 }
@@ -19,6 +21,7 @@ impl Unit {
         match self {
             Self::Millis(each) => ("ms", each),
             Self::Bytes => ("bytes", 1.0),
+            Self::Events => ("events", 1.0),
             Self::One => ("samples", 1.0),
         }
     }
@@ -35,6 +38,9 @@ pub struct Counted {
 impl Counted {
     pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
     pub const WALL_CLOCK: Self = Self { what: Cow::Borrowed("wall-clock time"), unit: Unit::Millis(1e-6) };
+
+    pub const BLOCKED: Self = Self { what: Cow::Borrowed("time blocked on locks"), unit: Unit::Millis(1e-6) };
+    pub const WAITS_FOR_LOCKS: Self = Self { what: Cow::Borrowed("waits for locks"), unit: Unit::Events };
 
     /// True if chance decides what is sampled. Waits are measured, so their shares are exact.
     pub fn is_by_chance(&self) -> bool {
@@ -54,14 +60,18 @@ impl Counted {
     pub fn value(&self, weight: u64) -> Option<f64> {
         match self.unit {
             Unit::Millis(each) => Some(float(weight) * each),
-            Unit::Bytes => Some(float(weight)),
+            Unit::Bytes | Unit::Events => Some(float(weight)),
             Unit::One => None,
         }
     }
 
     /// Returns the name of the unit in JSON.
     pub fn key(&self) -> &'static str {
-        if self.unit == Unit::Bytes { "bytes" } else { "ms" }
+        match self.unit {
+            Unit::Bytes => "bytes",
+            Unit::Events => "events",
+            Unit::Millis(_) | Unit::One => "ms",
+        }
     }
 
     /// Formats a weight with its unit.
@@ -69,7 +79,7 @@ impl Counted {
         match self.unit {
             Unit::Millis(each) => format!("{:.1} ms", float(weight) * each),
             Unit::Bytes => bytes(weight),
-            Unit::One => grouped(weight),
+            Unit::Events | Unit::One => grouped(weight),
         }
     }
 
@@ -79,6 +89,7 @@ impl Counted {
         match self.unit {
             Unit::Millis(_) => format!("{} of {what} in {number} samples", self.amount(weight)),
             Unit::Bytes => format!("{} of allocated objects in {number} samples", bytes(weight)),
+            Unit::Events => format!("{} {what} in {number} samples", grouped(weight)),
             Unit::One => format!("{number} {what}, and of no time"),
         }
     }

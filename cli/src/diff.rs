@@ -97,7 +97,8 @@ pub fn diff(before: &Path, after: &Path, how: &DiffOptions) -> Result<String, Er
         [run, ..] if how.compared.time => {
             return Err(Error::NoTimes { path: run.path().to_string(), what: run.counted.what.to_string() });
         }
-        _ if how.measure == Measure::Alloc => "bytes",
+        [run, ..] if run.counted.unit == counted::Unit::Bytes => "bytes",
+        [run, ..] if run.counted.unit == counted::Unit::Events => "events",
         _ if counted.len() == runs.len() => "samples",
         _ => "weight",
     };
@@ -133,7 +134,7 @@ fn draw(picture: &Path, sides: &[Vec<Run>; 2]) -> Result<String, Error> {
     // The runs before are scaled to the total of the runs after.
     let scaled_to = &sides[1];
     let unit = match scaled_to.first().map(|run| run.counted.unit) {
-        Some(counted::Unit::Bytes) => "bytes",
+        Some(unit @ (counted::Unit::Bytes | counted::Unit::Events)) => unit.in_pictures().0,
         _ if scaled_to.iter().all(|run| run.counted.is_time()) => "µs",
         _ => "samples",
     };

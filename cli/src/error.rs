@@ -193,6 +193,8 @@ pub enum Error {
     NoAllocations(PathBuf),
     #[error("{0} has no wall-clock time: record it with wall=on")]
     NoWallClock(PathBuf),
+    #[error("{0} has no waits for locks: record them with events=lock, in a program in which threads wait")]
+    NoLocks(PathBuf),
     #[error("no thread name matches: the first threads are {}", .0.join(", "))]
     NoSuchThread(Vec<String>),
     #[error("it has no samples")]

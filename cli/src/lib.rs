@@ -32,6 +32,7 @@ mod join;
 mod jvm;
 mod list;
 mod measure;
+mod measured_profile;
 mod merge;
 mod neighbours;
 mod orphaned_recordings;

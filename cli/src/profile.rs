@@ -134,7 +134,7 @@ struct Stacks {
     prefix_offset: Vec<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
     pub name: String,
@@ -146,7 +146,7 @@ pub struct Thread {
     pub samples: Samples,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Samples {
     pub stack: Vec<Option<usize>>,

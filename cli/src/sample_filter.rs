@@ -13,6 +13,7 @@ use vouch_report::{WeightSum, grouped, percent, plain, share};
 
 use crate::error::Error;
 use crate::measure::Measure;
+use crate::measured_profile;
 use crate::profile::{Field, Profile, Sample};
 use frames::{StateFilter, stacks_with};
 use span::Span;
@@ -81,7 +82,7 @@ impl SampleFilter {
         if self.state.is_some() && self.measure != Measure::Wall {
             return Err(Error::StateWithoutWall);
         }
-        self.measure.read(file)
+        measured_profile::read(self.measure, file)
     }
 
     /// Returns the filter as text, such as `user=moe, thread worker`. It is empty if all samples

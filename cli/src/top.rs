@@ -234,7 +234,7 @@ fn amount_heading(counted: &Counted) -> &'static str {
         Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
         Unit::Millis(_) => "time",
         Unit::Bytes => "allocated",
-        Unit::One => "counted",
+        Unit::Events | Unit::One => "counted",
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use vouch_recording::MarkerKind;
+use vouch_recording::{MarkerKind, Measure};
 
 /// Defines what the frames and the text of an event contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub struct EventType {
     /// The marker that shows an event in a timeline.
     pub marker: &'static MarkerKind<'static>,
     pub payload: Payload,
+    /// The measure that the events count, with the first text as the leaf of the stack. The last
+    /// values of such an event are a [`Measured`](vouch_sample::Measured).
+    pub measure: Option<&'static Measure>,
     /// Counts the events of this type that were added to the recording.
     pub shown: &'static AtomicU64,
 }

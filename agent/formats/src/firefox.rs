@@ -4,6 +4,7 @@
 //! at a time.
 
 mod allocations;
+mod amount_table;
 mod amounts;
 mod contexts;
 mod counters;
@@ -13,8 +14,8 @@ mod meta;
 mod samples;
 mod tables;
 mod time;
-mod wall_clock;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use serde::ser::SerializeStruct;
@@ -25,13 +26,13 @@ use crate::json::Column;
 use crate::meta::Meta;
 use crate::tracks::{self, Tid, Track};
 use allocations::AllocationColumns;
+use amount_table::AmountColumns;
 use counters::CounterColumns;
 use markers::MarkerColumns;
 use meta::MetaColumns;
 use samples::SampleColumns;
 use tables::Shared;
 use time::Micros;
-use wall_clock::WallClockColumns;
 
 /// Writes the whole profile of a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
@@ -92,8 +93,8 @@ struct TrackColumns<'a> {
     samples: SampleColumns,
     #[serde(skip_serializing_if = "Option::is_none")]
     js_allocations: Option<AllocationColumns<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vouch_wall_clock: Option<WallClockColumns<'a>>,
+    #[serde(flatten)]
+    amounts: BTreeMap<&'static str, AmountColumns<'a>>,
     markers: MarkerColumns<'a>,
 }
 
@@ -122,7 +123,7 @@ impl<'a> TrackColumns<'a> {
                 .then(|| track.threads.iter().map(|thread| life(thread)).collect()),
             samples: SampleColumns::new(&track.threads, interval_ns, meta.ended_ns),
             js_allocations: AllocationColumns::new(recording, &track.threads),
-            vouch_wall_clock: WallClockColumns::new(&track.threads),
+            amounts: AmountColumns::tables(&track.threads),
             markers,
         }
     }

@@ -83,6 +83,7 @@ impl Meta {
             (MeasureUnit::Intervals, None) => ("samples", 1.0),
             (MeasureUnit::Bytes, _) => ("bytes", 1.0),
             (MeasureUnit::Nanoseconds, _) => ("ms", 1e-6),
+            (MeasureUnit::Count, _) => ("events", 1.0),
         }
     }
 }

@@ -257,7 +257,7 @@ pub struct Thread {
 #[derive(Clone, PartialEq, Message)]
 pub struct Amounts {
     /// Key of the measure, such as `alloc` for allocated bytes. In `alloc` the leaf of each stack
-    /// is the class of the objects.
+    /// is the class of the objects, in `lock` that of the lock.
     #[prost(string, tag = "1")]
     pub measure: String,
     /// Time of each sample, in nanoseconds since the previous sample in this message. The first

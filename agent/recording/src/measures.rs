@@ -14,6 +14,8 @@ pub struct Measure {
     /// The measure's name for users.
     pub name: &'static str,
     pub unit: MeasureUnit,
+    /// The key of the table with the measure's samples in a track of the front-end's profile.
+    pub table: &'static str,
 }
 
 /// The unit of a measure's amounts.
@@ -23,23 +25,36 @@ pub enum MeasureUnit {
     Intervals,
     Bytes,
     Nanoseconds,
+    /// A number of events.
+    Count,
 }
 
 /// The measure "CPU time". It is the time of another clock if the recording's samples were taken by
 /// that clock.
-pub static CPU: Measure = Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals };
+pub static CPU: Measure =
+    Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals, table: "samples" };
 
 /// The measure "allocated bytes": bytes on the Java heap, by stack and class. The class is the
 /// leaf.
-pub static ALLOCATED: Measure = Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes };
+pub static ALLOCATED: Measure =
+    Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes, table: "jsAllocations" };
 
 /// The measure "wall-clock time": the time that threads spent running, ready to run or waiting. The
 /// leaf of a stack that waits is its [`WaitState`](crate::WaitState).
 pub static WALL_CLOCK: Measure =
-    Measure { key: "wall", name: "wall-clock time", unit: MeasureUnit::Nanoseconds };
+    Measure { key: "wall", name: "wall-clock time", unit: MeasureUnit::Nanoseconds, table: "vouchWallClock" };
+
+/// The measure "time blocked on locks": the time for which threads waited for monitors and for
+/// locks of `java.util.concurrent`. The leaf of a stack is the class of the lock.
+pub static BLOCKED: Measure = Measure {
+    key: "lock",
+    name: "time blocked on locks",
+    unit: MeasureUnit::Nanoseconds,
+    table: "vouchLocks",
+};
 
 /// All measures, in the order in which texts list them.
-pub static MEASURES: [&Measure; 3] = [&CPU, &ALLOCATED, &WALL_CLOCK];
+pub static MEASURES: [&Measure; 4] = [&CPU, &ALLOCATED, &WALL_CLOCK, &BLOCKED];
 
 impl MeasureUnit {
     /// Returns the unit's name in reports and files.
@@ -48,6 +63,7 @@ impl MeasureUnit {
             Self::Intervals => "intervals",
             Self::Bytes => "bytes",
             Self::Nanoseconds => "nanoseconds",
+            Self::Count => "count",
         }
     }
 }

@@ -20,6 +20,28 @@ pub struct MeasureReport {
     pub events: u64,
 }
 
+/// The exact totals of a measure. Its samples are a part of the events, and stand for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExactTotal {
+    /// The unit of `amount`.
+    pub unit: String,
+    pub amount: u64,
+    pub events: u64,
+    /// The number of events that the measure leaves out, such as waits of virtual threads. They are
+    /// not among `events`.
+    pub left_out: u64,
+}
+
+impl ExactTotal {
+    /// Adds the totals of other events of the same measure.
+    pub fn add(&mut self, other: &Self) {
+        self.unit.clone_from(&other.unit);
+        self.amount = self.amount.saturating_add(other.amount);
+        self.events = self.events.saturating_add(other.events);
+        self.left_out = self.left_out.saturating_add(other.left_out);
+    }
+}
+
 impl MeasureReport {
     fn new(recording: &Recording, measure: &Measure) -> Self {
         let mut report = Self { unit: measure.unit.name().to_owned(), ..Self::default() };
@@ -38,7 +60,7 @@ pub fn describe(measures: &BTreeMap<String, MeasureReport>) -> Option<String> {
     let totals = measures.iter().filter_map(|(key, report)| {
         let measure = Measure::from_key(key)?;
         let amount = match measure.unit {
-            MeasureUnit::Intervals => grouped(report.amount),
+            MeasureUnit::Intervals | MeasureUnit::Count => grouped(report.amount),
             MeasureUnit::Bytes => bytes(report.amount),
             MeasureUnit::Nanoseconds => format!("{:.1} s", float(report.amount) / 1e9),
         };

@@ -120,7 +120,7 @@ pub static KEYS: [Key; 27] = [
         ..writing(
             "measure",
             "NAME",
-            &["choose what .folded and .svg count, and .html shows first: cpu, alloc or wall"],
+            &["choose what .folded and .svg count, .html shows first: cpu, alloc, wall or lock"],
         )
     },
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),
@@ -228,7 +228,7 @@ pub static KEYS: [Key; 27] = [
         "WHAT",
         &[
             "record JVM events: off, all, or some of default, gc, monitor, wait, park,",
-            "alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
+            "lock, alloc, exception, class, jit, deopt, joined by + (see `vouch events`)",
         ],
     ),
     with_default(

@@ -15,7 +15,7 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::hottest::Hottest;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
-use crate::measures::{MeasureReport, measures};
+use crate::measures::{ExactTotal, MeasureReport, measures};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, intervals_ms, millis};
@@ -151,6 +151,10 @@ pub struct Run {
     /// The threads that were waiting for a lock when the report was written.
     #[serde(default)]
     pub waiting: Vec<WaitingReport>,
+    /// The exact totals of measures that events count, by the measure's key. The samples of the
+    /// measure stand for the same, or for less if some were lost.
+    #[serde(default)]
+    pub exact_totals: BTreeMap<String, ExactTotal>,
     /// The cost of writing the recording to disk. Null if that was turned off.
     #[serde(default)]
     pub recording_file: Option<RecordingFile>,

@@ -14,7 +14,7 @@ use vouch_verify::proof::Refutation;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
-use crate::measures::MeasureReport;
+use crate::measures::{ExactTotal, MeasureReport};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
@@ -222,6 +222,12 @@ impl Add for MeasureReport {
     }
 }
 
+impl Add for ExactTotal {
+    fn add(&mut self, more: Self) {
+        Self::add(self, &more);
+    }
+}
+
 impl Add for HandlerTime {
     /// Takes the highest percentile of all runs. The true percentile of all runs together is
     /// unknown.
@@ -332,6 +338,7 @@ impl Add for Run {
             classes,
             compilers,
             waiting,
+            exact_totals,
             recording_file,
             handler_ns,
             names_lost,
@@ -397,6 +404,7 @@ impl Add for Run {
         self.classes.add(classes);
         self.compilers.add(compilers);
         self.waiting.extend(waiting);
+        self.exact_totals.add(exact_totals);
         self.recording_file.add(recording_file);
         add_if_known(&mut self.handler_ns, handler_ns);
         self.names_lost.add(names_lost);

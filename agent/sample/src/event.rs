@@ -14,6 +14,37 @@ pub fn pad_values<const N: usize>(first: [u64; N]) -> [u64; MAX_VALUES] {
     all
 }
 
+/// How much of a measure an event stands for, such as the time for which threads were blocked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// The amount, in the measure's unit. It is 0 if the event was not drawn for the measure.
+    pub amount: u64,
+    /// The number of events that it stands for.
+    pub events: u64,
+    /// True if the event is also shown as a marker.
+    pub is_shown: bool,
+}
+
+/// The index of the first of the three values that hold a [`Measured`]. A measured event has at
+/// most this many fields.
+pub const MEASURED_INDEX: usize = MAX_VALUES - 3;
+
+impl Measured {
+    /// Writes this into the last values of an event.
+    pub fn store(self, values: &mut [u64; MAX_VALUES]) {
+        [values[MEASURED_INDEX], values[MEASURED_INDEX + 1], values[MEASURED_INDEX + 2]] =
+            [self.amount, self.events, self.is_shown.into()];
+    }
+
+    /// Reads this from the last values of an event, and sets them to 0.
+    #[must_use]
+    pub fn take(values: &mut [u64; MAX_VALUES]) -> Self {
+        let [amount, events, is_shown] =
+            [0, 1, 2].map(|at| core::mem::take(&mut values[MEASURED_INDEX + at]));
+        Self { amount, events, is_shown: is_shown != 0 }
+    }
+}
+
 /// An event with its time and thread. Its kind says what each of its values means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {

@@ -30,7 +30,7 @@ mod unsignalled;
 mod walk;
 
 pub use certainty::Certainty;
-pub use event::{Event, MAX_VALUES, pad_values};
+pub use event::{Event, MAX_VALUES, MEASURED_INDEX, Measured, pad_values};
 pub use frame::{Bci, ENTRY, Frame, FrameMethod, MethodId, NATIVE, ResolvedFrame, ResolvedMethod};
 pub use head::Head;
 pub use stack::{Call, Cut, Stack};

@@ -4,7 +4,7 @@
 //! may look up a field by its name.
 
 use jni::JNIEnv;
-use jni::objects::{GlobalRef, JFieldID, JObject, JValueOwned};
+use jni::objects::{GlobalRef, JClass, JFieldID, JObject, JValueOwned};
 use jni::signature::ReturnType;
 use once_cell::sync::OnceCell;
 
@@ -18,6 +18,10 @@ struct Fields {
     /// The class of all locks that have an owner.
     owned: GlobalRef,
     owner: JFieldID,
+    /// The class of the synchronizers of latches. They are no locks.
+    latch: Option<GlobalRef>,
+    /// The class of a lock that is no `AbstractOwnableSynchronizer`.
+    stamped: Option<GlobalRef>,
 }
 
 static FIELDS: OnceCell<Fields> = OnceCell::new();
@@ -29,8 +33,19 @@ pub fn meet(env: &mut JNIEnv<'_>) {
         let blocker = env.get_field_id("java/lang/Thread", "parkBlocker", "Ljava/lang/Object;")?;
         let class = env.find_class(OWNED)?;
         let owner = env.get_field_id(&class, "exclusiveOwnerThread", "Ljava/lang/Thread;")?;
-        Ok(Fields { blocker, owned: env.new_global_ref(class)?, owner })
+        let owned = env.new_global_ref(class)?;
+        Ok(Fields { blocker, owned, owner, latch: None, stamped: None })
     });
+    let mut class = |name: &str| {
+        let found = env.with_local_frame(2, |env| -> jni::errors::Result<GlobalRef> {
+            let class = env.find_class(name)?;
+            env.new_global_ref(class)
+        });
+        java::cleared(env, found)
+    };
+    let latch = class("java/util/concurrent/CountDownLatch$Sync");
+    let stamped = class("java/util/concurrent/locks/StampedLock");
+    let found = found.map(|fields| Fields { latch, stamped, ..fields });
     if let Some(found) = java::cleared(env, found) {
         let _ = FIELDS.set(found);
     }
@@ -42,6 +57,7 @@ pub struct Blocker<'e> {
     /// The thread that owns the object. It is `None` if the object has no owner now, or never has
     /// one.
     owner: Option<JObject<'e>>,
+    is_lock: bool,
 }
 
 impl<'e> Blocker<'e> {
@@ -49,10 +65,22 @@ impl<'e> Blocker<'e> {
     pub fn read(thread: &JObject<'_>, env: &mut JNIEnv<'e>) -> Option<Self> {
         let fields = FIELDS.get()?;
         let object = field(thread, fields.blocker, env)?;
-        let owned = <&jni::objects::JClass<'_>>::from(fields.owned.as_obj());
-        let is_owned = env.is_instance_of(&object, owned);
-        let owner = java::cleared(env, is_owned)?.then(|| field(&object, fields.owner, env)).flatten();
-        Some(Self { object, owner })
+        let mut is_a = |class: &GlobalRef| {
+            let is_instance = env.is_instance_of(&object, <&JClass<'_>>::from(class.as_obj()));
+            java::cleared(env, is_instance)
+        };
+        let is_owned = is_a(&fields.owned)?;
+        let (other, is_lock) = if is_owned { (&fields.latch, false) } else { (&fields.stamped, true) };
+        let is_other = other.as_ref().and_then(is_a).unwrap_or(false);
+        let is_lock = if is_other { is_lock } else { is_owned };
+        let owner = is_owned.then(|| field(&object, fields.owner, env)).flatten();
+        Some(Self { object, owner, is_lock })
+    }
+
+    /// True if the thread waits for a lock of `java.util.concurrent`: a lock, read lock, write lock
+    /// or semaphore. Conditions, queues, latches and futures are no locks.
+    pub fn is_lock(&self) -> bool {
+        self.is_lock
     }
 
     /// Returns the object's class as in source, and the name of its owner.

@@ -1,6 +1,6 @@
 //! The event kinds that the option `events=` chooses.
 
-use vouch_recording::kinds::{EVENTS, EventKind};
+use vouch_recording::kinds::{EVENTS, EventKind, MONITOR, PARK};
 
 use crate::error::ValueError;
 
@@ -11,6 +11,9 @@ pub type Chosen = [bool; EVENTS.len()];
 pub fn by_default() -> Chosen {
     EVENTS.map(|kind| kind.by_default)
 }
+
+/// The word for all kinds that count time blocked on locks.
+const LOCK: &str = "lock";
 
 /// Parses names of kinds, joined by `+`.
 pub fn chosen(text: &str) -> Result<Chosen, ValueError> {
@@ -23,6 +26,11 @@ pub fn chosen(text: &str) -> Result<Chosen, ValueError> {
     for word in text.split('+') {
         if word == "default" {
             EVENTS.iter().zip(&mut chosen).for_each(|(kind, chosen)| *chosen |= kind.by_default);
+            continue;
+        }
+        if word == LOCK {
+            let is_lock = |kind: &EventKind| [MONITOR.word, PARK.word].contains(&kind.word);
+            EVENTS.iter().zip(&mut chosen).for_each(|(kind, chosen)| *chosen |= is_lock(kind));
             continue;
         }
         let Some(at) = EVENTS.iter().position(|kind| kind.word == word) else {

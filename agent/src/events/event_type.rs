@@ -9,11 +9,12 @@ use vouch_collect::events::{EventType, Payload};
 use vouch_recording::MarkerKind;
 use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
-use vouch_sample::{Event, Frame, MAX_VALUES, MethodId, pad_values};
+use vouch_sample::{Event, Frame, MAX_VALUES, Measured, MethodId, pad_values};
 use vouch_sampling::clock;
 use vouch_signal::event::{EventDetails, publish};
 
 use super::calling_thread;
+use super::drawing::Drawing;
 use crate::facade::EventSubscription;
 
 /// The maximum number of shown events of one type. A recording must fit into memory, and a profile
@@ -46,6 +47,9 @@ pub struct Row {
     /// Returns true if this process can record the events, provided that JVMTI reports them.
     pub can: fn() -> bool,
     pub payload: Payload,
+    /// Draws the events that stand for a measure. It is `None` if the events count for no measure,
+    /// or have a weight of the JVM's.
+    pub drawing: Option<&'static Drawing>,
     pub counts: Counts,
 }
 
@@ -58,6 +62,7 @@ impl Row {
             subscriptions: &[],
             can: || true,
             payload: Payload::Stack,
+            drawing: None,
             counts: Counts::new(),
         }
     }
@@ -110,13 +115,32 @@ impl Row {
         ended: u64,
         texts: [&str; T],
         field_values: [u64; N],
+        measured: Measured,
     ) -> bool {
         let mut values = [0; MAX_VALUES];
         let lengths = texts.iter().map(|text| text.len() as u64);
         for (value, field) in values.iter_mut().zip(lengths.chain(field_values)) {
             *value = field;
         }
-        self.emit_here_with(began, ended, values, &texts.concat(), true)
+        self.emit_measured_here(began, ended, values, &texts.concat(), measured)
+    }
+
+    /// Publishes an event of the calling thread that counts for a measure, with its stack.
+    pub fn emit_measured_here(
+        &'static self,
+        began: u64,
+        ended: u64,
+        mut values: [u64; MAX_VALUES],
+        text: &str,
+        measured: Measured,
+    ) -> bool {
+        measured.store(&mut values);
+        let before = clock::own_cpu();
+        let has_space = self.emit_here_with(began, ended, values, text, true);
+        if let Some(drawing) = self.drawing.filter(|_| measured.amount > 0) {
+            drawing.spend(ended, clock::own_cpu().saturating_sub(before));
+        }
+        has_space
     }
 
     /// Publishes an event of the calling thread, with or without its stack. Returns false if the
@@ -156,6 +180,14 @@ impl Row {
             .is_none_or(|kind| took >= kind.min_shown_ns && self.admits(took, ended, kind.max_per_second))
     }
 
+    /// Counts an event like [`Self::counted`], also for the type's measure. Returns `None` if it is
+    /// neither shown nor drawn for the measure.
+    pub fn measured(&self, began: u64, ended: u64, amount: u64) -> Option<Measured> {
+        let measured = self.drawing.map_or_else(Measured::default, |drawing| drawing.draw(amount));
+        let measured = Measured { is_shown: self.counted(began, ended), ..measured };
+        (measured.is_shown || measured.amount > 0).then_some(measured)
+    }
+
     /// Counts an event, and returns true if it is to be shown within this limit per second. The
     /// limit for long events is higher.
     pub fn counted_within(&self, began: u64, ended: u64, max_per_second: u64) -> bool {
@@ -171,8 +203,13 @@ impl Row {
 
     /// Returns this type as the recorder needs it.
     pub fn as_recorded(&'static self) -> EventType {
-        let shown = self.counts.shown();
-        EventType { number: self.number(), marker: self.marker, payload: self.payload, shown }
+        EventType {
+            number: self.number(),
+            marker: self.marker,
+            payload: self.payload,
+            measure: self.drawing.map(|drawing| drawing.measure),
+            shown: self.counts.shown(),
+        }
     }
 
     /// Returns the number that identifies events of this type.

@@ -11,13 +11,16 @@ use jvmti_sys::{jthread, jvmtiEnv};
 use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::monitors::{MonitorLayout, MonitorOwner};
+use vouch_recording::measures::BLOCKED;
 use vouch_recording::{Category, MarkerField, MarkerKind, kinds};
+use vouch_sample::Measured;
 use vouch_sampling::clock;
 use vouch_sampling::threads::live_java_threads::{LIVE_JAVA_THREADS, NoPlatformThread};
 use vouch_sampling::threads::registry;
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
+use super::drawing::Drawing;
 use super::event_type::Row;
 use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
@@ -31,8 +34,16 @@ const VIRTUAL: u64 = u64::MAX;
 /// The layout by which owners are read. It is set after VM initialization, if it was found.
 static MONITORS: OnceCell<MonitorLayout> = OnceCell::new();
 
+/// The initial stride of the time blocked on locks, in ns. Longer waits are all recorded at first.
+pub const FIRST_STRIDE_NS: u64 = 10_000;
+/// The maximum number of waits in a second that are recorded for the time blocked on locks.
+pub const MAX_PER_SECOND: u64 = 500;
+
+static BLOCKED_BY_MONITORS: Drawing = Drawing::new(&BLOCKED, FIRST_STRIDE_NS, MAX_PER_SECOND);
+
 pub static MONITOR: Row = Row {
     payload: Payload::Texts,
+    drawing: Some(&BLOCKED_BY_MONITORS),
     ..Row::new(
         &kinds::MONITOR,
         &[
@@ -150,8 +161,8 @@ fn owner_name(note: u64, since: u64) -> String {
     u32::try_from(note).ok().and_then(name).unwrap_or_default()
 }
 
-/// Ends a wait. If the wait is to be shown, `tell` is called with the wait, its end, and the
-/// object's class.
+/// Ends a wait. If the wait is to be recorded, `tell` is called with the wait, its end, the class
+/// of the object, and what the wait stands for.
 ///
 /// # Safety
 /// `env` must be the calling thread's. `thread` and `object` must be references that are valid
@@ -161,15 +172,18 @@ unsafe fn over(
     env: *mut jni_sys::JNIEnv,
     thread: jthread,
     object: jobject,
-    tell: impl FnOnce(Wait, u64, &str) -> bool,
+    tell: impl FnOnce(Wait, u64, &str, Measured) -> bool,
 ) {
     // SAFETY: by the caller's promise.
-    let Some(wait) = (unsafe { calling_thread::end(env, thread) }) else { return };
+    let Some(wait) = (unsafe { calling_thread::end(env, thread) }) else {
+        row.drawing.into_iter().for_each(Drawing::leave_out);
+        return;
+    };
     let ended = clock::monotonic();
-    if row.counted(wait.since, ended) {
+    if let Some(measured) = row.measured(wait.since, ended, ended.saturating_sub(wait.since)) {
         // SAFETY: as above.
         let class = unsafe { calling_thread::class_of(env, object) };
-        tell(wait, ended, &class);
+        tell(wait, ended, &class, measured);
     }
 }
 
@@ -179,8 +193,8 @@ unsafe extern "C" fn enter(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: 
 }
 
 unsafe extern "C" fn entered(_: *mut jvmtiEnv, env: *mut jni_sys::JNIEnv, thread: jthread, object: jobject) {
-    let tell = |Wait { since, note, .. }: Wait, ended, class: &str| {
-        MONITOR.emit_texts_here(since, ended, [class, &owner_name(note, since)], [])
+    let tell = |Wait { since, note, .. }: Wait, ended, class: &str, measured| {
+        MONITOR.emit_texts_here(since, ended, [class, &owner_name(note, since)], [], measured)
     };
     // SAFETY: as above.
     guard((), || unsafe { over(&MONITOR, env, thread, object, tell) });
@@ -206,7 +220,7 @@ unsafe extern "C" fn waited(
     object: jobject,
     timed_out: jboolean,
 ) {
-    let tell = |Wait { since, note: timeout_ms, .. }: Wait, ended, class: &str| {
+    let tell = |Wait { since, note: timeout_ms, .. }: Wait, ended, class: &str, _| {
         let field_values = [0, timeout_ms.saturating_mul(1_000_000), u64::from(timed_out != 0)];
         WAIT.emit_here(since, ended, field_values, class)
     };

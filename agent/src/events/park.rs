@@ -12,12 +12,16 @@ use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::Park;
 use vouch_recording::kinds;
+use vouch_recording::measures::BLOCKED;
+use vouch_sample::Measured;
 use vouch_sampling::clock;
 use vouch_signal::slots::Wait;
 
 use super::blocker::Blocker;
 use super::calling_thread;
+use super::drawing::Drawing;
 use super::event_type::Row;
+use super::monitor::{FIRST_STRIDE_NS, MAX_PER_SECOND};
 use crate::facade::Jvmti;
 use crate::fault::guard;
 use crate::java;
@@ -25,7 +29,14 @@ use crate::java;
 /// The JVM's own function. It is set once the method is bound to the one here.
 static ORIGINAL: OnceCell<Park> = OnceCell::new();
 
-pub static PARK: Row = Row { payload: Payload::Texts, can: is_bound, ..Row::new(&kinds::PARK, &[]) };
+static BLOCKED_BY_LOCKS: Drawing = Drawing::new(&BLOCKED, FIRST_STRIDE_NS, MAX_PER_SECOND);
+
+pub static PARK: Row = Row {
+    payload: Payload::Texts,
+    drawing: Some(&BLOCKED_BY_LOCKS),
+    can: is_bound,
+    ..Row::new(&kinds::PARK, &[])
+};
 
 /// The event of a thread that is still parked at the recording's end.
 pub static STILL_PARKS: Row = Row::own(&kinds::STILL_PARKS);
@@ -84,11 +95,16 @@ unsafe fn begin<'e>(
 fn end(env: &mut JNIEnv<'_>, blocker: Option<&Blocker<'_>>) {
     let Some(Wait { since, note: timeout, .. }) = calling_thread::end_here() else { return };
     let ended = clock::monotonic();
-    if PARK.counted(since, ended) {
+    let measured = if blocker.is_some_and(Blocker::is_lock) {
+        PARK.measured(since, ended, ended.saturating_sub(since))
+    } else {
+        PARK.counted(since, ended).then_some(Measured { is_shown: true, ..Measured::default() })
+    };
+    if let Some(measured) = measured {
         let told = blocker.zip(Jvmti::current()).map(|(blocker, jvmti)| blocker.describe(jvmti, env));
         let (class, owner) = told.unwrap_or_default();
         let owner = owner.unwrap_or_default();
-        PARK.emit_texts_here(since, ended, [&class, &owner], [timeout]);
+        PARK.emit_texts_here(since, ended, [&class, &owner], [timeout], measured);
     }
 }
 

@@ -115,6 +115,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
             ..session.recorder.witness.counts().clone()
         },
         events: events::report(session.events),
+        exact_totals: events::exact_totals(session.events),
         markers: markers().report(),
         markers_left_out: markers().lost(),
         groups: groups().report(),

@@ -13,6 +13,7 @@ use crate::counted::Counted;
 use crate::error::Error;
 use crate::flame;
 use crate::measure::Measure;
+use crate::measured_profile;
 use crate::profile::{Recorded, Sample};
 use crate::tally::{Rows, Time};
 
@@ -88,7 +89,7 @@ impl Run {
         thread: Option<&Regex>,
         drawn: bool,
     ) -> Result<Self, Error> {
-        let profile = measure.read(path)?;
+        let profile = measured_profile::read(measure, path)?;
         if !profile.has_times {
             return Err(Error::DiffWithoutTimes.about(path));
         }

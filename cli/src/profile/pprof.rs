@@ -10,12 +10,11 @@ use indexmap::IndexMap;
 use prost::Message;
 use serde_json::Value;
 use vouch_formats::pprof::{Profile as File, THREAD_ID, THREAD_LABELS};
-use vouch_recording::Measure;
-use vouch_recording::measures::{ALLOCATED, CPU, WALL_CLOCK};
 
 use super::{Document, Meta, Profile, Samples, Thread};
 use crate::document;
 use crate::error::Error;
+use crate::measure::Measure;
 use columns::{Columns, Share};
 use tables::Tables;
 
@@ -30,21 +29,17 @@ const MAX_SAMPLES: u64 = 20_000_000;
 const NO_THREAD: &str = "[threads not separated]";
 
 /// Reads the samples of a measure. Returns `None` if the file has another format.
-pub fn read(file: &Path, measure: &Measure) -> Result<Option<Profile>, Error> {
+pub fn read(file: &Path, measure: Measure) -> Result<Option<Profile>, Error> {
     let path = || file.to_owned();
     let Some(message) = message(file)? else { return Ok(None) };
-    let missing = || match measure {
-        measure if *measure == ALLOCATED => Error::NoAllocations(path()),
-        measure if *measure == WALL_CLOCK => Error::NoWallClock(path()),
-        _ => Error::NoTimeInPprof(path()),
-    };
+    let missing = || measure.missing(file);
     let columns = Columns::find(&message, measure).ok_or_else(missing)?;
     let shares = columns.shares(&message).ok_or_else(|| Error::NegativePprof(path()))?;
     let samples = shares.iter().fold(0_u64, |sum, share| sum.saturating_add(share.samples));
     if samples > MAX_SAMPLES {
         return Err(Error::PprofSamples { path: path(), most: MAX_SAMPLES });
     }
-    if samples == 0 && *measure != CPU {
+    if samples == 0 && measure != Measure::Cpu {
         return Err(missing());
     }
     let document = to_document(&message, &shares, columns.counted.each_ms());

@@ -13,7 +13,7 @@ use prost::Message;
 use serde_json::Value;
 use vouch_formats::pprof::{Function, Label, Line, Location, Profile, Sample as Row, ValueType};
 use vouch_formats::{Format, Meta};
-use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, WALL_CLOCK};
 use vouch_recording::{
     Amount, Category, Certainty, Func, Leaf, Recording, Sample, StackId, Trust, VmPart, WaitState,
 };
@@ -112,6 +112,11 @@ fn recording() -> Recording {
                 Amount { time_ns: START_NS, stack, amount, events: 2, context: None },
             );
         }
+        for (class, amount, events) in [("shop.Till", 9_000_000, 3), ("shop.Door", 400, 1)] {
+            let stack = recording.stack_of_class(Some(guess), class);
+            let amount = Amount { time_ns: START_NS, stack, amount, events, context: None };
+            recording.amount(thread, &BLOCKED, amount);
+        }
         let waits = [(parked, 700_000_001, Some(read)), (polling, 20, None), (guess, 1_000_000, Some(moe))];
         for (stack, amount, context) in waits {
             recording.amount(
@@ -152,6 +157,8 @@ fn top_counts_each_sample_of_a_pprof_file() {
         &["--callers", "work"],
         &["--measure", "alloc"],
         &["--measure", "alloc", "--by", "thread"],
+        &["--measure", "lock"],
+        &["--measure", "lock-count", "--by", "thread"],
         &["--measure", "wall"],
         &["--measure", "wall", "--by", "thread"],
         &["--measure", "wall", "--by", "user"],
@@ -167,7 +174,7 @@ fn top_counts_each_sample_of_a_pprof_file() {
         assert_eq!(actual, expected, "{question:?}");
         seen.insert(expected.to_string());
     }
-    assert_eq!(seen.len(), 21, "two questions have the same answer");
+    assert_eq!(seen.len(), 23, "two questions have the same answer");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP, STILL_ENTERS, STIL
 use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Amount, Leaf, Marker, Recording, StackId, Trust, Unit};
 use vouch_report::{WaitingReport, millis};
-use vouch_sample::{Event, Frame, MAX_VALUES, Stack};
+use vouch_sample::{Event, Frame, MAX_VALUES, Measured, Stack};
 use vouch_signal::event::{self, MAX_EVENT_FRAMES};
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::slots::Waiting;
@@ -127,13 +127,30 @@ impl Recorder {
         if thread.is_none() && event.tid != 0 {
             return false;
         }
+        let mut event = *event;
+        if let Some(measure) = row.measure {
+            let class = match row.payload {
+                Payload::Texts => taken(&mut { text }, event.values[0]),
+                _ => text,
+            };
+            let measured = Measured::take(&mut event.values);
+            if let Some(thread) = thread.filter(|_| measured.amount > 0) {
+                let stack = self.stack_of_class(stack, class);
+                let Measured { amount, events, .. } = measured;
+                let amount = Amount { time_ns: event.began, stack, amount, events, context: None };
+                self.recording.amount(thread, measure, amount);
+            }
+            if !measured.is_shown {
+                return true;
+            }
+        }
+        let event = &event;
         row.shown.fetch_add(1, Relaxed);
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
         let values = filled(row, event, text, &mut self.recording);
         match (thread, values) {
             (Some(thread), [_, bytes, stands_for, ..]) if row.marker.key == ALLOCATION.marker.key => {
-                let class = Some(text).filter(|text| !text.is_empty()).unwrap_or("[unknown class]");
-                let stack = self.recording.stack_of_class(stack, class);
+                let stack = self.stack_of_class(stack, text);
                 let objects = stands_for.div_ceil(bytes.max(1));
                 let amount =
                     Amount { time_ns: began_ns, stack, amount: stands_for, events: objects, context: None };
@@ -149,6 +166,12 @@ impl Recorder {
             }
         }
         true
+    }
+
+    /// Adds a stack with a class as its leaf. The JVM may not have returned the class.
+    fn stack_of_class(&mut self, stack: Option<StackId>, class: &str) -> StackId {
+        let class = Some(class).filter(|class| !class.is_empty()).unwrap_or("[unknown class]");
+        self.recording.stack_of_class(stack, class)
     }
 
     /// Returns the number of events of unknown kinds.

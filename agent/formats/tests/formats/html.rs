@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use vouch_recording::measures::ALLOCATED;
-use vouch_recording::{Amount, Certainty, Id, Leaf, Recording, Trust};
+use vouch_recording::{Amount, Certainty, Id, Leaf, MEASURES, Recording, Trust};
 
 use crate::common::{START_NS, busy_thread, stack, write};
 
@@ -93,7 +93,7 @@ fn the_page_has_each_measure_that_was_recorded() {
     let data = data(&page(&recording));
     let keys: Vec<&str> =
         data["measures"].as_array().unwrap().iter().map(|measure| measure["key"].as_str().unwrap()).collect();
-    assert_eq!(keys, ["cpu", "alloc", "wall"]);
+    assert_eq!(keys, MEASURES.map(|measure| measure.key));
     assert_eq!((&data["measures"][1]["unit"], &data["measure"]), (&json!("bytes"), &json!("cpu")));
     let allocated = &data["threads"][0]["amounts"]["alloc"];
     assert_eq!(allocated["weight"], json!([200, 300]));

@@ -17,8 +17,9 @@ use crate::join::processes::Name;
 use crate::join::tables::RowMap;
 
 /// The tables of measures other than CPU time, by their keys in a track.
-const AMOUNTS: [&str; 2] = ["jsAllocations", WALL_CLOCK];
-const WALL_CLOCK: &str = "vouchWallClock";
+const AMOUNTS: [&str; 3] = [ALLOCATIONS, "vouchWallClock", "vouchLocks"];
+/// The front-end's own table, which has no contexts.
+const ALLOCATIONS: &str = "jsAllocations";
 
 /// The key of a thread's original id, if another thread of the joined profile has the same id.
 const OWN_TID: &str = "vouchTid";
@@ -191,7 +192,7 @@ impl Track {
             amounts.set("stack", &moved_stacks(stacks, conversion.row_map)?)?;
             shift_column(&mut amounts, "time", shift_ms)?;
             // Tables of two files can be appended only if both have the column.
-            if key == WALL_CLOCK {
+            if key != ALLOCATIONS {
                 let contexts: Option<Vec<Option<usize>>> = amounts.find("vouchContext")?;
                 let rows: usize = amounts.get("length")?;
                 let mut contexts = contexts.unwrap_or_else(|| vec![None; rows]);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use vouch_profile::join::{Source, join};
-use vouch_recording::measures::WALL_CLOCK;
-use vouch_recording::{Amount, Category, Func, Refutation, Refuted, Sample, Trust, Unit};
+use vouch_recording::measures::ALLOCATED;
+use vouch_recording::{Amount, Category, Func, Measure, Refutation, Refuted, Sample, Trust, Unit};
 
 use crate::common::contexts::{context, kind};
 use crate::common::{MS, Process, START_NS, joined, proven, rows, sample, stack, track, value};
@@ -116,7 +116,12 @@ fn markers_have_the_new_number_of_a_refutation_and_equal_ones_share_it() {
     assert_eq!(profile["meta"]["vouch"]["samples"]["refuted"], 3);
 }
 
-/// Makes a process with one sample, in a context of this class with this field.
+/// The measures other than CPU time with samples in contexts.
+fn with_contexts() -> impl Iterator<Item = &'static Measure> {
+    Measure::others().filter(|measure| **measure != ALLOCATED)
+}
+
+/// Makes a process with one sample of each measure, in a context of this class with this field.
 fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &str) -> Process {
     let mut process = Process::new(file, pid);
     let recording = &mut process.recording;
@@ -125,8 +130,10 @@ fn in_context(file: &'static str, pid: u32, class: &str, field: &str, value: &st
     let kind = kind(recording, class, &[field]);
     let context = context(recording, None, kind, &[value]);
     recording.sample(thread, Sample { context: Some(context), ..proven(MS, stack) });
-    let wait = Amount { time_ns: START_NS, stack, amount: 5, events: 1, context: Some(context) };
-    recording.amount(thread, &WALL_CLOCK, wait);
+    let amount = Amount { time_ns: START_NS, stack, amount: 5, events: 1, context: Some(context) };
+    for measure in with_contexts() {
+        recording.amount(thread, measure, amount);
+    }
     process
 }
 
@@ -146,7 +153,7 @@ fn all_contexts_are_in_one_table_and_shown_with_their_fields() {
         let value = rows(&table["values"][row])[0];
         profile["shared"]["stringArray"][value].as_str().unwrap()
     };
-    for key in ["samples", "vouchWallClock"] {
+    for key in with_contexts().map(|measure| measure.table).chain(["samples"]) {
         assert_eq!(["1", "2", "3"].map(|pid| said(pid, key)), ["moe", "cart", "moe"]);
     }
     let shown = |pid| {

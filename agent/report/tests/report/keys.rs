@@ -3,8 +3,9 @@
 use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
-    Clock, EventReport, FieldReport, GroupReport, KindReport, MeasureReport, NativeReport, PlausibleReport,
-    RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WallClockReport, WitnessPower, WitnessStack,
+    Clock, EventReport, ExactTotal, FieldReport, GroupReport, KindReport, MeasureReport, NativeReport,
+    PlausibleReport, RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WallClockReport,
+    WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -21,7 +22,7 @@ fn the_keys_are_those_that_tools_read() {
     proven_report().write(&mut json).unwrap();
     assert_eq!(json.last(), Some(&b'\n'));
     let report: Value = serde_json::from_slice(&json).unwrap();
-    let expected = "agent_cpu_ms agreement bytes_recorded classes command compilers conservation contexts cpu_ms edges engine engine_notes engine_stopped events groups \
+    let expected = "agent_cpu_ms agreement bytes_recorded classes command compilers conservation contexts cpu_ms edges engine engine_notes engine_stopped events exact_totals groups \
                     handler_ns interval_us jdk markers markers_left_out measures names_lost options plausible_because power rate recording_file recovery refutations refuted safepoints sampled_interval_us samples stacks_cut threads top_frame unwalked vm_flags \
                     vouch waiting walked_by wall_ms warnings weight_ms witness";
     assert_eq!(keys(&report).join(" "), expected);
@@ -61,12 +62,13 @@ fn the_keys_are_those_that_tools_read() {
 }
 
 /// The objects in the report with keys that depend on the run, such as names of events.
-const BY_WORD: [&str; 16] = [
+const BY_WORD: [&str; 17] = [
     "agreement",
     "confirmed",
     "contradicted",
     "differences",
     "events",
+    "exact_totals",
     "explained",
     "groups",
     "markers",
@@ -129,6 +131,7 @@ fn each_key_is_explained() {
     let field = FieldReport { key, label, distinct: 1, values: vec![value], others_ms: 0.0 };
     let (class, label) = ("request".to_owned(), "Request".to_owned());
     report.contexts.kinds = vec![KindReport { class, label, samples: 1, cpu_ms: 1.0, fields: vec![field] }];
+    report.run.exact_totals = [("lock".to_owned(), ExactTotal::default())].into();
     report.measures = [("alloc".to_owned(), MeasureReport::default())].into();
     let report = serde_json::to_value(&report).unwrap();
     let mut explained: Vec<&str> = rows.iter().map(|(key, _)| *key).collect();

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use vouch_formats::pprof::{Profile as File, Sample as Row};
-use vouch_recording::Measure;
-use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
 use vouch_report::{CPU_TIME, float, plain};
 
 use crate::counted::{Counted, Unit};
+use crate::measure::Measure;
 
 const COUNT: &str = "count";
 /// The units of times, each with its nanoseconds.
@@ -47,27 +46,23 @@ pub struct Share {
 
 impl Columns {
     /// Returns the columns of a measure, if the file has the measure.
-    pub fn find(file: &File, measure: &Measure) -> Option<Self> {
+    pub fn find(file: &File, measure: Measure) -> Option<Self> {
         let types: Vec<(&str, &str)> =
             file.sample_type.iter().map(|it| (file.text(it.r#type), file.text(it.unit))).collect();
         let find = |pair: [(&str, &str); 2]| types.windows(2).position(|next| next == pair);
-        let wall = find([("wall_events", COUNT), ("wall", "nanoseconds")]);
-        if *measure == WALL_CLOCK {
-            let (events, rows) = (wall?, Rows::Sample);
-            let counted = Counted::WALL_CLOCK;
-            return Some(Self { amount: events + 1, events: Some(events), rows, unit: 1, counted });
+        if let Some((pair, counted)) = measure.in_pprof().zip(measure.counted()) {
+            let (events, rows) = (find(pair)?, Rows::Sample);
+            let amount = events + measure.amount_in_pair();
+            return Some(Self { amount, events: Some(events), rows, unit: 1, counted });
         }
-        if *measure == ALLOCATED {
-            let (events, rows) = (find([("alloc_objects", COUNT), ("alloc_space", "bytes")])?, Rows::Sample);
-            let counted = Counted::ALLOCATED;
-            return Some(Self { amount: events + 1, events: Some(events), rows, unit: 1, counted });
-        }
+        // Other measures are times, too. The profile of Go's mutexes has no other time.
+        let others = [Measure::Wall, Measure::Lock].map(|measure| measure.in_pprof().and_then(find));
+        let is_other = |at: usize| types.len() > 2 && others.contains(&at.checked_sub(1));
         let nanos = |unit: &str| TIMES.into_iter().find(|(known, _)| *known == unit).map(|(_, nanos)| nanos);
-        let is_wall = |at: usize| wall.is_some_and(|events| at == events + 1);
         let time = types
             .iter()
             .enumerate()
-            .find_map(|(at, (name, unit))| Some((at, *name, nanos(unit)?)).filter(|_| !is_wall(at)));
+            .find_map(|(at, (name, unit))| Some((at, *name, nanos(unit)?)).filter(|_| !is_other(at)));
         if let Some((amount, name, nanos)) = time {
             let events = types.iter().position(|it| *it == ("samples", COUNT));
             let rows = if events.is_some() { Rows::Events } else { Rows::Sample };
@@ -76,7 +71,7 @@ impl Columns {
             return Some(Self { amount, events, rows, unit, counted });
         }
         let is_event = |(name, unit): &(&str, &str)| {
-            *unit == COUNT && !name.ends_with("_objects") && !name.ends_with("_events")
+            *unit == COUNT && !["_objects", "_events", "contentions"].iter().any(|end| name.ends_with(end))
         };
         let amount = types.iter().position(is_event)?;
         let what = format!("samples of {}", plain(types[amount].0)).into();

@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicU64;
 
 use vouch_recording::kinds;
-use vouch_recording::measures::ALLOCATED;
+use vouch_recording::measures::{ALLOCATED, BLOCKED};
 use vouch_recording::{Category, Marker, MarkerField, MarkerKind, Recording, StackId, Unit};
 use vouch_report::WaitingReport;
-use vouch_sample::{Event, Frame, MethodId, pad_values};
+use vouch_sample::{Event, Frame, Measured, MethodId, pad_values};
 use vouch_signal::event::{self, EventDetails};
 use vouch_signal::slots::{Wait, Waiting};
 
@@ -30,6 +30,7 @@ const NAP: EventType = EventType {
         ],
     },
     payload: Payload::Stack,
+    measure: None,
     shown: &SHOWN,
 };
 /// An event type that the test's program declares.
@@ -48,6 +49,7 @@ const UPLOAD: EventType = EventType {
         ],
     },
     payload: Payload::Program,
+    measure: None,
     shown: &SHOWN,
 };
 const EXCEPTION: EventType = of_jvm((1 << 40) + 2, &kinds::EXCEPTION.marker, Payload::Constructors);
@@ -55,8 +57,11 @@ const COMPILATION: EventType = of_jvm((1 << 40) + 3, &kinds::COMPILATION.marker,
 const ALLOCATION: EventType = of_jvm((1 << 40) + 4, &kinds::ALLOCATION.marker, Payload::Stack);
 const STILL_ENTERS: EventType = of_jvm((1 << 40) + 5, &kinds::STILL_ENTERS, Payload::Stack);
 
+const MONITOR: EventType =
+    EventType { measure: Some(&BLOCKED), ..of_jvm((1 << 40) + 6, &kinds::MONITOR.marker, Payload::Texts) };
+
 const fn of_jvm(number: u64, marker: &'static MarkerKind<'static>, payload: Payload) -> EventType {
-    EventType { number, marker, payload, shown: &SHOWN }
+    EventType { number, marker, payload, measure: None, shown: &SHOWN }
 }
 
 /// Finds an event type that the test's program declares.
@@ -243,6 +248,31 @@ fn a_method_is_named_and_an_allocation_is_no_marker() {
     assert_eq!((amount.amount, amount.events), (4_000, 167), "the number of objects of 24 bytes");
     assert_eq!(functions(recording, Some(amount.stack)), ["byte[]", "shop.Main.store"]);
     assert!(thread.markers().is_empty());
+}
+
+#[test]
+fn a_wait_counts_as_blocked_time_and_as_a_marker_or_as_one_of_both() {
+    let mut bench = bench(&[MONITOR]);
+    let frame = Frame::new(MethodId(STORE), 0);
+    for (amount, is_shown) in [(20, true), (500, false), (0, true)] {
+        let mut values = pad_values([9, 6]);
+        Measured { amount, events: 3, is_shown }.store(&mut values);
+        let event = Event { kind: MONITOR.number, values, ..nap_event(&bench) };
+        publish(&bench, &event, EventDetails { frames: &[frame], text: "shop.Cartworker" });
+    }
+    drain(&mut bench);
+    let recording = &bench.recorder.recording;
+    let thread = &recording.threads()[0];
+    let amounts = thread.amounts().get(&BLOCKED);
+    assert_eq!(amounts.iter().map(|it| (it.amount, it.events)).collect::<Vec<_>>(), [(20, 3), (500, 3)]);
+    assert_eq!(functions(recording, Some(amounts[0].stack)), ["shop.Cart", "shop.Main.store"]);
+    assert_eq!(thread.markers().len(), 2, "those that are shown");
+    for marker in thread.markers() {
+        let texts = [0, 1].map(|at| Marker::text_from_value(marker.values[at]));
+        let texts = texts.map(|text| text.map(|text| recording.strings().get(text)));
+        assert_eq!(texts, [Some("shop.Cart"), Some("worker")]);
+        assert_eq!(marker.values[2..], [0; 6], "what it stands for is in no field");
+    }
 }
 
 #[test]
