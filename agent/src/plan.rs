@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use vouch_recording::kinds;
-use vouch_recording::measures::{ALLOCATED, BLOCKED, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, WALL_CLOCK};
 use vouch_report::Detail;
 use vouch_report::options::DEFAULT_OUT;
 
@@ -90,6 +90,9 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
         [&kinds::MONITOR, &kinds::PARK].iter().any(|kind| are_chosen(options.events, kind));
     if options.measure == Some(&BLOCKED) && !are_locks_recorded {
         mistakes.push("measure=lock: no wait for a lock would be recorded: add events=lock".to_owned());
+    }
+    if options.measure == Some(&EXCEPTIONS) && !are_chosen(options.events, &kinds::EXCEPTION) {
+        mistakes.push("measure=exception: no exception would be counted: add events=exception".to_owned());
     }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));

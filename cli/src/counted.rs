@@ -42,6 +42,8 @@ impl Counted {
     pub const BLOCKED: Self = Self { what: Cow::Borrowed("time blocked on locks"), unit: Unit::Millis(1e-6) };
     pub const WAITS_FOR_LOCKS: Self = Self { what: Cow::Borrowed("waits for locks"), unit: Unit::Events };
 
+    pub const EXCEPTIONS: Self = Self { what: Cow::Borrowed("exceptions"), unit: Unit::Events };
+
     /// True if chance decides what is sampled. Waits are measured, so their shares are exact.
     pub fn is_by_chance(&self) -> bool {
         *self != Self::WALL_CLOCK

@@ -195,6 +195,8 @@ pub enum Error {
     NoWallClock(PathBuf),
     #[error("{0} has no waits for locks: record them with events=lock, in a program in which threads wait")]
     NoLocks(PathBuf),
+    #[error("{0} has no exceptions: record them with events=exception, in a program that creates some")]
+    NoExceptions(PathBuf),
     #[error("no thread name matches: the first threads are {}", .0.join(", "))]
     NoSuchThread(Vec<String>),
     #[error("it has no samples")]

@@ -21,6 +21,8 @@ pub enum Measure {
     Lock,
     /// How often threads were blocked on locks
     LockCount,
+    /// Exceptions, by stack and class; record them with events=exception
+    Exception,
 }
 
 impl Measure {
@@ -37,6 +39,7 @@ impl Measure {
             Self::Wall => Some(Counted::WALL_CLOCK),
             Self::Lock => Some(Counted::BLOCKED),
             Self::LockCount => Some(Counted::WAITS_FOR_LOCKS),
+            Self::Exception => Some(Counted::EXCEPTIONS),
         }
     }
 
@@ -48,22 +51,19 @@ impl Measure {
             Self::Alloc => Error::NoAllocations(path),
             Self::Wall => Error::NoWallClock(path),
             Self::Lock | Self::LockCount => Error::NoLocks(path),
+            Self::Exception => Error::NoExceptions(path),
         }
     }
 
-    /// Returns the names and units of a pprof file's values that count the measure: of the number
-    /// of events, and of the amount.
-    pub fn in_pprof(self) -> Option<[(&'static str, &'static str); 2]> {
+    /// Returns the names and units of a pprof file's values that count the measure. The last one is
+    /// the amount. The one before it, if there is one, is the number of events.
+    pub fn in_pprof(self) -> Option<&'static [(&'static str, &'static str)]> {
         match self {
             Self::Cpu => None,
-            Self::Alloc => Some([("alloc_objects", "count"), ("alloc_space", "bytes")]),
-            Self::Wall => Some([("wall_events", "count"), ("wall", "nanoseconds")]),
-            Self::Lock | Self::LockCount => Some([("contentions", "count"), ("delay", "nanoseconds")]),
+            Self::Alloc => Some(&[("alloc_objects", "count"), ("alloc_space", "bytes")]),
+            Self::Wall => Some(&[("wall_events", "count"), ("wall", "nanoseconds")]),
+            Self::Lock | Self::LockCount => Some(&[("contentions", "count"), ("delay", "nanoseconds")]),
+            Self::Exception => Some(&[("exceptions", "count")]),
         }
-    }
-
-    /// Returns the index of the amount in a pprof file's pair of values.
-    pub fn amount_in_pair(self) -> usize {
-        usize::from(!self.counts_events())
     }
 }

@@ -25,6 +25,7 @@ pub fn read(measure: Measure, file: &Path) -> Result<Profile, Error> {
         Measure::Alloc => read_allocations(file),
         Measure::Wall => read_table::<WallClockThread>(measure, file),
         Measure::Lock | Measure::LockCount => read_table::<BlockedThread>(measure, file),
+        Measure::Exception => read_table::<ExceptionThread>(measure, file),
     }
 }
 
@@ -102,7 +103,8 @@ macro_rules! thread_with_table {
 
 thread_with_table! {
     WallClockThread: "vouchWallClock",
-    BlockedThread: "vouchLocks"
+    BlockedThread: "vouchLocks",
+    ExceptionThread: "vouchExceptions"
 }
 
 /// A thread's samples of a measure.

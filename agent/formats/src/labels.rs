@@ -1,6 +1,6 @@
 //! The names by which pprof and OpenTelemetry have what samples count, and the values of contexts.
 
-use vouch_recording::measures::{ALLOCATED, BLOCKED, CPU};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, CPU, EXCEPTIONS};
 use vouch_recording::{ContextId, Measure, Recording, StringId, TRACE};
 use vouch_report::{Clock, TrustReport};
 
@@ -25,6 +25,7 @@ pub fn value_types(measure: &Measure, report: &TrustReport) -> Vec<(String, &'st
         _ if *measure == BLOCKED => {
             vec![("contentions".to_owned(), "count"), ("delay".to_owned(), "nanoseconds")]
         }
+        _ if *measure == EXCEPTIONS => vec![("exceptions".to_owned(), "count")],
         _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), measure.unit.name())],
     }
 }

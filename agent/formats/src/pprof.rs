@@ -71,9 +71,9 @@ struct Writer<'r, W: Write> {
 
 /// The values of a sample: one or two for each measure of the recording.
 struct Columns {
-    /// Each measure, with the index of the value that counts its amount. The value before that is
-    /// the number of its events. An event that counts no time has only the amount.
-    measures: Vec<(&'static Measure, usize)>,
+    /// Each measure, with the index of the value that counts its amount, and of the number of its
+    /// events. An event that counts no time has only the amount.
+    measures: Vec<(&'static Measure, usize, Option<usize>)>,
     /// The name and the unit of each value.
     types: Vec<(String, &'static str)>,
     /// The time of a weight of 1. `None` if weights count no time.
@@ -87,8 +87,10 @@ impl Columns {
         let mut columns = Self { measures: Vec::new(), types: Vec::new(), interval_ns };
         let has = |measure: &Measure| threads.iter().any(|thread| !thread.amounts().get(measure).is_empty());
         for measure in MEASURES.into_iter().filter(|measure| **measure == CPU || has(measure)) {
-            columns.types.extend(value_types(measure, report));
-            columns.measures.push((measure, columns.types.len() - 1));
+            let types = value_types(measure, report);
+            let events = (types.len() > 1).then_some(columns.types.len());
+            columns.types.extend(types);
+            columns.measures.push((measure, columns.types.len() - 1, events));
         }
         columns
     }
@@ -96,17 +98,18 @@ impl Columns {
     /// Returns the index of the value that counts a measure's amount, if the profile has the
     /// measure.
     fn amount_at(&self, measure: &Measure) -> Option<usize> {
-        self.measures.iter().find(|(known, _)| *known == measure).map(|(_, at)| *at)
+        self.measures.iter().find(|(known, ..)| *known == measure).map(|(_, at, _)| *at)
     }
 
     /// The values of a sample that counts one measure.
     fn values(&self, measure: &Measure, events: u64, amount: u64) -> Vec<i64> {
         let mut values = vec![0; self.types.len()];
-        let Some(at) = self.amount_at(measure) else { return values };
-        let unit = if *measure == CPU { self.interval_ns } else { Some(1) };
-        values[at] = saturated(amount.saturating_mul(unit.unwrap_or(1)));
-        if unit.is_some() {
-            values[at - 1] = saturated(events);
+        let column = self.measures.iter().find(|(known, ..)| *known == measure);
+        let Some((_, amount_at, events_at)) = column else { return values };
+        let unit = if *measure == CPU { self.interval_ns.unwrap_or(1) } else { 1 };
+        values[*amount_at] = saturated(amount.saturating_mul(unit));
+        if let Some(at) = events_at {
+            values[*at] = saturated(events);
         }
         values
     }

@@ -53,8 +53,13 @@ pub static BLOCKED: Measure = Measure {
     table: "vouchLocks",
 };
 
+/// The measure "exceptions": the exceptions that were created. The leaf of a stack is the class of
+/// the exception.
+pub static EXCEPTIONS: Measure =
+    Measure { key: "exception", name: "exceptions", unit: MeasureUnit::Count, table: "vouchExceptions" };
+
 /// All measures, in the order in which texts list them.
-pub static MEASURES: [&Measure; 4] = [&CPU, &ALLOCATED, &WALL_CLOCK, &BLOCKED];
+pub static MEASURES: [&Measure; 5] = [&CPU, &ALLOCATED, &WALL_CLOCK, &BLOCKED, &EXCEPTIONS];
 
 impl MeasureUnit {
     /// Returns the unit's name in reports and files.

@@ -120,7 +120,7 @@ pub static KEYS: [Key; 27] = [
         ..writing(
             "measure",
             "NAME",
-            &["choose what .folded and .svg count, .html shows first: cpu, alloc, wall or lock"],
+            &["choose for .folded, .svg and .html: cpu, alloc, wall, lock or exception"],
         )
     },
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),

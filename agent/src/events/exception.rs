@@ -13,10 +13,13 @@ use once_cell::sync::OnceCell;
 use vouch_collect::events::Payload;
 use vouch_hotspot::{FillInStackTrace, fill_in_stack_trace};
 use vouch_recording::kinds;
+use vouch_recording::measures::EXCEPTIONS;
+use vouch_sample::pad_values;
 use vouch_sampling::clock;
 use vouch_sampling::own_thread;
 
 use super::calling_thread;
+use super::drawing::Drawing;
 use super::event_type::Row;
 use crate::fault::guard;
 
@@ -26,8 +29,15 @@ static ORIGINAL: OnceCell<FillInStackTrace> = OnceCell::new();
 /// of its library is bound, which an attached agent sees, too.
 static WILL_BE_BOUND: AtomicBool = AtomicBool::new(false);
 
-pub static EXCEPTION: Row =
-    Row { payload: Payload::Constructors, can: is_bound, ..Row::new(&kinds::EXCEPTION, &[]) };
+/// At first each exception is recorded. When there are too many in a second, some stand for others.
+static COUNTED: Drawing = Drawing::new(&EXCEPTIONS, 1, kinds::EXCEPTION.max_per_second);
+
+pub static EXCEPTION: Row = Row {
+    payload: Payload::Constructors,
+    drawing: Some(&COUNTED),
+    can: is_bound,
+    ..Row::new(&kinds::EXCEPTION, &[])
+};
 
 /// Returns the function to bind instead of `bound`, if that is `fillInStackTrace`.
 pub fn on_bind(bound: *mut c_void) -> Option<*mut c_void> {
@@ -67,9 +77,9 @@ unsafe fn made(env: *mut jni_sys::JNIEnv, throwable: jobject) {
         return;
     }
     let now = clock::monotonic();
-    if EXCEPTION.counted(now, now) {
+    if let Some(measured) = EXCEPTION.measured(now, now, 1) {
         // SAFETY: by the caller's promise.
         let class = unsafe { calling_thread::class_of(env, throwable) };
-        EXCEPTION.emit_here(now, now, [], &class);
+        EXCEPTION.emit_measured_here(now, now, pad_values([]), &class, measured);
     }
 }

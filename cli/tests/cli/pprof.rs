@@ -13,7 +13,7 @@ use prost::Message;
 use serde_json::Value;
 use vouch_formats::pprof::{Function, Label, Line, Location, Profile, Sample as Row, ValueType};
 use vouch_formats::{Format, Meta};
-use vouch_recording::measures::{ALLOCATED, BLOCKED, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, WALL_CLOCK};
 use vouch_recording::{
     Amount, Category, Certainty, Func, Leaf, Recording, Sample, StackId, Trust, VmPart, WaitState,
 };
@@ -117,6 +117,9 @@ fn recording() -> Recording {
             let amount = Amount { time_ns: START_NS, stack, amount, events, context: None };
             recording.amount(thread, &BLOCKED, amount);
         }
+        let thrown = recording.stack_of_class(Some(work), "shop.Oops");
+        let amount = Amount { time_ns: START_NS, stack: thrown, amount: 20, events: 20, context: None };
+        recording.amount(thread, &EXCEPTIONS, amount);
         let waits = [(parked, 700_000_001, Some(read)), (polling, 20, None), (guess, 1_000_000, Some(moe))];
         for (stack, amount, context) in waits {
             recording.amount(
@@ -159,6 +162,7 @@ fn top_counts_each_sample_of_a_pprof_file() {
         &["--measure", "alloc", "--by", "thread"],
         &["--measure", "lock"],
         &["--measure", "lock-count", "--by", "thread"],
+        &["--measure", "exception"],
         &["--measure", "wall"],
         &["--measure", "wall", "--by", "thread"],
         &["--measure", "wall", "--by", "user"],
@@ -174,7 +178,7 @@ fn top_counts_each_sample_of_a_pprof_file() {
         assert_eq!(actual, expected, "{question:?}");
         seen.insert(expected.to_string());
     }
-    assert_eq!(seen.len(), 23, "two questions have the same answer");
+    assert_eq!(seen.len(), 24, "two questions have the same answer");
 }
 
 #[test]

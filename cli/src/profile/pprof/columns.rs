@@ -49,11 +49,12 @@ impl Columns {
     pub fn find(file: &File, measure: Measure) -> Option<Self> {
         let types: Vec<(&str, &str)> =
             file.sample_type.iter().map(|it| (file.text(it.r#type), file.text(it.unit))).collect();
-        let find = |pair: [(&str, &str); 2]| types.windows(2).position(|next| next == pair);
-        if let Some((pair, counted)) = measure.in_pprof().zip(measure.counted()) {
-            let (events, rows) = (find(pair)?, Rows::Sample);
-            let amount = events + measure.amount_in_pair();
-            return Some(Self { amount, events: Some(events), rows, unit: 1, counted });
+        let find = |wanted: &[(&str, &str)]| types.windows(wanted.len()).position(|next| next == wanted);
+        if let Some((wanted, counted)) = measure.in_pprof().zip(measure.counted()) {
+            let (first, rows) = (find(wanted)?, Rows::Sample);
+            let last = first + wanted.len() - 1;
+            let amount = if measure.counts_events() { first } else { last };
+            return Some(Self { amount, events: Some(first), rows, unit: 1, counted });
         }
         // Other measures are times, too. The profile of Go's mutexes has no other time.
         let others = [Measure::Wall, Measure::Lock].map(|measure| measure.in_pprof().and_then(find));
@@ -71,7 +72,8 @@ impl Columns {
             return Some(Self { amount, events, rows, unit, counted });
         }
         let is_event = |(name, unit): &(&str, &str)| {
-            *unit == COUNT && !["_objects", "_events", "contentions"].iter().any(|end| name.ends_with(end))
+            *unit == COUNT
+                && !["_objects", "_events", "contentions", "exceptions"].iter().any(|end| name.ends_with(end))
         };
         let amount = types.iter().position(is_event)?;
         let what = format!("samples of {}", plain(types[amount].0)).into();
