@@ -17,7 +17,11 @@ use std::string::String;
 use std::vec::Vec;
 
 use cpp_demangle::DemangleOptions;
-use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SymbolKind};
+use object::elf::{STT_FUNC, STT_GNU_IFUNC, Sym64};
+use object::pod::slice_from_all_bytes;
+use object::read::StringTable;
+use object::read::elf::Sym;
+use object::{LittleEndian, Object, ObjectSection, ReadRef};
 
 use crate::native::libraries::{ElfReader, Library, read_file};
 
@@ -114,6 +118,21 @@ impl SymbolTable {
         table
     }
 
+    /// Adds the functions of a symbol table that are in this library.
+    fn add_all(&mut self, symbols: &[u8], names: &[u8]) {
+        let names = StringTable::new(names, 0, names.len() as u64);
+        for symbol in slice_from_all_bytes::<Sym64<LittleEndian>>(symbols).unwrap_or_default() {
+            let is_function = [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type());
+            if is_function && symbol.is_definition(LittleEndian, names) {
+                let name = symbol.name(LittleEndian, names).ok().and_then(|name| str::from_utf8(name).ok());
+                let (begin, bytes) = (symbol.st_value(LittleEndian), symbol.st_size(LittleEndian));
+                if let Some(name) = name {
+                    self.add(begin, bytes, name);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, begin: u64, bytes: u64, name: &str) {
         let (Ok(at), Ok(length)) = (u32::try_from(self.names.len()), u32::try_from(name.len())) else {
             return;
@@ -123,8 +142,18 @@ impl SymbolTable {
     }
 
     fn finish(&mut self) {
-        // Of several names of one function the longest symbol is kept, then the first name.
-        self.functions.sort_by_key(|function| (function.begin, Reverse(function.bytes)));
+        // Of several names of one function the longest symbol is kept, then the plainest name:
+        // `open` instead of `__GI___libc_open`.
+        let Self { functions, names, .. } = self;
+        let plainness = |(at, length): (u32, u32)| {
+            let name = names.get(at as usize..).and_then(|names| names.get(..length as usize));
+            let name = name.unwrap_or_default();
+            (name.len() - name.trim_start_matches('_').len(), length, name)
+        };
+        functions.sort_by(|one, other| {
+            let key = |function: &Function| (function.begin, Reverse(function.bytes));
+            key(one).cmp(&key(other)).then_with(|| plainness(one.name).cmp(&plainness(other.name)))
+        });
         self.functions.dedup_by_key(|function| function.begin);
         self.functions.shrink_to_fit();
     }
@@ -163,10 +192,11 @@ impl ElfReader for SymbolReader<'_> {
 
     fn read<'d, R: ReadRef<'d>>(self, file: &object::File<'d, R>) -> Option<SymbolsRead> {
         let mut table = SymbolTable { bias: self.0.bias(file).unwrap_or(0), ..SymbolTable::default() };
-        for symbol in file.symbols().chain(file.dynamic_symbols()) {
-            let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
-            if let (true, Ok(name)) = (is_function, symbol.name()) {
-                table.add(symbol.address(), symbol.size(), name);
+        for (symbols, names) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
+            // Whole sections are read, because each name that is read alone is a system call.
+            let section = |name| file.section_by_name(name).and_then(|section| section.data().ok());
+            if let (Some(symbols), Some(names)) = (section(symbols), section(names)) {
+                table.add_all(symbols, names);
             }
         }
         table.finish();
@@ -240,7 +270,14 @@ mod tests {
 
     #[test]
     fn a_function_has_its_addresses_and_none_beyond_them() {
-        let table = table(&[(0x30, 0, "bare"), (0x10, 8, "short"), (0x10, 16, "long"), (0x40, 4, "last")]);
+        let table = table(&[
+            (0x30, 0, "bare"),
+            (0x10, 8, "short"),
+            (0x10, 16, "__GI___long"),
+            (0x10, 16, "long64"),
+            (0x10, 16, "long"),
+            (0x40, 4, "last"),
+        ]);
         let name = |address| table.find(address);
         assert_eq!([0x100f, 0x1010, 0x101f, 0x1020].map(name), [None, Some("long"), Some("long"), None]);
         assert_eq!(
