@@ -69,17 +69,25 @@ impl NativeTables {
     /// Makes the tables again if libraries came or went, or a walk reached unknown code, and drops
     /// those that no handler uses.
     pub fn keep_up(&mut self, frames: &mut NativeFrames) {
+        self.look_if_changed(frames);
+        while let Some(unread) = self.maker.next_unread() {
+            // Libraries that are loaded meanwhile must not wait, since each walk in them is broken.
+            let read = unread.read(&mut || self.look_if_changed(frames));
+            if self.maker.set_rules(read) {
+                self.publish();
+            }
+        }
+        if !self.retired.is_empty() && GATE.is_empty() {
+            self.retired.clear();
+        }
+    }
+
+    fn look_if_changed(&mut self, frames: &mut NativeFrames) {
         let has_changed = self.libraries.has_changed() || self.must_look;
         if has_changed
             || clock::monotonic() >= self.next_look_ns && self.unwinder.take_has_seen_unknown_code()
         {
             self.look(frames, has_changed);
-        }
-        if self.maker.read_rules() {
-            self.publish();
-        }
-        if !self.retired.is_empty() && GATE.is_empty() {
-            self.retired.clear();
         }
     }
 

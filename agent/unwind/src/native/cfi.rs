@@ -21,9 +21,17 @@ type Slice<'d> = EndianSlice<'d, LittleEndian>;
 
 const WORD: i64 = 8;
 
+/// How many functions are read between two calls of `pause`. They take some 0.2 ms.
+const FUNCTIONS_PER_PAUSE: usize = 256;
+
 /// Makes the table of a library that is at these addresses. The result is `None` if it has no
-/// rules. Other processors than x86-64 have rules of another form.
-pub fn rule_table(sections: &UnwindSections, range: &Range<usize>) -> Option<RuleTable> {
+/// rules. Other processors than x86-64 have rules of another form. `pause` is called again and
+/// again, so that the thread can do other work meanwhile.
+pub fn rule_table(
+    sections: &UnwindSections,
+    range: &Range<usize>,
+    pause: &mut dyn FnMut(),
+) -> Option<RuleTable> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
@@ -34,7 +42,12 @@ pub fn rule_table(sections: &UnwindSections, range: &Range<usize>) -> Option<Rul
     let mut context = UnwindContext::new();
     let mut changes: Vec<Change> = Vec::new();
     let mut entries = section.entries(&bases);
+    let mut count = 0_usize;
     while let Ok(Some(entry)) = entries.next() {
+        count += 1;
+        if count.is_multiple_of(FUNCTIONS_PER_PAUSE) {
+            pause();
+        }
         let CieOrFde::Fde(partial) = entry else { continue };
         let function = partial.parse(|section, bases, offset| {
             if let Some(header) = headers.get(&offset.0) {
@@ -127,8 +140,8 @@ mod tests {
     #[test]
     fn rules_are_those_of_the_unwind_table() {
         let own = own();
-        let sections = own.unwind_sections().unwrap();
-        let table = rule_table(&sections, &own.range).unwrap();
+        let (sections, mut pauses) = (own.unwind_sections().unwrap(), 0);
+        let table = rule_table(&sections, &own.range, &mut || pauses += 1).unwrap();
         let code = own.code[0].clone();
         let mut with_rule = 0;
         for address in code.clone().step_by(code.len() / 500 + 1) {
@@ -136,7 +149,7 @@ mod tests {
             assert_eq!(rule, expected(&sections, address).unwrap_or(Rule::Other), "{address:#x}");
             with_rule += usize::from(rule != Rule::Other);
         }
-        assert!(with_rule > 400, "{with_rule}");
+        assert!(with_rule > 400 && pauses > 10, "{with_rule} {pauses}");
         let bytes = sections.eh_frame.unwrap().bytes.len();
         assert!(table.bytes() < 2 * bytes, "{} for {bytes}", table.bytes());
     }
@@ -153,7 +166,7 @@ mod tests {
             damaged.truncate(bytes.len() - seed);
             let eh_frame = Some(Section { addresses: addresses.clone(), bytes: damaged.into() });
             let damaged = UnwindSections { eh_frame, ..sections.clone() };
-            if let Some(table) = rule_table(&damaged, &own.range) {
+            if let Some(table) = rule_table(&damaged, &own.range, &mut || {}) {
                 let outside = [own.range.start - 4_096, own.range.end + 4_096];
                 assert_eq!(outside.map(|address| table.rule(address)), [Rule::Other; 2]);
             }

@@ -71,15 +71,34 @@ impl LibraryTables {
         Self { sections, module, ..Self::default() }
     }
 
-    /// Makes the rules if the library has had enough steps. Returns true if it has new ones.
-    fn read_rules(&mut self, range: &Range<usize>) -> bool {
+    /// Takes the sections if the library has had enough steps for its rules to be read.
+    fn take_sections(&mut self) -> Option<UnwindSections> {
         let bytes = |sections: &UnwindSections| sections.eh_frame.as_ref().map_or(0, |it| it.bytes.len());
         let steps = usize::try_from(self.framehop_steps.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        let has_steps = |sections: &mut UnwindSections| steps >= bytes(sections) / BYTES_PER_STEP;
-        let Some(sections) = self.sections.take_if(has_steps) else { return false };
-        self.rules = cfi::rule_table(&sections, range).map(Arc::new);
-        self.rules.is_some()
+        self.sections.take_if(|sections| steps >= bytes(sections) / BYTES_PER_STEP)
     }
+}
+
+/// A library with rules that are to be read.
+#[derive(Debug)]
+pub struct UnreadRules {
+    library: Library,
+    sections: UnwindSections,
+}
+
+impl UnreadRules {
+    /// Reads the rules, which takes up to 86 ms. It calls `pause` again and again meanwhile.
+    pub fn read(self, pause: &mut dyn FnMut()) -> ReadRules {
+        let rules = cfi::rule_table(&self.sections, &self.library.range, pause);
+        ReadRules { library: self.library, rules: rules.map(Arc::new) }
+    }
+}
+
+/// The rules of a library.
+#[derive(Debug)]
+pub struct ReadRules {
+    library: Library,
+    rules: Option<Arc<RuleTable>>,
 }
 
 /// Makes tables, and keeps what was read of libraries that stay loaded.
@@ -107,11 +126,19 @@ impl TableMaker {
         self.libraries = libraries;
     }
 
-    /// Reads the rules of libraries in which walks have done many steps without them. Returns true
-    /// if there are new ones.
-    pub fn read_rules(&mut self) -> bool {
-        let read = self.known.iter_mut().map(|(library, tables)| tables.read_rules(&library.range));
-        read.filter(|is_new| *is_new).count() > 0
+    /// Returns a library in which walks have done many steps without its rules. Each is returned
+    /// once.
+    pub fn next_unread(&mut self) -> Option<UnreadRules> {
+        self.known.iter_mut().find_map(|(library, tables)| {
+            Some(UnreadRules { sections: tables.take_sections()?, library: library.clone() })
+        })
+    }
+
+    /// Sets the rules of a library, unless it has gone. Returns true if the library has rules.
+    pub fn set_rules(&mut self, read: ReadRules) -> bool {
+        let Some(tables) = self.known.get_mut(&read.library) else { return false };
+        tables.rules = read.rules;
+        tables.rules.is_some()
     }
 
     /// Sets the number of steps of each library, and returns how many there were in all.
