@@ -18,6 +18,7 @@ public final class EventCost {
     private static volatile boolean over;
     private static volatile Thread[] pair;
     private static volatile int turn;
+    private static Compilations compilations;
     private static long shared;
     public static volatile Object sink;
 
@@ -26,12 +27,20 @@ public final class EventCost {
     public static void main(String[] args) throws Exception {
         LongSupplier count = start(args[0]);
         Thread.sleep(WARM_UP_SECONDS * 1_000L);
+        long methods = compilations == null ? 0 : compilations.methods();
         long events = count.getAsLong();
         long cpu = cpuNanos();
         Thread.sleep(SECONDS * 1_000L);
         events = count.getAsLong() - events;
         cpu = cpuNanos() - cpu;
         over = true;
+        if (compilations != null) {
+            methods = compilations.methods() - methods;
+            // A round has hundreds of methods and may be half done at both ends.
+            if (Math.abs(events - methods) > methods / 10) {
+                throw new IllegalStateException("the JVM compiled " + events + " methods, not " + methods);
+            }
+        }
         System.out.printf("ns=%.0f per_second=%.0f%n", (double) cpu / events, events * 1e9 / cpu);
         System.exit(0);
     }
@@ -51,8 +60,11 @@ public final class EventCost {
             case "alloc": work = at -> sink = new byte[1 << 10]; break;
             case "exception": work = at -> exception(DEPTH); break;
             case "gc": work = at -> System.gc(); break;
-            case "class":
-            case "jit": work = new Classes(); break;
+            case "class": work = new Classes(); break;
+            case "jit":
+                compilations = new Compilations();
+                work = at -> compilations.round();
+                break;
             case "deopt": work = new Deoptimised(); break;
             default: throw new IllegalArgumentException("no such kind of event: " + kind);
         }
@@ -80,7 +92,7 @@ public final class EventCost {
             thread.start();
         }
         ready.countDown();
-        return () -> counts[0] + counts[1];
+        return compilations == null ? () -> counts[0] + counts[1] : compilations::count;
     }
 
     private interface Work {
@@ -150,7 +162,6 @@ public final class EventCost {
         }
     }
 
-    /** With -Xcomp each of them is compiled, too. */
     private static final class Classes implements Work {
         private final byte[] bytes = Template.bytes();
 

@@ -56,7 +56,8 @@ impl Page for EventCost {
             .jdk
             .map_or_else(|| Ok(runner.newest.clone()), |major| runner.jdk(major).map(|jdk| jdk.home))?;
         let classes = runner.runs.join("classes");
-        runner.compile(&jdk, &classes, &["java-tests/cost/EventCost.java"])?;
+        let sources = ["java-tests/cost/EventCost.java", "java-tests/cost/Compilations.java"];
+        runner.compile(&jdk, &classes, &[&[COUNTERS][..], &sources].concat())?;
         let mut rows = Vec::new();
         for (kind, events) in KINDS {
             if !self.kinds.is_empty() && !self.kinds.iter().any(|named| named == kind) {
@@ -108,11 +109,32 @@ impl EventCost {
     }
 }
 
+/// The JVM's counters, by which the program finds how many methods were compiled.
+const COUNTERS: &str = "--add-exports=jdk.internal.jvmstat/sun.jvmstat.monitor=ALL-UNNAMED";
+
+/// Flags by which C1 compiles each method at its second call, while its caller waits. `-Xcomp`
+/// would compile before the first call, when nothing is linked.
+/// The code cache is large, since on JDK 17 the sweeper would take more than the compiler.
+const COMPILE_SOON: [&str; 9] = [
+    COUNTERS,
+    "-XX:ReservedCodeCacheSize=400m",
+    "-XX:MetaspaceSize=400m",
+    "-XX:-BackgroundCompilation",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:Tier0InvokeNotifyFreqLog=0",
+    "-XX:Tier3InvocationThreshold=1",
+    "-XX:Tier3MinInvocationThreshold=1",
+    "-XX:Tier3CompileThreshold=1",
+];
+
 /// Returns the CPU time of one event, in nanoseconds.
 fn once(runner: &Runner, jdk: &Path, kind: &str, options: &[String]) -> Result<f64> {
     let log = runner.logs.join("run.log");
     let mut java = Runner::java(jdk, 60);
-    java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args((kind == "jit").then_some("-Xcomp")).args(options);
+    java.args(["-Xmx256m", "-XX:+UseSerialGC"]).args(options);
+    if kind == "jit" {
+        java.args(COMPILE_SOON);
+    }
     java.arg("-cp").arg(runner.runs.join("classes")).args(["EventCost", kind]);
     let outcome = run_logged(&mut java, &log)?;
     let text = fs::read_to_string(&log).with_context(|| shown(&log))?;
