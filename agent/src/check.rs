@@ -16,6 +16,7 @@ use vouch_sampling::governor::policy;
 use vouch_sampling::signal::Signal;
 
 use crate::guard;
+use crate::native;
 use crate::options::fields::Options;
 use crate::recovery;
 use crate::virtual_threads;
@@ -52,6 +53,11 @@ pub fn lines(
             "walks are guarded: a fault ends the walk, and the program runs on".to_owned()
         }),
     );
+    lines.push(match native::code_cache(layouts) {
+        Ok(_) => "native=on shows what runs inside of native methods and of the JVM's own threads; frames of the kernel are never shown"
+            .to_owned(),
+        Err(why) => format!("native=on shows no native frames: {why}"),
+    });
     lines.extend(losses(hotspot, version));
     let debug_info = explicit_flag(hotspot, &fields::DEBUG_NON_SAFEPOINTS);
     if debug_info == Some(false) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use vouch_collect::record::native::NativeFrames;
+use vouch_hotspot::jvm_layouts::JvmLayouts;
 use vouch_report::NativeReport;
 use vouch_sampling::clock;
 use vouch_sampling::threads::hook;
@@ -16,10 +17,21 @@ use vouch_unwind::native::libraries::loaded;
 use vouch_unwind::native::tables::{TableMaker, Tables};
 use vouch_unwind::native::unwinder::{NativeUnwinder, WalkCounts};
 
+use crate::guard;
+
 /// How long at least passes between two readings of the list of libraries, if the linker has not
 /// loaded one. It doubles each time, because a walk may reach code that no file has at any time.
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(64);
+
+/// Returns the JVM's code cache, which a walk needs to find the end of native code, or the reason
+/// why stacks cannot have native frames.
+pub fn code_cache(layouts: &JvmLayouts) -> Result<CodeCache, &'static str> {
+    if guard::unguarded().is_some() {
+        return Err("walks are not guarded");
+    }
+    layouts.code.as_ref().and_then(|code| code.code_cache).ok_or("the JVM's code cache is not found")
+}
 
 /// The walker of all recordings, because a handler may hold it at any time.
 static UNWINDER: OnceCell<NativeUnwinder> = OnceCell::new();

@@ -39,7 +39,7 @@ use crate::groups::groups;
 use crate::guard;
 use crate::jvm::live::JvmState;
 use crate::markers::markers;
-use crate::native::NativeTables;
+use crate::native::{self, NativeTables};
 use crate::options::choices::NativeWish;
 use crate::plan::Plan;
 use crate::recovery;
@@ -92,8 +92,7 @@ impl Session {
             options.interval,
         );
         recorder.is_asgct_alone = walkers.own.is_none();
-        let wants_native = options.native == NativeWish::On && guard::unguarded().is_none();
-        let code_cache = layouts.code.as_ref().and_then(|code| code.code_cache).filter(|_| wants_native);
+        let code_cache = native::code_cache(layouts).ok().filter(|_| options.native == NativeWish::On);
         let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native));
         let sampler_setup = SamplerSetup::new(
             &walkers,
