@@ -16,6 +16,7 @@ mod interface;
 mod jfr_clock;
 mod jfr_events;
 mod merged;
+mod native_frames;
 mod overhead;
 mod recovery;
 mod runner;
@@ -49,6 +50,7 @@ const PAGES: &[Row] = &[
     row::<hotspot_changes::HotspotChanges>(),
     row::<jfr_clock::JfrClock>(),
     row::<jfr_events::JfrEvents>(),
+    row::<native_frames::NativeFrames>(),
     row::<overhead::Overhead>(),
     row::<recovery::Recovery>(),
     row::<true_stacks::TrueStacks>(),
