@@ -108,10 +108,26 @@ impl WallClock {
     /// Records the time of all threads up to now, also of waits that go on.
     pub fn flush(&mut self, recorder: &mut Recorder, jvm: &mut dyn Jvm) {
         self.look(true, recorder, jvm);
+        self.end_period(recorder);
+    }
+
+    /// Ends a period: records in `recorder` the time up to each thread's last reading, from which
+    /// the next period goes on.
+    pub fn end_period(&mut self, recorder: &mut Recorder) {
         for (serial, looked) in &mut self.threads {
             for part in looked.watched.flush() {
                 recorder.take_part(*serial, part);
             }
+        }
+    }
+
+    /// Begins a period, which is recorded by `recorder`.
+    pub fn begin_period(&mut self, recorder: &mut Recorder, sample_ns: u64) {
+        recorder.wall_clock = Some(WallClockTimes::new(sample_ns));
+        (self.looks, self.ended) = (0, (0, 0));
+        for looked in self.threads.values_mut() {
+            looked.watched.begin_period();
+            (looked.left, looked.pause) = (0, 1);
         }
     }
 

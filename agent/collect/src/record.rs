@@ -130,6 +130,8 @@ pub struct Recorder {
     plausible: ReasonCounts,
     /// The weight of the intervals in which a thread ran unobserved, by reason.
     unseen: BTreeMap<Reason, u64>,
+    /// When the period of this recording begins, or 0. Events that began earlier are cut to it.
+    begins_ns: u64,
     /// True if AsyncGetCallTrace is the only walker.
     pub is_asgct_alone: bool,
     recovered: Recovered,
@@ -173,6 +175,7 @@ impl Recorder {
             unwalked: BTreeMap::new(),
             plausible: ReasonCounts::default(),
             unseen: BTreeMap::new(),
+            begins_ns: 0,
             is_asgct_alone: false,
             recovered: Recovered::default(),
             agreement: Agreement::default(),
@@ -216,6 +219,17 @@ impl Recorder {
     /// samples.
     pub fn complete_tracks(&mut self) {
         self.tracks.complete(&mut self.recording);
+    }
+
+    /// Ends this recording at `time`, in nanoseconds, and returns it. `next` takes its place, for a
+    /// period that begins then. All entries so far must have been drained.
+    #[must_use]
+    pub fn begin_period(&mut self, mut next: Self, time: u64) -> Self {
+        self.tracks.end_period(time, &mut self.recording);
+        next.native = self.native.take_for_next_recording();
+        next.is_asgct_alone = self.is_asgct_alone;
+        next.begins_ns = time;
+        std::mem::replace(self, next)
     }
 
     /// Removes threads that had ended at `time`, in nanoseconds. All entries up to that time must

@@ -66,6 +66,10 @@ pub trait Threads: Debug + Sync {
     /// Visits all threads of the recording, in the order in which they began.
     fn each(&self, visit: &mut dyn FnMut(&ThreadTimes));
 
+    /// Visits all threads as [`Self::each`] does. From then on their CPU times and names are those
+    /// of a period that begins at `time`, in nanoseconds.
+    fn begin_period(&self, time: u64, visit: &mut dyn FnMut(&ThreadTimes));
+
     /// Removes the threads that had ended at `time`, in nanoseconds, and returns them.
     fn take_ended(&self, time: u64) -> Vec<ThreadTimes>;
 }

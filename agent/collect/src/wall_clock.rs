@@ -75,6 +75,13 @@ impl WatchedThread {
         }
     }
 
+    /// Begins a period at the last reading. All time before it must have been flushed. The stack at
+    /// which the thread waits belongs to the period before.
+    pub fn begin_period(&mut self) {
+        let run_delay = Some(self.last_run_delay);
+        *self = Self::new(Reading { run_delay, ..self.last });
+    }
+
     /// Returns true if the thread has run since the last reading.
     pub fn has_run(&self, cpu: u64) -> bool {
         cpu > self.last.cpu
@@ -233,6 +240,19 @@ mod tests {
         let parts = thread.read(reading(30, 5, 24));
         assert_eq!(parts.iter().map(|part| part.length / MS).collect::<Vec<_>>(), [24]);
         assert_eq!(thread.flush().map(|part| part.length / MS).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_period_begins_at_the_last_reading_of_the_one_before() {
+        let mut thread = WatchedThread::new(reading(0, 0, 0));
+        thread.read(reading(10, 0, 0));
+        thread.found(at(1, WaitState::Parked));
+        assert_eq!(thread.flush().map(|part| part.length / MS).sum::<u64>(), 10);
+        thread.begin_period();
+        assert!(thread.needs_stack());
+        thread.read(reading(30, 5, 0));
+        assert_eq!(thread.flush().map(|part| part.length / MS).sum::<u64>(), 15);
+        assert_eq!(thread.times(), (20 * MS, 5 * MS));
     }
 
     proptest! {

@@ -52,7 +52,12 @@ pub fn after(moment: u64, time: Duration) -> libc::timespec {
 
 /// Formats the current time for a file name, as in 20260131-235959.
 pub fn file_stamp() -> String {
-    let seconds = Duration::from_nanos(epoch()).as_secs().try_into().unwrap_or(0);
+    file_stamp_at(epoch())
+}
+
+/// Returns the local time of a moment since the epoch in nanoseconds, as [`file_stamp`] does.
+pub fn file_stamp_at(epoch_ns: u64) -> String {
+    let seconds = Duration::from_nanos(epoch_ns).as_secs().try_into().unwrap_or(0);
     // SAFETY: all zero is a valid tm.
     let mut parts: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: reads `seconds`, writes `parts`.

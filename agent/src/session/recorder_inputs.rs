@@ -52,6 +52,10 @@ impl Threads for RegisteredThreads {
         self.0.each_life(|life| visit(&times(life)));
     }
 
+    fn begin_period(&self, time: u64, visit: &mut dyn FnMut(&ThreadTimes)) {
+        self.0.begin_period(time, |life| visit(&times(life)));
+    }
+
     fn take_ended(&self, time: u64) -> Vec<ThreadTimes> {
         self.0.take_ended(time).iter().map(times).collect()
     }

@@ -105,6 +105,7 @@ impl Recorder {
             self.events_lost += 1;
             return;
         };
+        let event = Event { began: event.began.max(self.begins_ns), ..event };
         let frames: Vec<Frame> = event::frames(entry).collect();
         let text = String::from_utf8_lossy(&event::text(entry).collect::<Vec<u8>>()).into_owned();
         let (text, stack) = match (frames.first(), row.payload) {

@@ -46,6 +46,14 @@ impl NativeFrames {
         self.listed_ns = now_ns;
     }
 
+    /// Moves the libraries to another recording. The functions belong to the one before.
+    pub fn take_for_next_recording(&mut self) -> Self {
+        let mut next = std::mem::take(self);
+        next.known.clear();
+        next.clear();
+        next
+    }
+
     /// Reads the native frames of a sample of this time.
     pub fn read(&mut self, entry: &Entry<'_>, time_ns: u64) {
         self.clear();

@@ -159,6 +159,15 @@ impl Tracks {
         known.adding.shared.write(recording);
     }
 
+    /// Updates all tracks for the last time. The threads go on in a period that begins at `time`,
+    /// in nanoseconds, and has other tracks.
+    pub fn end_period(&mut self, time: u64, recording: &mut Recording) {
+        let Self { threads, known, .. } = self;
+        known.adding.shared.begin_update();
+        threads.begin_period(time, &mut |times| known.update(times, recording, Shared::add_running_thread));
+        known.adding.shared.write(recording);
+    }
+
     /// Completes and removes threads that had ended at `time`, in nanoseconds. All entries up to
     /// then must have been drained. Returns their serials.
     pub fn forget(&mut self, time: u64, recording: &mut Recording) -> HashSet<u32> {
@@ -242,6 +251,24 @@ mod tests {
         let [own, shared] = [&clocks[..2], &clocks[2..]].map(<[_]>::concat);
         assert_eq!(own, [3_000_000, 5_000_000, 3_000_000, 5_000_000]);
         assert_eq!(shared, [2, 4, 6, 8, 10, 12].map(|ms| ms * 1_000_000));
+    }
+
+    #[test]
+    fn the_cpu_time_of_two_periods_adds_up_to_that_of_the_thread() {
+        let threads = FakeThreads::leaked();
+        let (mut tracks, mut recording) = (Tracks::new(threads, 1_000_000), Recording::new());
+        let (serial, tid) = (threads.begin(GONE, 0, "main"), GONE);
+        let mut sample = |tracks: &mut Tracks, recording: &mut Recording, cpu| {
+            tracks.track(&Head { serial, tid, cpu, ..head() }, recording);
+        };
+        sample(&mut tracks, &mut recording, 3_000_000);
+        tracks.end_period(7, &mut recording);
+        let (mut next, mut after) = (Tracks::new(threads, 1_000_000), Recording::new());
+        sample(&mut next, &mut after, 5_000_000);
+        next.complete(&mut after);
+        let cpu = [&recording, &after].map(|recording| recording.threads()[0].cpu_ns());
+        assert_eq!(cpu, [Some(3_000_000), Some(2_000_000)]);
+        assert_eq!(after.threads()[0].started_ns(), 7);
     }
 
     #[test]

@@ -110,6 +110,15 @@ impl Threads for FakeThreads {
         self.inner().threads.iter().for_each(|thread| visit(&thread.times()));
     }
 
+    fn begin_period(&self, time: u64, visit: &mut dyn FnMut(&ThreadTimes)) {
+        for thread in &mut self.inner().threads {
+            visit(&thread.times());
+            let present = thread.names.pop().map(|(name, ..)| (name, 0, 0));
+            thread.names = present.into_iter().collect();
+            thread.thread.started = time;
+        }
+    }
+
     fn take_ended(&self, time: u64) -> Vec<ThreadTimes> {
         let mut inner = self.inner();
         let ended = inner.threads.extract_if(.., |thread| thread.ended.is_some_and(|ended| ended <= time));

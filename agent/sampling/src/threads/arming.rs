@@ -9,6 +9,7 @@ use std::mem::take;
 use vouch_sample::Unsignalled;
 
 use super::brief_threads::{self, BriefThreads};
+use super::life::Life;
 use super::sampling::{Arming, Sampling};
 use super::{Inner, Registry};
 use crate::clock;
@@ -165,6 +166,20 @@ impl Registry {
             if let Some(life) = lives.get_mut(&live.serial) {
                 life.ran_until(clock::thread_cpu(*tid).unwrap_or(0));
             }
+        }
+    }
+
+    /// Begins a period of the recording, which goes on. Visits each thread record before its names
+    /// and CPU times begin anew. No CPU time is between the two, because the lock is held.
+    pub fn begin_period(&self, now: u64, mut see: impl FnMut(&Life)) {
+        let mut inner = self.inner.lock();
+        let Inner { lives, arming, .. } = &mut *inner;
+        arming.began = now;
+        let mut lives: Vec<&mut Life> = lives.values_mut().collect();
+        lives.sort_by_key(|life| life.serial);
+        for life in lives {
+            see(life);
+            life.begin_period(now);
         }
     }
 

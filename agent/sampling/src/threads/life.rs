@@ -140,6 +140,15 @@ impl Life {
         self.begin_names(current.as_deref());
     }
 
+    /// Begins a period of a recording that goes on. CPU time and names of earlier periods do not
+    /// count any more.
+    pub fn begin_period(&mut self, now: u64) {
+        self.started = self.ended.map_or(now, |ended| ended.min(now));
+        let current = self.present_name().map(str::to_owned);
+        self.begin_names(current.as_deref());
+        self.present_since = self.cpu_now;
+    }
+
     /// Replaces all names by this one.
     fn begin_names(&mut self, name: Option<&str>) {
         self.names = name.into_iter().map(Named::new).collect();
@@ -326,6 +335,19 @@ mod tests {
             rename(&mut life, number, 1_000_000_000);
         }
         assert_eq!(life.spans.len(), FEW_SPANS);
+    }
+
+    #[test]
+    fn a_period_begins_where_the_one_before_has_ended() {
+        let mut life = named("a");
+        life.sampled = true;
+        life.rename("b", 200, 10);
+        life.ran_until(25);
+        assert_eq!((life.cpu_under(0), life.cpu_under(1)), (10, 15));
+        life.begin_period(300);
+        life.ran_until(32);
+        assert_eq!((life.names(), life.name(0), life.cpu_under(0)), (1, "b".to_owned(), 7));
+        assert!(life.sampled && life.started == 300 && life.cpu_start == 0);
     }
 
     #[test]
