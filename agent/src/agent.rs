@@ -287,6 +287,7 @@ impl Agent {
                     self.finish(&mut state, None, env);
                     return IDLE;
                 }
+                session.turn_if_due(self.program(), &self.resolver, env);
                 left.map_or(ROUND, |left| left.min(ROUND)).min(session.next_task())
             }
         }

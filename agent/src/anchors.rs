@@ -51,6 +51,13 @@ impl Anchors {
         }
     }
 
+    /// Begins a period, which needs its own anchors.
+    pub fn begin_period(&mut self) {
+        self.kept.clear();
+        self.pause = FIRST_PAUSE;
+        self.next = Instant::now() + FIRST_PAUSE;
+    }
+
     /// Returns true if an anchor is due now. `rest` is the time that the caller would wait anyway.
     pub fn are_due(&self, rest: Duration) -> bool {
         rest >= WAIT && self.jfr.is_some_and(FlagValue::is_on) && self.next <= Instant::now()

@@ -104,12 +104,9 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     ask_for(jvmti, *chosen);
     allocation::begin(jvmti);
     collection::begin();
-    // The program reports tasks even if the user has not chosen them.
-    task::TASK.counts.begin();
     let (mut missing, mut late) = (Vec::new(), Vec::new());
+    begin_period(*chosen);
     for row in rows(*chosen) {
-        row.counts.begin();
-        row.drawing.into_iter().for_each(Drawing::begin);
         row.counts.set_wanted(true);
         let can = (row.can)();
         if !can || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err()) {
@@ -131,6 +128,16 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     });
     let notes: Vec<String> = missing.into_iter().chain(late).collect();
     (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Counts the events of the chosen kinds anew, for a recording or a period of one.
+pub fn begin_period(chosen: Chosen) {
+    // The program reports tasks even if the user has not chosen them.
+    task::TASK.counts.begin();
+    for row in rows(chosen) {
+        row.counts.begin();
+        row.drawing.into_iter().for_each(Drawing::begin);
+    }
 }
 
 /// Ends the recording, and turns all events off.

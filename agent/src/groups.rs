@@ -166,8 +166,13 @@ impl Groups {
 
     /// Begins a recording.
     pub fn begin(&self) {
-        *self.before.lock() = self.defined().map(Group::sums).collect();
+        self.begin_period();
         requested::set_requested(requested::GROUPS, true);
+    }
+
+    /// Sums up anew, for a period of a recording that goes on.
+    pub fn begin_period(&self) {
+        *self.before.lock() = self.defined().map(Group::sums).collect();
     }
 
     /// Ends the recording.

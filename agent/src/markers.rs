@@ -113,10 +113,15 @@ impl Markers {
 
     /// Begins a recording.
     pub fn begin(&self) {
-        self.known().for_each(|declared| declared.row.counts.begin());
-        self.lost.store(0, Relaxed);
+        self.begin_period();
         self.wanted.store(true, Relaxed);
         requested::set_requested(requested::MARKERS, true);
+    }
+
+    /// Counts markers anew, for a period of a recording that goes on.
+    pub fn begin_period(&self) {
+        self.known().for_each(|declared| declared.row.counts.begin());
+        self.lost.store(0, Relaxed);
     }
 
     /// Ends the recording.

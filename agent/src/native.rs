@@ -121,6 +121,11 @@ impl NativeTables {
         self.retired.extend(self.unwinder.replace(Box::new(self.maker.make())));
     }
 
+    /// Counts walks anew, for a period.
+    pub fn begin_period(&mut self) {
+        self.before = counts(&self.unwinder.counts);
+    }
+
     /// Returns how the walks of this recording ended.
     pub fn report(&self) -> NativeReport {
         let now = counts(&self.unwinder.counts);

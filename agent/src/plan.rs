@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use vouch_recording::kinds;
 use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, WALL_CLOCK};
 use vouch_report::Detail;
-use vouch_report::options::DEFAULT_OUT;
+use vouch_report::options::{DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD};
 
 use crate::events::event_choice::are_chosen;
 use crate::options::choices::Verb;
-use crate::options::fields::{Options, Output};
+use crate::options::fields::{Options, Output, Report};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
 use vouch_sampling::clock;
@@ -25,7 +25,7 @@ pub struct Plan {
     pub stride: u32,
     /// The profiles to write. The list is never empty.
     pub outputs: Vec<Output>,
-    pub report: Option<PathBuf>,
+    pub report: Option<Report>,
 }
 
 impl Plan {
@@ -37,7 +37,17 @@ impl Plan {
 
     /// Returns all files that the run writes.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.outputs.iter().map(|out| &out.path).chain(&self.report)
+        paths(&self.outputs, self.report.as_ref())
+    }
+
+    /// Names all files after this time.
+    pub fn name_files(&mut self, time: &str) {
+        for out in &mut self.outputs {
+            out.path = PathBuf::from(out.name.at(time));
+        }
+        if let Some(report) = &mut self.report {
+            report.path = PathBuf::from(report.name.at(time));
+        }
     }
 
     /// Returns true if the user has passed another value of this option than its default.
@@ -69,8 +79,12 @@ pub fn request(text: &str) -> Request {
 /// Makes every decision that is possible before the program starts. All mistakes are returned at
 /// once, after those in `mistakes`.
 pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<String>> {
-    let outputs = if options.outputs.is_empty() { default_output() } else { options.outputs.clone() };
-    for path in outputs.iter().map(|out| &out.path).chain(&options.report) {
+    let outputs = match &options.outputs[..] {
+        [] => default_output(options.every.is_some()),
+        outputs => outputs.to_vec(),
+    };
+    mistakes.extend(of_periods(&options, &outputs));
+    for path in paths(&outputs, options.report.as_ref()) {
         mistakes.extend(vouch_log::output::check_writable(path).err().map(|why| why.to_string()));
     }
     let additions =
@@ -152,8 +166,39 @@ fn missing(sources: &[PathBuf]) -> impl Iterator<Item = String> {
     metadata.filter_map(|(path, metadata)| Some(format!("sources={}: {}", path.display(), metadata.err()?)))
 }
 
-fn default_output() -> Vec<Output> {
-    match request(&format!("out={DEFAULT_OUT}")) {
+/// Returns the paths of all files.
+fn paths<'a>(outputs: &'a [Output], report: Option<&'a Report>) -> impl Iterator<Item = &'a PathBuf> {
+    outputs.iter().map(|out| &out.path).chain(report.map(|report| &report.path))
+}
+
+/// Returns an error for each option that contradicts `every=`, or its absence.
+fn of_periods(options: &Options, outputs: &[Output]) -> Vec<String> {
+    let Some(every) = options.every else {
+        let kept = [("maxage", options.max_age.is_some()), ("maxsize", options.max_bytes.is_some())];
+        let useless = kept.iter().filter(|(_, is_set)| *is_set);
+        return useless
+            .map(|(name, _)| format!("{name}= has no effect without every=: add every=60s"))
+            .collect();
+    };
+    let names = outputs.iter().map(|out| (&out.path, &out.name));
+    let names = names.chain(options.report.as_ref().map(|report| (&report.path, &report.name)));
+    let alike = names.filter(|(_, name)| !name.has_time()).map(|(path, _)| {
+        format!(
+            "every={}s: each period would replace {}: put %t into its name, as in app-%t.json.gz",
+            every.as_secs(),
+            path.display()
+        )
+    });
+    let merged = options.jfr.as_ref().map(|_| {
+        "jfr= is for one file of the whole run, not for every=: add the events later by `vouch merge`"
+            .to_owned()
+    });
+    alike.chain(merged).collect()
+}
+
+fn default_output(is_of_period: bool) -> Vec<Output> {
+    let name = if is_of_period { DEFAULT_OUT_OF_PERIOD } else { DEFAULT_OUT };
+    match request(&format!("out={name}")) {
         Request::Run(options, _) => options.outputs,
         Request::Help | Request::Version => Vec::new(),
     }
@@ -161,8 +206,8 @@ fn default_output() -> Vec<Output> {
 
 /// Returns an error if two files have the same path, however it is spelt. One would overwrite the
 /// other.
-fn twice(outputs: &[Output], report: Option<&PathBuf>) -> Option<String> {
-    let paths = outputs.iter().map(|out| &out.path).chain(report);
+fn twice(outputs: &[Output], report: Option<&Report>) -> Option<String> {
+    let paths = paths(outputs, report);
     let mut places: Vec<_> =
         paths.filter_map(|path| Some((vouch_log::output::identity(path)?, path))).collect();
     places.sort();

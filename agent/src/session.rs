@@ -9,24 +9,23 @@ mod disk;
 mod files;
 mod lanes;
 mod notes;
+mod periods;
 mod profile_extras;
 mod recorder_inputs;
 pub mod sampler_setup;
 mod state;
 mod trust;
+mod turn;
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use jni::JNIEnv;
-use vouch_collect::record::{Powers, Recorder, Still};
-use vouch_collect::witness::Witness;
-use vouch_formats::Meta;
+use vouch_collect::record::{Powers, Still};
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
-use vouch_log::State;
-use vouch_report::{LIMIT_REACHED, Run, float, grouped, percent};
+use vouch_report::{float, grouped, percent};
 use vouch_sample::{Stack, Unsignalled, Walk};
 use vouch_signal::handler::MAX_CRASHES;
 use vouch_unwind::native_walker::NativeWalker;
@@ -51,6 +50,8 @@ use crate::wall_clock::WallClock;
 use counters::CounterGraphs;
 use disk::Disk;
 use files::Written;
+use periods::Periods;
+use recorder_inputs::new_recorder;
 use sampler_setup::SamplerSetup;
 use state::Moment;
 use vouch_sampling::clock;
@@ -70,7 +71,7 @@ const SETTLED: u64 = 2_000_000_000;
 impl Session {
     /// Opens the gate and starts the engine.
     pub fn begin(
-        plan: Plan,
+        mut plan: Plan,
         jvmti: Jvmti,
         hotspot: HotSpot,
         walkers: Walkers,
@@ -81,16 +82,7 @@ impl Session {
             Ok(recovery) => (recovery, None),
             Err(why) => (None, Some(why)),
         };
-        let witness = Witness::new(options.witness);
-        let mut recorder = Recorder::new(
-            options.depth,
-            options.showing,
-            witness,
-            recorder_inputs::threads(),
-            contexts(),
-            recorder_inputs::event_types(),
-            options.interval,
-        );
+        let mut recorder = new_recorder(options);
         recorder.is_asgct_alone = walkers.own.is_none();
         let code_cache = native::code_cache(layouts).ok().filter(|_| options.native == NativeWish::On);
         let native = code_cache.map(|heaps| NativeTables::begin(heaps, &mut recorder.native));
@@ -118,6 +110,7 @@ impl Session {
         markers().begin();
         groups().begin();
         let source = options.lab.source.map(|make| make());
+        let periods = Periods::begin(&mut plan, started.monotonic, started.epoch);
         let disk = Disk::begin(&plan, started.monotonic);
         let session = Self {
             plan,
@@ -126,6 +119,8 @@ impl Session {
             native,
             wall_clock,
             disk,
+            begun_ns: started.monotonic,
+            periods,
             questions,
             walkers,
             unrecovered,
@@ -205,22 +200,12 @@ impl Session {
         let contradicted = self.recorder.witness.counts().contradicted.values().sum();
         let state = self.disk.wants_state(now, contradicted).then(|| {
             self.recorder.complete_tracks();
-            self.state(trust::meta(self, program), trust::run(self, program, Powers::default()), false)
+            let at = Moment::now();
+            let run = trust::run(self, program, Powers::default(), &at);
+            self.disk.run_state(self.started.monotonic, trust::meta(self, program, &at), run, false)
         });
         self.disk.keep_up(&mut self.recorder.recording, now, state.as_ref());
         self.disk.add_cpu_time(clock::own_cpu().saturating_sub(begun));
-    }
-
-    /// Returns the run's state, which is written with the recording.
-    fn state(&self, meta: Meta, mut run: Run, is_last: bool) -> State {
-        let since = self.disk.since_ns().map(|since| since.saturating_sub(self.started.monotonic));
-        run.engine_notes.extend(since.map(|since| {
-            format!(
-                "{LIMIT_REACHED}: what was sampled in its first {:.1} s is not in it, and counts as dropped",
-                clock::seconds(since)
-            )
-        }));
-        State::new(meta, run, is_last)
     }
 
     /// Checks that walks are guarded, because the program may install its own handlers first at any
@@ -260,12 +245,14 @@ impl Session {
             return source.pause();
         }
         let witness = self.recorder.witness.next();
-        self.wall_clock.as_ref().map_or(witness, |wall_clock| wall_clock.next().min(witness))
+        let turn = self.periods.as_ref().map_or(witness, |periods| periods.left(clock::monotonic()));
+        let look = self.wall_clock.as_ref().map_or(witness, WallClock::next);
+        witness.min(turn).min(look)
     }
 
     /// Returns the time since the recording began.
     pub fn age(&self) -> Duration {
-        Duration::from_nanos(clock::monotonic().saturating_sub(self.started.monotonic))
+        Duration::from_nanos(clock::monotonic().saturating_sub(self.begun_ns))
     }
 
     /// Returns the time after which the recording ends by itself.
@@ -298,7 +285,8 @@ impl Session {
         self.take_still(still, clock::monotonic(), resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.counter_graphs.finish(&mut self.recorder.recording);
-        let (meta, run) = (trust::meta(self, program), trust::run(self, program, power));
+        let now = Moment::now();
+        let (meta, run) = (trust::meta(self, program, &now), trust::run(self, program, power, &now));
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
         // Events that have not ended yet are recorded at their end.
@@ -329,12 +317,20 @@ impl Session {
         }
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.counter_graphs.finish(&mut self.recorder.recording);
-        let (meta, run) = (trust::meta(&self, program), trust::run(&self, program, power));
+        let now = Moment::now();
+        let (meta, mut run) = (trust::meta(&self, program, &now), trust::run(&self, program, power, &now));
+        let losses = self.periods.as_mut().and_then(Periods::take_losses);
+        run.warnings.extend(losses.clone());
+        run.engine_notes.extend(losses);
         // The state is written first, because a JVM may be killed while it ends, too.
-        let state = self.state(meta.clone(), run.clone(), true);
+        let state = self.disk.run_state(self.started.monotonic, meta.clone(), run.clone(), true);
         self.disk.keep_up(&mut self.recorder.recording, meta.ended_ns, Some(&state));
         let written = files::write(&self, places.unwrap_or(&plan), meta, run, self.disk.remedy());
         registry().end_recording();
+        if let Some(periods) = &mut self.periods {
+            periods.keep(places.unwrap_or(&plan));
+            periods.report_losses();
+        }
         self.disk.end(&self.plan, written != Written::Lost);
         written
     }
@@ -344,7 +340,8 @@ impl Session {
         let counters = self.sampler_setup.counters();
         let governor::Story { stride, stopped, .. } = governor::story();
         let (age, signals) = (self.age(), counters.signals.load(Relaxed));
-        let rate = u128::from(signals) * 1_000_000_000 / age.as_nanos().max(1);
+        let period_ns = clock::monotonic().saturating_sub(self.started.monotonic);
+        let rate = u128::from(signals) * 1_000_000_000 / u128::from(period_ns.max(1));
         let weight = self.recorder.recording.tally().weight;
         let share = |part| percent(100.0 * float(part) / float(weight.java()));
         let (proven, unwalked) = match weight.java() {

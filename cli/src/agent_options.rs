@@ -12,7 +12,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use regex_lite::Regex;
 use vouch_formats::Format;
 use vouch_report::Detail;
-use vouch_report::options::{AllowedWith, DEFAULT_OUT, Key, explained, pattern};
+use vouch_report::options::{
+    AllowedWith, DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD, EVERY, Key, explained, pattern,
+};
 
 use crate::error::Error;
 use crate::outputs::free;
@@ -162,7 +164,8 @@ impl AgentOptions {
         if !self.has("out")
             && let Some(key) = vouch_report::options::find("out")
         {
-            self.values.push((key, DEFAULT_OUT.to_owned()));
+            let name = if self.has(EVERY) { DEFAULT_OUT_OF_PERIOD } else { DEFAULT_OUT };
+            self.values.push((key, name.to_owned()));
         }
     }
 
@@ -171,7 +174,7 @@ impl AgentOptions {
     pub fn name_new_profile(&mut self, pid: u32) {
         let named = self.has("out");
         self.name_profile();
-        if !named {
+        if !named && !self.has(EVERY) {
             let is_there = |name: &str| Path::new(name).symlink_metadata().is_ok();
             self.change("out", |name| new_name(name, pid, is_there));
         }
@@ -187,6 +190,7 @@ impl AgentOptions {
     /// them, too, but later.
     pub fn mistakes(&self) -> Vec<Error> {
         let mut mistakes = self.wrong_endings();
+        mistakes.extend(self.names_without_time());
         for (key, value) in &self.values {
             let wrong = match key.name {
                 "threads" => Regex::new(value).err().map(Error::Regex),
@@ -195,6 +199,15 @@ impl AgentOptions {
             mistakes.extend(wrong.map(|why| of_option(key.name, value, why)));
         }
         mistakes
+    }
+
+    /// Returns an error for each name that all periods of `--every` would share. A variable may
+    /// have the time.
+    fn names_without_time(&self) -> Vec<Error> {
+        let has_time = |name: &str| name.replace("%%", "").contains("%t") || name.contains("%{");
+        let names = ["out", "report"].map(|key| self.all(key).map(move |name| (key, name)));
+        let alike = names.into_iter().flatten().filter(|(_, name)| self.has(EVERY) && !has_time(name));
+        alike.map(|(key, name)| of_option(key, name, Error::TimeMissing)).collect()
     }
 
     fn wrong_endings(&self) -> Vec<Error> {
@@ -358,6 +371,20 @@ mod tests {
         }
         let right = "interval=250us,start=0s,duration=2m,depth=5,engine=hammer,witness=10/s,recording-limit=1MB,threads=^a";
         assert!(read_line(right).mistakes().is_empty());
+    }
+
+    #[test]
+    fn names_of_periods_must_differ_by_the_time() {
+        let wrong = |line: &str| Error::Several(read_line(line).mistakes()).to_string();
+        assert_eq!(
+            wrong("every=60s,out=a.json,out=b-%t.json,out=%{B}.json,report=%%t.json"),
+            "out=a.json: each period would replace it: put %t into the name, as in app-%t.json.gz; \
+             report=%%t.json: each period would replace it: put %t into the name, as in app-%t.json.gz"
+        );
+        assert_eq!(wrong("out=a.json"), "");
+        let mut unnamed = read_line("every=60s");
+        unnamed.name_new_profile(7);
+        assert_eq!(text(&unnamed), "start,every=60s,out=vouch-%p-%t.json.gz");
     }
 
     #[test]

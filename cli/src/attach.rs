@@ -17,6 +17,7 @@ use clap::Args;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use vouch_formats::Format;
+use vouch_report::options::EVERY;
 use vouch_report::options::pattern::{PatternValues, escaped};
 use vouch_report::options::terminal::End;
 
@@ -212,6 +213,9 @@ impl Line {
     fn choose_output_paths(&mut self, given: &mut AgentOptions) -> Result<(), Error> {
         if !self.apart {
             return given.make_absolute();
+        }
+        if given.has(EVERY) {
+            return Err(Error::PeriodsElsewhere(self.jvm.pid));
         }
         if self.jvm.elsewhere
             && let Some(name) = given.relative(&["jfr", "sources"])

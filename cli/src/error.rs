@@ -353,6 +353,12 @@ pub enum Error {
         "{name}: process {pid} has another root folder (a container): use an absolute path in it, or use `vouch attach`"
     )]
     RelativeOfStart { name: String, pid: u32 },
+    #[error("each period would replace it: put %t into the name, as in app-%t.json.gz")]
+    TimeMissing,
+    #[error(
+        "process {0} is another user's or in a container, and writes the files of --every itself: use `vouch start {0} --every TIME --out /PATH/IN/IT/app-%t.json.gz`"
+    )]
+    PeriodsElsewhere(u32),
 
     // The attach protocol, and what the JVM answers.
     #[error("the path of the agent's library is not UTF-8, so it cannot be passed to a JVM: move it")]

@@ -64,12 +64,21 @@ impl Key {
     /// value of the report shows the difference.
     pub fn alters(&self) -> bool {
         let in_report = ["recording", "recording-limit", "interval", "engine", "on-error"];
-        matches!(self.allowed_with, AllowedWith::Start | AllowedWith::Lab) && !in_report.contains(&self.name)
+        let in_report_or_alike = |name| in_report.contains(&name) || OF_PERIODS.contains(&name);
+        matches!(self.allowed_with, AllowedWith::Start | AllowedWith::Lab) && !in_report_or_alike(self.name)
     }
 }
 
 /// The file name of the profile if the user sets none.
 pub const DEFAULT_OUT: &str = "vouch-%p.json.gz";
+
+/// The file name of each period's profile if the user sets none.
+pub const DEFAULT_OUT_OF_PERIOD: &str = "vouch-%p-%t.json.gz";
+
+/// The option that sets the length of a period.
+pub const EVERY: &str = "every";
+/// The options that only decide how a recording is divided into files, and which files stay.
+const OF_PERIODS: [&str; 3] = [EVERY, "maxage", "maxsize"];
 
 /// The kernel's name for the agent's thread while it records nothing.
 pub const IDLE_THREAD_NAME: &str = "Vouch";
@@ -101,7 +110,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// The table of all options, in the order in which the help lists them.
-pub static KEYS: [Key; 27] = [
+pub static KEYS: [Key; 30] = [
     Key {
         is_repeatable: true,
         ..writing(
@@ -109,7 +118,7 @@ pub static KEYS: [Key; 27] = [
             "FILE",
             &[
                 "write a profile: {endings}.",
-                "Replaces an existing FILE. May be repeated. %p is the pid, %t the start time,",
+                "Replaces an existing FILE. May be repeated. %p is the pid, %t the begin,",
                 "%{NAME} the variable NAME. The default is vouch-%p.json.gz, or as at the start",
             ],
         )
@@ -172,6 +181,14 @@ pub static KEYS: [Key; 27] = [
         .rare(),
     key("duration", "TIME", &["stop and write after this long (ms, s, m, h)"])
         .form(Form::Length { least: "1ms", most: "365d" }),
+    key("every", "TIME", &["write files for each such period, by names with %t (s, m, h)"])
+        .form(Form::Length { least: "1s", most: "30d" }),
+    key("maxage", "TIME", &["remove files of every= that this run wrote longer ago"])
+        .form(Form::Length { least: "1s", most: "365d" })
+        .rare(),
+    with_default("maxsize", "1GB", "SIZE", &["remove the oldest files of every= beyond this size"])
+        .form(Form::Size { least: "64KB", most: "100000GB" })
+        .rare(),
     with_default(
         "witness",
         "sparing",
@@ -184,10 +201,7 @@ pub static KEYS: [Key; 27] = [
         "refuted",
         "isolate",
         "HOW",
-        &[
-            "show refuted stacks under a separate root (isolate), among the others (keep),",
-            "or without their frames (drop)",
-        ],
+        &["show refuted stacks separately (isolate), with others (keep), no frames (drop)"],
     )
     .form(Form::OneOf { words: &["isolate", "keep", "drop"], for_tests: &[] })
     .rare(),
@@ -198,28 +212,17 @@ pub static KEYS: [Key; 27] = [
         "walker",
         "auto",
         "WHO",
-        &[
-            "choose the walker: auto (Vouch's own, then AsyncGetCallTrace), asgct, own, or",
-            "both, and proof decides between them",
-        ],
+        &["choose the walker: auto (Vouch's own, then AsyncGetCallTrace), asgct, own, both"],
     )
     .form(Form::OneOf { words: &["auto", "asgct", "own", "both"], for_tests: &[] })
     .rare(),
-    with_default(
-        "native",
-        "auto",
-        "auto|on|off",
-        &["show native frames of libraries and the JVM (auto: off)"],
-    )
-    .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] }),
+    with_default("native", "auto", "auto|on|off", &["show native frames (libraries, JVM; auto: off)"])
+        .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] }),
     with_default(
         "recovery",
         "all",
         "WAYS",
-        &[
-            "search for a stack where a walker finds none: off, all, or some of",
-            "left_java, top, probe, frame_pointer, joined by +",
-        ],
+        &["retry failed walks: off, all, or some of left_java, top, probe, frame_pointer"],
     )
     .rare(),
     with_default(

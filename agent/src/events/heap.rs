@@ -34,6 +34,11 @@ struct Ways {
 }
 
 impl Heap {
+    /// Begins a graph in another recording.
+    pub fn begin_period(&mut self) {
+        (self.counter, self.next) = (None, 0);
+    }
+
     /// Records a value if it is time for one.
     pub fn record_if_due(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         let now = clock::monotonic();

@@ -67,6 +67,11 @@ impl Life {
         Some(life)
     }
 
+    /// Begins a graph in another recording.
+    pub fn begin_period(&mut self) {
+        self.counter = None;
+    }
+
     pub fn look(&mut self, recording: &mut Recording) {
         let now = clock::monotonic();
         if now < self.next {

@@ -8,6 +8,7 @@ use vouch_collect::choices::{Showing, Witnessing};
 use vouch_formats::{Format, VirtualThreads};
 use vouch_recording::Measure;
 use vouch_report::Detail;
+use vouch_report::options::pattern::TimedName;
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
 use vouch_unwind::recover::STRATEGIES;
@@ -21,8 +22,18 @@ use crate::recovery::Chosen;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub path: PathBuf,
+    /// The name from which the path of each period is made.
+    pub name: TimedName,
     /// The format of the file. The path's ending selects it.
     pub format: &'static Format,
+}
+
+/// The trust report's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub path: PathBuf,
+    /// The name from which the path of each period is made.
+    pub name: TimedName,
 }
 
 /// All options, with their defaults filled in.
@@ -32,7 +43,7 @@ pub struct Options {
     /// The profiles to write. The list is empty if the user named none: the agent then picks a
     /// default name.
     pub outputs: Vec<Output>,
-    pub report: Option<PathBuf>,
+    pub report: Option<Report>,
     /// A Flight Recorder file of the same run. Its events are added to the profiles.
     pub jfr: Option<PathBuf>,
     /// The measure that pictures count, if the user chose one.
@@ -56,6 +67,11 @@ pub struct Options {
     pub threads: Option<Regex>,
     pub start: Duration,
     pub duration: Option<Duration>,
+    /// The length of a period. Each period has its own files.
+    pub every: Option<Duration>,
+    /// The limits on the files of earlier periods that stay: their age, and their bytes in all.
+    pub max_age: Option<Duration>,
+    pub max_bytes: Option<u64>,
     /// The options that distinguish this recording from another of the same program, as
     /// `key=value`.
     pub altered: Vec<String>,
@@ -98,6 +114,9 @@ impl Default for Options {
             threads: None,
             start: Duration::ZERO,
             duration: None,
+            every: None,
+            max_age: None,
+            max_bytes: None,
             altered: Vec::new(),
             on_error: OnError::default(),
             detail: Detail::default(),

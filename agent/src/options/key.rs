@@ -7,7 +7,7 @@ use regex_lite::Regex;
 use vouch_recording::{MEASURES, Measure};
 use vouch_report::options::pattern::PatternValues;
 use vouch_report::options::value::{Form, choice, rate};
-use vouch_report::options::{AllowedWith, Key, WORDS, explained, terminal};
+use vouch_report::options::{AllowedWith, EVERY, Key, WORDS, explained, terminal};
 
 use vouch_formats::{Format, VirtualThreads};
 use vouch_report::Detail;
@@ -18,7 +18,7 @@ use crate::lab_hooks::lab;
 use crate::recovery;
 
 use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
-use super::fields::{Options, Output};
+use super::fields::{Options, Output, Report};
 use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
 use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
@@ -101,10 +101,9 @@ fn set(
     form.check(value)?;
     match name {
         "out" => {
-            let (path, format) = profile_path(value, place)?;
-            options.outputs.push(Output { path, format });
+            options.outputs.push(output(value, place)?);
         }
-        "report" => options.report = Some(report_path(value, place)?),
+        "report" => options.report = Some(report(value, place)?),
         "measure" => options.measure = Some(measure(value)?),
         "jfr" => options.jfr = Some(recording_path(value, place)?),
         "sources" => options.sources = source_paths(value, place)?,
@@ -163,6 +162,9 @@ fn set(
         }
         terminal::KEY => options.terminal = Some(PathBuf::from(value)),
         "duration" => options.duration = Some(form.length(value)?),
+        EVERY => options.every = Some(form.length(value)?),
+        "maxage" => options.max_age = Some(form.length(value)?),
+        "maxsize" => options.max_bytes = Some(form.size(value)?),
         _ => return Ok(false),
     }
     Ok(true)
@@ -232,10 +234,10 @@ fn measure(value: &str) -> Result<&'static Measure, ValueError> {
     Measure::from_key(value).ok_or_else(|| ValueError::Measure(MEASURES.map(|measure| measure.key).to_vec()))
 }
 
-fn profile_path(value: &str, place: &PatternValues<'_>) -> Result<(PathBuf, &'static Format), ValueError> {
+fn output(value: &str, place: &PatternValues<'_>) -> Result<Output, ValueError> {
     let path = place.expand_own(value)?;
     let format = Format::from_file_name(&path).ok_or_else(|| ValueError::ProfileEnding(Format::endings()))?;
-    Ok((PathBuf::from(path), format))
+    Ok(Output { path: PathBuf::from(path), name: place.expand_but_time(value)?, format })
 }
 
 fn recording_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, ValueError> {
@@ -250,7 +252,10 @@ fn source_paths(value: &str, place: &PatternValues<'_>) -> Result<Vec<PathBuf>, 
     if paths.is_empty() { Err(ValueError::NoSources) } else { Ok(paths) }
 }
 
-fn report_path(value: &str, place: &PatternValues<'_>) -> Result<PathBuf, ValueError> {
+fn report(value: &str, place: &PatternValues<'_>) -> Result<Report, ValueError> {
     let path = place.expand_own(value)?;
-    if path.ends_with(".json") { Ok(PathBuf::from(path)) } else { Err(ValueError::ReportEnding) }
+    if !path.ends_with(".json") {
+        return Err(ValueError::ReportEnding);
+    }
+    Ok(Report { path: PathBuf::from(path), name: place.expand_but_time(value)? })
 }

@@ -60,7 +60,7 @@ fn every_key_is_understood() {
     );
     let paths: Vec<_> = o.outputs.iter().map(|o| (o.path.to_str().unwrap(), o.format.ending)).collect();
     assert_eq!(paths, [("a.json", ".json"), ("b-42.json.gz", ".json.gz"), ("cbox%.folded", ".folded")]);
-    assert_eq!(o.report.unwrap().to_str(), Some("r-20260102-030405.json"));
+    assert_eq!(o.report.unwrap().path.to_str(), Some("r-20260102-030405.json"));
     assert_eq!(o.jfr.unwrap().to_str(), Some("f-42.jfr"));
     assert_eq!(o.sources, ["src", "box.jar"].map(PathBuf::from));
     assert_eq!(o.interval, Duration::from_micros(250));

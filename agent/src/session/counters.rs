@@ -25,6 +25,18 @@ impl CounterGraphs {
         Self { heap, life, cpu_graphs: GroupCpuGraphs::begin(clock::monotonic()) }
     }
 
+    /// Begins a period. Its graphs are in another recording. An event that is held back appears in
+    /// the period in which it is certain.
+    pub fn begin_period(&mut self) {
+        if let Some(heap) = &mut self.heap {
+            heap.begin_period();
+        }
+        if let Some(life) = &mut self.life {
+            life.begin_period();
+        }
+        self.cpu_graphs = GroupCpuGraphs::begin(clock::monotonic());
+    }
+
     pub fn read_if_due(&mut self, recording: &mut Recording, env: &mut JNIEnv<'_>) {
         if let Some(heap) = &mut self.heap {
             heap.record_if_due(recording, env);

@@ -7,9 +7,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use vouch_formats::Meta;
 use vouch_log::{ENDING, OtherRecordings, State, Writer};
 use vouch_recording::Recording;
-use vouch_report::{Detail, RecordingFile};
+use vouch_report::{Detail, LIMIT_REACHED, RecordingFile, Run};
 use vouch_sampling::clock;
 
 use crate::options::choices::OnDisk;
@@ -90,9 +91,16 @@ impl Disk {
         self.state_is_due(now_ns) || self.writer.as_ref().is_some_and(is_full)
     }
 
-    /// Returns the time from which the file has data, if earlier data was dropped.
-    pub fn since_ns(&self) -> Option<u64> {
-        self.since_ns
+    /// Returns the state of a run that began at `started_ns`, which is written with the recording.
+    pub fn run_state(&self, started_ns: u64, meta: Meta, mut run: Run, is_last: bool) -> State {
+        let since = self.since_ns.map(|since| since.saturating_sub(started_ns));
+        run.engine_notes.extend(since.map(|since| {
+            format!(
+                "{LIMIT_REACHED}: what was sampled in its first {:.1} s is not in it, and counts as dropped",
+                clock::seconds(since)
+            )
+        }));
+        State::new(meta, run, is_last)
     }
 
     /// Adds CPU time that a thread used for the file.

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use vouch_formats::Meta;
 use vouch_log::output::elsewhere::{other_folders, write_elsewhere};
 use vouch_log::output::write_whole;
+use vouch_recording::Recording;
 use vouch_report::{Detail, Run, TrustReport};
 use vouch_sampling::clock;
 
@@ -55,11 +56,7 @@ struct Files {
 }
 
 impl Files {
-    fn new(began: SystemTime) -> Self {
-        // The working folder comes first: the temporary folder may disappear with the process.
-        let mut folders: Vec<PathBuf> =
-            std::env::current_dir().into_iter().chain([std::env::temp_dir()]).collect();
-        folders.dedup();
+    fn new(began: SystemTime, folders: Vec<PathBuf>) -> Self {
         let (all, moved, lost) = (Vec::new(), Vec::new(), Vec::new());
         Self { folders, all, moved, lost, began, has_replaced: false }
     }
@@ -127,36 +124,15 @@ fn run_of(path: &Path) -> String {
 
 /// Writes all files in `places`. `remedy` says what the user can do if a file is lost.
 pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Option<String>) -> Written {
-    let recording = &session.recorder.recording;
-    let measure = places.options.measure.unwrap_or_default();
-    let meta = Meta { report: TrustReport::from_recording(recording, run), measure, ..meta };
-    let report = &meta.report;
     let began = UNIX_EPOCH + Duration::from_nanos(session.started.epoch);
-    let mut files = Files::new(began);
-    let (mut opens, mut profile_extras) = (None, None);
-    for out in &places.outputs {
-        let format = out.format;
-        let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
-        // The additions are searched only once: all files that the front-end opens are the same
-        // document.
-        let document = if format.opens {
-            profile_extras
-                .get_or_insert_with(|| ProfileExtras::add_to(&places.options, &plain))
-                .document
-                .as_ref()
-        } else {
-            None
-        };
-        let file = files.write((&out.path, format.ending), format.gzip, &|file| match document {
-            Some(document) => serde_json::to_writer(file, document).map_err(io::Error::from),
-            None => plain(file),
-        });
-        opens = opens.or(file.filter(|_| format.opens));
-    }
-    if let Some(path) = &places.report {
-        files.write((path, ".json"), false, &|file| report.write(file));
-    }
-    let ProfileExtras { lines: added, failures: not_added, .. } = profile_extras.unwrap_or_default();
+    // The working folder comes first: the temporary folder may disappear with the process.
+    let mut folders: Vec<PathBuf> =
+        std::env::current_dir().into_iter().chain([std::env::temp_dir()]).collect();
+    folders.dedup();
+    let mut files = Files::new(began, folders);
+    let recording = &session.recorder.recording;
+    let WrittenContent { report, opens, extras } = write_all(recording, places, meta, run, &mut files);
+    let ProfileExtras { lines: added, failures: not_added, .. } = extras;
     let written = files.written();
     let Files { all, moved, mut lost, has_replaced, .. } = files;
     if written == Written::Lost {
@@ -178,6 +154,55 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
         say_lines(&added);
     }
     written
+}
+
+/// Writes all files of a period. Returns an error for each file that is lost. No other folder is
+/// tried, because files that are written there would have no limit. Source text that could not be
+/// added is reported with the last period.
+pub fn write_period(recording: &Recording, places: &Plan, meta: Meta, run: Run) -> Vec<String> {
+    let mut files = Files::new(SystemTime::now(), Vec::new());
+    write_all(recording, places, meta, run, &mut files);
+    files.lost
+}
+
+/// What was written, apart from the files.
+struct WrittenContent {
+    report: TrustReport,
+    /// The first profile that the front-end opens.
+    opens: Option<String>,
+    extras: ProfileExtras,
+}
+
+fn write_all(
+    recording: &Recording,
+    places: &Plan,
+    meta: Meta,
+    run: Run,
+    files: &mut Files,
+) -> WrittenContent {
+    let measure = places.options.measure.unwrap_or_default();
+    let meta = Meta { report: TrustReport::from_recording(recording, run), measure, ..meta };
+    let (mut opens, mut extras) = (None, None);
+    for out in &places.outputs {
+        let format = out.format;
+        let plain = |file: &mut dyn Write| format.write(recording, &meta, file);
+        // The additions are searched only once: all files that the front-end opens are the same
+        // document.
+        let document = if format.opens {
+            extras.get_or_insert_with(|| ProfileExtras::add_to(&places.options, &plain)).document.as_ref()
+        } else {
+            None
+        };
+        let file = files.write((&out.path, format.ending), format.gzip, &|file| match document {
+            Some(document) => serde_json::to_writer(file, document).map_err(io::Error::from),
+            None => plain(file),
+        });
+        opens = opens.or(file.filter(|_| format.opens));
+    }
+    if let Some(report) = &places.report {
+        files.write((&report.path, ".json"), false, &|file| meta.report.write(file));
+    }
+    WrittenContent { report: meta.report, opens, extras: extras.unwrap_or_default() }
 }
 
 /// Removes dumps at paths where the end was not written. Otherwise the `vouch` that follows the

@@ -1,13 +1,17 @@
-//! What a session passes to its recorder: the process's threads, and the event types.
+//! Makes a session's recorder, and what it is passed: the process's threads, and the event types.
 
 use once_cell::sync::Lazy;
 use vouch_collect::events::EventTypes;
+use vouch_collect::record::Recorder;
 use vouch_collect::threads::{NamedThread, Thread, ThreadStart, ThreadTimes, Threads};
+use vouch_collect::witness::Witness;
 use vouch_sample::Head;
 use vouch_sampling::threads::{Life, Registry, registry, scan};
 
+use crate::contexts::contexts;
 use crate::events;
 use crate::markers::markers;
+use crate::options::fields::Options;
 
 static THREADS: Lazy<RegisteredThreads> = Lazy::new(|| RegisteredThreads(registry()));
 
@@ -20,6 +24,19 @@ pub fn threads() -> &'static dyn Threads {
 pub fn event_types() -> EventTypes {
     let of_agent = events::ROWS.iter().map(|row| row.as_recorded()).collect();
     EventTypes { of_agent, of_program: |number| Some(markers().row_of_event(number)?.as_recorded()) }
+}
+
+/// Makes a recorder without samples.
+pub fn new_recorder(options: &Options) -> Recorder {
+    Recorder::new(
+        options.depth,
+        options.showing,
+        Witness::new(options.witness),
+        threads(),
+        contexts(),
+        event_types(),
+        options.interval,
+    )
 }
 
 /// The threads of a registry, as the stages ask about them.

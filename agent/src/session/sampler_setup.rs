@@ -135,6 +135,21 @@ impl SamplerSetup {
         unsafe { self.event_lanes.as_static() }
     }
 
+    /// Counts samples and losses anew, for a period. The sampler must be paused. Counts of faults
+    /// stay, because walking stops after too many.
+    pub fn begin_period(&self) {
+        let Counters { signals, weight, dropped, dropped_weight, skipped_resting, skipped_no_lane, .. } =
+            self.counters();
+        for count in [signals, weight, dropped, dropped_weight, skipped_resting, skipped_no_lane] {
+            count.store(0, Ordering::Relaxed);
+        }
+        if let Some(recovery) = self.recovery() {
+            recovery.tried.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        }
+        // SAFETY: alive as long as the setup; an atomic.
+        unsafe { &(*self.events).lost }.store(0, Ordering::Relaxed);
+    }
+
     /// Returns how many events were lost because the lanes were full.
     pub fn events_lost(&self) -> u64 {
         // SAFETY: alive as long as the setup; an atomic.

@@ -8,6 +8,7 @@ use vouch_sampling::governor;
 
 use super::counters::CounterGraphs;
 use super::disk::Disk;
+use super::periods::Periods;
 use super::sampler_setup::SamplerSetup;
 use crate::anchors::Anchors;
 use crate::events;
@@ -44,6 +45,10 @@ pub struct Session {
     /// The wall-clock times of threads, if they are measured.
     pub(super) wall_clock: Option<WallClock>,
     pub(super) disk: Disk,
+    /// When the recording began. `started` is the begin of the present period.
+    pub(super) begun_ns: u64,
+    /// The periods of `every=`.
+    pub(super) periods: Option<Periods>,
     pub(super) questions: JvmState,
     /// The walkers that walk the samples' stacks.
     pub(super) walkers: Walkers,

@@ -57,8 +57,7 @@ impl Program {
 }
 
 /// Returns the session's data on the run, apart from the recording.
-pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
-    let now = Moment::now();
+pub fn run(session: &Session, program: &Program, power: Powers, now: &Moment) -> Run {
     let plan = &session.plan;
     let interval = plan.options.interval;
     let counters = session.sampler_setup.counters();
@@ -68,7 +67,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
     let agent_cpu = now.agent_cpu.saturating_sub(session.started.agent_cpu);
     let program_cpu = seconds(cpu.saturating_sub(agent_cpu));
     let story = governor::story();
-    let notes = Notes::of_run(session, (&now, program_cpu), &story);
+    let notes = Notes::of_run(session, (now, program_cpu), &story);
     let (histogram, total) = session.recorder.handler_ns();
     Run {
         recorder: None,
@@ -132,8 +131,7 @@ pub fn run(session: &Session, program: &Program, power: Powers) -> Run {
 }
 
 /// Returns the profile's description of the run. The caller adds the report.
-pub fn meta(session: &Session, program: &Program) -> Meta {
-    let now = Moment::now();
+pub fn meta(session: &Session, program: &Program, now: &Moment) -> Meta {
     Meta {
         product: format!("{} (Vouch)", program.name()),
         started_unix_ns: session.started.epoch,

@@ -258,7 +258,7 @@ mod tests {
         let threads = FakeThreads::leaked();
         let (mut tracks, mut recording) = (Tracks::new(threads, 1_000_000), Recording::new());
         let (serial, tid) = (threads.begin(GONE, 0, "main"), GONE);
-        let mut sample = |tracks: &mut Tracks, recording: &mut Recording, cpu| {
+        let sample = |tracks: &mut Tracks, recording: &mut Recording, cpu| {
             tracks.track(&Head { serial, tid, cpu, ..head() }, recording);
         };
         sample(&mut tracks, &mut recording, 3_000_000);

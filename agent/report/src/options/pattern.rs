@@ -4,6 +4,25 @@
 
 use crate::error::Error;
 
+/// Stands for the time in a name. No file name has this character.
+const TIME: &str = "\0";
+
+/// The name of a file with its patterns replaced, except for the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedName(String);
+
+impl TimedName {
+    /// Returns the name with this time.
+    pub fn at(&self, time: &str) -> String {
+        self.0.replace(TIME, time)
+    }
+
+    /// Returns true if the name depends on the time.
+    pub fn has_time(&self) -> bool {
+        self.0.contains(TIME)
+    }
+}
+
 /// The values that replace the patterns in one process.
 #[expect(missing_debug_implementations, reason = "it borrows a function")]
 pub struct PatternValues<'a> {
@@ -24,6 +43,12 @@ impl PatternValues<'_> {
     pub fn expand_own(&self, name: &str) -> Result<String, Error> {
         let (path, has_pid) = self.replace(name)?;
         Ok(if self.inherited && !has_pid { before_ending(&path, &format!("-{}", self.pid)) } else { path })
+    }
+
+    /// Replaces the patterns as [`Self::expand_own`] does, except for the time.
+    pub fn expand_but_time(&self, name: &str) -> Result<TimedName, Error> {
+        let Self { pid, time: _, variable, inherited } = *self;
+        Self { pid, time: Some(TIME.to_owned()), variable, inherited }.expand_own(name).map(TimedName)
     }
 
     /// Replaces the patterns in a text, without adding a process id.
@@ -90,6 +115,16 @@ fn before_ending(name: &str, word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{PatternValues, of_each_process};
+
+    #[test]
+    fn a_name_is_made_again_for_each_time() {
+        let variable = |_: &str| Some("host".to_owned());
+        let values = PatternValues { pid: 7, time: None, variable: &variable, inherited: true };
+        let timed = values.expand_but_time("/p/%{H}-%t.json").unwrap();
+        assert_eq!([timed.at("1"), timed.at("2")], ["/p/host-1-7.json", "/p/host-2-7.json"]);
+        assert!(timed.has_time());
+        assert!(!values.expand_but_time("%%t.json").unwrap().has_time());
+    }
 
     #[test]
     fn each_process_has_a_separate_file() {
