@@ -15,7 +15,7 @@ use vouch_hotspot::monitor_owner_id::MonitorOwnerId;
 use vouch_hotspot::monitors::MonitorLayout;
 use vouch_hotspot::nmethods::NmethodLayout;
 use vouch_hotspot::perf_data::PerfData;
-use vouch_hotspot::vmstructs::{ThreadLayout, read_flag};
+use vouch_hotspot::vmstructs::{ThreadLayout, read_flag, turn_on_by_default};
 use vouch_hotspot::{HotSpot, fields};
 use vouch_report::Detail;
 use vouch_report::options::terminal::End;
@@ -34,6 +34,7 @@ use crate::facade::{Event, Jvmti};
 use crate::groups::groups;
 use crate::guard;
 use crate::java;
+use crate::jvm::code::CompiledCode;
 use crate::lab_hooks::{WalkerWrapper, lab};
 use crate::library;
 use crate::options::choices::{Verb, WalkerWish};
@@ -176,6 +177,34 @@ impl Agent {
         }
     }
 
+    /// Makes the compilers keep debug information for every instruction, not only at safepoints.
+    ///
+    /// # Safety
+    /// The JVM must not have started its compilers yet.
+    pub unsafe fn keep_debug_info(&self, options: &Options) {
+        // SAFETY: by the caller's promise.
+        let is_kept = options.lab.source.is_none()
+            && unsafe { turn_on_by_default(&self.hotspot, &fields::DEBUG_NON_SAFEPOINTS) };
+        if !is_kept {
+            // The events have the same effect.
+            self.report_code(options, true);
+        }
+    }
+
+    /// Makes the JVM report all compiled code from now on. With `from_start` no method is compiled
+    /// yet.
+    pub fn report_code(&self, options: &Options, from_start: bool) {
+        compiled::set_reported(from_start);
+        // JDK 8 with -Xcomp crashes with the events if it is stopped thousands of times a second,
+        // as for true stacks.
+        if options.lab.source.is_none() {
+            for subscription in &events::COMPILED_CODE {
+                // Without the events, top frames of compiled code are uncertain.
+                let _ = self.jvmti.enable(subscription.event);
+            }
+        }
+    }
+
     /// Handles the JVM's start: reads everything that exists already, and starts the agent's
     /// thread.
     pub fn settle_in(&self, env: &mut JNIEnv<'_>) -> Result<(), Error> {
@@ -203,13 +232,21 @@ impl Agent {
         let jdk = self.jvmti.jdk().unwrap_or(0);
         let code = self.layouts.get().and_then(|layouts| layouts.code.as_ref());
         if let Some(nmethods) = code.and_then(|code| NmethodLayout::find(&self.hotspot, code)) {
-            events::life::set_nmethod_layout(nmethods);
+            events::compilation::set_nmethod_layout(nmethods);
         }
-        compiled::add_existing(|| {
-            // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
-            // compiled code has less data.
-            let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);
-        });
+        if let Some(layouts) = self.layouts.get()
+            && !compiled::is_reported()
+            && !CompiledCode::find(&self.hotspot, layouts).is_read()
+        {
+            self.report_code(&Options::default(), false);
+        }
+        if compiled::is_reported() {
+            compiled::add_existing(|| {
+                // In a JVM that refuses, the top frames of such code are uncertain, and the graph
+                // of compiled code has less data.
+                let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);
+            });
+        }
         events::meet(env, thread.and_then(|(_, place)| MonitorLayout::find(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));
         scan::scan(registry());

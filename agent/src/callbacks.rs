@@ -8,25 +8,23 @@ use std::ffi::c_void;
 
 use jni::JNIEnv;
 use jni_sys::{jclass, jmethodID, jobject};
-use jvmti_sys::{jthread, jvmtiAddrLocationMap, jvmtiEnv};
-use vouch_sample::MethodId;
+use jvmti_sys::{jthread, jvmtiEnv};
 use vouch_sampling::clock;
 use vouch_sampling::threads::live_java_threads::LIVE_JAVA_THREADS;
 use vouch_sampling::threads::{hook, registry};
 
 use crate::agent::{Agent, agent};
 use crate::events::{self, ROWS, exception, monitor, park};
-use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor, frame_counts};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 use crate::java;
 use crate::say::say;
 use crate::threads::rename;
 use crate::virtual_threads::continuations::GENERATED_CODE;
 use crate::wake::wake;
-use vouch_collect::compiled;
 
 /// The events that are enabled for every recording.
-static ALWAYS_ON: [EventSubscription; 9] = [
+static ALWAYS_ON: [EventSubscription; 7] = [
     subscription(Event::VmInit, &[], |table| table.known.VMInit = Some(vm_init), RequiredFor::All),
     subscription(Event::VmDeath, &[], |table| table.known.VMDeath = Some(vm_death), RequiredFor::All),
     subscription(
@@ -49,20 +47,6 @@ static ALWAYS_ON: [EventSubscription; 9] = [
         Event::NativeMethodBind,
         &[Capability::GenerateNativeMethodBindEvents],
         |table| table.known.NativeMethodBind = Some(native_method_bind),
-        RequiredFor::Itself,
-    ),
-    // This event makes the compilers keep debug information everywhere, not only at safepoints. JDK
-    // 8 with -Xcomp crashes with it if stopped thousands of times a second, as for true stacks.
-    subscription(
-        Event::CompiledMethodLoad,
-        &[Capability::GenerateCompiledMethodLoadEvents],
-        |table| table.known.CompiledMethodLoad = Some(compiled_method_load),
-        RequiredFor::Walks,
-    ),
-    subscription(
-        Event::CompiledMethodUnload,
-        &[Capability::GenerateCompiledMethodLoadEvents],
-        |table| table.known.CompiledMethodUnload = Some(compiled_method_unload),
         RequiredFor::Itself,
     ),
 ];
@@ -170,29 +154,6 @@ unsafe extern "C" fn native_method_bind(
             unsafe { new_address.write(ours) };
         }
     });
-}
-
-/// The event also makes the compilers keep debug information for every instruction.
-unsafe extern "C" fn compiled_method_load(
-    _: *mut jvmtiEnv,
-    method: jmethodID,
-    size: i32,
-    code: *const c_void,
-    _: i32,
-    _: *const jvmtiAddrLocationMap,
-    info: *const c_void,
-) {
-    guard((), || {
-        let size = usize::try_from(size).unwrap_or(0);
-        // SAFETY: the JVM passes its records, which live until the event ends.
-        if compiled::on_load(MethodId(method as usize), code as usize, size, unsafe { frame_counts(info) }) {
-            events::compiled(MethodId(method as usize), code as usize, size);
-        }
-    });
-}
-
-unsafe extern "C" fn compiled_method_unload(_: *mut jvmtiEnv, method: jmethodID, code: *const c_void) {
-    guard((), || compiled::on_unload(MethodId(method as usize), code as usize));
 }
 
 /// Registers a Java thread. The thread itself runs this when it begins.

@@ -15,6 +15,7 @@ pub mod blocker;
 pub mod calling_thread;
 mod code;
 mod collection;
+pub mod compilation;
 mod drawing;
 pub mod event_choice;
 pub mod event_type;
@@ -29,17 +30,18 @@ pub mod totals;
 use std::collections::BTreeMap;
 
 use jni::JNIEnv;
+use vouch_collect::compiled;
 use vouch_hotspot::monitors::MonitorLayout;
 use vouch_hotspot::perf_data::PerfData;
 use vouch_recording::kinds::EVENTS;
 use vouch_report::{EventReport, ExactTotal, grouped};
 
-use crate::facade::Jvmti;
+use crate::facade::{Event, Jvmti};
 use crate::groups::task;
 
 pub use allocation::on_thread_start;
 pub use calling_thread::{class_of_object, is_of_this_recording};
-pub use code::{compiled, prepared};
+pub use code::{COMPILED_CODE, prepared};
 use drawing::Drawing;
 pub use event_choice::{Chosen, are_chosen};
 pub use event_type::Row;
@@ -115,6 +117,15 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
             refused.extend(row.kind.map(|kind| kind.word));
         }
     }
+    let counts_code = [&code::COMPILATION, &life::GIVEN_UP].iter().any(|row| row.counts.wanted());
+    if counts_code && !compiled::is_reported() {
+        // The events were off until now.
+        compiled::forget();
+        compiled::add_existing(|| {
+            // In a JVM that refuses, the graph of compiled code has less data.
+            let _ = jvmti.generate_events(Event::CompiledMethodLoad);
+        });
+    }
     for (kind, chosen) in EVENTS.iter().zip(chosen) {
         *chosen &= !missing.iter().chain(&late).any(|word| *word == kind.word);
     }
@@ -140,11 +151,13 @@ pub fn begin_period(chosen: Chosen) {
     }
 }
 
-/// Ends the recording, and turns all events off.
+/// Ends the recording, and turns off all events that are on for it alone.
 pub fn end(jvmti: Jvmti) {
+    let stays =
+        |event: Event| compiled::is_reported() && COMPILED_CODE.iter().any(|code| code.event == event);
     for row in ROWS {
         row.counts.set_wanted(false);
-        for subscription in row.subscriptions {
+        for subscription in row.subscriptions.iter().filter(|subscription| !stays(subscription.event)) {
             // An event that was never enabled is off already.
             let _ = jvmti.disable(subscription.event);
         }

@@ -3,6 +3,7 @@
 //! [`live::Live`] implements their trait. Nothing here may run code of the program, or pass the JVM
 //! a class that may be unloaded.
 
+pub mod code;
 pub mod live;
 mod mounted;
 mod relations;

@@ -33,7 +33,6 @@ use crate::options::parse::Request;
 use crate::plan::{Plan, plan, request};
 use crate::say::{self, print, say};
 use crate::terminal;
-use vouch_collect::compiled;
 
 /// Runs `Agent_OnLoad`.
 ///
@@ -79,7 +78,8 @@ pub unsafe fn on_load(vm: *mut JavaVM, text: &str) -> jint {
     // SAFETY: by the caller's promise.
     match unsafe { set_up(vm, hotspot, &options) } {
         Ok(agent) => {
-            compiled::set_complete();
+            // SAFETY: the JVM starts its compilers after Agent_OnLoad.
+            unsafe { agent.keep_debug_info(&options) };
             exception::will_be_bound();
             match plan {
                 Some(plan) => agent.wait_for_vm(plan),
@@ -119,6 +119,7 @@ pub unsafe fn on_attach(vm: *mut JavaVM, text: &str) -> jint {
             HotSpot::from_vm(vm).map_err(Error::from).and_then(|hotspot| set_up(vm, hotspot, &options))
         } {
             Ok(agent) => {
+                agent.report_code(&options, false);
                 if let Err(why) = agent.settle_in(&mut env) {
                     say(&why.to_string());
                 }
@@ -151,7 +152,8 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
         Capability::GetBytecodes,
         Capability::GetConstantPool,
     ];
-    for capability in own.iter().chain(callbacks::always().flat_map(|told| told.capabilities)) {
+    let subscriptions = callbacks::always().chain(&events::COMPILED_CODE);
+    for capability in own.iter().chain(subscriptions.flat_map(|event| event.capabilities)) {
         // A missing capability shows later: in files, lines, names of threads, or proof.
         let _ = jvmti.add_capability(*capability);
     }
@@ -164,8 +166,7 @@ unsafe fn set_up(vm: *mut JavaVM, hotspot: HotSpot, options: &Options) -> Result
     for subscription in callbacks::always() {
         match subscription.required_for {
             RequiredFor::All => jvmti.enable(subscription.event).map_err(Error::EventsRefused)?,
-            RequiredFor::Walks if options.lab.source.is_some() => {}
-            RequiredFor::Walks | RequiredFor::Itself => {
+            RequiredFor::Itself => {
                 let _ = jvmti.enable(subscription.event);
             }
         }

@@ -6,6 +6,9 @@
 //! late: other code may be at its address by then. So new code replaces what the table has there,
 //! and the table never has more than the code cache. It must never block the JVM's compilers for
 //! long.
+//!
+//! The events cost CPU time for each compiled method. They are on only if a recording counts them,
+//! or if the JVM's memory does not say what compiled code is at an address.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,6 +22,9 @@ static TABLE: Mutex<CodeTable> = Mutex::new(CodeTable { newest: 0, code: BTreeMa
 
 /// True once the table has the code that was compiled before the agent was loaded.
 static IS_COMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// True if the JVM reports code as long as it runs.
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// True while the calling thread generates events for code that exists already.
@@ -65,13 +71,27 @@ pub struct CompiledFrame {
     pub frames: usize,
 }
 
-/// Says that the agent was loaded at the JVM's start, so the JVM reports all code.
-pub fn set_complete() {
-    IS_COMPLETE.store(true, Ordering::Relaxed);
+/// Says that the JVM reports code from now on as long as it runs. With `from_start` there is no
+/// code yet, so all code is reported.
+pub fn set_reported(from_start: bool) {
+    IS_REPORTED.store(true, Ordering::Relaxed);
+    IS_COMPLETE.store(from_start, Ordering::Relaxed);
 }
 
-/// Adds the code that exists already, once, if the agent was loaded later. `generate` makes the JVM
-/// report it on the calling thread.
+/// True if the JVM reports code as long as it runs. Otherwise it reports code only during
+/// recordings that count such events, and the table must not be asked what is at an address.
+pub fn is_reported() -> bool {
+    IS_REPORTED.load(Ordering::Relaxed)
+}
+
+/// Removes all code from the table, because the JVM reported none for a while.
+pub fn forget() {
+    TABLE.lock().code.clear();
+    IS_COMPLETE.store(false, Ordering::Relaxed);
+}
+
+/// Adds the code that exists already, unless the table has it. `generate` makes the JVM report it
+/// on the calling thread.
 pub fn add_existing(generate: impl FnOnce()) {
     if !IS_COMPLETE.swap(true, Ordering::Relaxed) {
         GENERATES.set(true);
@@ -133,7 +153,6 @@ pub fn unwatch() {
 pub struct KnownCode {
     /// The number of this code. It is never used again for other code.
     pub serial: u64,
-    pub method: MethodId,
     /// True if it was compiled before the agent was loaded.
     pub is_older: bool,
 }
@@ -148,6 +167,13 @@ pub enum PcKind {
     ReturnAddress,
 }
 
+impl PcKind {
+    /// Returns the lowest address at which the debug point of a pc may be.
+    pub fn debug_point(self, pc: usize) -> Option<usize> {
+        pc.checked_add(usize::from(self == Self::Interrupted))
+    }
+}
+
 /// Finds the compiled frame at an address. `None` if no known code is there.
 pub fn frame_at(pc: usize, kind: PcKind) -> Option<CompiledFrame> {
     TABLE.lock().frame_at(pc, kind)
@@ -160,7 +186,7 @@ pub fn code_at(pc: usize) -> Option<KnownCode> {
 
 /// Returns the compiled method that has its code at an address.
 pub fn method_at(pc: usize) -> Option<MethodId> {
-    code_at(pc).map(|code| code.method)
+    TABLE.lock().containing(pc).map(|(_, code)| code.method)
 }
 
 fn runs(begin: usize, frame_counts: impl Iterator<Item = (usize, usize)>) -> Box<[(u32, u32)]> {
@@ -218,8 +244,8 @@ impl CodeTable {
 
     /// Returns the code that contains an address.
     fn known(&self, pc: usize) -> Option<KnownCode> {
-        let (_, Code { serial, method, runs, .. }) = self.containing(pc)?;
-        Some(KnownCode { serial: *serial, method: *method, is_older: runs.is_none() })
+        let (_, Code { serial, runs, .. }) = self.containing(pc)?;
+        Some(KnownCode { serial: *serial, is_older: runs.is_none() })
     }
 
     fn containing(&self, pc: usize) -> Option<(&usize, &Code)> {
@@ -229,7 +255,7 @@ impl CodeTable {
     fn frame_at(&self, pc: usize, kind: PcKind) -> Option<CompiledFrame> {
         let (begin, code) = self.containing(pc)?;
         // AsyncGetCallTrace looks debug points up in the same way.
-        let at = u32::try_from(pc - begin).ok()? + u32::from(kind == PcKind::Interrupted);
+        let at = u32::try_from(kind.debug_point(pc)? - begin).ok()?;
         let runs = code.runs.as_ref()?;
         let run = runs.partition_point(|(last, _)| *last < at);
         let frames = match runs.get(run) {
@@ -286,8 +312,8 @@ mod tests {
         let (begin, old) = code(7, 100, 50, &[]);
         let compiled = table([(begin, Code { runs: None, ..old })]);
         assert_eq!(compiled.frame_at(120, PcKind::ReturnAddress), None);
-        let known = compiled.known(120).map(|code| (code.method, code.is_older));
-        assert_eq!(known, Some((MethodId(7), true)));
+        assert!(compiled.known(120).unwrap().is_older);
+        assert_eq!(compiled.containing(120).unwrap().1.method, MethodId(7));
     }
 
     #[test]

@@ -237,6 +237,9 @@ rows! {
         CODE_BLOB_KIND_UPCALL = "CodeBlobKind::Upcall" [25..];
     }
 
+    Field without: "the JVM reports each compiled method, which costs CPU time" {
+        NMETHOD_COMPILE_ID = "nmethod"::"_compile_id";
+    }
     Field without: "compiled code has no tier" {
         NMETHOD_COMP_LEVEL = "nmethod"::"_comp_level";
         NMETHOD_ENTRY_BCI = "nmethod"::"_entry_bci";

@@ -121,6 +121,8 @@ pub struct NmethodLayout {
     code_cache: CodeCache,
     comp_level: usize,
     entry_bci: usize,
+    /// `None` if this JVM does not publish it.
+    compile_id: Option<usize>,
 }
 
 /// The properties of the compilation that made an nmethod.
@@ -142,6 +144,7 @@ impl NmethodLayout {
             code_cache: code.code_cache?,
             comp_level: vm_structs.offset(&fields::NMETHOD_COMP_LEVEL)?,
             entry_bci: vm_structs.offset(&fields::NMETHOD_ENTRY_BCI)?,
+            compile_id: vm_structs.offset(&fields::NMETHOD_COMPILE_ID),
         })
     }
 
@@ -156,6 +159,18 @@ impl NmethodLayout {
         let tier = memory.byte(nmethod.checked_add(self.comp_level)?)?;
         let is_osr = memory.int(nmethod.checked_add(self.entry_bci)?)? >= 0;
         Some(Compilation { tier, is_osr, state_address: nmethod.checked_add(self.code_cache.state)? })
+    }
+
+    /// Returns true if this JVM publishes the number of a compilation.
+    pub fn has_numbers(&self) -> bool {
+        self.compile_id.is_some()
+    }
+
+    /// Reads the number of the compilation that made an nmethod. The JVM counts its compilations,
+    /// so no other code gets the number.
+    pub fn number(&self, nmethod: usize, memory: &impl Memory) -> Option<u64> {
+        let id = memory.int(nmethod.checked_add(self.compile_id?)?)?;
+        Some(id.cast_unsigned().into())
     }
 
     /// Returns for each address of a state byte whether its nmethod is not entrant: no thread

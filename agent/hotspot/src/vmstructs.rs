@@ -162,6 +162,21 @@ fn heaps_in_array(vm_structs: &VmStructs, array: usize) -> Option<[usize; MAX_HE
     Some(heaps)
 }
 
+/// Turns a boolean flag on, unless the JVM was started with a value for it. Returns true if the
+/// flag is on now.
+///
+/// # Safety
+/// No other thread may read the flag meanwhile: the JVM must not have started its compilers yet.
+pub unsafe fn turn_on_by_default(hotspot: &HotSpot, flag: &Flag) -> bool {
+    let Some(value) = FlagValue::find(hotspot, flag) else { return false };
+    if explicit_flag(hotspot, flag).is_none() {
+        // SAFETY: the address of a flag's value, which is a C++ bool, is never freed, and is not
+        // read meanwhile by the caller's promise.
+        unsafe { (value.0 as *mut u8).write_volatile(1) };
+    }
+    value.is_on()
+}
+
 /// Returns the offsets of the stack's base (its highest address) and size in a JavaThread.
 pub(crate) fn stack_offsets(vm_structs: &VmStructs) -> Option<(usize, usize)> {
     Some((

@@ -1,19 +1,40 @@
 //! Events of classes that are prepared and methods that are compiled.
-//!
-//! These JVMTI events are always on, so this module has no callbacks.
 
-use jni_sys::jclass;
+use std::ffi::c_void;
+
+use jni_sys::{jclass, jmethodID};
+use jvmti_sys::{jvmtiAddrLocationMap, jvmtiEnv};
+use vouch_collect::compiled;
 use vouch_recording::kinds;
 use vouch_sample::MethodId;
 use vouch_sampling::clock;
 use vouch_sampling::own_thread;
 
+use super::calling_thread;
+use super::compilation::{field_values, made};
 use super::event_type::Row;
-use super::{calling_thread, life};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor, frame_counts};
+use crate::fault::guard;
 
 pub static CLASS: Row = Row::new(&kinds::CLASS, &[]);
 
-pub static COMPILATION: Row = Row::of_method(&kinds::COMPILATION);
+/// The events of compiled code. They are on during recordings that count them, and always if
+/// compiled code cannot be read from memory ([`compiled::is_reported`]).
+pub static COMPILED_CODE: [EventSubscription; 2] = [
+    subscription(Event::CompiledMethodLoad, |table| {
+        table.known.CompiledMethodLoad = Some(compiled_method_load);
+    }),
+    subscription(Event::CompiledMethodUnload, |table| {
+        table.known.CompiledMethodUnload = Some(compiled_method_unload);
+    }),
+];
+
+const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscription {
+    const ALL: &[Capability] = &[Capability::GenerateCompiledMethodLoadEvents];
+    EventSubscription { event, capabilities: ALL, install, required_for: RequiredFor::Itself }
+}
+
+pub static COMPILATION: Row = Row { subscriptions: &COMPILED_CODE, ..Row::of_method(&kinds::COMPILATION) };
 
 /// Records that the calling thread has prepared a class.
 pub fn prepared(class: jclass) {
@@ -27,13 +48,36 @@ pub fn prepared(class: jclass) {
 }
 
 /// Records that a method was compiled.
-pub fn compiled(method: MethodId, code: usize, size: usize) {
+fn record(method: MethodId, code: usize, size: usize) {
     if !COMPILATION.counts.wanted() {
         return;
     }
     let now = clock::monotonic();
     if COMPILATION.counted(now, now) {
         // The method's name is read later, because this callback must be short.
-        COMPILATION.emit_for_method(now, method, life::field_values(size, life::made(code)));
+        COMPILATION.emit_for_method(now, method, field_values(size, made(code)));
     }
+}
+
+/// The event also makes the compilers keep debug information for every instruction.
+unsafe extern "C" fn compiled_method_load(
+    _: *mut jvmtiEnv,
+    method: jmethodID,
+    size: i32,
+    code: *const c_void,
+    _: i32,
+    _: *const jvmtiAddrLocationMap,
+    info: *const c_void,
+) {
+    guard((), || {
+        let size = usize::try_from(size).unwrap_or(0);
+        // SAFETY: the JVM passes its records, which live until the event ends.
+        if compiled::on_load(MethodId(method as usize), code as usize, size, unsafe { frame_counts(info) }) {
+            record(MethodId(method as usize), code as usize, size);
+        }
+    });
+}
+
+unsafe extern "C" fn compiled_method_unload(_: *mut jvmtiEnv, method: jmethodID, code: *const c_void) {
+    guard((), || compiled::on_unload(MethodId(method as usize), code as usize));
 }

@@ -8,41 +8,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use once_cell::sync::OnceCell;
-use vouch_hotspot::nmethods::{CachedMemory, Compilation, NmethodLayout};
+use vouch_hotspot::nmethods::{CachedMemory, Compilation};
 use vouch_recording::{CounterId, Recording, Unit, kinds};
 use vouch_sample::MethodId;
 use vouch_sampling::clock;
-use vouch_unwind::memory::Memory;
 
+use super::code::COMPILED_CODE;
+use super::compilation::{field_values, made, nmethods};
 use super::event_type::Row;
 use vouch_collect::compiled::{self, Change};
 
-pub static GIVEN_UP: Row = Row { can: || NMETHODS.get().is_some(), ..Row::of_method(&kinds::GIVEN_UP) };
-
-/// The layout of this JVM's nmethods.
-static NMETHODS: OnceCell<NmethodLayout> = OnceCell::new();
+pub static GIVEN_UP: Row =
+    Row { can: || nmethods().is_some(), subscriptions: &COMPILED_CODE, ..Row::of_method(&kinds::GIVEN_UP) };
 
 /// The time in ns between two looks. Replacing code is reported some milliseconds late, and after
 /// this time it has been.
 const LOOK_INTERVAL_NS: u64 = 250_000_000;
 /// The maximum number of nmethods that one look reads.
 const MAX_READ_PER_LOOK: usize = 4096;
-
-pub fn set_nmethod_layout(nmethods: NmethodLayout) {
-    let _ = NMETHODS.set(nmethods);
-}
-
-/// Returns how the code around an address was compiled.
-pub fn made(pc: usize) -> Compilation {
-    made_in(pc, &CachedMemory::default())
-}
-
-/// Returns how the code around an address was compiled. It reads through `memory`, which the caller
-/// may use for more reads.
-pub fn made_in(pc: usize, memory: &impl Memory) -> Compilation {
-    NMETHODS.get().and_then(|nmethods| nmethods.compilation(pc, memory)).unwrap_or_default()
-}
 
 /// Reads the state of compiled code at intervals, while a recording runs.
 #[derive(Debug)]
@@ -121,15 +104,9 @@ fn publish_deoptimised((at, Code { method, size, made, .. }): (u64, Code)) {
     }
 }
 
-/// Returns the values of a code event, in the catalogue's order. The first is for the method's
-/// name, which is resolved later.
-pub fn field_values(size: usize, Compilation { tier, is_osr, .. }: Compilation) -> [u64; 4] {
-    [0, size as u64, tier.into(), is_osr.into()]
-}
-
 /// Returns which code was deoptimised. Each nmethod is identified by its first address.
 fn not_entrant(code: &[(usize, Compilation)]) -> Vec<bool> {
-    let Some(nmethods) = NMETHODS.get() else { return vec![false; code.len()] };
+    let Some(nmethods) = nmethods() else { return vec![false; code.len()] };
     let states: Vec<usize> = code.iter().map(|(_, made)| made.state_address).collect();
     let not_entrant = nmethods.are_not_entrant(&states).into_iter();
     // Freed memory may contain other code, and any bytes at the offset of the state. Only a few

@@ -83,8 +83,6 @@ pub struct EventSubscription {
 pub enum RequiredFor {
     /// The whole recording.
     All,
-    /// The stacks of samples.
-    Walks,
     /// Only what the event itself reports.
     Itself,
 }

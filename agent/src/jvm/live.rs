@@ -24,6 +24,7 @@ use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_unwind::hotspot::HotspotWalker;
 use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
+use super::code::CompiledCode;
 use super::mounted::Mounted;
 use super::stacks::{Stacks, WaitQuery};
 use super::top_frames::{Notes, TopFrames};
@@ -46,6 +47,7 @@ pub struct JvmState {
     registry: &'static Registry,
     /// `None` if this JVM's VMStructs lack a name.
     code: Option<CodeLayout>,
+    compiled: CompiledCode,
     /// Reads debug information; `None` if this JVM's VMStructs lack a name.
     walker: Option<&'static HotspotWalker>,
     top_frames: TopFrames,
@@ -66,6 +68,7 @@ impl JvmState {
         };
         Self {
             jvmti,
+            compiled: CompiledCode::find(&hotspot, layouts),
             hotspot,
             patches_constants,
             launched,
@@ -76,6 +79,12 @@ impl JvmState {
             top_frames: TopFrames::new(notes),
             mounted: OnceCell::new(),
         }
+    }
+
+    /// Returns the JVM's code. `None` if this JVM's VMStructs lack a name.
+    fn code(&self) -> Option<top::Code<'_>> {
+        let Self { code, compiled, .. } = self;
+        Some(top::Code { layout: code.as_ref()?, compiled })
     }
 
     /// Returns a [`Live`] for the calling thread.
@@ -229,19 +238,20 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {
-        let JvmState { code, walker, .. } = &self.state;
+        let JvmState { compiled, code, walker, .. } = &self.state;
         let is_guarded = walker.is_some_and(|walker| !walker.unguarded.load(Relaxed));
         let memory = CodeMemory::new(&[], is_guarded);
-        code.as_ref().map_or(CodeAt::Other, |code| top::code_at(pc, code, &memory))
+        code.as_ref()
+            .map_or(CodeAt::Other, |layout| top::code_at(pc, top::Code { layout, compiled }, &memory))
     }
 
     fn top_at(&mut self, pc: usize) -> Option<TopFrame> {
-        self.state.code.as_ref().and_then(|code| top::top_at(pc, code))
+        top::top_at(pc, self.state.code()?)
     }
 
     fn inlined_at(&mut self, site: Site, walked: &[Frame]) -> Option<InlinedFrames> {
         let (walker, code_cache) = (self.state.walker?, self.state.code?.code_cache?);
-        let mut top_frames = take(&mut self.state.top_frames);
+        let (mut top_frames, compiled) = (take(&mut self.state.top_frames), take(&mut self.state.compiled));
         let mut bytecode = |id: MethodId| {
             let resolved = self.resolve(id, u64::MAX);
             let body = self.method(resolved).map(|method| self.body(&method).1);
@@ -250,8 +260,8 @@ impl Jvm for Live<'_, '_> {
                 _ => None,
             }
         };
-        let inlined = top_frames.at((walker, &code_cache), site, walked, &mut bytecode);
-        self.state.top_frames = top_frames;
+        let inlined = top_frames.at((walker, &code_cache, &compiled), site, walked, &mut bytecode);
+        (self.state.top_frames, self.state.compiled) = (top_frames, compiled);
         inlined
     }
 
@@ -260,9 +270,8 @@ impl Jvm for Live<'_, '_> {
     }
 
     fn top(&mut self, post: &PostedThread) -> Top {
-        let JvmState { code, registry, .. } = &self.state;
-        let java_thread = registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
-        match (java_thread, code) {
+        let java_thread = self.state.registry.slot(post.tid, post.serial).map(|(_, java_thread)| java_thread);
+        match (java_thread, self.state.code()) {
             (Some(java_thread), Some(code)) => top::top(post.at, java_thread, code),
             _ => Top::default(),
         }

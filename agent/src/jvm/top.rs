@@ -9,8 +9,10 @@ use vouch_unwind::code_cache::BlobKind;
 use vouch_unwind::context::Registers;
 use vouch_unwind::memory::Memory;
 
-use vouch_collect::compiled::{self, CompiledFrame, PcKind};
+use vouch_collect::compiled::{CompiledFrame, PcKind};
 use vouch_collect::jvm::{CodeAt, Top, TopFrame};
+
+use super::code::CompiledCode;
 
 /// A Java frame, by the code at its pc.
 enum JavaFrame {
@@ -18,17 +20,24 @@ enum JavaFrame {
     Compiled(CompiledFrame),
 }
 
+/// The code of a JVM, which a pc is looked up in.
+#[derive(Debug, Clone, Copy)]
+pub struct Code<'c> {
+    pub layout: &'c CodeLayout,
+    pub compiled: &'c CompiledCode,
+}
+
 /// Finds the frames of a thread that may return before its next poll. `at` are the registers at
 /// which it was interrupted.
-pub fn top(at: Registers, java_thread: usize, code: &CodeLayout) -> Top {
+pub fn top(at: Registers, java_thread: usize, code: Code<'_>) -> Top {
     // `_thread_in_native` and `_thread_blocked`. In `_thread_in_vm`, the wrapper of a native method
     // may have done its last poll already.
     const AWAY: [u32; 2] = [4, 10];
-    let state = java_thread.checked_add(code.state).and_then(read_u32);
+    let state = java_thread.checked_add(code.layout.state).and_then(read_u32);
     Top { frame: frame(at, java_thread, code), away: state.is_some_and(|state| AWAY.contains(&state)) }
 }
 
-fn frame(at: Registers, java_thread: usize, code: &CodeLayout) -> Option<TopFrame> {
+fn frame(at: Registers, java_thread: usize, code: Code<'_>) -> Option<TopFrame> {
     let (frame, fp) = match java_frame(at.pc, PcKind::Interrupted, code) {
         Some(frame) => (frame, Some(at.fp)),
         None => last_java_frame(java_thread, code)?,
@@ -49,19 +58,19 @@ fn frame(at: Registers, java_thread: usize, code: &CodeLayout) -> Option<TopFram
 }
 
 /// Finds the kind of code at an address.
-pub fn code_at(pc: usize, code: &CodeLayout, memory: &impl Memory) -> CodeAt {
-    if is_interpreter(pc, code) {
+pub fn code_at(pc: usize, Code { layout, compiled }: Code<'_>, memory: &impl Memory) -> CodeAt {
+    if is_interpreter(pc, layout) {
         return CodeAt::Interpreter;
     }
-    let unnamed = || match code.code_cache.and_then(|code_cache| code_cache.kind_at(pc, memory)) {
+    let unnamed = || match layout.code_cache.and_then(|code_cache| code_cache.kind_at(pc, memory)) {
         Some(BlobKind::Nmethod | BlobKind::Dead) => CodeAt::Unknown,
         Some(BlobKind::Other) | None => CodeAt::Other,
     };
-    compiled::method_at(pc).map_or_else(unnamed, CodeAt::Method)
+    compiled.method_at(pc).map_or_else(unnamed, CodeAt::Method)
 }
 
 /// Returns the top frame for a caller on top of a stack. `pc` is within its call instruction.
-pub fn top_at(pc: usize, code: &CodeLayout) -> Option<TopFrame> {
+pub fn top_at(pc: usize, code: Code<'_>) -> Option<TopFrame> {
     // The debug point of a call is at its return address, after `pc`.
     Some(match java_frame(pc, PcKind::Interrupted, code)? {
         JavaFrame::Interpreted => TopFrame { frames: 1, outermost: None },
@@ -69,27 +78,27 @@ pub fn top_at(pc: usize, code: &CodeLayout) -> Option<TopFrame> {
     })
 }
 
-fn java_frame(pc: usize, kind: PcKind, code: &CodeLayout) -> Option<JavaFrame> {
-    if is_interpreter(pc, code) {
+fn java_frame(pc: usize, kind: PcKind, Code { layout, compiled }: Code<'_>) -> Option<JavaFrame> {
+    if is_interpreter(pc, layout) {
         return Some(JavaFrame::Interpreted);
     }
-    compiled::frame_at(pc, kind).map(JavaFrame::Compiled)
+    compiled.frame_at(pc, kind).map(JavaFrame::Compiled)
 }
 
-fn is_interpreter(pc: usize, code: &CodeLayout) -> bool {
-    let (begin, end) = code.interpreter;
+fn is_interpreter(pc: usize, layout: &CodeLayout) -> bool {
+    let (begin, end) = layout.interpreter;
     (begin..end).contains(&pc)
 }
 
 /// Returns the last Java frame of a thread that has left Java, and its frame pointer.
-fn last_java_frame(java_thread: usize, code: &CodeLayout) -> Option<(JavaFrame, Option<usize>)> {
+fn last_java_frame(java_thread: usize, code: Code<'_>) -> Option<(JavaFrame, Option<usize>)> {
     let field = |offset: usize| read_word(java_thread.checked_add(offset)?);
-    let sp = field(code.last_sp).filter(|sp| *sp != 0)?;
-    let pc = match field(code.last_pc)? {
+    let sp = field(code.layout.last_sp).filter(|sp| *sp != 0)?;
+    let pc = match field(code.layout.last_pc)? {
         0 => read_word(sp.checked_sub(size_of::<usize>())?)?,
         pc => pc,
     };
-    Some((java_frame(pc, PcKind::ReturnAddress, code)?, code.last_fp.and_then(field)))
+    Some((java_frame(pc, PcKind::ReturnAddress, code)?, code.layout.last_fp.and_then(field)))
 }
 
 /// Reads the return address, which is above the saved frame pointer.
@@ -100,6 +109,7 @@ fn return_address(fp: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vouch_collect::compiled;
     use vouch_sample::MethodId;
 
     const INTERPRETER: usize = 0x9_0000_0000;
@@ -117,6 +127,7 @@ mod tests {
         last_pc: 16,
         last_fp: Some(24),
     };
+    const CODE_OF_JVM: Code<'_> = Code { layout: &LAYOUT, compiled: &CompiledCode::Reported };
     const JAVA: usize = 8;
 
     /// Finds the top of a thread that was interrupted at `pc` in a frame with the return address
@@ -130,7 +141,7 @@ mod tests {
         let java_thread = [state, last_sp, 0, frame.as_ptr() as usize];
         let at = Registers { pc, sp: 0, fp: frame.as_ptr() as usize };
         std::hint::black_box((&frame, &stack));
-        top(at, java_thread.as_ptr() as usize, &LAYOUT)
+        top(at, java_thread.as_ptr() as usize, CODE_OF_JVM)
     }
 
     fn frames(top: Top) -> Option<(usize, Option<MethodId>)> {
@@ -159,12 +170,12 @@ mod tests {
     #[test]
     fn a_caller_has_the_frames_of_its_return_address() {
         find(0, 0, JAVA, None);
-        let caller = |pc| top_at(pc, &LAYOUT).map(|top| (top.frames, top.outermost));
+        let caller = |pc| top_at(pc, CODE_OF_JVM).map(|top| (top.frames, top.outermost));
         // Within the calls that return to 0x10 and to 0x11.
         assert_eq!(caller(CODE + 0xf), Some((2, Some(METHOD))));
         assert_eq!(caller(CODE + 0x10), Some((1, Some(METHOD))));
         assert_eq!((caller(INTERPRETER), caller(1)), (Some((1, None)), None));
-        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, &LAYOUT, &read_word));
+        let code = [CODE, INTERPRETER, 1].map(|pc| code_at(pc, CODE_OF_JVM, &read_word));
         assert_eq!(code, [CodeAt::Method(METHOD), CodeAt::Interpreter, CodeAt::Other]);
     }
 

@@ -23,8 +23,9 @@ use vouch_unwind::memory::Memory;
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
 
-use crate::events::life::made_in;
-use vouch_collect::compiled::{self, KnownCode};
+use super::code::CompiledCode;
+use crate::events::compilation::made_in;
+use vouch_collect::compiled::KnownCode;
 use vouch_collect::jvm::{DebugInfoAt, InlinedFrames, Site};
 
 /// The number of samples of a method from which on its loops are analysed.
@@ -133,13 +134,14 @@ impl TopFrames {
     /// `None` if nothing can be decided.
     pub fn at(
         &mut self,
-        jvm: (&HotspotWalker, &CodeCache),
+        jvm: (&HotspotWalker, &CodeCache, &CompiledCode),
         site: Site,
         walked: &[Frame],
         bytecode: Bytecode<'_>,
     ) -> Option<InlinedFrames> {
         // Code that the JVM has not reported yet may be freed before it is reported.
-        let code = compiled::code_at(site.pc)?;
+        let (walker, code_cache, compiled) = jvm;
+        let code = compiled.code_at(site.pc)?;
         let sizes = [self.decisions.len(), self.methods.len()];
         if sizes.into_iter().any(|size| size >= MAX_SITES) {
             *self = Self::new(self.notes);
@@ -159,6 +161,8 @@ impl TopFrames {
                 && (decision.with_loops || !with_loops)
         };
         if !self.decisions.get(&site).is_some_and(is_valid) {
+            let method = compiled.method_at(site.pc)?;
+            let jvm = (walker, code_cache, method);
             let decision = self.decide(jvm, code, (site, walked), with_loops, bytecode)?;
             self.decisions.insert(site, decision);
         }
@@ -171,7 +175,7 @@ impl TopFrames {
     /// or other code is at the address by now.
     fn decide(
         &mut self,
-        (walker, code_cache): (&HotspotWalker, &CodeCache),
+        (walker, code_cache, compiled_method): (&HotspotWalker, &CodeCache, MethodId),
         code: KnownCode,
         (site, walked): (Site, &[Frame]),
         with_loops: bool,
@@ -195,7 +199,7 @@ impl TopFrames {
         let is_reliable = method.is_reliable;
         let (bytecodes, scopes) = (HashMap::default(), RefCell::default());
         let mut compiled =
-            Compiled { info, method: code.method, repeated, is_reliable, bytecode, bytecodes, scopes };
+            Compiled { info, method: compiled_method, repeated, is_reliable, bytecode, bytecodes, scopes };
         let (by_pc, found) = compiled.find(site, walked)?;
         let left_over = &*method.left_over.get_or_insert_with(|| LeftOver::find(&mut compiled));
         let mut nmethod = Described::new(&mut compiled, left_over);

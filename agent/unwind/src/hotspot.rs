@@ -57,13 +57,14 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use vouch_sample::{Answer, Reason};
+use vouch_sample::{Answer, MethodId, Reason};
 
 use crate::code_cache::BlobKind;
 use crate::context::{interpreter_registers, registers};
 use crate::guard;
 use crate::memory::{LiveMemory, Memory};
 use crate::walker::{OwnFrames, RawFrame, Room, Subject, Walker};
+use compiled::Compiled;
 use continuation::ContinuationLayout;
 use debug_info::DebugInfo;
 use frames::Frames;
@@ -118,6 +119,21 @@ impl HotspotWalker {
     /// wrapper.
     pub fn debug_info<'m, M: Memory>(&'m self, memory: &'m M, nmethod: usize) -> Option<DebugInfo<'m, M>> {
         DebugInfo::read(memory, &self.layout, nmethod)
+    }
+
+    /// Returns the method of an nmethod, which all inlined methods of it are called by.
+    pub fn method_of(&self, memory: &impl Memory, nmethod: usize) -> Option<MethodId> {
+        let frame = Compiled::at(memory, &self.layout, nmethod)?.own_frame(memory, &self.layout)?;
+        Some(MethodId(frame.method)).filter(|method| !method.is_none())
+    }
+
+    /// Returns the number of Java frames that an nmethod has at an address: its own method's, and
+    /// those of the methods that are inlined there. The wrapper of a native method has one.
+    pub fn frames_at(&self, memory: &impl Memory, nmethod: usize, address: usize) -> Option<usize> {
+        if Compiled::at(memory, &self.layout, nmethod)?.is_native(memory, &self.layout)? {
+            return Some(1);
+        }
+        self.debug_info(memory, nmethod)?.frames_at(address)
     }
 
     /// Sets the layout by which the walker finds virtual threads' frames.

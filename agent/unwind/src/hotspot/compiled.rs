@@ -129,10 +129,15 @@ impl Compiled {
         self.method.is_native(memory, &layout.method)
     }
 
+    /// Returns a frame for the nmethod's own method at its entry.
+    pub fn own_frame(self, memory: &impl Memory, layout: &Layout) -> Option<RawFrame> {
+        self.method.frame(memory, &layout.method, ENTRY)
+    }
+
     /// Adds a frame for the nmethod's own method, without inlined methods. The method has not
     /// begun, has ended, or is native.
     pub fn push_method(self, memory: &impl Memory, layout: &Layout, frames: &mut Frames<'_>) -> Option<()> {
-        frames.push(self.method.frame(memory, &layout.method, ENTRY)?);
+        frames.push(self.own_frame(memory, layout)?);
         Some(())
     }
 

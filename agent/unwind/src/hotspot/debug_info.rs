@@ -128,6 +128,16 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
         None
     }
 
+    /// Returns the number of frames at an address. PcDescs without a scope say nothing, so the next
+    /// one that has a scope does.
+    pub(super) fn frames_at(&self, address: usize) -> Option<usize> {
+        let descs = (self.index_at(address)?..self.count()).map_while(|index| self.desc(index));
+        let desc = descs.into_iter().find(|desc| desc.scope != 0)?;
+        let mut frames = 0;
+        self.frames(desc, |_| frames += 1)?;
+        Some(frames)
+    }
+
     /// Returns the memory that the debug information is read from.
     pub fn memory(&self) -> &M {
         self.memory
