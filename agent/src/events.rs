@@ -23,6 +23,7 @@ pub mod exception;
 pub mod governor_acts;
 pub mod heap;
 pub mod life;
+pub mod live_objects;
 pub mod monitor;
 pub mod park;
 pub mod totals;

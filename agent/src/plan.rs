@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use vouch_recording::kinds;
-use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, LIVE, WALL_CLOCK};
 use vouch_report::Detail;
 use vouch_report::options::{DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD};
 
@@ -96,6 +96,9 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     }
     if options.measure == Some(&ALLOCATED) && !are_chosen(options.events, &kinds::ALLOCATION) {
         mistakes.push("measure=alloc: no allocation would be recorded: add events=alloc".to_owned());
+    }
+    if options.measure == Some(&LIVE) && !are_chosen(options.events, &kinds::ALLOCATION) {
+        mistakes.push("measure=live: no live object would be found: add events=alloc".to_owned());
     }
     if options.measure == Some(&WALL_CLOCK) && options.wall.is_none() {
         mistakes.push("measure=wall: no wall-clock time would be measured: add wall=on".to_owned());

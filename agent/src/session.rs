@@ -25,6 +25,7 @@ use jni::JNIEnv;
 use vouch_collect::record::{Powers, Still};
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
+use vouch_recording::measures::LIVE;
 use vouch_report::{float, grouped, percent};
 use vouch_sample::{Stack, Unsignalled, Walk};
 use vouch_signal::handler::MAX_CRASHES;
@@ -32,7 +33,7 @@ use vouch_unwind::native_walker::NativeWalker;
 
 use crate::anchors::Anchors;
 use crate::contexts::contexts;
-use crate::events::{self, totals::Totals};
+use crate::events::{self, live_objects, totals::Totals};
 use crate::facade::Jvmti;
 use crate::groups::groups;
 use crate::guard;
@@ -137,6 +138,7 @@ impl Session {
             anchors,
             totals: Totals::begin(),
             waiting: Vec::new(),
+            live_objects: None,
         };
         if session.source.is_some() {
             return Ok(session);
@@ -283,12 +285,15 @@ impl Session {
         self.finish_counts(resolver, env);
         let markers = self.recorder.recording.marker_counts();
         self.take_still(still, clock::monotonic(), resolver, env);
+        self.take_live_objects(resolver, env);
         let power = self.recorder.power(&mut self.questions.on(resolver, env));
         self.counter_graphs.finish(&mut self.recorder.recording);
         let now = Moment::now();
         let (meta, run) = (trust::meta(self, program, &now), trust::run(self, program, power, &now));
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
+        // Objects that are alive now may be dead at the end.
+        self.recorder.recording.remove_amounts(&LIVE);
         // Events that have not ended yet are recorded at their end.
         self.recorder.recording.truncate_markers(&markers);
         self.take_unsignalled();
@@ -311,6 +316,8 @@ impl Session {
         self.take_unsignalled();
         self.finish_counts(resolver, env);
         self.take_still(still, now, resolver, env);
+        self.take_live_objects(resolver, env);
+        self.recorder.forget_live_objects(&mut self.questions.on(resolver, env));
         let plan = self.plan.clone();
         if let Some(places) = places {
             files::take_back_dumped(&self.plan, places);
@@ -442,6 +449,12 @@ impl Session {
     fn take_still(&mut self, mut still: Vec<Still>, now: u64, resolver: &Resolver, env: &mut JNIEnv<'_>) {
         still.retain(|still| registry().still_waits(&still.waiting));
         self.waiting = self.recorder.take_still(still, now, &mut self.questions.on(resolver, env));
+    }
+
+    /// Records the sampled objects that are alive.
+    fn take_live_objects(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {
+        let jvm = &mut self.questions.on(resolver, env);
+        self.live_objects = self.recorder.take_live_objects(live_objects::collections(), jvm);
     }
 
     fn finish_counts(&mut self, resolver: &Resolver, env: &mut JNIEnv<'_>) {

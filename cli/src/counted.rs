@@ -37,6 +37,7 @@ pub struct Counted {
 
 impl Counted {
     pub const ALLOCATED: Self = Self { what: Cow::Borrowed("allocated bytes"), unit: Unit::Bytes };
+    pub const LIVE: Self = Self { what: Cow::Borrowed("live bytes"), unit: Unit::Bytes };
     pub const WALL_CLOCK: Self = Self { what: Cow::Borrowed("wall-clock time"), unit: Unit::Millis(1e-6) };
 
     pub const BLOCKED: Self = Self { what: Cow::Borrowed("time blocked on locks"), unit: Unit::Millis(1e-6) };
@@ -90,6 +91,9 @@ impl Counted {
         let (what, number) = (&self.what, grouped(samples));
         match self.unit {
             Unit::Millis(_) => format!("{} of {what} in {number} samples", self.amount(weight)),
+            Unit::Bytes if *self == Self::LIVE => {
+                format!("{} of live objects in {number} samples", bytes(weight))
+            }
             Unit::Bytes => format!("{} of allocated objects in {number} samples", bytes(weight)),
             Unit::Events => format!("{} {what} in {number} samples", grouped(weight)),
             Unit::One => format!("{number} {what}, and of no time"),

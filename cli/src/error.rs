@@ -193,6 +193,10 @@ pub enum Error {
     NoAllocations(PathBuf),
     #[error("{0} has no wall-clock time: record it with wall=on")]
     NoWallClock(PathBuf),
+    #[error(
+        "{0} has no objects that survived a collection: record them with events=alloc, on JDK 11 or newer"
+    )]
+    NoLiveObjects(PathBuf),
     #[error("{0} has no waits for locks: record them with events=lock, in a program in which threads wait")]
     NoLocks(PathBuf),
     #[error("{0} has no exceptions: record them with events=exception, in a program that creates some")]

@@ -15,6 +15,8 @@ pub enum Measure {
     Cpu,
     /// Allocated bytes, by stack and class; record them with events=alloc
     Alloc,
+    /// Bytes of objects that survived a collection and are alive, by stack and class that allocated
+    Live,
     /// Wall-clock time, with the state of threads that wait; record it with wall=on
     Wall,
     /// Time blocked on locks, by stack and class; record it with events=lock
@@ -36,6 +38,7 @@ impl Measure {
         match self {
             Self::Cpu => None,
             Self::Alloc => Some(Counted::ALLOCATED),
+            Self::Live => Some(Counted::LIVE),
             Self::Wall => Some(Counted::WALL_CLOCK),
             Self::Lock => Some(Counted::BLOCKED),
             Self::LockCount => Some(Counted::WAITS_FOR_LOCKS),
@@ -49,6 +52,7 @@ impl Measure {
         match self {
             Self::Cpu => Error::NoTimeInPprof(path),
             Self::Alloc => Error::NoAllocations(path),
+            Self::Live => Error::NoLiveObjects(path),
             Self::Wall => Error::NoWallClock(path),
             Self::Lock | Self::LockCount => Error::NoLocks(path),
             Self::Exception => Error::NoExceptions(path),
@@ -61,6 +65,7 @@ impl Measure {
         match self {
             Self::Cpu => None,
             Self::Alloc => Some(&[("alloc_objects", "count"), ("alloc_space", "bytes")]),
+            Self::Live => Some(&[("inuse_objects", "count"), ("inuse_space", "bytes")]),
             Self::Wall => Some(&[("wall_events", "count"), ("wall", "nanoseconds")]),
             Self::Lock | Self::LockCount => Some(&[("contentions", "count"), ("delay", "nanoseconds")]),
             Self::Exception => Some(&[("exceptions", "count")]),

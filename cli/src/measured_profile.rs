@@ -23,6 +23,7 @@ pub fn read(measure: Measure, file: &Path) -> Result<Profile, Error> {
     match measure {
         Measure::Cpu => Profile::read(file),
         Measure::Alloc => read_allocations(file),
+        Measure::Live => read_table::<LiveObjectThread>(measure, file),
         Measure::Wall => read_table::<WallClockThread>(measure, file),
         Measure::Lock | Measure::LockCount => read_table::<BlockedThread>(measure, file),
         Measure::Exception => read_table::<ExceptionThread>(measure, file),
@@ -102,6 +103,7 @@ macro_rules! thread_with_table {
 }
 
 thread_with_table! {
+    LiveObjectThread: "vouchLiveObjects",
     WallClockThread: "vouchWallClock",
     BlockedThread: "vouchLocks",
     ExceptionThread: "vouchExceptions"

@@ -233,6 +233,7 @@ fn amount_heading(counted: &Counted) -> &'static str {
     match counted.unit {
         Unit::Millis(_) if counted.what == CPU_TIME => CPU_TIME,
         Unit::Millis(_) => "time",
+        Unit::Bytes if *counted == Counted::LIVE => "alive",
         Unit::Bytes => "allocated",
         Unit::Events | Unit::One => "counted",
     }

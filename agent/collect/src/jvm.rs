@@ -15,6 +15,7 @@ use vouch_signal::witness_rendezvous::PostedThread;
 use vouch_verify::proof::{Body, Pool, Relation};
 
 use crate::method::Method;
+use crate::weak_object::WeakObject;
 
 /// The questions about a sample that the stages ask the JVM.
 pub trait Jvm {
@@ -80,6 +81,12 @@ pub trait Jvm {
         locks: usize,
         owners: usize,
     ) -> Vec<Option<WaitTarget>>;
+
+    /// Returns true if an object has not been collected.
+    fn is_alive(&mut self, object: WeakObject) -> bool;
+
+    /// Deletes the weak reference to an object. It must not be used again.
+    fn forget(&mut self, object: WeakObject);
 
     /// Finds the kind of code at an address.
     fn code_at(&mut self, pc: usize) -> CodeAt;

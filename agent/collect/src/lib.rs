@@ -24,4 +24,5 @@ pub mod record;
 pub mod resolve;
 pub mod threads;
 pub mod wall_clock;
+pub mod weak_object;
 pub mod witness;

@@ -17,6 +17,7 @@ mod by_proof;
 mod candidate_stacks;
 mod contexts;
 mod events;
+mod live_objects;
 mod mounted_vthread;
 mod names;
 pub mod native;
@@ -70,6 +71,7 @@ use crate::threads::Threads;
 use crate::witness::Witness;
 use agreement::Agreement;
 use contexts::SampleContexts;
+use live_objects::LiveObjects;
 use names::Names;
 use native::NativeFrames;
 use reasons::ReasonCounts;
@@ -143,6 +145,7 @@ pub struct Recorder {
     /// drain.
     names_asked: HashSet<u32>,
     pub native: NativeFrames,
+    live_objects: LiveObjects,
     /// The wall-clock time by state. `None` if it is not measured.
     pub wall_clock: Option<WallClockTimes>,
     /// Buffers for the current walk's frames and their resolved methods, kept to avoid allocation.
@@ -185,6 +188,7 @@ impl Recorder {
             dropped: (0, 0),
             names_asked: HashSet::new(),
             native: NativeFrames::default(),
+            live_objects: LiveObjects::default(),
             wall_clock: None,
             frames: Vec::new(),
             other: Vec::new(),

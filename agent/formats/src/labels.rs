@@ -1,6 +1,6 @@
 //! The names by which pprof and OpenTelemetry have what samples count, and the values of contexts.
 
-use vouch_recording::measures::{ALLOCATED, BLOCKED, CPU, EXCEPTIONS};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, CPU, EXCEPTIONS, LIVE};
 use vouch_recording::{ContextId, Measure, Recording, StringId, TRACE};
 use vouch_report::{Clock, TrustReport};
 
@@ -21,6 +21,9 @@ pub fn value_types(measure: &Measure, report: &TrustReport) -> Vec<(String, &'st
         // The names that Go gives them.
         _ if *measure == ALLOCATED => {
             vec![("alloc_objects".to_owned(), "count"), ("alloc_space".to_owned(), "bytes")]
+        }
+        _ if *measure == LIVE => {
+            vec![("inuse_objects".to_owned(), "count"), ("inuse_space".to_owned(), "bytes")]
         }
         _ if *measure == BLOCKED => {
             vec![("contentions".to_owned(), "count"), ("delay".to_owned(), "nanoseconds")]

@@ -95,6 +95,9 @@ impl<const COUNT: usize> PerfCounters<COUNT> {
     }
 }
 
+/// The cause of a pause of G1 for which the JVM sets none.
+pub const G1_REMARK_OR_CLEANUP: &str = "G1 Remark or Cleanup";
+
 impl GcCause {
     /// Finds the counters with the cause of a collection. `None` if this JVM lacks one of them.
     pub fn find(data: &PerfData, is_g1: bool) -> Option<Self> {
@@ -106,7 +109,7 @@ impl GcCause {
     pub fn read(&self) -> Option<String> {
         match self.current.read().filter(|text| text != NO_GC) {
             Some(cause) => Some(cause),
-            None if self.is_g1 => Some("G1 Remark or Cleanup".to_owned()),
+            None if self.is_g1 => Some(G1_REMARK_OR_CLEANUP.to_owned()),
             // Serial and Parallel GC of older JDKs have already cleared the cause when they report
             // the end of a collection.
             None => self.last.read().filter(|text| text != NO_GC),

@@ -222,10 +222,10 @@ pub static ALLOCATION: EventKind = EventKind {
     },
     source: "JVMTI SampledObjectAlloc: an object each 512 KiB at random, more rarely while that \
              would be more than 200 a second",
-    lacks: "What becomes of the object. Allocations that compiled code has eliminated. For many \
-            short threads the sum is two or three times too much or too little: the JVM draws a \
-            new random distance for each. A virtual thread's allocations are its carrier's.",
-    cost: "A stack each 512 KiB.",
+    lacks: "Allocations that compiled code has eliminated. For many short threads the sum is two or \
+            three times too much or too little: the JVM draws a new random distance for each. A \
+            virtual thread's allocations are its carrier's.",
+    cost: "A stack and a weak reference each 512 KiB.",
 };
 
 /// The event that an exception was created.

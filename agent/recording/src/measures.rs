@@ -39,6 +39,11 @@ pub static CPU: Measure =
 pub static ALLOCATED: Measure =
     Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes, table: "jsAllocations" };
 
+/// The measure "live bytes": allocated bytes of objects that have survived a collection and are
+/// still alive. The class is the leaf.
+pub static LIVE: Measure =
+    Measure { key: "live", name: "live bytes", unit: MeasureUnit::Bytes, table: "vouchLiveObjects" };
+
 /// The measure "wall-clock time": the time that threads spent running, ready to run or waiting. The
 /// leaf of a stack that waits is its [`WaitState`](crate::WaitState).
 pub static WALL_CLOCK: Measure =
@@ -59,7 +64,7 @@ pub static EXCEPTIONS: Measure =
     Measure { key: "exception", name: "exceptions", unit: MeasureUnit::Count, table: "vouchExceptions" };
 
 /// All measures, in the order in which texts list them.
-pub static MEASURES: [&Measure; 5] = [&CPU, &ALLOCATED, &WALL_CLOCK, &BLOCKED, &EXCEPTIONS];
+pub static MEASURES: [&Measure; 6] = [&CPU, &ALLOCATED, &LIVE, &WALL_CLOCK, &BLOCKED, &EXCEPTIONS];
 
 impl MeasureUnit {
     /// Returns the unit's name in reports and files.
@@ -129,6 +134,11 @@ impl Amounts {
             Some((_, amounts)) => amounts.push(amount),
             None => self.0.push((measure, vec![amount])),
         }
+    }
+
+    /// Removes the amounts of one measure.
+    pub(crate) fn remove(&mut self, measure: &Measure) {
+        self.0.retain(|(known, _)| *known != measure);
     }
 
     /// Returns the measures that have amounts. Each comes with its amounts, in the order in which

@@ -211,6 +211,11 @@ impl Recording {
         self.thread_to_change(thread).add_amount(measure, amount);
     }
 
+    /// Removes all samples of a measure. They must not have been written to the recording's file.
+    pub fn remove_amounts(&mut self, measure: &Measure) {
+        self.threads.iter_mut().for_each(|thread| thread.remove_amounts(measure));
+    }
+
     /// Adds a stack with the class of an allocated object as its leaf. Without an allocating stack
     /// the class is the only frame.
     pub fn stack_of_class(&mut self, allocated_by: Option<StackId>, class: &str) -> StackId {

@@ -134,6 +134,10 @@ impl Thread {
         self.amounts.add(measure, amount);
     }
 
+    pub(crate) fn remove_amounts(&mut self, measure: &Measure) {
+        self.amounts.remove(measure);
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

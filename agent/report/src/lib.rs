@@ -38,7 +38,7 @@ pub use groups::{GroupReport, LIMIT_COUNT};
 pub use hottest::Hottest;
 pub use interval::{effective, points_off, share, wilson};
 pub use jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
-pub use measures::{ExactTotal, MeasureReport};
+pub use measures::{ExactTotal, LiveObjectsReport, MeasureReport};
 pub use plausible::{
     APPROXIMATE_TOP_FRAME, COMPILED_BEFORE_ATTACH, FRAMES_LEFT_OUT, PlausibleReport, REMEDIES, Remedy,
     TOP_FRAME_PUT_BACK, UNKNOWN_TOP_FRAME, WITHOUT_DEBUG_INFO, reason,

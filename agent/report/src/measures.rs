@@ -42,6 +42,19 @@ impl ExactTotal {
     }
 }
 
+/// The sampled objects that were tracked until they were collected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveObjectsReport {
+    /// The number of sampled objects.
+    pub tracked: u64,
+    /// The number of objects that were let go while too many were alive. Others stand for them.
+    pub let_go: u64,
+    /// The number of objects that are alive, and were not let go.
+    pub alive: u64,
+    /// The number of collections.
+    pub collections: u64,
+}
+
 impl MeasureReport {
     fn new(recording: &Recording, measure: &Measure) -> Self {
         let mut report = Self { unit: measure.unit.name().to_owned(), ..Self::default() };

@@ -129,7 +129,7 @@ pub static KEYS: [Key; 30] = [
         ..writing(
             "measure",
             "NAME",
-            &["choose for .folded, .svg and .html: cpu, alloc, wall, lock or exception"],
+            &["choose for .folded, .svg and .html: cpu, alloc, live, wall, lock or exception"],
         )
     },
     writing("jfr", "FILE.jfr", &["add the events of this run's Flight Recorder file"]),

@@ -15,7 +15,7 @@ use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::hottest::Hottest;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport, WaitingReport};
-use crate::measures::{ExactTotal, MeasureReport, measures};
+use crate::measures::{ExactTotal, LiveObjectsReport, MeasureReport, measures};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, Power, RefutationReport};
 use crate::time::{float, intervals_ms, millis};
@@ -155,6 +155,9 @@ pub struct Run {
     /// measure stand for the same, or for less if some were lost.
     #[serde(default)]
     pub exact_totals: BTreeMap<String, ExactTotal>,
+    /// The sampled objects that were tracked. `None` if allocations were not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_objects: Option<LiveObjectsReport>,
     /// The cost of writing the recording to disk. Null if that was turned off.
     #[serde(default)]
     pub recording_file: Option<RecordingFile>,

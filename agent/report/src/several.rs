@@ -14,7 +14,7 @@ use vouch_verify::proof::Refutation;
 use crate::contexts::ContextsReport;
 use crate::groups::GroupReport;
 use crate::jvm::{ClassReport, CompilerReport, EventReport, SafepointReport};
-use crate::measures::{ExactTotal, MeasureReport};
+use crate::measures::{ExactTotal, LiveObjectsReport, MeasureReport};
 use crate::plausible::PlausibleReport;
 use crate::proof::{Conservation, EdgeReport, MAX_LISTED, Power, RefutationReport, WitnessPower};
 use crate::report::{
@@ -173,6 +173,7 @@ add! {
     ClassReport { loaded, initialized, loading_ms, linking_ms, initializing_ms }
     CompilerReport { compiled, failed, took_ms }
     RecordingFile { bytes, cpu_ms }
+    LiveObjectsReport { tracked, let_go, alive, collections }
     NativeReport { whole, broken, failed }
     WallClockReport { looks, elapsed_ms, running_ms, state_ms }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
@@ -339,6 +340,7 @@ impl Add for Run {
             compilers,
             waiting,
             exact_totals,
+            live_objects,
             recording_file,
             handler_ns,
             names_lost,
@@ -405,6 +407,7 @@ impl Add for Run {
         self.compilers.add(compilers);
         self.waiting.extend(waiting);
         self.exact_totals.add(exact_totals);
+        self.live_objects.add(live_objects);
         self.recording_file.add(recording_file);
         add_if_known(&mut self.handler_ns, handler_ns);
         self.names_lost.add(names_lost);

@@ -15,18 +15,24 @@ use vouch_recording::kinds;
 use vouch_sampling::clock;
 
 use super::calling_thread;
+use super::collection;
 use super::event_type::{Pace, Row};
+use super::live_objects;
 use crate::facade::{Capability, Event, EventSubscription, Jvmti, RequiredFor};
 use crate::fault::guard;
 
 pub static ALLOCATION: Row = Row::new(
     &kinds::ALLOCATION,
-    &[EventSubscription {
-        event: Event::SampledObjectAlloc,
-        capabilities: &[Capability::GenerateSampledObjectAllocEvents],
-        install: |table| table.sampled_object_alloc = Some(sampled),
-        required_for: RequiredFor::Itself,
-    }],
+    &[
+        EventSubscription {
+            event: Event::SampledObjectAlloc,
+            capabilities: &[Capability::GenerateSampledObjectAllocEvents],
+            install: |table| table.sampled_object_alloc = Some(sampled),
+            required_for: RequiredFor::Itself,
+        },
+        // The number of collections shows which sampled objects have survived one.
+        collection::FINISH,
+    ],
 );
 
 /// The initial and lowest mean number of bytes between two samples.
@@ -49,6 +55,7 @@ thread_local! {
 /// Resets the mean for a new recording.
 pub fn begin(jvmti: Jvmti) {
     let _change = CHANGE.lock();
+    live_objects::begin();
     MEAN.store(FIRST, Relaxed);
     // If the JVM refuses, it uses its default, which is the same mean.
     let _ = jvmti.set_heap_sampling_interval(FIRST);
@@ -84,9 +91,9 @@ fn change(pace: Pace) {
 
 unsafe extern "C" fn sampled(
     _: *mut jvmtiEnv,
-    _: *mut jni_sys::JNIEnv,
+    env: *mut jni_sys::JNIEnv,
     _: jthread,
-    _: jobject,
+    object: jobject,
     class: jclass,
     size: jlong,
 ) {
@@ -104,9 +111,13 @@ unsafe extern "C" fn sampled(
             change(pace);
         }
         let stands_for = stands_for(size, drawn).saturating_add(OWED.take());
-        let values = [0, size, stands_for];
+        // SAFETY: the JVM passes the calling thread's JNIEnv, and a reference that is valid there.
+        let weak = unsafe { live_objects::reference(env, object) };
+        let values = [0, size, stands_for, weak.0, live_objects::collections()];
         if !ALLOCATION.emit_here(now, now, values, &calling_thread::class_name(class)) {
             OWED.set(stands_for);
+            // SAFETY: as above. The reference has just been made, and was passed to no other code.
+            unsafe { live_objects::delete(env, weak) };
         }
     });
 }

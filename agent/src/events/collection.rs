@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use jvmti_sys::jvmtiEnv;
 use once_cell::sync::OnceCell;
-use vouch_hotspot::perf_data::{GcCause, PerfData};
+use vouch_hotspot::perf_data::{G1_REMARK_OR_CLEANUP, GcCause, PerfData};
 use vouch_recording::kinds;
 use vouch_sampling::clock;
 
 use super::event_type::Row;
+use super::live_objects;
 use crate::facade::{Capability, Event, EventSubscription, RequiredFor};
 use crate::fault::guard;
 
@@ -23,14 +24,17 @@ pub static COLLECTION: Row = Row::new(
             install: |table| table.known.GarbageCollectionStart = Some(start),
             required_for: RequiredFor::Itself,
         },
-        EventSubscription {
-            event: Event::GarbageCollectionFinish,
-            capabilities: &[Capability::GenerateGarbageCollectionEvents],
-            install: |table| table.known.GarbageCollectionFinish = Some(finish),
-            required_for: RequiredFor::Itself,
-        },
+        FINISH,
     ],
 );
+
+/// The event of a collection's end, which another type of events needs, too.
+pub const FINISH: EventSubscription = EventSubscription {
+    event: Event::GarbageCollectionFinish,
+    capabilities: &[Capability::GenerateGarbageCollectionEvents],
+    install: |table| table.known.GarbageCollectionFinish = Some(finish),
+    required_for: RequiredFor::Itself,
+};
 
 /// The time in ns at which the present collection began. For nested collections, the event lasts
 /// from the first beginning to the first end.
@@ -54,8 +58,12 @@ unsafe extern "C" fn start(_: *mut jvmtiEnv) {
 unsafe extern "C" fn finish(_: *mut jvmtiEnv) {
     guard((), || {
         let (began, ended) = (BEGAN.swap(0, Relaxed), clock::monotonic());
-        if began != 0 && COLLECTION.counted(began, ended) {
-            let reason = REASON.get().and_then(GcCause::read);
+        let reason = REASON.get().and_then(GcCause::read);
+        // These pauses do not collect the objects that were allocated last.
+        if reason.as_deref() != Some(G1_REMARK_OR_CLEANUP) {
+            live_objects::on_collection();
+        }
+        if began != 0 && COLLECTION.counts.wanted() && COLLECTION.counted(began, ended) {
             COLLECTION.emit_for_process(began, ended, [], reason.as_deref().unwrap_or(""));
         }
     });

@@ -12,6 +12,7 @@ use jni_sys::jmethodID;
 use once_cell::unsync::OnceCell;
 use vouch_collect::jvm::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed};
 use vouch_collect::method::{Handle, Method};
+use vouch_collect::weak_object::WeakObject;
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::fields;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
@@ -29,6 +30,7 @@ use super::mounted::Mounted;
 use super::stacks::{Stacks, WaitQuery};
 use super::top_frames::{Notes, TopFrames};
 use super::{relations, top};
+use crate::events::live_objects;
 use crate::facade::{Jvmti, Modifier};
 use crate::java;
 use crate::resolve::Resolver;
@@ -235,6 +237,16 @@ impl Jvm for Live<'_, '_> {
             stacks.wait_target(*tid, *serial, query, self.env)
         })
         .collect()
+    }
+
+    fn is_alive(&mut self, object: WeakObject) -> bool {
+        // SAFETY: the environment is the calling thread's. A reference is forgotten only once.
+        unsafe { live_objects::is_alive(self.env.get_raw(), object) }
+    }
+
+    fn forget(&mut self, object: WeakObject) {
+        // SAFETY: as above.
+        unsafe { live_objects::delete(self.env.get_raw(), object) }
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

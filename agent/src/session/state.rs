@@ -1,7 +1,7 @@
 //! The state of a session.
 
 use vouch_collect::record::Recorder;
-use vouch_report::WaitingReport;
+use vouch_report::{LiveObjectsReport, WaitingReport};
 use vouch_sampling::clock;
 use vouch_sampling::engine;
 use vouch_sampling::governor;
@@ -75,6 +75,7 @@ pub struct Session {
     pub(super) totals: Totals,
     /// The threads that wait for a lock, at the end or at a dump.
     pub(super) waiting: Vec<WaitingReport>,
+    pub(super) live_objects: Option<LiveObjectsReport>,
 }
 
 impl Moment {

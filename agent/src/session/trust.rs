@@ -114,6 +114,7 @@ pub fn run(session: &Session, program: &Program, power: Powers, now: &Moment) ->
             ..session.recorder.witness.counts().clone()
         },
         events: events::report(session.events),
+        live_objects: session.live_objects,
         exact_totals: events::exact_totals(session.events),
         markers: markers().report(),
         markers_left_out: markers().lost(),

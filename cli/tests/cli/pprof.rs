@@ -13,7 +13,7 @@ use prost::Message;
 use serde_json::Value;
 use vouch_formats::pprof::{Function, Label, Line, Location, Profile, Sample as Row, ValueType};
 use vouch_formats::{Format, Meta};
-use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, WALL_CLOCK};
+use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, LIVE, WALL_CLOCK};
 use vouch_recording::{
     Amount, Category, Certainty, Func, Leaf, Recording, Sample, StackId, Trust, VmPart, WaitState,
 };
@@ -120,6 +120,9 @@ fn recording() -> Recording {
         let thrown = recording.stack_of_class(Some(work), "shop.Oops");
         let amount = Amount { time_ns: START_NS, stack: thrown, amount: 20, events: 20, context: None };
         recording.amount(thread, &EXCEPTIONS, amount);
+        let leaked = recording.stack_of_class(Some(work), "shop.Order");
+        let amount = Amount { time_ns: START_NS, stack: leaked, amount: 64, events: 2, context: None };
+        recording.amount(thread, &LIVE, amount);
         let waits = [(parked, 700_000_001, Some(read)), (polling, 20, None), (guess, 1_000_000, Some(moe))];
         for (stack, amount, context) in waits {
             recording.amount(
@@ -163,6 +166,7 @@ fn top_counts_each_sample_of_a_pprof_file() {
         &["--measure", "lock"],
         &["--measure", "lock-count", "--by", "thread"],
         &["--measure", "exception"],
+        &["--measure", "live"],
         &["--measure", "wall"],
         &["--measure", "wall", "--by", "thread"],
         &["--measure", "wall", "--by", "user"],
@@ -178,7 +182,7 @@ fn top_counts_each_sample_of_a_pprof_file() {
         assert_eq!(actual, expected, "{question:?}");
         seen.insert(expected.to_string());
     }
-    assert_eq!(seen.len(), 24, "two questions have the same answer");
+    assert_eq!(seen.len(), 25, "two questions have the same answer");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A fake JVM for tests. A test adds the methods of a small program, and sets the results of
 //! GetStackTrace and of other calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vouch_report::Power;
@@ -12,6 +12,7 @@ use vouch_verify::proof::{Body, Code, Gone, Pool, Relation};
 
 use super::{CodeAt, InlinedFrames, Jvm, Site, Top, TopFrame, WaitTarget, Witnessed};
 use crate::method::{Class, Handle, LineEntry, Method, Origin};
+use crate::weak_object::WeakObject;
 
 /// A fake JVM with a small program, for tests.
 #[derive(Debug, Default)]
@@ -38,6 +39,10 @@ pub struct FakeJvm {
     pub redefined: bool,
     /// True if a native program created the fake JVM, and not the JDK's launcher.
     pub hosted: bool,
+    /// The weak references to objects that have been collected.
+    pub dead: HashSet<u64>,
+    /// The weak references that were deleted.
+    pub forgotten: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -174,6 +179,14 @@ impl Jvm for FakeJvm {
 
     fn wait_targets(&mut self, threads: &[(u32, u32)], _: usize, _: usize) -> Vec<Option<WaitTarget>> {
         vec![self.wait_target.clone(); threads.len()]
+    }
+
+    fn is_alive(&mut self, object: WeakObject) -> bool {
+        !self.dead.contains(&object.0)
+    }
+
+    fn forget(&mut self, object: WeakObject) {
+        self.forgotten.push(object.0);
     }
 
     fn code_at(&mut self, pc: usize) -> CodeAt {

@@ -7,20 +7,22 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vouch_recording::kinds::{ALLOCATION, COLLECTION, HELD_UP, STILL_ENTERS, STILL_PARKS};
-use vouch_recording::measures::ALLOCATED;
+use vouch_recording::measures::{ALLOCATED, LIVE};
 use vouch_recording::{Amount, Leaf, Marker, Recording, StackId, Trust, Unit};
-use vouch_report::{WaitingReport, millis};
+use vouch_report::{LiveObjectsReport, WaitingReport, millis};
 use vouch_sample::{Event, Frame, MAX_VALUES, Measured, Stack};
 use vouch_signal::event::{self, MAX_EVENT_FRAMES};
 use vouch_signal::lane::{Entry, Lane};
 use vouch_signal::slots::Waiting;
 
 use super::Recorder;
+use super::live_objects::TrackedObject;
 use super::show::Judged;
 use super::still::Still;
 use super::tree::Standing;
 use crate::events::{EventType, Payload};
 use crate::jvm::{Jvm, WaitTarget};
+use crate::weak_object::{WEAK_INDEX, WeakObject};
 
 /// The maximum number of unfinished waits of a kind that are reported. `OWNERS` is the maximum
 /// number of locks with a reported owner. For each lock the JVM stops at a safepoint.
@@ -87,7 +89,7 @@ impl Recorder {
                 Some(owner) => format!("{class}, which {owner} has"),
                 None => class.clone(),
             };
-            if self.keep(row, &event, &text, stack)
+            if self.keep(row, &event, &text, stack, jvm)
                 && let Some(thread) = self.tracks.name(serial, wait.since)
                 && (is_lock || is_park && owner.is_some())
             {
@@ -119,13 +121,25 @@ impl Recorder {
             }
             _ => (text, self.stack_of(&event, &frames, jvm)),
         };
-        self.keep(row, &event, &text, stack);
+        self.keep(row, &event, &text, stack, jvm);
     }
 
     /// Records an event. Returns false if its thread is not part of the recording.
-    fn keep(&mut self, row: EventType, event: &Event, text: &str, stack: Option<StackId>) -> bool {
+    fn keep(
+        &mut self,
+        row: EventType,
+        event: &Event,
+        text: &str,
+        stack: Option<StackId>,
+        jvm: &mut dyn Jvm,
+    ) -> bool {
         let thread = self.tracks.of_event(event, &mut self.recording);
+        let is_allocation = row.marker.key == ALLOCATION.marker.key;
+        let weak = WeakObject(if is_allocation { event.values[WEAK_INDEX] } else { 0 });
         if thread.is_none() && event.tid != 0 {
+            if weak.0 != 0 {
+                jvm.forget(weak);
+            }
             return false;
         }
         let mut event = *event;
@@ -150,12 +164,17 @@ impl Recorder {
         let Event { began: began_ns, ended: ended_ns, .. } = *event;
         let values = filled(row, event, text, &mut self.recording);
         match (thread, values) {
-            (Some(thread), [_, bytes, stands_for, ..]) if row.marker.key == ALLOCATION.marker.key => {
+            (Some(thread), [_, bytes, stands_for, ..]) if is_allocation => {
                 let stack = self.stack_of_class(stack, text);
                 let objects = stands_for.div_ceil(bytes.max(1));
                 let amount =
                     Amount { time_ns: began_ns, stack, amount: stands_for, events: objects, context: None };
                 self.recording.amount(thread, &ALLOCATED, amount);
+                if weak.0 != 0 {
+                    let collections = event.values[WEAK_INDEX + 1];
+                    let tracked = TrackedObject { object: weak, collections, thread, amount };
+                    self.live_objects.track(tracked, jvm);
+                }
             }
             _ => {
                 let kind = self.recording.marker_kind(*row.marker);
@@ -173,6 +192,20 @@ impl Recorder {
     fn stack_of_class(&mut self, stack: Option<StackId>, class: &str) -> StackId {
         let class = Some(class).filter(|class| !class.is_empty()).unwrap_or("[unknown class]");
         self.recording.stack_of_class(stack, class)
+    }
+
+    /// Adds the samples of live bytes: the objects that are alive after a collection.
+    /// `collections` is the number of collections so far.
+    pub fn take_live_objects(&mut self, collections: u64, jvm: &mut dyn Jvm) -> Option<LiveObjectsReport> {
+        for (thread, amount) in self.live_objects.survivors(collections, jvm) {
+            self.recording.amount(thread, &LIVE, amount);
+        }
+        self.live_objects.report(collections)
+    }
+
+    /// Forgets all tracked objects, at the end of a recording.
+    pub fn forget_live_objects(&mut self, jvm: &mut dyn Jvm) {
+        self.live_objects.clear(jvm);
     }
 
     /// Returns the number of events of unknown kinds.

@@ -17,7 +17,8 @@ use crate::join::processes::Name;
 use crate::join::tables::RowMap;
 
 /// The tables of measures other than CPU time, by their keys in a track.
-const AMOUNTS: [&str; 4] = [ALLOCATIONS, "vouchWallClock", "vouchLocks", "vouchExceptions"];
+const AMOUNTS: [&str; 5] =
+    [ALLOCATIONS, "vouchLiveObjects", "vouchWallClock", "vouchLocks", "vouchExceptions"];
 /// The front-end's own table, which has no contexts.
 const ALLOCATIONS: &str = "jsAllocations";
 

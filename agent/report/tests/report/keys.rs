@@ -3,9 +3,9 @@
 use serde_json::Value;
 use vouch_recording::Recording;
 use vouch_report::{
-    Clock, EventReport, ExactTotal, FieldReport, GroupReport, KindReport, MeasureReport, NativeReport,
-    PlausibleReport, RecordingFile, Run, TrustReport, ValueReport, WaitingReport, WallClockReport,
-    WitnessPower, WitnessStack,
+    Clock, EventReport, ExactTotal, FieldReport, GroupReport, KindReport, LiveObjectsReport, MeasureReport,
+    NativeReport, PlausibleReport, RecordingFile, Run, TrustReport, ValueReport, WaitingReport,
+    WallClockReport, WitnessPower, WitnessStack,
 };
 
 use crate::common::proven_report;
@@ -131,6 +131,7 @@ fn each_key_is_explained() {
     let field = FieldReport { key, label, distinct: 1, values: vec![value], others_ms: 0.0 };
     let (class, label) = ("request".to_owned(), "Request".to_owned());
     report.contexts.kinds = vec![KindReport { class, label, samples: 1, cpu_ms: 1.0, fields: vec![field] }];
+    report.run.live_objects = Some(LiveObjectsReport::default());
     report.run.exact_totals = [("lock".to_owned(), ExactTotal::default())].into();
     report.measures = [("alloc".to_owned(), MeasureReport::default())].into();
     let report = serde_json::to_value(&report).unwrap();
