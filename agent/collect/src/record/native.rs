@@ -47,6 +47,7 @@ impl NativeFrames {
     }
 
     /// Moves the libraries to another recording. The functions belong to the one before.
+    #[must_use]
     pub fn take_for_next_recording(&mut self) -> Self {
         let mut next = std::mem::take(self);
         next.known.clear();
