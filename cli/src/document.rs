@@ -135,10 +135,14 @@ pub fn read<D: DeserializeOwned>(file: &Path, other: fn(PathBuf) -> Error) -> Re
     document.ok_or_else(|| other(path()))
 }
 
-/// Returns the format of a file that Vouch writes for other programs, by its first bytes.
+/// Returns the format of a file that Vouch writes for other programs, by its first bytes. They are
+/// unpacked if the file is compressed.
 fn other_format(file: &Path) -> Option<&'static str> {
     let mut first = Vec::new();
-    File::open(file).and_then(|file| file.take(4096).read_to_end(&mut first)).ok()?;
+    unpacked(file).ok()?.take(4096).read_to_end(&mut first).ok()?;
+    if let Some(format) = protobuf_format(&first) {
+        return Some(format);
+    }
     let text = String::from_utf8_lossy(&first);
     let start = text.trim_start().to_ascii_lowercase();
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
@@ -154,6 +158,27 @@ fn other_format(file: &Path) -> Option<&'static str> {
     // The last line may be cut.
     let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
     (!whole.is_empty() && whole.lines().all(is_folded)).then_some("a list of folded stacks (.folded)")
+}
+
+/// Returns the format of a protobuf message, by the type of its first field.
+fn protobuf_format(first: &[u8]) -> Option<&'static str> {
+    const MESSAGE_ONE: u8 = 0x0a;
+    const MESSAGE_TWO: u8 = 0x12;
+    const NUMBERS: [u8; 2] = [0x08, 0x10];
+    // Text may begin with an empty line, but contains no such bytes.
+    let is_text = !first.iter().any(|byte| *byte < b'\t');
+    let (field, rest) = first.split_first()?;
+    let length_bytes = rest.iter().position(|byte| *byte < 0x80)? + 1;
+    let inner = *rest.get(length_bytes)?;
+    match *field {
+        _ if is_text => None,
+        // A pprof file begins with a type of value: two numbers of strings.
+        MESSAGE_ONE if NUMBERS.contains(&inner) => Some("a pprof file (.pb.gz), for `go tool pprof`"),
+        MESSAGE_ONE | MESSAGE_TWO if matches!(inner, MESSAGE_ONE | MESSAGE_TWO) => {
+            Some("an OpenTelemetry profile (.otlp.gz), for a collector")
+        }
+        _ => None,
+    }
 }
 
 /// Opens a file, and returns its first byte. The byte shows whether the file is compressed with

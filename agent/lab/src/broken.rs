@@ -121,7 +121,9 @@ unsafe impl Walker for BrokenWalker {
             let turn = self.turn().map(|number| number.checked_div(self.every).unwrap_or(0));
             return match turn {
                 Some(turn) if self.kind == Break::Crashed => {
-                    fault(turn, self.past_end);
+                    // SAFETY: walkers are asked under the guard, and own nothing then. The address
+                    // is past the end of a mapped file.
+                    unsafe { fault(turn, self.past_end) };
                     Err(Reason::CRASHED)
                 }
                 // SAFETY: the caller made the same promise for these arguments.

@@ -10,9 +10,13 @@ use vouch_unwind::context::{registers, repair};
 
 /// Faults on purpose. The four ways are a load near null, a store to a non-canonical address, a
 /// call of an unmapped address, and a load from `address`.
+///
+/// # Safety
+/// The guard must be armed on this thread, and a read of `address` must fault. The guard unwinds
+/// all callers up to its own frame, so none of them may own anything.
 #[cfg(target_arch = "x86_64")]
-pub fn fault(way: u32, address: usize) {
-    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
+pub unsafe fn fault(way: u32, address: usize) {
+    // SAFETY: each of them faults, and the caller promised an armed guard, which then unwinds.
     unsafe {
         match way % 4 {
             0 => asm!("mov eax, [{0}]", in(reg) 8_usize, out("eax") _),
@@ -24,9 +28,12 @@ pub fn fault(way: u32, address: usize) {
 }
 
 /// Faults on purpose, as on x86-64.
+///
+/// # Safety
+/// As on x86-64.
 #[cfg(target_arch = "aarch64")]
-pub fn fault(way: u32, address: usize) {
-    // SAFETY: each of them faults, and the guard then unwinds this function, which holds nothing.
+pub unsafe fn fault(way: u32, address: usize) {
+    // SAFETY: each of them faults, and the caller promised an armed guard, which then unwinds.
     unsafe {
         match way % 4 {
             0 => asm!("ldr w9, [{0}]", in(reg) 8_usize, out("x9") _),

@@ -106,13 +106,14 @@ fn a_file_for_another_program_is_named_with_what_to_pass_instead() {
     drop(recording(&folder, "a"));
     let (out, err) = output_texts(&recover(
         &folder,
-        &["a.vouch", "--out", "a.folded", "--out", "a.html", "--out", "a.svg", "--out", "a.json"],
+        &["a.vouch", "--out", "a.folded", "--out", "a.html", "--out", "a.svg", "--out", "a.otlp.gz"],
     ));
     assert!(err.is_empty() && folder.join("a.svg").exists(), "{out}{err}");
     for (file, what) in [
         ("a.folded", "a list of folded stacks (.folded)"),
         ("a.html", "a page for a browser"),
         ("a.svg", "a picture"),
+        ("a.otlp.gz", "an OpenTelemetry profile (.otlp.gz)"),
     ] {
         for command in ["top", "explain", "view"] {
             let vouch =
