@@ -140,7 +140,7 @@ pub enum Error {
     #[error("{path} is not JSON, so it is neither a trust report nor a profile: {why}")]
     NotJson { path: PathBuf, why: serde_json::Error },
     #[error(
-        "{path} is {what}, which contains less than a profile: use the .json.gz or .json file of the same run, or make one from its recording (`vouch recover FILE.vouch`)"
+        "{path} is {what}, which this command does not read: use the .json.gz or .json file of the same run, or make one from its recording (`vouch recover FILE.vouch`)"
     )]
     OtherFormat { path: PathBuf, what: &'static str },
     #[error("{0} is not a profile (out=…) by Vouch")]

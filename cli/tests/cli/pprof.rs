@@ -351,7 +351,7 @@ fn a_damaged_pprof_file_is_one_sentence() {
     assert!(error.contains("cut.pb.gz is a damaged or incomplete gzip file"), "{error}");
     // OpenTelemetry's format begins with a longer field.
     let error = refusal("other.pb", &[0x0a, 0x85, 0x08, 0x0a, 0x01]);
-    assert!(error.contains("other.pb is not JSON"), "{error}");
+    assert!(error.contains("other.pb is an OpenTelemetry profile"), "{error}");
     let mut many = foreign();
     many.sample[0].value = vec![i64::MAX, i64::MAX];
     many.period = 1;
