@@ -110,6 +110,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     let (mut missing, mut late) = (Vec::new(), Vec::new());
     begin_period(*chosen);
     for row in rows(*chosen) {
+        row.drawing.into_iter().for_each(Drawing::begin);
         row.counts.set_wanted(true);
         let can = (row.can)();
         if !can || row.subscriptions.iter().any(|subscription| jvmti.enable(subscription.event).is_err()) {
@@ -148,7 +149,7 @@ pub fn begin_period(chosen: Chosen) {
     task::TASK.counts.begin();
     for row in rows(chosen) {
         row.counts.begin();
-        row.drawing.into_iter().for_each(Drawing::begin);
+        row.drawing.into_iter().for_each(Drawing::begin_period);
     }
 }
 
@@ -162,6 +163,9 @@ pub fn end(jvmti: Jvmti) {
             // An event that was never enabled is off already.
             let _ = jvmti.disable(subscription.event);
         }
+    }
+    if !compiled::is_reported() {
+        compiled::forget();
     }
 }
 

@@ -8,7 +8,7 @@ use vouch_report::Detail;
 use vouch_report::options::{DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD};
 
 use crate::events::event_choice::are_chosen;
-use crate::options::choices::Verb;
+use crate::options::choices::{OnDisk, Verb};
 use crate::options::fields::{Options, Output, Report};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
@@ -196,7 +196,11 @@ fn of_periods(options: &Options, outputs: &[Output]) -> Vec<String> {
         "jfr= is for one file of the whole run, not for every=: add the events later by `vouch merge`"
             .to_owned()
     });
-    alike.chain(merged).collect()
+    let kept = (options.on_disk == OnDisk::Keep).then(|| {
+        "recording=keep would keep a recording of each period, which maxsize= and maxage= do not limit: leave it out"
+            .to_owned()
+    });
+    alike.chain(merged).chain(kept).collect()
 }
 
 fn default_output(is_of_period: bool) -> Vec<Output> {

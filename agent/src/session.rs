@@ -18,6 +18,7 @@ mod trust;
 mod turn;
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -292,6 +293,7 @@ impl Session {
         let (meta, run) = (trust::meta(self, program, &now), trust::run(self, program, power, &now));
         let written = files::write(self, places, meta, run, None);
         self.waiting.clear();
+        self.live_objects = None;
         // Objects that are alive now may be dead at the end.
         self.recorder.recording.remove_amounts(&LIVE);
         // Events that have not ended yet are recorded at their end.
@@ -326,7 +328,7 @@ impl Session {
         self.counter_graphs.finish(&mut self.recorder.recording);
         let now = Moment::now();
         let (meta, mut run) = (trust::meta(&self, program, &now), trust::run(&self, program, power, &now));
-        let losses = self.periods.as_mut().and_then(Periods::take_losses);
+        let losses = self.periods.as_ref().and_then(Periods::losses);
         run.warnings.extend(losses.clone());
         run.engine_notes.extend(losses);
         // The state is written first, because a JVM may be killed while it ends, too.
@@ -335,7 +337,7 @@ impl Session {
         let written = files::write(&self, places.unwrap_or(&plan), meta, run, self.disk.remedy());
         registry().end_recording();
         if let Some(periods) = &mut self.periods {
-            periods.keep(places.unwrap_or(&plan));
+            periods.keep(places.unwrap_or(&plan).files().map(PathBuf::as_path));
             periods.report_losses();
         }
         self.disk.end(&self.plan, written != Written::Lost);

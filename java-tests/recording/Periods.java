@@ -21,6 +21,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import com.sun.management.OperatingSystemMXBean;
 
@@ -36,7 +38,8 @@ import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class Periods {
-    private static final int PERIODS = Scale.pick(15, 60);
+    private static final int PERIODS = Scale.pick(10, 60);
+    private static final Pattern LOST = Pattern.compile("([0-9]+) periods? before this one could not be written, with ");
     private static final String[] WORKERS = {"worker-a", "worker-b"};
 
     public static void main(String[] args) throws Exception {
@@ -44,6 +47,7 @@ public class Periods {
         onlyTheNewestStay("maxsize=64KB");
         onlyTheNewestStay("maxage=1s");
         folderGone();
+        liveObjects();
         killed();
         mistakes();
     }
@@ -158,13 +162,31 @@ public class Periods {
             long lost = 0;
             for (Path report : files(dir, "r-")) {
                 for (String note : Report.read(report).engineNotes()) {
-                    if (note.contains("periods before this one could not be written, with ")) {
-                        lost++;
+                    Matcher loss = LOST.matcher(note);
+                    if (loss.find()) {
+                        lost += Long.parseLong(loss.group(1));
                     }
                 }
             }
-            Check.atLeast(1, lost, "reports that have the loss");
+            Matcher inAll = Pattern.compile("written again; lost: ([0-9]+) period").matcher(said);
+            Check.that(inAll.find(), "the loss in all: " + said);
+            Check.equal(Long.parseLong(inAll.group(1)), lost, "lost periods in all reports");
         }
+    }
+
+    /** Each period has the sampled objects that were allocated in it and are alive at its end. */
+    private static void liveObjects() throws Exception {
+        if (Vm.major() < 11) {
+            return; // This JDK does not report allocations.
+        }
+        Path dir = Files.createDirectory(Paths.get("live").toAbsolutePath());
+        vm(dir, "every=1s,events=alloc").run(Keeper.class, "5000").ok();
+        List<Path> reports = files(dir, "r-");
+        long alive = 0;
+        for (Path report : reports.subList(1, reports.size() - 1)) {
+            alive += Report.read(report).json.getAsJsonObject("live_objects").get("alive").getAsLong();
+        }
+        Check.between(50, alive, Keeper.MOST, "objects that are alive in all periods but the first and the last");
     }
 
     private static void killed() throws Exception {
@@ -190,6 +212,7 @@ public class Periods {
         refused("every=1s,out=p-%t.json,report=r.json", "each period would replace r.json");
         refused("maxage=1h", "maxage= has no effect without every=: add every=60s");
         refused("every=10ms", "every=10ms: must be between 1s and 30d");
+        refused("every=1s,recording=keep", "recording=keep would keep a recording of each period");
         refused("every=1s,jfr=a.jfr", "jfr= is for one file of the whole run, not for every=");
     }
 
@@ -213,6 +236,23 @@ public class Periods {
             }
         }
         return files;
+    }
+
+    /** Keeps an array of 1 MiB each 20 ms, with collections. */
+    static class Keeper {
+        static final int MOST = 250;
+        static final List<byte[]> KEEPS = new ArrayList<>();
+
+        public static void main(String[] args) throws Exception {
+            long end = System.nanoTime() + Long.parseLong(args[0]) * 1_000_000;
+            while (System.nanoTime() < end && KEEPS.size() < MOST) {
+                KEEPS.add(new byte[1 << 20]);
+                if (KEEPS.size() % 10 == 0) {
+                    System.gc();
+                }
+                Thread.sleep(20);
+            }
+        }
     }
 
     static class Program {

@@ -167,7 +167,7 @@ impl NmethodLayout {
     }
 
     /// Reads the number of the compilation that made an nmethod. The JVM counts its compilations,
-    /// so no other code gets the number.
+    /// so no other compilation has the number.
     pub fn number(&self, nmethod: usize, memory: &impl Memory) -> Option<u64> {
         let id = memory.int(nmethod.checked_add(self.compile_id?)?)?;
         Some(id.cast_unsigned().into())

@@ -162,8 +162,8 @@ fn heaps_in_array(vm_structs: &VmStructs, array: usize) -> Option<[usize; MAX_HE
     Some(heaps)
 }
 
-/// Turns a boolean flag on, unless the JVM was started with a value for it. Returns true if the
-/// flag is on now.
+/// Turns a boolean flag on, unless the JVM was started with a value for it. Returns false if this
+/// JVM does not have the flag.
 ///
 /// # Safety
 /// No other thread may read the flag meanwhile: the JVM must not have started its compilers yet.
@@ -174,7 +174,7 @@ pub unsafe fn turn_on_by_default(hotspot: &HotSpot, flag: &Flag) -> bool {
         // read meanwhile by the caller's promise.
         unsafe { (value.0 as *mut u8).write_volatile(1) };
     }
-    value.is_on()
+    true
 }
 
 /// Returns the offsets of the stack's base (its highest address) and size in a JavaThread.

@@ -63,13 +63,22 @@ impl Drawing {
         }
     }
 
-    /// Resets all counters for a new recording.
+    /// Begins a recording.
     pub fn begin(&self) {
-        let Self { stride, short, amount, events, left_out, drawn, second, spent, .. } = self;
-        for count in [short, amount, events, left_out, drawn, second, spent] {
+        let Self { stride, short, second, spent, .. } = self;
+        for count in [short, second, spent] {
             count.store(0, Relaxed);
         }
         stride.store(self.first_stride, Relaxed);
+        self.begin_period();
+    }
+
+    /// Begins a period of a recording. The stride stays, since it fits how often events come.
+    pub fn begin_period(&self) {
+        let Self { amount, events, left_out, drawn, .. } = self;
+        for count in [amount, events, left_out, drawn] {
+            count.store(0, Relaxed);
+        }
     }
 
     /// Counts an event with this amount. Returns what it stands for if it was drawn.

@@ -55,7 +55,9 @@ impl CompiledCode {
         match self {
             Self::Reported => compiled::code_at(pc),
             Self::Read(reader) => reader.with(pc, |reader, memory, nmethod| {
-                let serial = reader.nmethods.number(nmethod, memory)?;
+                // A JVM that moves an nmethod may let it keep its number.
+                let place = u64::from(u32::try_from(nmethod & 0xffff_ffff).unwrap_or(0));
+                let serial = reader.nmethods.number(nmethod, memory)? << 32 | place;
                 Some(KnownCode { serial, is_older: false })
             }),
         }

@@ -156,13 +156,18 @@ pub fn write(session: &Session, places: &Plan, meta: Meta, run: Run, remedy: Opt
     written
 }
 
-/// Writes all files of a period. Returns an error for each file that is lost. No other folder is
-/// tried, because files that are written there would have no limit. Source text that could not be
-/// added is reported with the last period.
-pub fn write_period(recording: &Recording, places: &Plan, meta: Meta, run: Run) -> Vec<String> {
+/// Writes all files of a period. Returns the files that were written, and an error for each file
+/// that is lost. No other folder is tried, because files in it would have no limit. Source text
+/// that could not be added is reported with the last period.
+pub fn write_period(
+    recording: &Recording,
+    places: &Plan,
+    meta: Meta,
+    run: Run,
+) -> (Vec<String>, Vec<String>) {
     let mut files = Files::new(SystemTime::now(), Vec::new());
     write_all(recording, places, meta, run, &mut files);
-    files.lost
+    (files.all, files.lost)
 }
 
 /// What was written, apart from the files.

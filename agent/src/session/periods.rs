@@ -89,21 +89,26 @@ impl Periods {
     }
 
     /// Returns a sentence on earlier periods that no file has reported yet.
-    pub fn take_losses(&mut self) -> Option<String> {
-        let (periods, samples) = std::mem::take(&mut self.lost);
+    pub fn losses(&self) -> Option<String> {
+        let (periods, samples) = self.lost;
         (periods > 0).then(|| {
             format!(
-                "{periods} periods before this one could not be written, with {} samples",
-                grouped(samples)
+                "{} before this one could not be written, with {}",
+                counted(periods, "period"),
+                counted(samples, "sample")
             )
         })
     }
 
-    /// Counts a period that has ended: as written, or as lost for these reasons.
-    pub fn count(&mut self, plan: &Plan, samples: u64, failures: &[String]) {
+    /// Counts a period that has ended, with the files that were written. With `failures` it is
+    /// lost.
+    pub fn count(&mut self, plan: &Plan, samples: u64, written: &[String], failures: &[String]) {
         let quiet = plan.options.detail == Detail::Quiet;
+        // The limits hold in any case: on a full disk, old files make space for the next period.
+        self.keep(written.iter().map(Path::new));
         if failures.is_empty() {
-            self.keep(plan);
+            // The report of this period has the losses.
+            self.lost = (0, 0);
             if std::mem::take(&mut self.is_failing) {
                 let (periods, samples) = self.lost_in_all;
                 say(&format!("files of periods are written again; {}", losses(periods, samples)));
@@ -125,8 +130,8 @@ impl Periods {
     }
 
     /// Keeps the files of a period, and removes the oldest ones beyond the limits.
-    pub fn keep(&mut self, plan: &Plan) {
-        self.kept.add(plan.files().map(PathBuf::as_path), clock::monotonic());
+    pub fn keep<'a>(&mut self, files: impl Iterator<Item = &'a Path>) {
+        self.kept.add(files, clock::monotonic());
         for why in self.kept.remove_oldest(clock::monotonic()) {
             say(&why);
         }
@@ -141,8 +146,12 @@ impl Periods {
     }
 }
 
+fn counted(number: u64, word: &str) -> String {
+    format!("{} {word}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 fn losses(periods: u64, samples: u64) -> String {
-    format!("lost: {periods} periods could not be written, with {} samples", grouped(samples))
+    format!("lost: {} could not be written, with {}", counted(periods, "period"), counted(samples, "sample"))
 }
 
 /// The files of earlier periods that this process wrote, the oldest first.
@@ -184,8 +193,10 @@ impl KeptFile {
 
 impl KeptFiles {
     fn add<'a>(&mut self, paths: impl Iterator<Item = &'a Path>, ended_ns: u64) {
-        let files = paths.filter_map(KeptFile::find).collect();
-        self.periods.push_back(KeptPeriod { ended_ns, files });
+        let files: Vec<KeptFile> = paths.filter_map(KeptFile::find).collect();
+        if !files.is_empty() {
+            self.periods.push_back(KeptPeriod { ended_ns, files });
+        }
     }
 
     /// Removes the oldest periods while a limit is exceeded, except for the latest period. A file

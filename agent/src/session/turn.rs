@@ -68,6 +68,9 @@ impl Session {
             wall_clock.end_period(&mut self.recorder);
         }
         self.counter_graphs.finish(&mut self.recorder.recording);
+        // The next period tracks the objects that are allocated in it.
+        self.take_live_objects(resolver, env);
+        self.recorder.forget_live_objects(&mut self.questions.on(resolver, env));
         let now = Moment::now();
         let (meta, run) =
             (trust::meta(self, program, &now), trust::run(self, program, Powers::default(), &now));
@@ -99,6 +102,7 @@ impl Session {
         self.counter_graphs.begin_period();
         self.anchors.begin_period();
         self.totals = Totals::begin();
+        self.live_objects = None;
         self.left_out_before = contexts().lost();
         self.started = now;
     }
@@ -108,16 +112,16 @@ impl Session {
         let EndedPeriod { mut recorder, plan, mut disk, started_ns, meta, mut run } = ended;
         let power = recorder.power(&mut self.questions.on(resolver, env));
         (run.power, run.witness.power) = (power.proof, power.witness);
-        let losses = self.periods.as_mut().and_then(Periods::take_losses);
+        let losses = self.periods.as_ref().and_then(Periods::losses);
         run.warnings.extend(losses.clone());
         run.engine_notes.extend(losses);
         let state = disk.run_state(started_ns, meta.clone(), run.clone(), true);
         disk.keep_up(&mut recorder.recording, meta.ended_ns, Some(&state));
         let samples = recorder.recording.tally().samples.sum();
-        let failures = files::write_period(&recorder.recording, &plan, meta, run);
+        let (written, failures) = files::write_period(&recorder.recording, &plan, meta, run);
         disk.end(&plan, true);
         if let Some(periods) = &mut self.periods {
-            periods.count(&plan, samples, &failures);
+            periods.count(&plan, samples, &written, &failures);
         }
     }
 }
