@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
+use vouch_recording::measures;
 
 use crate::counted::Counted;
 use crate::error::Error;
@@ -59,16 +60,20 @@ impl Measure {
         }
     }
 
-    /// Returns the names and units of a pprof file's values that count the measure. The last one is
-    /// the amount. The one before it, if there is one, is the number of events.
-    pub fn in_pprof(self) -> Option<&'static [(&'static str, &'static str)]> {
+    /// Returns the measure as recordings have it.
+    fn recorded(self) -> &'static vouch_recording::Measure {
         match self {
-            Self::Cpu => None,
-            Self::Alloc => Some(&[("alloc_objects", "count"), ("alloc_space", "bytes")]),
-            Self::Live => Some(&[("inuse_objects", "count"), ("inuse_space", "bytes")]),
-            Self::Wall => Some(&[("wall_events", "count"), ("wall", "nanoseconds")]),
-            Self::Lock | Self::LockCount => Some(&[("contentions", "count"), ("delay", "nanoseconds")]),
-            Self::Exception => Some(&[("exceptions", "count")]),
+            Self::Cpu => &measures::CPU,
+            Self::Alloc => &measures::ALLOCATED,
+            Self::Live => &measures::LIVE,
+            Self::Wall => &measures::WALL_CLOCK,
+            Self::Lock | Self::LockCount => &measures::BLOCKED,
+            Self::Exception => &measures::EXCEPTIONS,
         }
+    }
+
+    /// Returns the names and units of a pprof file's values that count the measure.
+    pub fn in_pprof(self) -> Option<&'static [(&'static str, &'static str)]> {
+        Some(self.recorded().pprof).filter(|types| !types.is_empty())
     }
 }

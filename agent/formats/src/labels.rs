@@ -1,13 +1,12 @@
 //! The names by which pprof and OpenTelemetry have what samples count, and the values of contexts.
 
-use vouch_recording::measures::{ALLOCATED, BLOCKED, CPU, EXCEPTIONS, LIVE};
+use vouch_recording::measures::CPU;
 use vouch_recording::{ContextId, Measure, Recording, StringId, TRACE};
 use vouch_report::{Clock, TrustReport};
 
 /// Returns the names and units of a measure's values. The last value is the amount. The one before
 /// it, if there is one, is the number of events.
 pub fn value_types(measure: &Measure, report: &TrustReport) -> Vec<(String, &'static str)> {
-    let key = measure.key;
     match (&report.event, report.clock, &report.run.recorder) {
         (Some(event), _, _) if *measure == CPU => vec![(event.clone(), "count")],
         (_, clock, recorder) if *measure == CPU => {
@@ -18,18 +17,7 @@ pub fn value_types(measure: &Measure, report: &TrustReport) -> Vec<(String, &'st
             };
             vec![("samples".to_owned(), "count"), (time.to_owned(), "nanoseconds")]
         }
-        // The names that Go gives them.
-        _ if *measure == ALLOCATED => {
-            vec![("alloc_objects".to_owned(), "count"), ("alloc_space".to_owned(), "bytes")]
-        }
-        _ if *measure == LIVE => {
-            vec![("inuse_objects".to_owned(), "count"), ("inuse_space".to_owned(), "bytes")]
-        }
-        _ if *measure == BLOCKED => {
-            vec![("contentions".to_owned(), "count"), ("delay".to_owned(), "nanoseconds")]
-        }
-        _ if *measure == EXCEPTIONS => vec![("exceptions".to_owned(), "count")],
-        _ => vec![(format!("{key}_events"), "count"), (key.to_owned(), measure.unit.name())],
+        _ => measure.pprof.iter().map(|(name, unit)| ((*name).to_owned(), *unit)).collect(),
     }
 }
 

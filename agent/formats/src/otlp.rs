@@ -18,7 +18,7 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, Key
 use opentelemetry_proto::tonic::profiles::v1development::{Profile, ValueType};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
-use vouch_recording::measures::{CPU, WALL_CLOCK};
+use vouch_recording::measures::CPU;
 use vouch_recording::{MEASURES, Measure, Recording};
 use vouch_report::TrustReport;
 
@@ -88,8 +88,7 @@ pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Res
 fn values(measure: &Measure, report: &TrustReport) -> Vec<(Which, String, &'static str)> {
     let mut types = value_types(measure, report);
     let amount = types.pop().map(|(name, unit)| (Which::Amount, name, unit));
-    // CPU samples are counted by their times, and the number of looks at waits means nothing.
-    let events = types.pop().filter(|(_, _)| ![&CPU, &WALL_CLOCK].contains(&measure));
+    let events = types.pop().filter(|_| measure.has_event_counts());
     let events = events.map(|(name, unit)| (Which::Events, name, unit));
     amount.into_iter().chain(events).collect()
 }

@@ -16,6 +16,10 @@ pub struct Measure {
     pub unit: MeasureUnit,
     /// The key of the table with the measure's samples in a track of the front-end's profile.
     pub table: &'static str,
+    /// The names and units of the measure's values in pprof, which are Go's where Go has them. The
+    /// last value is the amount. The one before it, if there is one, is the number of events. Empty
+    /// if the recording's clock decides.
+    pub pprof: &'static [(&'static str, &'static str)],
 }
 
 /// The unit of a measure's amounts.
@@ -32,22 +36,37 @@ pub enum MeasureUnit {
 /// The measure "CPU time". It is the time of another clock if the recording's samples were taken by
 /// that clock.
 pub static CPU: Measure =
-    Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals, table: "samples" };
+    Measure { key: "cpu", name: "CPU time", unit: MeasureUnit::Intervals, table: "samples", pprof: &[] };
 
 /// The measure "allocated bytes": bytes on the Java heap, by stack and class. The class is the
 /// leaf.
-pub static ALLOCATED: Measure =
-    Measure { key: "alloc", name: "allocated bytes", unit: MeasureUnit::Bytes, table: "jsAllocations" };
+pub static ALLOCATED: Measure = Measure {
+    key: "alloc",
+    name: "allocated bytes",
+    unit: MeasureUnit::Bytes,
+    table: "jsAllocations",
+    pprof: &[("alloc_objects", "count"), ("alloc_space", "bytes")],
+};
 
 /// The measure "live bytes": allocated bytes of objects that have survived a collection and are
 /// still alive. The class is the leaf.
-pub static LIVE: Measure =
-    Measure { key: "live", name: "live bytes", unit: MeasureUnit::Bytes, table: "vouchLiveObjects" };
+pub static LIVE: Measure = Measure {
+    key: "live",
+    name: "live bytes",
+    unit: MeasureUnit::Bytes,
+    table: "vouchLiveObjects",
+    pprof: &[("inuse_objects", "count"), ("inuse_space", "bytes")],
+};
 
 /// The measure "wall-clock time": the time that threads spent running, ready to run or waiting. The
 /// leaf of a stack that waits is its [`WaitState`](crate::WaitState).
-pub static WALL_CLOCK: Measure =
-    Measure { key: "wall", name: "wall-clock time", unit: MeasureUnit::Nanoseconds, table: "vouchWallClock" };
+pub static WALL_CLOCK: Measure = Measure {
+    key: "wall",
+    name: "wall-clock time",
+    unit: MeasureUnit::Nanoseconds,
+    table: "vouchWallClock",
+    pprof: &[("wall_events", "count"), ("wall", "nanoseconds")],
+};
 
 /// The measure "time blocked on locks": the time for which threads waited for monitors and for
 /// locks of `java.util.concurrent`. The leaf of a stack is the class of the lock.
@@ -56,12 +75,18 @@ pub static BLOCKED: Measure = Measure {
     name: "time blocked on locks",
     unit: MeasureUnit::Nanoseconds,
     table: "vouchLocks",
+    pprof: &[("contentions", "count"), ("delay", "nanoseconds")],
 };
 
 /// The measure "exceptions": the exceptions that were created. The leaf of a stack is the class of
 /// the exception.
-pub static EXCEPTIONS: Measure =
-    Measure { key: "exception", name: "exceptions", unit: MeasureUnit::Count, table: "vouchExceptions" };
+pub static EXCEPTIONS: Measure = Measure {
+    key: "exception",
+    name: "exceptions",
+    unit: MeasureUnit::Count,
+    table: "vouchExceptions",
+    pprof: &[("exceptions", "count")],
+};
 
 /// All measures, in the order in which texts list them.
 pub static MEASURES: [&Measure; 6] = [&CPU, &ALLOCATED, &LIVE, &WALL_CLOCK, &BLOCKED, &EXCEPTIONS];
@@ -82,6 +107,12 @@ impl Measure {
     /// Returns the measures that are in a thread's amounts: all but CPU time.
     pub fn others() -> impl Iterator<Item = &'static Self> {
         MEASURES.into_iter().filter(|measure| **measure != CPU)
+    }
+
+    /// True if the number of events means something. CPU samples are counted by themselves, and the
+    /// number of looks at a waiting thread says nothing.
+    pub fn has_event_counts(&self) -> bool {
+        *self != CPU && *self != WALL_CLOCK
     }
 
     /// Returns the measure with this key, or `None` if there is no such measure.

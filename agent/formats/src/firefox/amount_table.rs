@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vouch_recording::measures::{ALLOCATED, WALL_CLOCK};
+use vouch_recording::measures::ALLOCATED;
 use vouch_recording::{Amount, Measure, Thread};
 
 use super::amounts::amounts;
@@ -34,8 +34,7 @@ impl Serialize for AmountColumns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = || self.amounts.iter();
         let in_contexts = self.amounts.iter().any(|row| row.context.is_some());
-        // The number of looks at a waiting thread means nothing.
-        let has_events = *self.measure != WALL_CLOCK;
+        let has_events = self.measure.has_event_counts();
         let columns = 5 + usize::from(in_contexts) + usize::from(has_events);
         let mut table = serializer.serialize_struct(self.measure.table, columns)?;
         table.serialize_field("time", &Column(|| rows().map(|row| Micros::from_nanos(row.time_ns))))?;
