@@ -30,7 +30,7 @@ use crate::check;
 use crate::contexts::{mounted_vthread, otel_thread_context};
 use crate::error::Error;
 use crate::events;
-use crate::facade::{Event, Jvmti};
+use crate::facade::Jvmti;
 use crate::groups::groups;
 use crate::guard;
 use crate::java;
@@ -198,10 +198,7 @@ impl Agent {
         // JDK 8 with -Xcomp crashes with the events if it is stopped thousands of times a second,
         // as for true stacks.
         if options.lab.source.is_none() {
-            for subscription in &events::COMPILED_CODE {
-                // Without the events, top frames of compiled code are uncertain.
-                let _ = self.jvmti.enable(subscription.event);
-            }
+            events::code::report_always(self.jvmti);
         }
     }
 
@@ -238,14 +235,11 @@ impl Agent {
             && !compiled::is_reported()
             && !CompiledCode::find(&self.hotspot, layouts).is_read()
         {
-            self.report_code(&Options::default(), false);
+            compiled::set_reported(false);
+            events::code::report_always(self.jvmti);
         }
         if compiled::is_reported() {
-            compiled::add_existing(|| {
-                // In a JVM that refuses, the top frames of such code are uncertain, and the graph
-                // of compiled code has less data.
-                let _ = self.jvmti.generate_events(Event::CompiledMethodLoad);
-            });
+            events::code::add_existing(self.jvmti);
         }
         events::meet(env, thread.and_then(|(_, place)| MonitorLayout::find(&self.hotspot, jdk, place)));
         registry().set_compilers_together(self.jvmti.jdk().is_some_and(|jdk| jdk < 9));

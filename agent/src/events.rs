@@ -13,7 +13,7 @@
 mod allocation;
 pub mod blocker;
 pub mod calling_thread;
-mod code;
+pub mod code;
 mod collection;
 pub mod compilation;
 mod drawing;
@@ -123,10 +123,7 @@ pub fn begin(jvmti: Jvmti, chosen: &mut Chosen, depth: usize) -> Option<String> 
     if counts_code && !compiled::is_reported() {
         // The events were off until now.
         compiled::forget();
-        compiled::add_existing(|| {
-            // In a JVM that refuses, the graph of compiled code has less data.
-            let _ = jvmti.generate_events(Event::CompiledMethodLoad);
-        });
+        code::add_existing(jvmti);
     }
     for (kind, chosen) in EVENTS.iter().zip(chosen) {
         *chosen &= !missing.iter().chain(&late).any(|word| *word == kind.word);

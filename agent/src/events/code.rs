@@ -13,7 +13,7 @@ use vouch_sampling::own_thread;
 use super::calling_thread;
 use super::compilation::{field_values, made};
 use super::event_type::Row;
-use crate::facade::{Callbacks, Capability, Event, EventSubscription, RequiredFor, frame_counts};
+use crate::facade::{Callbacks, Capability, Event, EventSubscription, Jvmti, RequiredFor, frame_counts};
 use crate::fault::guard;
 
 pub static CLASS: Row = Row::new(&kinds::CLASS, &[]);
@@ -35,6 +35,23 @@ const fn subscription(event: Event, install: fn(&mut Callbacks)) -> EventSubscri
 }
 
 pub static COMPILATION: Row = Row { subscriptions: &COMPILED_CODE, ..Row::of_method(&kinds::COMPILATION) };
+
+/// Makes the JVM report compiled code from now on as long as it runs.
+pub fn report_always(jvmti: Jvmti) {
+    for subscription in &COMPILED_CODE {
+        // Without the events, top frames of compiled code are uncertain.
+        let _ = jvmti.enable(subscription.event);
+    }
+}
+
+/// Makes the JVM report the code that exists already, unless it has done so.
+pub fn add_existing(jvmti: Jvmti) {
+    compiled::add_existing(|| {
+        // In a JVM that refuses, the top frames of such code are uncertain, and the graph of
+        // compiled code has less data.
+        let _ = jvmti.generate_events(Event::CompiledMethodLoad);
+    });
+}
 
 /// Records that the calling thread has prepared a class.
 pub fn prepared(class: jclass) {
