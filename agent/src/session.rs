@@ -328,9 +328,9 @@ impl Session {
         self.counter_graphs.finish(&mut self.recorder.recording);
         let now = Moment::now();
         let (meta, mut run) = (trust::meta(&self, program, &now), trust::run(&self, program, power, &now));
-        let losses = self.periods.as_ref().and_then(Periods::losses);
-        run.warnings.extend(losses.clone());
-        run.engine_notes.extend(losses);
+        if let Some(periods) = &self.periods {
+            periods.add_losses(&mut run);
+        }
         // The state is written first, because a JVM may be killed while it ends, too.
         let state = self.disk.run_state(self.started.monotonic, meta.clone(), run.clone(), true);
         self.disk.keep_up(&mut self.recorder.recording, meta.ended_ns, Some(&state));

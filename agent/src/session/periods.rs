@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use vouch_report::{Detail, grouped};
+use vouch_report::{Detail, Run, grouped};
 use vouch_sampling::clock;
 
 use crate::plan::Plan;
@@ -88,16 +88,18 @@ impl Periods {
         }
     }
 
-    /// Returns a sentence on earlier periods that no file has reported yet.
-    pub fn losses(&self) -> Option<String> {
+    /// Adds earlier periods that no file has reported yet to a report.
+    pub fn add_losses(&self, run: &mut Run) {
         let (periods, samples) = self.lost;
-        (periods > 0).then(|| {
-            format!(
+        if periods > 0 {
+            let loss = format!(
                 "{} before this one could not be written, with {}",
                 counted(periods, "period"),
                 counted(samples, "sample")
-            )
-        })
+            );
+            run.warnings.push(loss.clone());
+            run.engine_notes.push(loss);
+        }
     }
 
     /// Counts a period that has ended, with the files that were written. With `failures` it is

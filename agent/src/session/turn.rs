@@ -15,7 +15,6 @@ use vouch_sampling::threads::{registry, scan};
 
 use super::disk::Disk;
 use super::files;
-use super::periods::Periods;
 use super::recorder_inputs::new_recorder;
 use super::state::{Moment, Session};
 use super::trust::{self, Program};
@@ -112,9 +111,9 @@ impl Session {
         let EndedPeriod { mut recorder, plan, mut disk, started_ns, meta, mut run } = ended;
         let power = recorder.power(&mut self.questions.on(resolver, env));
         (run.power, run.witness.power) = (power.proof, power.witness);
-        let losses = self.periods.as_ref().and_then(Periods::losses);
-        run.warnings.extend(losses.clone());
-        run.engine_notes.extend(losses);
+        if let Some(periods) = &self.periods {
+            periods.add_losses(&mut run);
+        }
         let state = disk.run_state(started_ns, meta.clone(), run.clone(), true);
         disk.keep_up(&mut recorder.recording, meta.ended_ns, Some(&state));
         let samples = recorder.recording.tally().samples.sum();
