@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use vouch_recording::kinds;
+use vouch_recording::Measure;
+use vouch_recording::kinds::{self, EventKind};
 use vouch_recording::measures::{ALLOCATED, BLOCKED, EXCEPTIONS, LIVE, WALL_CLOCK};
 use vouch_report::Detail;
 use vouch_report::options::{DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD};
@@ -94,23 +95,7 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
     {
         mistakes.push(format!("{what} into a profile that is .json or .json.gz: name one with out="));
     }
-    if options.measure == Some(&ALLOCATED) && !are_chosen(options.events, &kinds::ALLOCATION) {
-        mistakes.push("measure=alloc: no allocation would be recorded: add events=alloc".to_owned());
-    }
-    if options.measure == Some(&LIVE) && !are_chosen(options.events, &kinds::ALLOCATION) {
-        mistakes.push("measure=live: no live object would be found: add events=alloc".to_owned());
-    }
-    if options.measure == Some(&WALL_CLOCK) && options.wall.is_none() {
-        mistakes.push("measure=wall: no wall-clock time would be measured: add wall=on".to_owned());
-    }
-    let are_locks_recorded =
-        [&kinds::MONITOR, &kinds::PARK].iter().any(|kind| are_chosen(options.events, kind));
-    if options.measure == Some(&BLOCKED) && !are_locks_recorded {
-        mistakes.push("measure=lock: no wait for a lock would be recorded: add events=lock".to_owned());
-    }
-    if options.measure == Some(&EXCEPTIONS) && !are_chosen(options.events, &kinds::EXCEPTION) {
-        mistakes.push("measure=exception: no exception would be counted: add events=exception".to_owned());
-    }
+    mistakes.extend(unmeasured(&options));
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));
     match choose(options.engine, options.signal) {
@@ -167,6 +152,25 @@ pub fn places(plan: &Plan, options: Options) -> Result<Plan, Vec<String>> {
 fn missing(sources: &[PathBuf]) -> impl Iterator<Item = String> {
     let metadata = sources.iter().map(|path| (path, path.metadata()));
     metadata.filter_map(|(path, metadata)| Some(format!("sources={}: {}", path.display(), metadata.err()?)))
+}
+
+/// Returns an error if nothing would be recorded for the measure that files are to count.
+fn unmeasured(options: &Options) -> Option<String> {
+    let records = |kinds: &[&EventKind]| kinds.iter().any(|kind| are_chosen(options.events, kind));
+    let rows: [(&Measure, bool, &str); 5] = [
+        (&ALLOCATED, records(&[&kinds::ALLOCATION]), "no allocation would be recorded: add events=alloc"),
+        (&LIVE, records(&[&kinds::ALLOCATION]), "no live object would be found: add events=alloc"),
+        (&WALL_CLOCK, options.wall.is_some(), "no wall-clock time would be measured: add wall=on"),
+        (
+            &BLOCKED,
+            records(&[&kinds::MONITOR, &kinds::PARK]),
+            "no wait for a lock would be recorded: add events=lock",
+        ),
+        (&EXCEPTIONS, records(&[&kinds::EXCEPTION]), "no exception would be counted: add events=exception"),
+    ];
+    let measure = options.measure?;
+    let (_, is_recorded, why) = rows.into_iter().find(|(row, ..)| *row == measure)?;
+    (!is_recorded).then(|| format!("measure={}: {why}", measure.key))
 }
 
 /// Returns the paths of all files.
