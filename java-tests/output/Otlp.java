@@ -33,9 +33,9 @@ import dev.vouch.Label;
 import dev.vouch.Scope;
 import dev.vouch.Trace;
 import dev.vouch.Vouch;
-import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.MethodSums;
+import dev.vouch.test.Recursion;
 import dev.vouch.test.Run;
 import dev.vouch.test.Sample;
 import dev.vouch.test.Skip;
@@ -186,8 +186,6 @@ public class Otlp {
     }
 
     static class Program {
-        static volatile Object kept;
-
         public static void main(String[] args) throws InterruptedException {
             Thread[] workers = new Thread[2];
             for (int at = 0; at < workers.length; at++) {
@@ -202,21 +200,10 @@ public class Otlp {
 
         private static void serve(Request request) {
             try (Scope scope = Vouch.with(request)) {
-                work(3);
+                Recursion.work(3);
                 try (Trace trace = Vouch.trace(2, 1, 9)) {
-                    work(1);
+                    Recursion.work(1);
                 }
-            }
-        }
-
-        /** Recurses, so a method is more than once in a stack. */
-        private static void work(int deeper) {
-            Burn.millis(40);
-            for (int at = 0; at < 2_000; at++) {
-                kept = new byte[8_192];
-            }
-            if (deeper > 0) {
-                work(deeper - 1);
             }
         }
     }

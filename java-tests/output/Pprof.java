@@ -24,9 +24,9 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-import dev.vouch.test.Burn;
 import dev.vouch.test.Check;
 import dev.vouch.test.MethodSums;
+import dev.vouch.test.Recursion;
 import dev.vouch.test.Run;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Tool;
@@ -112,27 +112,14 @@ public class Pprof {
     }
 
     static class Program {
-        static volatile Object kept;
-
         public static void main(String[] args) throws InterruptedException {
             Thread[] workers = new Thread[2];
             for (int at = 0; at < workers.length; at++) {
-                workers[at] = new Thread(() -> work(4), "worker-" + at);
+                workers[at] = new Thread(() -> Recursion.work(4), "worker-" + at);
                 workers[at].start();
             }
             for (Thread worker : workers) {
                 worker.join();
-            }
-        }
-
-        /** Recurses, so a method is more than once in a stack. */
-        private static void work(int deeper) {
-            Burn.millis(40);
-            for (int at = 0; at < 2_000; at++) {
-                kept = new byte[8_192];
-            }
-            if (deeper > 0) {
-                work(deeper - 1);
             }
         }
     }
