@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.Random;
 
 /**
- * Work of a fixed amount. One method can be made slower by a known part: scripts/diff-page plants
- * regressions with it. The method `planted` takes about a third of the time.
+ * Work of a fixed amount. One method can be made slower by a known part: `cargo xtask page diff`
+ * plants regressions with it. The method `planted` takes about a third of the time.
  *
  * Arguments: rounds of some 4 ms, and by how many percent more steps `planted` takes.
  */

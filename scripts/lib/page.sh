@@ -1,5 +1,4 @@
-# Writes parts of documents from runs, between `<!-- NAME -->` and `<!-- end of NAME -->`, and
-# computes the median of many runs.
+# Writes parts of documents from runs, between `<!-- NAME -->` and `<!-- end of NAME -->`.
 # To be sourced. It must never change the rest of a document.
 # shellcheck shell=bash disable=SC2154 # `page` is the sourcing script's
 
@@ -13,13 +12,6 @@ put_into() {
     /^<!-- $2 -->\$/{p;r $text
     d};/^<!-- end of $2 -->\$/p;d}" "$1"
   rm -f "$text"
-}
-
-# middle FORMAT: of the numbers on stdin the middle one, and the middle half.
-middle() {
-  LC_ALL=C sort -g | LC_ALL=C awk -v one="$1" '{ all[NR] = $1 } END { cut = int((NR + 3) / 4)
-    if (!NR) exit 1
-    printf one " (" one " to " one ")", all[int((NR + 1) / 2)], all[cut], all[NR + 1 - cut] }'
 }
 
 # put_tables FILE NAME TEXT TABLES: writes the part, with the text before the tables. Without a page

@@ -3,7 +3,7 @@
 # program with an unchecked result, and never keep anything outside of target/.
 # shellcheck shell=bash disable=SC2154,SC2034 # `top`, `logs` and `tools` are the sourcing script's; it uses what is set here
 
-# Only scripts/accuracy runs `known`, which also reports the time of each part of its work.
+# Only cargo xtask page accuracy runs `known`, which also reports the time of each part of its work.
 WORKLOADS=(javac mix database server script dynamic compiler deep maps crowd adverse)
 
 # Each the latest version that runs on JDKs 8 to 27.

@@ -10,9 +10,6 @@
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
 //!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
 //!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
-//!     xtask accuracy-twins|accuracy-sweep|accuracy-slowed MAJOR-PROFILER-PROGRAM.json…   how far profiles are from the programs' own clocks
-//!     xtask accuracy-timing TOP.json TIMED.json   the same of the Flight Recorder's method timing
-//!     xtask accuracy-guesses MAJOR-ROUNDS-PART.json…   how right the methods on top are in a program that names its parts
 //!     xtask sample --seed N                        60 doc comments and 60 names at random, for a reading test
 //!     xtask circles [--list [CRATE]…|--lower]      which modules depend on each other in circles
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
@@ -20,11 +17,10 @@
 //! It must never write a number that is not in its input files.
 #![forbid(unsafe_code)]
 
-mod accuracy;
 mod circles;
-mod guesses;
 mod manual;
 mod page;
+mod random;
 mod report;
 mod sample;
 mod sbom;
@@ -60,11 +56,6 @@ fn main() -> ExitCode {
             [metadata, folder, others @ ..] => sbom::write(metadata, folder, others).map(|()| String::new()),
             _ => Err(anyhow!("name what cargo metadata said, and a folder")),
         },
-        Some("accuracy-twins") => accuracy::twins,
-        Some("accuracy-sweep") => accuracy::sweep,
-        Some("accuracy-slowed") => accuracy::slowed,
-        Some("accuracy-timing") => accuracy::timing,
-        Some("accuracy-guesses") => guesses::page,
         Some("trial-line") => trial_page::lines,
         Some("trial-page") => trial_page::page,
         Some("trial-shortest") => trial_page::shortest,
@@ -73,7 +64,7 @@ fn main() -> ExitCode {
         Some("soak-page") => soak::page,
         _ => {
             eprintln!(
-                "usage: cargo xtask page|circles|sample|words, or accuracy-twins|accuracy-sweep|accuracy-slowed|accuracy-timing|accuracy-guesses|soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
+                "usage: cargo xtask page|circles|sample|words, or soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
             );
             return ExitCode::from(2);
         }

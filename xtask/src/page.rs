@@ -3,9 +3,11 @@
 //! A page is a type that implements [`Page`], in a file of `page/`, and a row of [`PAGES`]. Its
 //! fields are its options, and its doc comments are its help. The runs come from [`runner`].
 
+mod accuracy;
 mod api_cost;
 mod cpu_share;
 mod depth;
+mod diff;
 mod document;
 mod endurance;
 mod event_cost;
@@ -40,9 +42,11 @@ struct Row {
 
 /// The table of all pages, by name.
 const PAGES: &[Row] = &[
+    row::<accuracy::Accuracy>(),
     row::<api_cost::ApiCost>(),
     row::<cpu_share::CpuShare>(),
     row::<depth::Depth>(),
+    row::<diff::Diff>(),
     row::<endurance::Endurance>(),
     row::<event_cost::EventCost>(),
     row::<events::Events>(),

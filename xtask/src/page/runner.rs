@@ -266,6 +266,13 @@ impl Runner {
         self.shell("workload_path \"$1\"", &[program])
     }
 
+    /// Returns the folder of the sources of this JDK's module java.xml.
+    pub fn java_xml(&self, jdk: &Jdk) -> Result<PathBuf> {
+        let code = "IFS=$'\\t' read -r major _ version _ < <(jdks_describe \"$1\"); java_xml \"$1\" \"$major\" \"$version\"";
+        let folder = self.shell(code, &[&jdk.home.display().to_string()]);
+        folder.map(PathBuf::from).context("java.xml has no sources here: scripts/jdks --sources fetches them")
+    }
+
     /// Compiles Java files into a folder.
     pub fn compile<S: AsRef<OsStr>>(&self, jdk: &Path, classes: &Path, arguments: &[S]) -> Result<()> {
         let mut javac = Command::new(jdk.join("bin/javac"));

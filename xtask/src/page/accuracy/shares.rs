@@ -1,4 +1,4 @@
-//! Compares profiles with the times that programs measure themselves
+//! Compares the shares of methods in profiles with those by the program's own clock
 //! (java-tests/workloads/Twins.java).
 //!
 //! A run is `MAJOR-PROFILER-PROGRAM.json`, which `vouch top --json` prints, with
@@ -11,23 +11,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::profilers::Profiler;
 use crate::report::{by_jdk, json, table};
 
-/// The profilers: their names in files, and their names in tables.
-const PROFILERS: [(&str, &str); 6] = [
-    ("vouch", "Vouch"),
-    ("peer", "async-profiler"),
-    ("agct", "AsyncGetCallTrace (async-profiler, `cstack=no`)"),
-    ("jfr", "Flight Recorder"),
-    ("vouch_c1", "Vouch, code of C1's alone"),
-    ("peer_c1", "async-profiler, code of C1's alone"),
-];
 /// A share that is off by more percentage points than this is wrong.
 const LIMIT: f64 = 3.0;
 
 struct Run {
     major: u32,
-    profiler: String,
+    profiler: Profiler,
     program: String,
     /// The share of each method by the program's own clock, in percent.
     known: Vec<(String, f64)>,
@@ -36,7 +28,7 @@ struct Run {
 }
 
 /// Returns the time of each method in a profile, with its callees, and the time of all Java code.
-fn shown(file: &Path) -> Result<(HashMap<String, f64>, f64)> {
+pub fn methods_of(file: &Path) -> Result<(HashMap<String, f64>, f64)> {
     let top = json(file)?;
     let (mut methods, mut all) = (HashMap::new(), 0.0);
     for row in top["rows"].as_array().into_iter().flatten() {
@@ -75,11 +67,11 @@ impl Run {
         for (_, ms) in &mut known {
             *ms *= 100.0 / all;
         }
-        let (mut shown, all) = shown(file)?;
+        let (mut shown, all) = methods_of(file)?;
         for ms in shown.values_mut() {
             *ms *= 100.0 / all;
         }
-        Ok(Self { major, profiler: profiler.to_owned(), program: program.to_owned(), known, shown })
+        Ok(Self { major, profiler: profiler.parse()?, program: program.to_owned(), known, shown })
     }
 
     fn share_of(&self, method: &str) -> f64 {
@@ -104,23 +96,24 @@ fn read(files: &[PathBuf]) -> Result<Vec<Run>> {
 }
 
 /// Returns the profilers of these runs, in the order of the table.
-fn profilers(runs: &[Run]) -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROFILERS.into_iter().filter(|(name, _)| runs.iter().any(|run| run.profiler == *name))
+fn profilers(runs: &[Run]) -> impl Iterator<Item = Profiler> {
+    Profiler::ALL.into_iter().filter(|profiler| runs.iter().any(|run| run.profiler == *profiler))
 }
 
 /// Returns two tables: the median and the largest error of each profiler, and the errors of each
 /// program on each JDK.
 pub fn twins(files: &[PathBuf]) -> Result<String> {
     let runs = read(files)?;
-    let rows = profilers(&runs).map(|(name, words)| {
-        let mut errors: Vec<f64> = runs.iter().filter(|run| run.profiler == name).map(Run::worst).collect();
+    let rows = profilers(&runs).map(|profiler| {
+        let mut errors: Vec<f64> =
+            runs.iter().filter(|run| run.profiler == profiler).map(Run::worst).collect();
         errors.sort_by(f64::total_cmp);
         let wrong = errors.iter().filter(|error| **error > LIMIT).count();
         let at = |part: usize| {
             errors.get(errors.len() * part / 100).or(errors.last()).copied().unwrap_or_default()
         };
         vec![
-            words.to_owned(),
+            profiler.title().to_owned(),
             errors.len().to_string(),
             format!("{:.1}", at(50)),
             format!("{:.1}", at(90)),
@@ -139,11 +132,11 @@ pub fn twins(files: &[PathBuf]) -> Result<String> {
         }
     }
     let cell = |program: &str, major: u32| {
-        let worst = |profiler: &str| {
-            let is_it = |run: &&Run| (run.major, &*run.program, &*run.profiler) == (major, program, profiler);
+        let worst = |profiler: Profiler| {
+            let is_it = |run: &&Run| (run.major, &*run.program, run.profiler) == (major, program, profiler);
             runs.iter().find(is_it).map(|run| format!("{:.1}", run.worst()))
         };
-        match (worst("vouch"), worst("peer")) {
+        match (worst(Profiler::Vouch), worst(Profiler::AsyncProfiler)) {
             (Some(own), Some(peer)) => format!("{own} ({peer})"),
             (Some(own), None) => own,
             (None, _) => "-".to_owned(),
@@ -159,26 +152,25 @@ pub fn twins(files: &[PathBuf]) -> Result<String> {
 /// by how both are called. Programs are `Sweep.WAY.HUNDREDTHS`.
 pub fn sweep(files: &[PathBuf]) -> Result<String> {
     let runs = read(files)?;
-    let mut rows: BTreeMap<(usize, String), BTreeMap<u32, String>> = BTreeMap::new();
+    let mut rows: BTreeMap<(Profiler, String), BTreeMap<u32, String>> = BTreeMap::new();
     for run in &runs {
         let mut parts = run.program.split('.').skip(1);
         let (Some(way), Some(Ok(hundredths))) = (parts.next(), parts.next().map(str::parse)) else {
             bail!("{} is not Sweep.WAY.HUNDREDTHS", run.program);
         };
         let error = run.error("Twins$Sweep.first").context("the first method of a sweep is not known")?;
-        let order = PROFILERS.iter().position(|(name, _)| *name == run.profiler).unwrap_or_default();
-        rows.entry((order, way.to_owned())).or_default().insert(hundredths, format!("{error:+.1}"));
+        rows.entry((run.profiler, way.to_owned())).or_default().insert(hundredths, format!("{error:+.1}"));
     }
     let shares: BTreeSet<u32> = rows.values().flat_map(BTreeMap::keys).copied().collect();
     let head: Vec<String> = shares.iter().map(|share| format!("{share} %")).collect();
     let head: Vec<&str> = ["profiler", "called"].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let rows = rows.iter().map(|((order, way), cells)| {
+    let rows = rows.iter().map(|((profiler, way), cells)| {
         let cells = shares.iter().map(|share| cells.get(share).cloned().unwrap_or_default());
         let way = match way.split_once('-') {
             Some((way, _)) => format!("{way}, not inlined"),
             None => way.clone(),
         };
-        [PROFILERS[*order].1.to_owned(), way].into_iter().chain(cells).collect()
+        [profiler.title().to_owned(), way].into_iter().chain(cells).collect()
     });
     Ok(table(&head, rows))
 }
@@ -214,18 +206,19 @@ pub fn slowed(files: &[PathBuf]) -> Result<String> {
         shares(run).iter().map(|(name, share)| (share - expected[name]).abs()).fold(0.0, f64::max)
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for (name, words) in profilers(&runs) {
-        let own = || runs.iter().filter(|run| run.profiler == name);
+    for profiler in profilers(&runs) {
+        let title = profiler.title();
+        let own = || runs.iter().filter(|run| run.profiler == profiler);
         let base = own()
             .find(|run| method(run) == "none")
-            .with_context(|| format!("{words} has no run as it is"))?;
+            .with_context(|| format!("{title} has no run as it is"))?;
         if let Some(run) = own().find(|run| methods(run).iter().all(|name| run.share_of(name) == 0.0)) {
-            bail!("{words} has none of the methods of {}", run.program);
+            bail!("{title} has none of the methods of {}", run.program);
         }
         for run in own().filter(|run| method(run) != "none") {
             let cell = |shares: &dyn Fn(&Run) -> Vec<(String, f64)>| format!("{:.1}", off(shares, base, run));
             rows.push(vec![
-                words.to_owned(),
+                title.to_owned(),
                 format!("`{}`", method(run)),
                 cell(&by_profile),
                 cell(&by_clock),
@@ -233,47 +226,6 @@ pub fn slowed(files: &[PathBuf]) -> Result<String> {
         }
     }
     Ok(table(&["profiler", "slowed", "by the profile", "by the program's clock"], rows))
-}
-
-/// Compares the times of the Flight Recorder's method timing with a profile of the same run. The
-/// files are from `vouch top --json`, and `jfr print --json --events jdk.MethodTiming`.
-pub fn timing(files: &[PathBuf]) -> Result<String> {
-    let [top, timed] = files else {
-        bail!("name what vouch top says, and what jfr print says");
-    };
-    let (shown, _) = shown(top)?;
-    let timed = json(timed)?;
-    let mut rows = Vec::new();
-    for event in timed["recording"]["events"].as_array().into_iter().flatten() {
-        let values = &event["values"];
-        let class = values["method"]["type"]["name"].as_str().unwrap_or_default().replace('/', ".");
-        let name = format!("{class}.{}", values["method"]["name"].as_str().unwrap_or_default());
-        let count = values["invocations"].as_f64().unwrap_or_default();
-        let average = values["average"].as_str().and_then(seconds).context("a timing has no average")?;
-        let elapsed = 1_000.0 * count * average;
-        let ms = shown.get(&name).copied().unwrap_or_default();
-        rows.push(vec![
-            format!("`{name}`"),
-            count.to_string(),
-            format!("{elapsed:.0}"),
-            format!("{ms:.0}"),
-            format!("{:+.1}", 100.0 * (ms - elapsed) / elapsed),
-        ]);
-    }
-    if rows.is_empty() {
-        bail!("no method was timed");
-    }
-    rows.sort();
-    Ok(table(&["method", "calls", "elapsed, ms", "Vouch, ms of CPU time", "difference, %"], rows))
-}
-
-/// Returns the seconds of a duration as `jfr print` writes it: `PT1M0.5S`.
-fn seconds(duration: &str) -> Option<f64> {
-    let rest = duration.strip_prefix("PT")?.strip_suffix('S')?;
-    match rest.split_once('M') {
-        Some((minutes, rest)) => Some(60.0 * minutes.parse::<f64>().ok()? + rest.parse::<f64>().ok()?),
-        None => rest.parse().ok(),
-    }
 }
 
 #[cfg(test)]
@@ -358,19 +310,5 @@ mod tests {
         let text = slowed(&files).unwrap();
         assert!(text.contains("| Vouch | `one` | 8.3 | 0.0 |"), "{text}");
         assert!(slowed(&files[1..]).is_err(), "there is nothing to compare with");
-    }
-
-    #[test]
-    fn a_timed_method_is_held_against_its_time_in_the_profile() {
-        let folder = Folder::new("timing");
-        let top = folder.run("25-vouch-timing", &[("a.B.c", 100, 90)]);
-        let timed = folder.0.join("timed.json");
-        let event = r#"{"values": {"method": {"type": {"name": "a/B"}, "name": "c"}, "invocations": 50, "average": "PT0.002S"}}"#;
-        fs::write(&timed, format!(r#"{{"recording": {{"events": [{event}]}}}}"#)).unwrap();
-        let text = timing(&[top.clone(), timed.clone()]).unwrap();
-        assert!(text.contains("| `a.B.c` | 50 | 100 | 90 | -10.0 |"), "{text}");
-        fs::write(&timed, r#"{"recording": {"events": []}}"#).unwrap();
-        assert!(timing(&[top, timed]).is_err());
-        assert_eq!(seconds("PT1M0.5S"), Some(60.5));
     }
 }

@@ -10,10 +10,48 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::report::{json, table};
+use super::profilers::Profiler;
+use super::runs::{Runs, run, with_ending};
+use crate::page::runner::Runner;
+use crate::report::{self, json};
 
 /// The name of the file of all samples, instead of a part's name.
 const ALL: &str = "all";
+
+/// The parts of the program, which are the values of its contexts.
+const PARTS: [&str; 8] =
+    ["shifted", "divided", "counted", "stored", "chased", "branched", "checked", "mixed"];
+/// How many rounds a part has. With 8 it is as short as entering its context.
+const ROUNDS: [u32; 2] = [8, 500];
+
+/// Runs the program on each JDK, with short and with long parts, and returns the table.
+pub fn table(runs: &Runs, majors: &[u32], folder: &Path) -> Result<String> {
+    let runner = runs.runner;
+    let classes = folder.join("classes");
+    let source = ["-nowarn", "-g", "--release", "8", "-Xlint:-options", "-sourcepath", "api/src"];
+    runner.compile(&runner.newest, &classes, &[&source[..], &["java-tests/accuracy/Parts.java"]].concat())?;
+    let mut files = Vec::new();
+    for major in majors {
+        let jdk = runner.jdk(*major)?;
+        for rounds in ROUNDS {
+            println!("JDK {major}, {rounds} rounds");
+            let file = folder.join(format!("{major}-{rounds}"));
+            let mut java = Runner::java(&jdk.home, 120);
+            java.arg("-Xmx256m").arg(runs.option(Profiler::Vouch, &file)).arg("-cp").arg(&classes);
+            java.args(["Parts", &runs.seconds.to_string(), &rounds.to_string()]);
+            run(&mut java, &runner.logs.join("parts.log"))?;
+            let profile = with_ending(&file, "json.gz");
+            for part in PARTS.iter().copied().chain([ALL]) {
+                let out = folder.join(format!("{major}-{rounds}-{part}.json"));
+                let filter = format!("value={part}");
+                let options: &[&str] = if part == ALL { &[] } else { &["--where", &filter] };
+                runs.top(&profile, &out, options)?;
+                files.push(out);
+            }
+        }
+    }
+    compare(&files)
+}
 
 /// The milliseconds with a certain method on top, and those with a guessed one.
 type Times = [f64; 2];
@@ -34,7 +72,7 @@ fn of_parts(file: &Path, parts: &BTreeSet<String>) -> Result<BTreeMap<String, Ti
 }
 
 /// Returns a table: of the time in a part's methods, how much was in the context of that part.
-pub fn page(files: &[PathBuf]) -> Result<String> {
+fn compare(files: &[PathBuf]) -> Result<String> {
     let mut runs: BTreeMap<(u32, u32), BTreeMap<String, &Path>> = BTreeMap::new();
     for file in files {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -69,7 +107,7 @@ pub fn page(files: &[PathBuf]) -> Result<String> {
         rows.push([major.to_string(), rounds.to_string()].into_iter().chain(cells).collect());
     }
     let head = ["JDK", "rounds", "certain, ms", "wrong", "right", "guessed, ms", "wrong", "right"];
-    Ok(table(&head, rows))
+    Ok(report::table(&head, rows))
 }
 
 #[cfg(test)]
@@ -102,10 +140,10 @@ mod tests {
             // 10 ms are in no context, which is wrong.
             file("17-8-all.json", &[("Parts.mixed", 90, 50), ("Parts.read", 107, 5), ("Parts.turn", 90, 30)]),
         ];
-        let text = page(&files).unwrap();
+        let text = compare(&files).unwrap();
         assert!(text.contains("| 17 | 8 | 142 | 2 | 98.6 % | 55 | 25 | 54.5 % |"), "{text}");
-        assert!(page(&files[..2]).unwrap_err().to_string().contains("17-8-all.json is missing"));
-        assert!(page(&[folder.join("mixed.json")]).unwrap_err().to_string().contains("MAJOR-ROUNDS-PART"));
+        assert!(compare(&files[..2]).unwrap_err().to_string().contains("17-8-all.json is missing"));
+        assert!(compare(&[folder.join("mixed.json")]).unwrap_err().to_string().contains("MAJOR-ROUNDS-PART"));
         fs::remove_dir_all(&folder).unwrap();
     }
 }
