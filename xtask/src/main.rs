@@ -8,8 +8,6 @@
 //!                                                 it, with the file of its licence, if any: sbom.cdx.json and THIRD-PARTY.txt
 //!     xtask soak-row MAJOR-MODE-PROGRAM.json      how many walks a run made, as the soak keeps it
 //!     xtask soak-sum STATE, soak-page STATE        all of them, and the tables of docs/soak.md
-//!     xtask trial-line, trial-page MAJOR-RECORDER-PROGRAM.json… what became of the samples of other profilers, and of Vouch's
-//!     xtask trial-shortest FOLDER MAJOR-RECORDER-PROGRAM.json… the same of the shortest programs, which lie in that folder
 //!     xtask sample --seed N                        60 doc comments and 60 names at random, for a reading test
 //!     xtask circles [--list [CRATE]…|--lower]      which modules depend on each other in circles
 //!     xtask words [--list [PART]…|--lower]         what breaks the rules for words, and for the widths of lines
@@ -25,7 +23,6 @@ mod report;
 mod sample;
 mod sbom;
 mod soak;
-mod trial_page;
 mod words;
 
 use std::path::PathBuf;
@@ -56,16 +53,11 @@ fn main() -> ExitCode {
             [metadata, folder, others @ ..] => sbom::write(metadata, folder, others).map(|()| String::new()),
             _ => Err(anyhow!("name what cargo metadata said, and a folder")),
         },
-        Some("trial-line") => trial_page::lines,
-        Some("trial-page") => trial_page::page,
-        Some("trial-shortest") => trial_page::shortest,
         Some("soak-row") => soak::row,
         Some("soak-sum") => soak::sum,
         Some("soak-page") => soak::page,
         _ => {
-            eprintln!(
-                "usage: cargo xtask page|circles|sample|words, or soak-row|soak-sum|soak-page|trial-line|trial-page|trial-shortest FILE…"
-            );
+            eprintln!("usage: cargo xtask page|circles|sample|words, or soak-row|soak-sum|soak-page FILE…");
             return ExitCode::from(2);
         }
     };

@@ -23,6 +23,7 @@ mod overhead;
 mod recovery;
 mod runner;
 mod spread;
+mod trial;
 mod true_stacks;
 mod trust;
 mod witness;
@@ -57,6 +58,7 @@ const PAGES: &[Row] = &[
     row::<native_frames::NativeFrames>(),
     row::<overhead::Overhead>(),
     row::<recovery::Recovery>(),
+    row::<trial::Trial>(),
     row::<true_stacks::TrueStacks>(),
     row::<trust::Trust>(),
     row::<witness::Witness>(),

@@ -12,7 +12,7 @@
 //!
 //! **Invariant 31.** An audit refutes nothing that is true. It counts separately what cannot be
 //! judged, and what is refuted only by code that may not have run. Held by: `audit/src/tests`;
-//! `java-tests/command/AuditCommand.java`, `AuditByNames.java`; `scripts/profilers-on-trial`, with
+//! `java-tests/command/AuditCommand.java`, `AuditByNames.java`; `cargo xtask page trial`, with
 //! true stacks that must all hold; `java-tests/trial`.
 #![forbid(unsafe_code)]
 

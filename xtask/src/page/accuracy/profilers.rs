@@ -8,26 +8,26 @@ use anyhow::{Error, anyhow};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profiler {
     Vouch,
-    AsyncProfiler,
+    Async,
     Asgct,
     Jfr,
     VouchC1,
-    AsyncProfilerC1,
+    AsyncC1,
 }
 
 impl Profiler {
     pub const ALL: [Self; 6] =
-        [Self::Vouch, Self::AsyncProfiler, Self::Asgct, Self::Jfr, Self::VouchC1, Self::AsyncProfilerC1];
+        [Self::Vouch, Self::Async, Self::Asgct, Self::Jfr, Self::VouchC1, Self::AsyncC1];
 
     /// Returns the name in the names of files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vouch => "vouch",
-            Self::AsyncProfiler => "peer",
+            Self::Async => "peer",
             Self::Asgct => "agct",
             Self::Jfr => "jfr",
             Self::VouchC1 => "vouch_c1",
-            Self::AsyncProfilerC1 => "peer_c1",
+            Self::AsyncC1 => "peer_c1",
         }
     }
 
@@ -35,25 +35,25 @@ impl Profiler {
     pub const fn title(self) -> &'static str {
         match self {
             Self::Vouch => "Vouch",
-            Self::AsyncProfiler => "async-profiler",
+            Self::Async => "async-profiler",
             Self::Asgct => "AsyncGetCallTrace (async-profiler, `cstack=no`)",
             Self::Jfr => "Flight Recorder",
             Self::VouchC1 => "Vouch, code of C1's alone",
-            Self::AsyncProfilerC1 => "async-profiler, code of C1's alone",
+            Self::AsyncC1 => "async-profiler, code of C1's alone",
         }
     }
 
     /// True if only C1 compiles.
     pub const fn is_c1_alone(self) -> bool {
-        matches!(self, Self::VouchC1 | Self::AsyncProfilerC1)
+        matches!(self, Self::VouchC1 | Self::AsyncC1)
     }
 
     /// True if the profiler runs on this JDK. The tables of every JDK have Vouch and async-profiler.
     pub const fn is_compared_on(self, major: u32) -> bool {
         match self {
-            Self::Vouch | Self::AsyncProfiler => true,
+            Self::Vouch | Self::Async => true,
             Self::Asgct | Self::Jfr => matches!(major, 17 | 25),
-            Self::VouchC1 | Self::AsyncProfilerC1 => matches!(major, 8 | 25),
+            Self::VouchC1 | Self::AsyncC1 => matches!(major, 8 | 25),
         }
     }
 }

@@ -40,7 +40,7 @@ impl<'r> Runs<'r> {
                 self.runner.agent(&format!("interval=1ms,quiet,out={}.json.gz", file.display()))
             }
             Profiler::Asgct => asynchronous(",cstack=no"),
-            Profiler::AsyncProfiler | Profiler::AsyncProfilerC1 => asynchronous(""),
+            Profiler::Async | Profiler::AsyncC1 => asynchronous(""),
             Profiler::Jfr => format!(
                 "-XX:StartFlightRecording=filename={}.jfr,settings=java-tests/workloads/samples.jfc",
                 file.display()

@@ -136,7 +136,7 @@ pub fn twins(files: &[PathBuf]) -> Result<String> {
             let is_it = |run: &&Run| (run.major, &*run.program, run.profiler) == (major, program, profiler);
             runs.iter().find(is_it).map(|run| format!("{:.1}", run.worst()))
         };
-        match (worst(Profiler::Vouch), worst(Profiler::AsyncProfiler)) {
+        match (worst(Profiler::Vouch), worst(Profiler::Async)) {
             (Some(own), Some(peer)) => format!("{own} ({peer})"),
             (Some(own), None) => own,
             (None, _) => "-".to_owned(),

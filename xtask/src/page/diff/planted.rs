@@ -79,16 +79,16 @@ impl Planted<'_> {
              method.",
             self.jdk.major
         );
+        let equal = format!("equal runs, of {DRAWS}");
         let head = [
-            "".to_owned(),
-            "runs of each side".to_owned(),
-            format!("equal runs, of {DRAWS}"),
-            "a change that would be seen".to_owned(),
-            "5 % slower".to_owned(),
-            "10 % slower".to_owned(),
-            "20 % slower".to_owned(),
+            "",
+            "runs of each side",
+            &equal,
+            "a change that would be seen",
+            "5 % slower",
+            "10 % slower",
+            "20 % slower",
         ];
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
         Ok((text, report::table(&head, rows)))
     }
 

@@ -10,23 +10,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use clap::ValueEnum;
 use serde_json::Value;
 use vouch_recording::ByFate;
 use vouch_report::{Signals, grouped};
 
+use super::recorder::Recorder;
 use crate::report::{self, kinds, share, table};
-
-/// The name in files of the recorder that takes true stacks.
-const TRUE: &str = "true";
-
-/// The names in files of the other recorders, in the order of the table.
-const RECORDERS: [&str; 5] = ["jfr", "vm", "fp", "no", "vouch"];
 
 /// A run, from a file `MAJOR-RECORDER-PROGRAM.json`.
 #[derive(Debug)]
 struct Run {
     major: u32,
-    recorder: String,
+    recorder: Recorder,
     program: String,
     /// The fates of the samples. For true stacks they are those of all events.
     fates: ByFate<u64>,
@@ -51,14 +47,15 @@ impl Run {
         let (Some(major), Some(recorder), Some(program)) = (parts.next(), parts.next(), parts.next()) else {
             bail!("{name}: no MAJOR-RECORDER-PROGRAM");
         };
+        let recorder = Recorder::from_str(recorder, false).map_err(|why| anyhow!("{name}: {why}"))?;
         let of_kinds = || report["kinds"].as_object().into_iter().flat_map(|kinds| kinds.values());
         let all = of_kinds().map(|kind| fates(&kind["fates"])).fold(ByFate::default(), ByFate::<u64>::plus);
         let sum = |key: &str| of_kinds().filter_map(|kind| kind[key].as_u64()).sum();
         let counts = report["refuted"].as_object().into_iter().flatten();
         Ok(Self {
             major: major.parse().map_err(|_| anyhow!("{name} begins with no number of a JDK"))?,
-            fates: if recorder == TRUE { all } else { fates(&report["samples"]) },
-            recorder: recorder.to_owned(),
+            fates: if recorder == Recorder::True { all } else { fates(&report["samples"]) },
+            recorder,
             program: program.to_owned(),
             edges: report["edges"]["checked"].as_u64().unwrap_or(0),
             refuted_edges: report["edges"]["refuted"].as_u64().unwrap_or(0),
@@ -69,30 +66,32 @@ impl Run {
     }
 }
 
-/// Returns a line for each run.
-pub fn lines(files: &[PathBuf]) -> Result<String> {
-    let mut text = String::new();
-    for file in files {
-        let Run { major, recorder, program, fates, edges, .. } = Run::read(file)?;
-        let _ = writeln!(
-            text,
-            "{major:<3} {program:<9} {recorder:<6} {} samples of Java, {} without a stack, {} calls, {} refuted",
-            grouped(fates.java()),
-            share(fates.unwalked, fates.java()),
-            grouped(edges),
-            grouped(fates.refuted),
-        );
-    }
-    Ok(text)
+/// Returns the program in the name of a report.
+pub fn program_of(file: &Path) -> Option<&str> {
+    file.file_stem()?.to_str()?.splitn(3, '-').nth(2)
+}
+
+/// Returns a line about a run, and how many of its stacks are refuted.
+pub fn line(file: &Path) -> Result<(String, u64)> {
+    let Run { major, recorder, program, fates, edges, .. } = Run::read(file)?;
+    let text = format!(
+        "{major:<3} {program:<9} {:<6} {} samples of Java, {} without a stack, {} calls, {} refuted",
+        recorder.name(),
+        grouped(fates.java()),
+        share(fates.unwalked, fates.java()),
+        grouped(edges),
+        grouped(fates.refuted),
+    );
+    Ok((text, fates.refuted))
 }
 
 /// Returns the tables: by recorder, by recorder and JDK, and by kind of refutation.
-pub fn page(files: &[PathBuf]) -> Result<String> {
+pub fn by_recorder(files: &[PathBuf]) -> Result<String> {
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let of = |recorder: &str| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
-    let samplers = || RECORDERS.into_iter().filter(|recorder| !of(recorder).is_empty());
+    let of = |recorder: Recorder| runs.iter().filter(|run| run.recorder == recorder).collect::<Vec<_>>();
+    let samplers = || samplers().filter(|recorder| !of(*recorder).is_empty());
     let mut text = String::new();
-    let truth = of(TRUE);
+    let truth = of(Recorder::True);
     if !truth.is_empty() {
         let sum = |figure: fn(&Run) -> u64| grouped(truth.iter().map(|run| figure(run)).sum());
         let _ = write!(
@@ -110,7 +109,7 @@ pub fn page(files: &[PathBuf]) -> Result<String> {
         let marked: u64 = runs.iter().map(|run| run.broken + run.cut).sum();
         let of_java = |part| share(part, fates.java());
         vec![
-            words(recorder).to_owned(),
+            recorder.title().to_owned(),
             runs.len().to_string(),
             grouped(fates.java()),
             of_java(fates.proven),
@@ -147,26 +146,33 @@ pub fn page(files: &[PathBuf]) -> Result<String> {
         for (kind, count) in of(recorder).into_iter().flat_map(|run| &run.kinds) {
             *counts.entry(kind.clone()).or_default() += count;
         }
-        vec![words(recorder).to_owned(), kinds(&counts)]
+        vec![recorder.title().to_owned(), kinds(&counts)]
     });
     text.push('\n');
     text.push_str(&table(&["recorder", "how its stacks are refuted"], rows));
     Ok(text)
 }
 
+/// Returns the recorders that sample, in the order of the tables.
+fn samplers() -> impl Iterator<Item = Recorder> {
+    Recorder::value_variants().iter().copied().filter(|recorder| *recorder != Recorder::True)
+}
+
 /// Returns a table with a row for each recorder that samples, and a column for each JDK with runs.
-fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(&str, u32) -> String) -> String {
+fn by_jdk(corner: &str, runs: &[Run], cell: impl Fn(Recorder, u32) -> String) -> String {
     let majors: BTreeSet<u32> = runs.iter().map(|run| run.major).collect();
-    let present = RECORDERS.into_iter().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder));
-    report::by_jdk(corner, &majors, present.map(|recorder| (recorder, words(recorder).to_owned())), cell)
+    let present: Vec<Recorder> =
+        samplers().filter(|recorder| runs.iter().any(|run| run.recorder == *recorder)).collect();
+    let rows = present.iter().map(|recorder| (recorder.name(), recorder.title().to_owned()));
+    report::by_jdk(corner, &majors, rows, |name, major| {
+        let recorder = present.iter().find(|recorder| recorder.name() == name);
+        recorder.map_or_else(String::new, |recorder| cell(*recorder, major))
+    })
 }
 
 /// Returns the table of the shortest programs: the share of refuted samples by recorder and JDK,
-/// and the programs. The first argument is the folder of the programs.
-pub fn shortest(files: &[PathBuf]) -> Result<String> {
-    let [programs, files @ ..] = files else {
-        bail!("name the programs' folder, and reports");
-    };
+/// and the programs, which are in this folder.
+pub fn shortest(programs: &Path, files: &[PathBuf]) -> Result<String> {
     let runs = files.iter().map(|file| Run::read(file)).collect::<Result<Vec<_>, _>>()?;
     let names: BTreeSet<&str> = runs.iter().map(|run| &*run.program).collect();
     let mut text = String::new();
@@ -184,7 +190,7 @@ pub fn shortest(files: &[PathBuf]) -> Result<String> {
         }
         let table = by_jdk("refuted", &runs, |recorder, major| {
             let run =
-                runs.iter().find(|run| (&*run.program, &*run.recorder, run.major) == (name, recorder, major));
+                runs.iter().find(|run| (&*run.program, run.recorder, run.major) == (name, recorder, major));
             run.map_or_else(|| "-".to_owned(), cell)
         });
         let _ = write!(text, "\n{table}\n```java\n{source}```\n\n");
@@ -200,17 +206,6 @@ fn cell(run: &Run) -> String {
         (0, ..) => "no sample".to_owned(),
         (_, 0, _) | (.., None) => format!("0 of {}", grouped(java)),
         (_, refuted, Some((kind, _))) => format!("**{}** of {}: {kind}", share(refuted, java), grouped(java)),
-    }
-}
-
-fn words(recorder: &str) -> &str {
-    match recorder {
-        "jfr" => "Flight Recorder's samplers",
-        "vm" => "async-profiler, its own walker (`cstack=vm`, its default)",
-        "fp" => "async-profiler, AsyncGetCallTrace (`cstack=fp`)",
-        "no" => "async-profiler, AsyncGetCallTrace (`cstack=no`)",
-        "vouch" => "Vouch",
-        other => other,
     }
 }
 
@@ -242,23 +237,20 @@ mod tests {
                 ),
             ),
         ];
-        let told = page(&files).unwrap();
+        let told = by_recorder(&files).unwrap();
         assert!(told.contains("True stacks: 1 runs, 100 events, 77 calls; 2 are refuted."), "{told}");
         assert!(told.contains("| 1 | 100 | 80 % | 10 % | 5 % | 5 % | 0 % | 0 % |"), "{told}");
         assert!(told.contains("| 5 %, 5 % | - |"), "{told}");
         assert!(told.contains("wrong_root 5") && !told.contains("Vouch |"), "{told}");
-        assert!(
-            lines(&files).unwrap().contains(
-                "17  mix       vm     100 samples of Java, 5 % without a stack, 900 calls, 5 refuted"
-            )
-        );
-        assert!(page(&[folder.join("none.json")]).is_err());
+        let line = "17  mix       vm     100 samples of Java, 5 % without a stack, 900 calls, 5 refuted";
+        assert_eq!(super::line(&files[0]).unwrap(), (line.to_owned(), 5));
+        assert!(by_recorder(&[folder.join("none.json")]).is_err());
         fs::write(
             folder.join("mix.java"),
             "/*\n * What it\n * shows.\n *\n * Run: -Xint\n */\n\nclass Mix {}\n",
         )
         .unwrap();
-        let told = shortest(&[folder.clone(), files[0].clone()]).unwrap();
+        let told = shortest(&folder, &files[..1]).unwrap();
         assert!(told.contains("### mix\n\nWhat it\nshows.\nRun with `-Xint`.\n"), "{told}");
         assert!(
             told.contains("| **5 %** of 100: wrong_root |") && told.contains("```java\nclass Mix {}\n```"),
