@@ -43,7 +43,7 @@ pub struct Accuracy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Sixteen programs of two methods, of which one is inlined into the other
+    /// Sixteen programs, in each of them a method that is inlined into its caller
     Twins,
     /// Two methods of known shares, called in three ways, inlined or not; JDK 25
     Sweep,

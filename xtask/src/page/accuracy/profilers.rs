@@ -48,7 +48,7 @@ impl Profiler {
         matches!(self, Self::VouchC1 | Self::AsyncC1)
     }
 
-    /// True if the profiler runs on this JDK. The tables of every JDK have Vouch and async-profiler.
+    /// True if the profiler runs on this JDK. Vouch and async-profiler run on all of them.
     pub const fn is_compared_on(self, major: u32) -> bool {
         match self {
             Self::Vouch | Self::Async => true,

@@ -1,4 +1,4 @@
-//! Compares runs of a program of which one method was made slower by a known part
+//! Compares runs of a program in which one method was made slower by a known part
 //! (java-tests/workloads/Planted.java).
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Lists the ways to record whose stacks are audited.
+//! Lists the ways to record. The stacks of each are audited.
 
 use std::path::Path;
 
