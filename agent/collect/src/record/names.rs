@@ -44,6 +44,11 @@ impl Names {
         (func, line)
     }
 
+    /// True if the function of a frame has its name, which is final.
+    pub fn is_named(&self, frame: ResolvedFrame) -> bool {
+        self.known.contains_key(&(frame.method(), frame.bci() == NATIVE))
+    }
+
     /// Returns the recording's frame for a frame of a refuted stack. Its function is a separate
     /// one, so that no view merges it with the real one.
     pub fn refuted_frame(

@@ -4,7 +4,7 @@
 //! removed. There may be millions, so a node stores only an id of its frame, and the index stores
 //! only ids of nodes.
 
-use vouch_recording::{Id, Index, StackId, Table, Trust, ids};
+use vouch_recording::{FrameId, Id, Index, StackId, Table, Trust, ids};
 use vouch_sample::ResolvedFrame;
 
 use super::reasons::Reasons;
@@ -12,8 +12,8 @@ use super::reasons::Reasons;
 ids! {
     /// The id of a node of the tree of walks.
     NodeId;
-    /// The id of a distinct frame in the table of frames.
-    FrameId;
+    /// The id of a distinct frame of walks.
+    WalkFrameId;
 }
 
 /// The id of a refutation: its index in the list of refutations.
@@ -60,7 +60,7 @@ pub struct Node {
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     parent: Option<NodeId>,
-    frame: Option<FrameId>,
+    frame: Option<WalkFrameId>,
     stack: StackId,
     standing: Standing,
     depth: u32,
@@ -73,12 +73,32 @@ pub struct Tree {
     nodes: Vec<Kept>,
     /// The children of nodes, by parent node and frame.
     children: Index<NodeId>,
-    frames: Table<ResolvedFrame, FrameId>,
+    frames: Table<ResolvedFrame, WalkFrameId>,
+    /// The recording's frame for each distinct frame, as far as it is final.
+    recorded: Vec<Option<FrameId>>,
 }
 
 impl Tree {
-    pub fn child(&self, parent: Option<NodeId>, frame: ResolvedFrame) -> Option<NodeId> {
-        let wanted = Some((parent, self.frames.find(frame)?));
+    /// Adds a frame to the distinct frames, or finds it there.
+    pub fn intern(&mut self, frame: ResolvedFrame) -> WalkFrameId {
+        self.frames.intern(frame)
+    }
+
+    /// Returns the recording's frame for a distinct frame, if [`Self::set_recorded`] has set it.
+    pub fn recorded(&self, frame: WalkFrameId) -> Option<FrameId> {
+        self.recorded.get(frame.row()).copied().flatten()
+    }
+
+    /// Sets the recording's frame for a distinct frame. It must be the same for all walks.
+    pub fn set_recorded(&mut self, frame: WalkFrameId, recorded: FrameId) {
+        if self.recorded.len() <= frame.row() {
+            self.recorded.resize(self.frames.rows().len(), None);
+        }
+        self.recorded[frame.row()] = Some(recorded);
+    }
+
+    pub fn child(&self, parent: Option<NodeId>, frame: WalkFrameId) -> Option<NodeId> {
+        let wanted = Some((parent, frame));
         self.children.find(&wanted, |id| self.nodes[id.row()].key() == wanted)
     }
 
@@ -118,7 +138,7 @@ impl Tree {
 
 impl Kept {
     /// Returns the key of a node in the index. A placeholder has none.
-    fn key(&self) -> Option<(Option<NodeId>, FrameId)> {
+    fn key(&self) -> Option<(Option<NodeId>, WalkFrameId)> {
         Some((self.parent, self.frame?))
     }
 }

@@ -14,7 +14,7 @@ use super::names::Names;
 use super::reasons::Reasons;
 use super::refutations::{Against, Refutations};
 use super::stack_budget::StackBudget;
-use super::tree::{Node, NodeId, Standing, Tree};
+use super::tree::{Node, NodeId, Standing, Tree, WalkFrameId};
 use super::witnessed_stacks::WitnessedStacks;
 use crate::jvm::Jvm;
 use crate::prove::Prover;
@@ -53,6 +53,9 @@ pub struct Walks {
     cuts: HashMap<Option<NodeId>, NodeId>,
     /// The nodes that a step of `STEP` frames leads to, by parent node and hash of the frames.
     steps: HashMap<(Option<NodeId>, u128), NodeId>,
+    /// The frames and nodes of the last walk with fewer than `STEP` frames, root first. The next
+    /// walk often has the same outer frames.
+    last: Vec<(ResolvedFrame, NodeId)>,
     pub tree: Tree,
     /// The walks seen so far, by the hash of their frames.
     known: HashMap<u128, Placed>,
@@ -71,6 +74,7 @@ impl Walks {
             budget: StackBudget::new(depth),
             cuts: HashMap::new(),
             steps: HashMap::new(),
+            last: Vec::new(),
             tree: Tree::default(),
             known: HashMap::new(),
             prover: Prover::default(),
@@ -159,8 +163,8 @@ impl Walks {
     }
 
     /// Follows the frames of a walk down the tree from the outermost one, adds the missing nodes,
-    /// and returns the leaf's node. Long runs of frames that deep stacks share are skipped by a
-    /// cache.
+    /// and returns the leaf's node. It skips the outer frames that the last walk had as well, and
+    /// long runs of frames that deep stacks share.
     fn down(
         &mut self,
         mut node: Option<NodeId>,
@@ -169,7 +173,15 @@ impl Walks {
         names: &mut Names,
         jvm: &mut dyn Jvm,
     ) -> Option<NodeId> {
-        for block in frames.rchunks(STEP) {
+        let is_short = node.is_none() && frames.len() < STEP;
+        let mut found = 0;
+        if is_short {
+            let same = |((known, _), frame): &(&(ResolvedFrame, NodeId), &ResolvedFrame)| known == *frame;
+            found = self.last.iter().zip(frames.iter().rev()).take_while(same).count();
+            self.last.truncate(found);
+            node = self.last.last().map(|(_, node)| *node);
+        }
+        for block in frames[..frames.len() - found].rchunks(STEP) {
             self.words.clear();
             let step = (block.len() == STEP).then(|| (node, hash(block, &mut self.words)));
             if let Some(known) = step.and_then(|step| self.steps.get(&step)) {
@@ -177,8 +189,13 @@ impl Walks {
                 continue;
             }
             for frame in block.iter().rev() {
-                let known = self.tree.child(node, *frame);
-                node = Some(known.unwrap_or_else(|| self.add(node, *frame, recording, names, jvm)));
+                let id = self.tree.intern(*frame);
+                let known = self.tree.child(node, id);
+                let reached = known.unwrap_or_else(|| self.add(node, (id, *frame), recording, names, jvm));
+                node = Some(reached);
+                if is_short {
+                    self.last.push((*frame, reached));
+                }
             }
             if let (Some(step), Some(node)) = (step, node) {
                 self.steps.insert(step, node);
@@ -207,7 +224,7 @@ impl Walks {
     fn add(
         &mut self,
         parent: Option<NodeId>,
-        frame: ResolvedFrame,
+        (id, frame): (WalkFrameId, ResolvedFrame),
         recording: &mut Recording,
         names: &mut Names,
         jvm: &mut dyn Jvm,
@@ -215,7 +232,14 @@ impl Walks {
         let above = parent.map(|parent| self.tree.get(parent));
         let caller = above.and_then(|above| above.frame).filter(|caller| caller.is_judged_caller_of(frame));
         // The frame needs a name whether or not it is proven.
-        let (func, line) = names.func(recording, frame, jvm);
+        let recorded = self.tree.recorded(id).unwrap_or_else(|| {
+            let (func, line) = names.func(recording, frame, jvm);
+            let recorded = recording.frame(func, line);
+            if names.is_named(frame) {
+                self.tree.set_recorded(id, recorded);
+            }
+            recorded
+        });
         let verdict = caller.map(|caller| self.prover.edge(caller, frame.method(), jvm));
         let standing = match (above, verdict, caller) {
             (Some(above), Some(verdict), Some(caller)) => {
@@ -224,8 +248,7 @@ impl Walks {
             (Some(above), ..) => above.standing,
             (None, ..) => Standing::Proven,
         };
-        let interned = recording.frame(func, line);
-        let stack = recording.stack(above.map(|above| above.stack), interned);
+        let stack = recording.stack(above.map(|above| above.stack), recorded);
         let depth = above.map_or(0, |above| above.depth) + u32::from(caller.is_some());
         let cut = above.is_some_and(|above| above.cut);
         self.tree.add(Node { parent, frame: Some(frame), stack, standing, depth, cut })
