@@ -40,19 +40,43 @@ pub struct CachedMemory {
 struct Cache {
     /// Each block that was read, with its address.
     blocks: Vec<(usize, Block)>,
-    /// The index of each block that was read, by its address.
+    /// The index of each block after the first [`SEARCHED`], by its address. Most lookups read
+    /// fewer blocks, and so make no table.
     indices: HashMap<usize, usize>,
 }
+
+/// The number of blocks that are searched one by one.
+const SEARCHED: usize = 8;
 
 /// An aligned block of 512 bytes, so that no block crosses a page boundary.
 type Block = [usize; 64];
 
+impl Cache {
+    /// Returns the index of the block that begins at this address, if it was read.
+    fn index_of(&self, begin: usize) -> Option<usize> {
+        let mut first = self.blocks.iter().take(SEARCHED);
+        first.position(|(known, _)| *known == begin).or_else(|| self.indices.get(&begin).copied())
+    }
+
+    fn add(&mut self, begin: usize, block: &Block) {
+        if self.blocks.len() >= SEARCHED {
+            self.indices.insert(begin, self.blocks.len());
+        }
+        self.blocks.push((begin, *block));
+    }
+}
+
 impl CachedMemory {
+    /// Makes a view of memory that reads under the guard if walks are guarded.
+    pub fn new(is_guarded: bool) -> Self {
+        Self { guard_slot: is_guarded.then(own_walking).flatten(), ..Self::default() }
+    }
+
     fn read_block(&self, begin: usize) -> Option<Block> {
         let Some(guard_slot) = self.guard_slot else { return peek(begin) };
         let mut block = [0; _];
         // SAFETY: the slot is the calling thread's: it was looked up there, and `CachedMemory`
-        // cannot be sent to another thread. `CodeMemory::new` sets it only while walks are guarded.
+        // cannot be sent to another thread. `new` sets it only while walks are guarded.
         unsafe { copy(guard_slot, begin, &mut block) }.then_some(block)
     }
 }
@@ -60,17 +84,15 @@ impl CachedMemory {
 impl Memory for CachedMemory {
     fn word(&self, at: usize) -> Option<usize> {
         let begin = at - at % size_of::<Block>();
-        let Cache { blocks, indices } = &mut *self.cache.borrow_mut();
-        if blocks.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
-            let known = indices.get(&begin).copied();
-            let index = known.unwrap_or(blocks.len());
+        let cache = &mut *self.cache.borrow_mut();
+        if cache.blocks.get(self.last.get()).is_none_or(|(last, _)| *last != begin) {
+            let known = cache.index_of(begin);
             if known.is_none() {
-                blocks.push((begin, self.read_block(begin)?));
-                indices.insert(begin, index);
+                cache.add(begin, &self.read_block(begin)?);
             }
-            self.last.set(index);
+            self.last.set(known.unwrap_or(cache.blocks.len() - 1));
         }
-        let (_, block) = blocks.get(self.last.get())?;
+        let (_, block) = cache.blocks.get(self.last.get())?;
         block.get((at - begin) / size_of::<usize>()).copied()
     }
 }
@@ -87,8 +109,7 @@ impl<'h> CodeMemory<'h> {
     /// Makes a view of memory with the code heaps from [`code_heaps`]. It reads other memory under
     /// the guard if walks are guarded.
     pub fn new(heaps: &'h [Range<usize>], is_guarded: bool) -> Self {
-        let guard_slot = is_guarded.then(own_walking).flatten();
-        Self { heaps, other: CachedMemory { guard_slot, ..CachedMemory::default() } }
+        Self { heaps, other: CachedMemory::new(is_guarded) }
     }
 }
 
@@ -106,9 +127,9 @@ impl Memory for CodeMemory<'_> {
 
 /// Returns the committed memory of each code heap. HotSpot may commit more later, and uncommits
 /// none.
-pub fn code_heaps(code_cache: &CodeCache) -> impl Iterator<Item = Range<usize>> {
+pub fn code_heaps<M: Memory>(code_cache: &CodeCache, memory: &M) -> impl Iterator<Item = Range<usize>> {
     let CodeCache { heaps, low, high, .. } = *code_cache;
-    let field = |heap: usize, offset: usize| read_word(heap.checked_add(offset)?);
+    let field = |heap: usize, offset: usize| memory.word(heap.checked_add(offset)?);
     heaps
         .into_iter()
         .take_while(|heap| *heap != 0)
@@ -177,7 +198,7 @@ impl NmethodLayout {
     /// enters it any more, but threads may still run in it. (An nmethod of an unloaded class is
     /// dead at once.)
     pub fn are_not_entrant(&self, state_addresses: &[usize]) -> Vec<bool> {
-        let heaps: Vec<Range<usize>> = code_heaps(&self.code_cache).collect();
+        let heaps: Vec<Range<usize>> = code_heaps(&self.code_cache, &read_word).collect();
         let state = |at: usize| {
             let inside = heaps.iter().any(|heap| heap.contains(&at));
             // SAFETY: the byte is in the committed memory of a code heap. HotSpot never uncommits

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use vouch_collect::compiled::{self, CompiledFrame, KnownCode, PcKind};
 use vouch_hotspot::HotSpot;
 use vouch_hotspot::jvm_layouts::JvmLayouts;
-use vouch_hotspot::nmethods::{CodeMemory, NmethodLayout, code_heaps};
+use vouch_hotspot::nmethods::{CachedMemory, CodeMemory, NmethodLayout, code_heaps};
 use vouch_sample::MethodId;
 use vouch_unwind::code_cache::CodeCache;
 use vouch_unwind::hotspot::HotspotWalker;
@@ -96,11 +96,16 @@ impl Reader {
     /// Calls `read` with the address of the nmethod that contains `pc`, and with a view of memory
     /// for one lookup.
     fn with<T>(&self, pc: usize, read: impl FnOnce(&Self, &CodeMemory<'_>, usize) -> Option<T>) -> Option<T> {
-        if !self.heaps.borrow().iter().any(|heap| heap.contains(&pc)) {
-            self.heaps.replace(code_heaps(&self.code_cache).collect());
+        let is_guarded = !self.walker.unguarded.load(Relaxed);
+        let is_known = || self.heaps.borrow().iter().any(|heap| heap.contains(&pc));
+        if !is_known() {
+            self.heaps.replace(code_heaps(&self.code_cache, &CachedMemory::new(is_guarded)).collect());
+            if !is_known() {
+                return None;
+            }
         }
         let heaps = self.heaps.borrow();
-        let memory = CodeMemory::new(&heaps, !self.walker.unguarded.load(Relaxed));
+        let memory = CodeMemory::new(&heaps, is_guarded);
         let nmethod = self.walker.nmethod_at(&memory, pc)?;
         read(self, &memory, nmethod)
     }

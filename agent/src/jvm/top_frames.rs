@@ -9,16 +9,18 @@
 //! debug information that differs from what the walker found.
 
 use std::cell::RefCell;
+use std::iter;
 use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use foldhash::HashMap;
-use vouch_hotspot::nmethods::{CodeMemory, code_heaps};
+use vouch_hotspot::nmethods::{CachedMemory, CodeMemory, code_heaps};
 use vouch_report::Power;
 use vouch_sample::{Certainty, Frame, MethodId};
 use vouch_unwind::code_cache::CodeCache;
 use vouch_unwind::hotspot::HotspotWalker;
-use vouch_unwind::hotspot::debug_info::{DebugInfo, PcDesc, ScopeFrame};
+use vouch_unwind::hotspot::debug_info::{DebugInfo, MAX_INLINING, PcDesc, ScopeFrame};
 use vouch_unwind::memory::Memory;
 use vouch_verify::machine::{DebugPoint, Described, Inlined, LeftOver, Loops, Nmethod, owner};
 use vouch_verify::proof::Code;
@@ -182,10 +184,11 @@ impl TopFrames {
         bytecode: Bytecode<'_>,
     ) -> Option<Decision> {
         let Self { notes, methods, analyses, heaps: known, .. } = self;
+        let is_guarded = !walker.unguarded.load(Ordering::Relaxed);
         if !known.iter().any(|heap| heap.contains(&site.pc)) {
-            *known = code_heaps(code_cache).collect();
+            *known = code_heaps(code_cache, &CachedMemory::new(is_guarded)).collect();
         }
-        let memory = CodeMemory::new(known, !walker.unguarded.load(Ordering::Relaxed));
+        let memory = CodeMemory::new(known, is_guarded);
         let method = methods.entry(code.serial).or_insert_with(|| Method {
             nmethod: walker.nmethod_at(&memory, site.pc),
             samples: 1,
@@ -248,7 +251,8 @@ struct Compiled<'n> {
     bytecode: Bytecode<'n>,
     /// The results of `bytecode`, by the address of HotSpot's Method.
     bytecodes: HashMap<usize, Option<Code>>,
-    /// The debug points that were read, by scope. Many PcDescs share a scope.
+    /// The debug points that were read, by scope. Many PcDescs share a scope, and many scopes a
+    /// caller's.
     scopes: RefCell<HashMap<usize, Option<DebugPoint>>>,
 }
 
@@ -325,6 +329,39 @@ impl Compiled<'_> {
     fn desc(&self, index: usize) -> Option<PcDesc> {
         self.info.desc(index).filter(|desc| desc.scope != 0)
     }
+
+    /// Reads the debug point of a scope. `None` if it cannot be read.
+    fn point_of(&self, scope: usize) -> Option<DebugPoint> {
+        let mut scopes = self.scopes.borrow_mut();
+        if let Some(known) = scopes.get(&scope) {
+            return known.clone();
+        }
+        let (mut read, mut caller) = (Vec::new(), scope);
+        let mut point = loop {
+            if let Some(known) = scopes.get(&caller) {
+                break known.clone();
+            }
+            let frame = self.info.frame(caller).filter(|_| read.len() < MAX_INLINING);
+            let Some((frame, next)) = frame else {
+                break None;
+            };
+            read.push((caller, frame));
+            caller = next;
+            if caller == 0 {
+                break Some(DebugPoint { chain: Rc::default(), at_safepoint: false });
+            }
+        };
+        while let Some((scope, frame)) = read.pop() {
+            point = point.filter(|callers| callers.chain.len() < MAX_INLINING).map(|callers| DebugPoint {
+                chain: iter::once(Inlined { method: frame.method, bci: frame.bci })
+                    .chain(callers.chain.iter().copied())
+                    .collect(),
+                at_safepoint: callers.at_safepoint || frame.has_values,
+            });
+            scopes.insert(scope, point.clone());
+        }
+        point
+    }
 }
 
 impl Nmethod for Compiled<'_> {
@@ -361,21 +398,13 @@ impl Nmethod for Compiled<'_> {
 
     fn point(&self, index: usize) -> Option<DebugPoint> {
         let desc = self.desc(index)?;
-        let read = || {
-            let (mut chain, mut at_safepoint) = (Vec::new(), false);
-            self.info.frames(desc, |frame| {
-                chain.push(Inlined { method: frame.method, bci: frame.bci });
-                at_safepoint |= frame.has_values;
-            })?;
-            Some(DebugPoint { chain: chain.into(), at_safepoint })
-        };
-        let mut point = self.scopes.borrow_mut().entry(desc.scope).or_insert_with(read).clone()?;
+        let mut point = self.point_of(desc.scope)?;
         point.at_safepoint |= desc.has_values;
         Some(point)
     }
 
     fn repetitions(&self, index: usize) -> usize {
-        let runs = self.desc(index).and_then(|desc| self.repeated.get(&desc.scope));
+        let runs = self.info.scope_offset(index).and_then(|scope| self.repeated.get(&scope));
         runs.copied().unwrap_or(1)
     }
 

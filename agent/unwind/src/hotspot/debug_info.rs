@@ -4,11 +4,13 @@
 //! The agent's own thread uses this module. The nmethod may have been freed, and other code may be
 //! in its memory, so the functions accept memory with any content.
 
-use super::compiled::{Compiled, FLAGS, MAX_INLINING, OBJECTS, PcDescs, SCOPE, ScopeDesc, read_unsigned5};
+use super::compiled::{Compiled, FLAGS, OBJECTS, PcDescs, SCOPE, ScopeDesc, read_unsigned5};
 use super::layout::Layout;
 use crate::code_cache::BlobKind;
 use crate::memory::Memory;
 use crate::walker::RawFrame;
+
+pub use super::compiled::MAX_INLINING;
 
 /// The maximal number of PcDescs of an nmethod. Memory that has more cannot be an nmethod any more.
 const MAX_PC_DESCS: usize = 1 << 16;
@@ -41,6 +43,8 @@ pub struct DebugInfo<'m, M> {
     layout: &'m Layout,
     compiled: Compiled,
     descs: PcDescs,
+    /// The address of the scopes data, or `None` if it cannot be read.
+    scopes: Option<usize>,
 }
 
 impl<'m, M: Memory> DebugInfo<'m, M> {
@@ -52,7 +56,8 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
             return None;
         }
         let descs = PcDescs::read(memory, &layout.compiled, nmethod)?;
-        (descs.count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs })
+        let scopes = layout.compiled.scopes_data.read(memory, compiled.blob);
+        (descs.count <= MAX_PC_DESCS).then_some(DebugInfo { memory, layout, compiled, descs, scopes })
     }
 
     /// Returns the address of the nmethod's first instruction.
@@ -110,22 +115,28 @@ impl<'m, M: Memory> DebugInfo<'m, M> {
     /// Calls `visit` for each frame of a PcDesc, innermost first. The result is `None` if the
     /// frames cannot be read.
     pub fn frames(&self, desc: PcDesc, mut visit: impl FnMut(ScopeFrame)) -> Option<()> {
-        let Self { memory, layout, compiled, .. } = self;
-        let scopes = layout.compiled.scopes_data.read(*memory, compiled.blob)?;
         let mut scope = Some(desc.scope).filter(|scope| *scope != 0)?;
         for _ in 0..MAX_INLINING {
-            let excludes_zero = layout.compiled.unsigned5_excludes_zero;
-            let desc = ScopeDesc::read(*memory, scopes.wrapping_add(scope), excludes_zero)?;
-            let mut at = desc.values;
-            let mut value = || read_unsigned5(*memory, &mut at, excludes_zero);
-            let has_values = value()? | value()? | value()? != 0;
-            visit(ScopeFrame { method: desc.method, bci: desc.bci, has_values });
-            if desc.caller == 0 {
+            let (frame, caller) = self.frame(scope)?;
+            visit(frame);
+            if caller == 0 {
                 return Some(());
             }
-            scope = desc.caller;
+            scope = caller;
         }
         None
+    }
+
+    /// Reads the frame of a scope, and the offset of its caller's scope, or 0 for the outermost
+    /// one.
+    pub fn frame(&self, scope: usize) -> Option<(ScopeFrame, usize)> {
+        let Self { memory, layout, .. } = self;
+        let excludes_zero = layout.compiled.unsigned5_excludes_zero;
+        let desc = ScopeDesc::read(*memory, self.scopes?.wrapping_add(scope), excludes_zero)?;
+        let mut at = desc.values;
+        let mut value = || read_unsigned5(*memory, &mut at, excludes_zero);
+        let has_values = value()? | value()? | value()? != 0;
+        Some((ScopeFrame { method: desc.method, bci: desc.bci, has_values }, desc.caller))
     }
 
     /// Returns the number of frames at an address. PcDescs without a scope say nothing, so the next

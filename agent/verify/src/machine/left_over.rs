@@ -11,9 +11,10 @@
 //! states. A call that is an intrinsic has no such states, and the states of its instructions are
 //! right.
 
-use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::rc::Rc;
+
+use foldhash::HashMap;
 
 use crate::machine::certainty::REPEATED;
 use crate::machine::nmethod::{DebugPoint, Inlined, Nmethod};
@@ -30,8 +31,9 @@ enum State {
 /// exists.
 #[derive(Debug, Default)]
 pub struct LeftOver {
-    /// The indices of the PcDescs with states that are not left over, in order.
-    kept: Box<[usize]>,
+    /// The indices of the PcDescs with states that are not left over, in order. `None` if no state
+    /// is left over, as in most methods.
+    kept: Option<Box<[usize]>>,
     /// The indices of those kept PcDescs with states that may be left over. If the notes of nodes
     /// are not reliable, the list is empty, and every state may be left over.
     doubtful: Box<[usize]>,
@@ -43,14 +45,14 @@ impl LeftOver {
     pub fn find(nmethod: &mut impl Nmethod) -> Self {
         let all = 0..nmethod.count();
         if !nmethod.has_reliable_notes() {
-            return Self { kept: all.collect(), doubtful: Box::default() };
+            return Self::default();
         }
         let is_repeated = |index: &usize| nmethod.repetitions(*index) >= REPEATED;
         let repeated: Vec<usize> = all.clone().filter(is_repeated).collect();
         let (mut doubtful, mut left_over) = (Vec::new(), Vec::new());
         let mut points: Option<Vec<DebugPoint>> = None;
         // A state is judged once, because it is repeated.
-        let mut states: HashMap<Rc<[Inlined]>, State> = HashMap::new();
+        let mut states: HashMap<Rc<[Inlined]>, State> = HashMap::default();
         for index in repeated {
             let Some(point) = nmethod.point(index).filter(|point| !point.at_safepoint) else { continue };
             let state = states.get(&point.chain).copied().unwrap_or_else(|| {
@@ -75,7 +77,12 @@ impl LeftOver {
             }
         }
         let kept = all.filter(|index| left_over.binary_search(index).is_err());
-        Self { kept: kept.collect(), doubtful: doubtful.into() }
+        let kept = (!left_over.is_empty()).then(|| kept.collect());
+        Self { kept, doubtful: doubtful.into() }
+    }
+
+    fn is_kept(&self, original: usize) -> bool {
+        self.kept.as_ref().is_none_or(|kept| kept.binary_search(&original).is_ok())
     }
 }
 
@@ -94,7 +101,10 @@ impl<'n, N: Nmethod> Described<'n, N> {
 
     /// Returns the index that a PcDesc has in the whole method.
     pub fn original(&self, index: usize) -> Option<usize> {
-        self.left_over.kept.get(index).copied()
+        match &self.left_over.kept {
+            Some(kept) => kept.get(index).copied(),
+            None => Some(index).filter(|index| *index < self.nmethod.count()),
+        }
     }
 
     /// Returns the compiled method with all of its states.
@@ -113,13 +123,14 @@ impl<N: Nmethod> Nmethod for Described<'_, N> {
     }
 
     fn count(&self) -> usize {
-        self.left_over.kept.len()
+        self.left_over.kept.as_ref().map_or_else(|| self.nmethod.count(), |kept| kept.len())
     }
 
     fn index_at(&self, address: usize) -> Option<usize> {
         let original = self.nmethod.index_at(address)?;
-        let index = self.left_over.kept.partition_point(|kept| *kept < original);
-        (index < self.count()).then_some(index)
+        let Some(kept) = &self.left_over.kept else { return Some(original) };
+        let index = kept.partition_point(|kept| *kept < original);
+        (index < kept.len()).then_some(index)
     }
 
     fn end(&self, index: usize) -> Option<usize> {
@@ -155,8 +166,7 @@ impl<N: Nmethod> Nmethod for Described<'_, N> {
 
     fn left_over_at(&self, charged_end: usize) -> Option<DebugPoint> {
         let original = self.nmethod.index_at(charged_end)?;
-        let is_kept = self.left_over.kept.binary_search(&original).is_ok();
-        if is_kept { None } else { self.nmethod.point(original) }
+        if self.left_over.is_kept(original) { None } else { self.nmethod.point(original) }
     }
 }
 
@@ -260,11 +270,12 @@ mod tests {
         let safepoints: Vec<usize> = (0..REPEATED).map(|_| call()).collect();
         method.finish();
         let left_over = LeftOver::find(&mut method);
-        assert!(safepoints.iter().all(|safepoint| left_over.kept.contains(safepoint)));
-        assert_eq!(left_over.kept.len(), method.count() - REPEATED);
+        let kept = left_over.kept.as_ref().unwrap();
+        assert!(safepoints.iter().all(|safepoint| kept.contains(safepoint)));
+        assert_eq!(kept.len(), method.count() - REPEATED);
         let described = Described::new(&mut method, &left_over);
         for index in 0..described.count() {
-            assert_eq!(described.original(index), Some(left_over.kept[index]));
+            assert_eq!(described.original(index), Some(kept[index]));
         }
     }
 }
