@@ -21,6 +21,12 @@ const near = (text, figure, what) => check(Math.abs(millis(text) - figure) <= 0.
 async function open(name) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
   const wrong = [];
+  // The texts that are drawn on canvases.
+  await page.addInitScript(() => {
+    window.drawnTexts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { window.drawnTexts.push(text); draw.call(this, text, ...at); };
+  });
   page.on('console', message => wrong.push(`console: ${message.text()}`));
   page.on('pageerror', error => wrong.push(`error: ${error.message}`));
   page.on('request', request => { if (request.url() !== 'file://' + join(folder, name)) wrong.push(`asks for ${request.url()}`); });
@@ -74,6 +80,54 @@ check(/^[\d.]+ m?s \([\d.]+ %\) in Demo\$Pricing\.run of /.test(await status()),
 await page.click('#out');
 near(await status(), all, 'zoomed out');
 
+// Back by the keyboard, and through the boxes by it.
+await click(over => over.startsWith('Demo$Pricing.run ·'));
+const zoomed = await status();
+await page.locator('#flames').press('ArrowDown');
+const below = await page.textContent('#over');
+check(below && !below.startsWith('Demo$Pricing.run ·'), `the arrow chooses a callee: "${below}"`);
+await page.locator('#flames').press('Enter');
+check((await status()).includes(` in ${below.split(' ·')[0]} of `), `Enter zooms: "${await status()}"`);
+await page.keyboard.press('Escape');
+check((await status()) === zoomed, 'Escape goes back one step');
+await page.keyboard.press('Escape');
+near(await status(), all, 'Escape again shows all');
+
+// Narrow boxes have short names, and the line above the picture has the whole name.
+const drawn = new Set(await page.evaluate(() => window.drawnTexts));
+check(drawn.has('Pricing.run') || drawn.has('Demo$Pricing.run'), 'a box has a name');
+const whole = methods.map(({ name }) => name).filter(name => /^[a-z]+\./.test(name));
+const short = whole.filter(name => drawn.has(name.split('.').slice(-2).join('.')) || drawn.has(name.split('.').at(-1)));
+check(short.length > 3, `narrow boxes have short names, such as ${short[0]}`);
+const cut = [...drawn].filter(text => /^(java|jdk|sun|com)\.\S*…$/.test(text));
+check(!cut.length, `no box begins with a package that is cut off: ${cut}`);
+
+// The legend has each kind of function with its share.
+const legend = (await page.locator('#legend > span').allTextContents()).map(text => text.match(/^(.*) ([\d.]+) %$/).slice(1));
+for (const kind of ['Application', 'JDK', 'Refuted']) check(legend.some(([label]) => label === kind), `the legend has ${kind}`);
+const shares = legend.reduce((total, [, share]) => total + Number(share), 0);
+check(Math.abs(shares - 100) < 0.06 * legend.length, `its shares are ${shares} % together`);
+
+// Text can be read on both backgrounds.
+const contrast = selector => page.evaluate(selector => {
+  const luminance = color => {
+    const [red, green, blue] = color.match(/\d+/g).map(value => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [one, other] = [luminance(getComputedStyle(document.querySelector(selector)).color), luminance(getComputedStyle(document.body).backgroundColor)];
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+}, selector);
+for (const colorScheme of ['dark', 'light']) {
+  await page.emulateMedia({ colorScheme });
+  for (const selector of ['body', '#command', '#panel dt']) check((await contrast(selector)) >= 4.5, `${selector} can be read on ${colorScheme}`);
+}
+
+// Guesses of possible stacks; those of refuted stacks are switched with these.
+const guesses = methods.reduce((total, method) => total + (method.self_uncertain_ms || 0), 0) - report.weight_ms.refuted;
+await page.uncheck('input[data-fate=guess]');
+near(await status(), all - guesses, 'without guessed top methods');
+await page.check('input[data-fate=guess]');
+
 await page.uncheck('input[data-fate=proven]');
 near(await status(), all - report.weight_ms.proven, 'without what is proven');
 await page.check('input[data-fate=proven]');
@@ -123,6 +177,7 @@ for (const cells of await page.locator('#methods tbody tr').all()) {
   check(uncertain === expected, `the part of ${name} that is a guess is "${expected}"`);
 }
 
+await page.locator('.track canvas').nth(1).scrollIntoViewIfNeeded();
 const track = await page.locator('.track canvas').nth(1).boundingBox();
 await page.mouse.move(track.x + track.width / 2, track.y + 5);
 await page.mouse.down();
@@ -147,21 +202,21 @@ const from = text.indexOf(begin) + begin.length, to = text.indexOf(end, from);
 const big = JSON.parse(text.slice(from, to));
 const count = 100_000, depth = 20;
 big.names = ['<img src=x onerror=alert(1)>', ...Array.from({ length: 5000 }, (_, at) => `com.example.Class${at}.method`)];
-big.functions = { name: big.names.map((_, at) => at), kind: big.names.map(() => 'Application') };
-big.stacks = { parent: [], function: [], fate: [], uncertain: [] };
+big.functions = { name: big.names.map((_, at) => at), kind: big.names.map(() => 1) };
+big.stacks = { above: [], function: [], state: '' };
 const tops = [];
 for (let number = 0; number < count; number++) {
   // The first frames are shared, the last ones are not.
   let parent = number < 64 ? -1 : (number % 64) * depth + 9;
   for (let at = number < 64 ? 0 : 10; at < depth; at++) {
-    big.stacks.parent.push(parent);
+    const row = big.stacks.above.length;
+    big.stacks.above.push(parent < 0 ? 0 : row - parent);
     big.stacks.function.push(number === 0 && at === 0 ? 0 : 1 + (number * 31 + at * 7919) % 5000);
-    big.stacks.fate.push(0);
-    big.stacks.uncertain.push(0);
-    parent = big.stacks.parent.length - 1;
+    parent = row;
   }
   tops.push(parent);
 }
+big.stacks.state = 'a'.repeat(big.stacks.above.length);
 big.threads = [{ name: '<b>thread</b>', stack: tops, weight: tops.map(() => 1), time: tops.map(() => 100) }];
 writeFileSync(join(folder, 'big.html'), text.slice(0, from) + JSON.stringify(big).replaceAll('<', '\\u003c') + text.slice(to));
 const large = await open('big.html');

@@ -67,6 +67,11 @@ pub fn categories() -> impl Iterator<Item = CategoryEntry> {
     })
 }
 
+/// Returns the name and the colour of each category, in the order of [`index`].
+pub fn names_and_colors() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CATEGORIES.iter().map(|(name, color, _)| (*name, *color))
+}
+
 /// Returns the name of a category in the file.
 pub fn name(category: Category) -> &'static str {
     CATEGORIES[usize::from(index(category))].0

@@ -3,6 +3,8 @@
 //!
 //! No name in it may be interpreted as markup, and the page must not load anything.
 
+mod tables;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -10,30 +12,56 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 use vouch_recording::measures::CPU;
-use vouch_recording::{Fate, Id, MEASURES, Measure, Recording, StackRow};
+use vouch_recording::{MEASURES, Measure, Recording};
 use vouch_report::{RefutationReport, readable};
 
-use crate::categories::name;
-use crate::json::{Column, Row};
+use crate::html::tables::Tables;
+use crate::json::Column;
 use crate::meta::Meta;
 use crate::tracks::{self, Track};
 
-/// The HTML of the page, without its data.
+/// The HTML of the page, without its style, data and scripts.
 const PAGE: &str = include_str!("html/page.html");
-/// The text in the page's HTML that the data replaces.
-const PLACEHOLDER: &str = "{{DATA}}";
+/// The texts in the page's HTML that the parts replace, in the order of the page.
+const STYLE: &str = "{{STYLE}}";
+const DATA: &str = "{{DATA}}";
+const SCRIPT: &str = "{{SCRIPT}}";
+
+/// The scripts of the page, in the order in which they run.
+const SCRIPTS: [&str; 6] = [
+    include_str!("html/profile.js"),
+    include_str!("html/selection.js"),
+    include_str!("html/flames.js"),
+    include_str!("html/methods.js"),
+    include_str!("html/threads.js"),
+    include_str!("html/page.js"),
+];
 
 /// Writes the page for a recording.
 pub fn write(recording: &Recording, meta: &Meta, out: &mut dyn Write) -> io::Result<()> {
-    let (before, after) = PAGE.split_once(PLACEHOLDER).unwrap_or((PAGE, ""));
+    let (before_style, rest) = split(PAGE, STYLE);
+    let (before_data, rest) = split(rest, DATA);
+    let (before_script, after) = split(rest, SCRIPT);
     let mut out = BufWriter::with_capacity(64 << 10, out);
-    out.write_all(before.as_bytes())?;
+    for part in [before_style, include_str!("html/page.css"), before_data] {
+        out.write_all(part.as_bytes())?;
+    }
     let threads = tracks::split_threads(recording, meta);
     let tracks = tracks::tracks(&threads.threads(recording));
-    let mut script = ScriptJson(&mut out);
-    serde_json::to_writer(&mut script, &Data { recording, meta, tracks: &tracks })?;
-    out.write_all(after.as_bytes())?;
+    let of_tracks = tracks.iter().flat_map(|track| &track.threads);
+    let leaves = of_tracks.flat_map(|thread| {
+        MEASURES.into_iter().flat_map(|measure| thread.measured(measure).map(|sample| sample.stack))
+    });
+    let tables = Tables::new(recording, leaves);
+    serde_json::to_writer(&mut ScriptJson(&mut out), &Data { meta, tables: &tables, tracks: &tracks })?;
+    for part in [&[before_script][..], &SCRIPTS, &[after]].concat() {
+        out.write_all(part.as_bytes())?;
+    }
     out.flush()
+}
+
+fn split<'a>(text: &'a str, placeholder: &str) -> (&'a str, &'a str) {
+    text.split_once(placeholder).unwrap_or((text, ""))
 }
 
 /// Writes JSON into a script of the page. It escapes each `<`, since a name with `</script>` would
@@ -57,8 +85,8 @@ impl<W: Write> Write for ScriptJson<W> {
 }
 
 struct Data<'a> {
-    recording: &'a Recording,
     meta: &'a Meta,
+    tables: &'a Tables<'a>,
     tracks: &'a [Track<'a>],
 }
 
@@ -81,24 +109,25 @@ struct ShownMeasure<'a> {
 
 impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { recording, meta, tracks } = *self;
+        let Self { meta, tables, tracks } = *self;
         let run = &meta.report.run;
         let about = About { product: &meta.product, command: &meta.arguments };
         let measures = MEASURES.map(|measure| {
             let (unit, each) = meta.unit(measure);
             ShownMeasure { key: measure.key, name: meta.counted(measure), unit, each }
         });
-        let mut data = serializer.serialize_struct("data", 9)?;
+        let mut data = serializer.serialize_struct("data", 10)?;
         data.serialize_field("measures", &measures)?;
         data.serialize_field("measure", meta.measure.key)?;
         data.serialize_field("meta", &about)?;
         data.serialize_field("panel", &Column(|| meta.report.panel()))?;
-        data.serialize_field("names", &Column(|| recording.strings().iter()))?;
-        data.serialize_field("functions", &Functions(recording))?;
-        data.serialize_field("stacks", &Stacks(recording))?;
+        data.serialize_field("kinds", &Column(tables::kinds))?;
+        data.serialize_field("names", &Column(|| tables.names()))?;
+        data.serialize_field("functions", &tables.functions())?;
+        data.serialize_field("stacks", &tables.stacks())?;
         data.serialize_field(
             "threads",
-            &Column(|| tracks.iter().map(|track| ShownThread::new(track, meta.started_ns))),
+            &Column(|| tracks.iter().map(|track| ShownThread::new(track, meta.started_ns, tables))),
         )?;
         data.serialize_field("refutations", &Column(|| run.refutations.iter().map(Refuted::from_report)))?;
         data.end()
@@ -139,51 +168,6 @@ impl<'a> Refuted<'a> {
     }
 }
 
-struct Functions<'a>(&'a Recording);
-
-impl Serialize for Functions<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = self.0.funcs().rows();
-        let mut table = serializer.serialize_struct("functions", 2)?;
-        table.serialize_field("name", &Column(|| rows.iter().map(|func| Row(func.name))))?;
-        table.serialize_field("kind", &Column(|| rows.iter().map(|func| name(func.category))))?;
-        table.end()
-    }
-}
-
-/// The table of stacks in the page's data. It has no line numbers, since the page does not show
-/// them.
-struct Stacks<'a>(&'a Recording);
-
-impl Serialize for Stacks<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = self.0.stacks().rows();
-        let frame = |stack: &StackRow| self.0.frames().get(stack.frame);
-        let parent =
-            |stack: &StackRow| stack.parent.map_or(-1, |parent| i64::try_from(parent.row()).unwrap_or(-1));
-        let mut table = serializer.serialize_struct("stacks", 4)?;
-        table.serialize_field("parent", &Column(|| rows.iter().map(parent)))?;
-        table.serialize_field("function", &Column(|| rows.iter().map(|stack| Row(frame(stack).func))))?;
-        let fates = || rows.iter().map(|stack| fate_index(self.0.fate_of(frame(stack))));
-        table.serialize_field("fate", &Column(fates))?;
-        let uncertain = |stack: &StackRow| u8::from(self.0.is_guess(frame(stack)));
-        table.serialize_field("uncertain", &Column(|| rows.iter().map(uncertain)))?;
-        table.end()
-    }
-}
-
-/// Returns the index of a fate in the page's list of fates.
-fn fate_index(fate: Fate) -> u8 {
-    match fate {
-        Fate::Proven => 0,
-        Fate::Plausible => 1,
-        Fate::Refuted => 2,
-        Fate::Unwalked => 3,
-        Fate::Outside => 4,
-        Fate::Dropped => 5,
-    }
-}
-
 /// The samples of a track, for each measure that the page shows.
 #[derive(Serialize)]
 struct ShownThread<'a> {
@@ -197,8 +181,8 @@ struct ShownThread<'a> {
 }
 
 impl<'a> ShownThread<'a> {
-    fn new(track: &'a Track<'a>, started_ns: u64) -> Self {
-        let samples = |measure| Samples::new(track, started_ns, measure);
+    fn new(track: &'a Track<'a>, started_ns: u64, tables: &Tables<'_>) -> Self {
+        let samples = |measure| Samples::new(track, started_ns, measure, tables);
         let others = Measure::others();
         let amounts = others.map(|measure| (measure.key, samples(measure)));
         Self {
@@ -219,7 +203,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn new(track: &Track<'_>, started_ns: u64, measure: &Measure) -> Self {
+    fn new(track: &Track<'_>, started_ns: u64, measure: &Measure, tables: &Tables<'_>) -> Self {
         let all = track.threads.iter().flat_map(|thread| thread.measured(measure));
         let mut all: Vec<_> =
             all.map(|sample| (sample.time_ns.saturating_sub(started_ns) / 1000, sample)).collect();
@@ -227,7 +211,7 @@ impl Samples {
         let mut last = 0;
         let time = all.iter().map(|(time, _)| time - std::mem::replace(&mut last, *time)).collect();
         Self {
-            stack: all.iter().map(|(_, sample)| sample.stack.row()).collect(),
+            stack: all.iter().map(|(_, sample)| tables.row(sample.stack)).collect(),
             weight: all.iter().map(|(_, sample)| sample.amount).collect(),
             time,
         }
