@@ -285,6 +285,40 @@ pub enum Error {
     #[error("the two cannot be drawn as one: {0}")]
     Drawing(io::Error),
 
+    // Profiles to send.
+    #[error("name the OpenTelemetry Collector: --to http://HOST:4318, or set {0}")]
+    NoCollector(&'static str),
+    #[error("the address {address} cannot be used: {why}")]
+    CollectorAddress { address: String, why: &'static str },
+    #[error("write a header as NAME: VALUE, or name a file with such lines as @FILE")]
+    HeaderShape,
+    #[error("the header {name} cannot be sent: {why}")]
+    Header { name: String, why: &'static str },
+    #[error("{0} has another form than name=value,name=value, with % and two digits for special characters")]
+    HeaderVariable(&'static str),
+    #[error("{variable} names {path}, which has no certificate in PEM format")]
+    NoCertificate { variable: &'static str, path: PathBuf },
+    #[error(
+        "this system has no certificates, which https needs: install the package ca-certificates, or name a PEM file in {0}"
+    )]
+    NoSystemCertificates(&'static str),
+    #[error("{0} does not exist: create it, or name the folder of out=FOLDER/app-%p-%t.otlp.gz")]
+    NoSpool(PathBuf),
+    #[error("{0} is a file: name the folder of the profiles")]
+    SpoolNotAFolder(PathBuf),
+    #[error(
+        "{folder} cannot be changed, so sent profiles could not be removed: {why}; run vouch send as the user of the JVM"
+    )]
+    SpoolUnwritable { folder: PathBuf, why: io::Error },
+    #[error("another vouch send is sending the profiles of {0}: end it first")]
+    SpoolInUse(PathBuf),
+    #[error("{0} has no profile to send (.otlp.gz): record with out={0}/app-%p-%t.otlp.gz")]
+    NothingToSend(PathBuf),
+    #[error("cannot send {to}: {why}")]
+    CollectorFailed { to: String, why: String },
+    #[error("not every profile was sent: see the lines above")]
+    SomeNotSent,
+
     // This machine.
     #[error("cannot find the path of this program: {0}")]
     OwnPath(io::Error),

@@ -44,6 +44,7 @@ mod rewrite;
 mod run;
 mod sample_filter;
 mod say;
+mod send;
 mod tally;
 mod top;
 mod unpack;
@@ -176,6 +177,13 @@ enum Verb {
         #[command(flatten)]
         question: top::Question,
     },
+    /// Send the profiles in a folder to an OpenTelemetry Collector, as they are written
+    Send {
+        /// The folder with profiles (.otlp.gz); each is removed when the Collector has it
+        folder: PathBuf,
+        #[command(flatten)]
+        how: send::SendOptions,
+    },
     /// Open a profile in the Firefox Profiler; the profile stays on this machine
     View {
         /// A profile (.json, .json.gz) by Vouch
@@ -254,6 +262,7 @@ fn answer(verb: Verb) -> Result<(String, ExitCode), Error> {
         Verb::Diff { first, second, how } => diff::diff(&first, &second, &how),
         Verb::Embed { profile, how } => embed::embed(&profile, how),
         Verb::Recover { recordings, how } => recover::recover(&recordings, &how),
+        Verb::Send { folder, how } => send::send(folder, &how),
         Verb::View { file, how } => view::view(&file, &how),
         Verb::Flame { file, how } => flame::flame(&file, how),
         Verb::Top { file, question } => top::top(&file, &question),

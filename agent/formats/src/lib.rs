@@ -27,7 +27,7 @@ use vouch_recording::Recording;
 pub use categories::{TOP_METHOD_UNCERTAIN, is_guess, name as category_name};
 pub use cut::{MAX_INNER_FRAMES, MAX_OUTER_FRAMES};
 pub use meta::{Identity, Meta, VirtualThreads};
-pub use resource::resource_attributes;
+pub use resource::{key_values, resource_attributes};
 
 /// A file format in which a recording can be written.
 #[derive(Debug)]

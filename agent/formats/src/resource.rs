@@ -13,7 +13,7 @@ const UNKNOWN_SERVICE: &str = "unknown_service:java";
 /// each byte that would be misread. If a part of it has another form, all of it is ignored, as the
 /// specification demands.
 pub fn resource_attributes(service: Option<&str>, attributes: Option<&str>) -> Vec<(String, String)> {
-    let attributes = attributes.and_then(parsed).unwrap_or_default();
+    let attributes = attributes.and_then(key_values).unwrap_or_default();
     let named = attributes.iter().find(|(key, _)| key == SERVICE_NAME).map(|(_, value)| value.clone());
     let service = service.filter(|name| !name.is_empty()).map(str::to_owned);
     let service = service.or(named).unwrap_or_else(|| UNKNOWN_SERVICE.to_owned());
@@ -26,8 +26,8 @@ pub fn resource_attributes(service: Option<&str>, attributes: Option<&str>) -> V
     all
 }
 
-/// Parses `OTEL_RESOURCE_ATTRIBUTES`.
-fn parsed(text: &str) -> Option<Vec<(String, String)>> {
+/// Parses `key=value,key=value`, the form of OpenTelemetry's variables with several values.
+pub fn key_values(text: &str) -> Option<Vec<(String, String)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let pairs = parts.map(|part| {
         let (key, value) = part.split_once('=')?;

@@ -12,6 +12,7 @@ mod outputs;
 mod pprof;
 mod recover;
 mod selected;
+mod send;
 mod top;
 mod usage;
 mod view;
