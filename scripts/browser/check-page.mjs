@@ -177,6 +177,56 @@ for (const cells of await page.locator('#methods tbody tr').all()) {
   check(uncertain === expected, `the part of ${name} that is a guess is "${expected}"`);
 }
 
+// The table by each column, by the mouse and by the keyboard.
+const header = column => page.locator(`#methods th[data-column=${column}]`);
+const firstName = () => page.locator('#methods tbody tr').first().locator('td').nth(3).textContent();
+await header('total').locator('button').click();
+check((await header('total').getAttribute('aria-sort')) === 'descending' && (await header('self').getAttribute('aria-sort')) === 'none', 'it is sorted by total');
+near((await page.locator('#methods tbody tr').first().locator('td').allTextContents())[2], Math.max(...methods.map(method => method.total_ms)), 'the largest total');
+await header('name').locator('button').press('Enter');
+const listed = methods.filter(method => method.total_ms).map(method => method.name).sort();
+check((await header('name').getAttribute('aria-sort')) === 'ascending' && (await firstName()) === listed[0], `the first name is ${listed[0]}`);
+await header('name').locator('button').press('Enter');
+check((await header('name').getAttribute('aria-sort')) === 'descending' && (await firstName()) === listed.at(-1), `the last name is ${listed.at(-1)}`);
+await header('self').locator('button').click();
+await page.click('#moreMethods');
+check((await page.locator('#methods tbody tr').count()) === Math.min(225, listed.length), 'more methods are shown');
+
+// The search limits the table. A method of it shows the callers and callees that `vouch top` has.
+const SORT = 'java.util.DualPivotQuicksort.sort';
+await page.fill('#search', SORT);
+const rows = await page.locator('#methods tbody tr td:last-child').allTextContents();
+check(rows.length === methods.filter(({ name }) => name.toLowerCase().includes(SORT.toLowerCase())).length && rows.every(name => name.includes(SORT)), `the table has the ${rows.length} methods that are searched for`);
+await page.locator('#methods tbody button').filter({ hasText: new RegExp(`^${SORT.replaceAll('.', '\\.')}$`) }).press('Enter');
+check((await page.textContent('#selected')) === SORT, 'the keyboard chooses a method');
+for (const side of ['callers', 'callees']) {
+  const expected = json(`${side}.json`).rows, texts = [];
+  for (const row of await page.locator(`#${side} tbody tr`).all()) texts.push(await row.locator('td').allTextContents());
+  check(texts.length === expected.length, `it has ${expected.length} ${side}`);
+  for (const { name, ms, share } of expected) {
+    const cells = texts.find(cells => cells[2] === name);
+    near(cells[0], ms, `one of its ${side}, ${name}`);
+    check(cells[1] === `${(100 * share).toFixed(1)} %`, `its share is ${cells[1]}`);
+  }
+}
+await page.fill('#search', '');
+await page.click('#find');
+near((await status()).split('·')[1], methods.find(({ name }) => name === SORT).total_ms, 'the method is found in the flame graph');
+await page.fill('#search', '');
+const caller = page.locator('#callers button').first(), callerName = await caller.textContent();
+await caller.click();
+check((await page.textContent('#selected')) === callerName, `a caller can be chosen in turn: ${callerName}`);
+await page.click('#close');
+check(!(await page.locator('#around').isVisible()), 'the choice ends');
+await click(over => over.startsWith('Demo$Pricing.run ·'));
+check((await page.textContent('#selected')) === 'Demo$Pricing.run', 'a click on a box chooses its method, too');
+await page.click('#out');
+await page.keyboard.press('Tab');
+const outline = await page.evaluate(() => [document.activeElement.tagName, getComputedStyle(document.activeElement).outlineStyle]);
+check(outline[1] === 'solid', `what has the focus is outlined: ${outline}`);
+const unnamed = await page.evaluate(() => [...document.querySelectorAll('button, input, select, canvas[tabindex]')].filter(one => !(one.textContent.trim() || one.getAttribute('aria-label') || one.closest('label') || one.hidden)).map(one => one.outerHTML));
+check(!unnamed.length, `each control has a name for screen readers: ${unnamed}`);
+
 await page.locator('.track canvas').nth(1).scrollIntoViewIfNeeded();
 const track = await page.locator('.track canvas').nth(1).boundingBox();
 await page.mouse.move(track.x + track.width / 2, track.y + 5);

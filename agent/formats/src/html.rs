@@ -28,11 +28,12 @@ const DATA: &str = "{{DATA}}";
 const SCRIPT: &str = "{{SCRIPT}}";
 
 /// The scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 7] = [
     include_str!("html/profile.js"),
     include_str!("html/selection.js"),
     include_str!("html/flames.js"),
     include_str!("html/methods.js"),
+    include_str!("html/neighbours.js"),
     include_str!("html/threads.js"),
     include_str!("html/page.js"),
 ];

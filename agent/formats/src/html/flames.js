@@ -148,11 +148,15 @@ function listenToFlames() {
   canvas.onpointerleave = () => say(chosen);
   canvas.onclick = event => {
     const box = under(event);
-    if (box) zoom(box.node);
+    if (!box) return;
+    zoom(box.node);
+    select(functions.name[tree.function[box.node]]);
   };
   canvas.onkeydown = event => {
-    if (event.key === 'Enter' && chosen) zoom(chosen);
-    else if (event.key.startsWith('Arrow')) {
+    if (event.key === 'Enter' && chosen) {
+      select(functions.name[tree.function[chosen]]);
+      zoom(chosen);
+    } else if (event.key.startsWith('Arrow')) {
       chosen = neighbour(event.key) || null;
       flames();
       reveal();

@@ -1,5 +1,13 @@
-// The table of methods.
-const METHODS = 25;
+// The table of methods: sorted by a column, limited by the search, and with a method to choose.
+const METHODS = 25, MORE_METHODS = 200;
+// Each column's value for a method; names begin with the first letter, amounts with the largest.
+const COLUMNS = {
+  self: method => method.self,
+  uncertain: method => method.uncertain,
+  total: method => method.total,
+  name: method => names[method.name],
+};
+let listed = [], sorted = { column: 'self', up: false }, visible = METHODS;
 
 // True for a stack if no caller of its leaf has the same name. It visits callers before callees,
 // and a stack's callees before its next sibling.
@@ -24,26 +32,70 @@ const outermost = (() => {
   return outer;
 })();
 
-function methods() {
+// The methods of what is shown, by name.
+function count() {
   const self = new Float64Array(names.length), total = new Float64Array(names.length), uncertain = new Float64Array(names.length);
-  const above = Float64Array.from(tree.weights);
-  for (let stack = above.length - 1; stack >= 0; stack--) {
+  const { above } = tree;
+  for (let stack = 0; stack < above.length; stack++) {
     if (!above[stack]) continue;
     const called = functions.name[stacks.function[stack]];
     self[called] += tree.weights[stack];
     if (stacks.uncertain[stack]) uncertain[called] += tree.weights[stack];
     if (outermost[stack]) total[called] += above[stack];
-    if (stacks.parent[stack] >= 0) above[stacks.parent[stack]] += above[stack];
   }
-  const order = [...self.keys()].filter(called => self[called]).sort((one, other) => self[other] - self[one]);
-  const body = element('methods').tBodies[0];
-  body.replaceChildren();
-  for (const called of order.slice(0, METHODS)) {
-    const row = make('tr', undefined, body);
-    make('td', `${amount(self[called])}  ${percent(self[called], tree.sum)}`, row).className = 'number';
-    make('td', uncertain[called] ? percent(uncertain[called], self[called]) : '', row).className = 'number';
-    make('td', `${amount(total[called])}  ${percent(total[called], tree.sum)}`, row).className = 'number';
-    make('td', names[called], row).className = 'mono';
-  }
+  listed = [];
+  total.forEach((amount, name) => { if (amount) listed.push({ name, self: self[name], total: amount, uncertain: uncertain[name] }); });
 }
 
+function compare(one, other) {
+  const [a, b] = [one, other].map(COLUMNS[sorted.column]);
+  const order = a < b ? -1 : a > b ? 1 : 0;
+  return (sorted.up ? order : -order) || other.self - one.self || other.total - one.total;
+}
+
+function methods() {
+  const wanted = listed.filter(({ name }) => !shown.search || shown.search(names[name])).sort(compare);
+  const body = element('methods').tBodies[0];
+  body.replaceChildren();
+  for (const method of wanted.slice(0, visible)) {
+    const row = make('tr', undefined, body);
+    cell(row, `${amount(method.self)}  ${percent(method.self, tree.sum)}`);
+    cell(row, method.uncertain ? percent(method.uncertain, method.self) : '');
+    cell(row, `${amount(method.total)}  ${percent(method.total, tree.sum)}`);
+    methodButton(make('td', undefined, row), names[method.name], () => select(method.name));
+    if (method.name === selected) row.querySelector('button').setAttribute('aria-current', 'true');
+  }
+  element('fewer').textContent = `${wanted.length.toLocaleString('en')} methods`;
+  element('moreMethods').hidden = wanted.length <= visible;
+  element('moreMethods').textContent = `${Math.min(MORE_METHODS, wanted.length - visible)} more methods`;
+}
+
+const cell = (row, text) => { make('td', text, row).className = 'number'; };
+
+// A button with a method's name. Its package is cut off first if the name is too long.
+function methodButton(parent, whole, choose) {
+  const button = make('button', undefined, parent), short = shortened(whole, '')[1];
+  button.className = 'method mono';
+  button.title = whole;
+  if (short) make('span', whole.slice(0, whole.length - short.length), button).className = 'package';
+  make('span', short || whole, button).className = 'short';
+  button.onclick = choose;
+}
+
+function listenToMethods() {
+  const headers = [...element('methods').tHead.rows[0].cells];
+  const mark = () => headers.forEach(header => {
+    const { column } = header.dataset;
+    header.setAttribute('aria-sort', column === sorted.column ? (sorted.up ? 'ascending' : 'descending') : 'none');
+  });
+  for (const header of headers) {
+    header.firstElementChild.onclick = () => {
+      const { column } = header.dataset;
+      sorted = { column, up: column === sorted.column ? !sorted.up : column === 'name' };
+      mark();
+      methods();
+    };
+  }
+  element('moreMethods').onclick = () => { visible += MORE_METHODS; methods(); };
+  mark();
+}

@@ -119,7 +119,9 @@ function refresh() {
   tree = grow();
   legend();
   redraw();
+  count();
   methods();
+  neighbours();
 }
 
 let drawTracks;
@@ -132,9 +134,11 @@ function show() {
 
 element('out').onclick = () => { visited = []; shown.root = 0; chosen = null; redraw(); };
 element('invert').onchange = event => { shown.inverted = event.target.checked; refresh(); };
-element('search').oninput = event => { search(event.target.value); redraw(); };
+element('search').oninput = event => { search(event.target.value); visible = METHODS; redraw(); methods(); };
 window.addEventListener('resize', () => { drawTracks(); redraw(); });
 listenToFlames();
+listenToMethods();
+listenToNeighbours();
 panel();
 choices();
 refutations();

@@ -46,6 +46,11 @@ function grow() {
     }
     return node;
   };
+  // The weight of each stack with all stacks that it is the beginning of.
+  const above = Float64Array.from(weights);
+  for (let stack = above.length - 1; stack >= 0; stack--) {
+    if (stacks.parent[stack] >= 0) above[stacks.parent[stack]] += above[stack];
+  }
   if (shown.inverted) {
     // All stacks go one step outwards at a time. Inverted stacks share little, so the last steps
     // may be left out.
@@ -66,10 +71,6 @@ function grow() {
       });
     }
   } else {
-    const above = Float64Array.from(weights);
-    for (let stack = above.length - 1; stack >= 0; stack--) {
-      if (stacks.parent[stack] >= 0) above[stacks.parent[stack]] += above[stack];
-    }
     const node = new Int32Array(weights.length);
     above.forEach((weight, stack) => {
       if (!weight) return;
@@ -81,6 +82,7 @@ function grow() {
     });
   }
   grown.weights = weights;
+  grown.above = above;
   return grown;
 }
 
