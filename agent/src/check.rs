@@ -14,6 +14,7 @@ use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::engine::choose::choose;
 use vouch_sampling::governor::policy;
 use vouch_sampling::signal::Signal;
+use vouch_unwind::native::kernel_symbols::KernelSymbols;
 
 use crate::guard;
 use crate::native;
@@ -54,8 +55,7 @@ pub fn lines(
         }),
     );
     lines.push(match native::code_cache(layouts) {
-        Ok(_) => "native=on shows what runs inside of native methods and of the JVM's own threads; frames of the kernel are never shown"
-            .to_owned(),
+        Ok(_) => "native=on shows what runs inside of native methods and of the JVM's own threads".to_owned(),
         Err(why) => format!("native=on shows no native frames: {why}"),
     });
     lines.extend(losses(hotspot, version));
@@ -74,6 +74,23 @@ pub fn lines(
         );
     }
     lines
+}
+
+/// Says whether native stacks go on into the kernel, or what to set for that.
+fn kernel_frames(engine: Engine) -> String {
+    if engine.with_kernel_frames().is_none() {
+        return match engine {
+            Engine::Perf { .. } => {
+                "native=on has no frames of the kernel: for these set kernel.perf_event_paranoid to 1, or grant CAP_PERFMON".to_owned()
+            }
+            _ => format!("native=on has no frames of the kernel: engine={} has none", engine.name()),
+        };
+    }
+    if KernelSymbols::read().is_empty() {
+        return "native=on has frames of the kernel without names: for these set kernel.kptr_restrict to 0"
+            .to_owned();
+    }
+    "native=on also shows the functions of the kernel".to_owned()
 }
 
 /// Describes the engine that would be used, how often it samples, and why the others are not used.
@@ -95,6 +112,7 @@ fn engines() -> Vec<String> {
             lines.extend(Bias::from_engine(choice.engine).map(|bias| bias.line(choice.engine)));
             lines.extend(why);
             lines.extend(choice.notes);
+            lines.push(kernel_frames(choice.engine));
             if matches!(choice.engine, Engine::Perf { .. }) {
                 lines.push(
                     "after 10 s of CPU time it samples less often if samples take more than 1 % of that; interval=TIME prevents this"

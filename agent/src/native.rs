@@ -130,7 +130,7 @@ impl NativeTables {
     pub fn report(&self) -> NativeReport {
         let now = counts(&self.unwinder.counts);
         let [whole, broken, failed] = [0, 1, 2].map(|at: usize| now[at].saturating_sub(self.before[at]));
-        NativeReport { whole, broken, failed }
+        NativeReport { whole, broken, failed, ..NativeReport::default() }
     }
 }
 

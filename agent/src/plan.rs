@@ -9,7 +9,7 @@ use vouch_report::Detail;
 use vouch_report::options::{DEFAULT_OUT, DEFAULT_OUT_OF_PERIOD};
 
 use crate::events::event_choice::are_chosen;
-use crate::options::choices::{OnDisk, Verb};
+use crate::options::choices::{KernelWish, NativeWish, OnDisk, Verb};
 use crate::options::fields::{Options, Output, Report};
 use crate::options::parse::{Request, parse};
 use vouch_report::options::pattern::PatternValues;
@@ -96,12 +96,18 @@ pub fn plan(options: Options, mut mistakes: Vec<String>) -> Result<Plan, Vec<Str
         mistakes.push(format!("{what} into a profile that is .json or .json.gz: name one with out="));
     }
     mistakes.extend(unmeasured(&options));
+    if options.kernel == KernelWish::On && options.native != NativeWish::On {
+        mistakes.push("kernel=on shows the kernel's frames on top of native ones: add native=on".to_owned());
+    }
     mistakes.extend(missing(&options.sources));
     mistakes.extend(twice(&outputs, options.report.as_ref()));
     match choose(options.engine, options.signal) {
         Ok(mut choice) if mistakes.is_empty() => {
             let (stride, why) = policy::first_stride(options.interval, choice.cost, choice.most);
             choice.rarer = why;
+            if options.kernel != KernelWish::Off && options.native == NativeWish::On {
+                choice.engine = choice.engine.with_kernel_frames().unwrap_or(choice.engine);
+            }
             Ok(Plan { choice, stride, outputs, report: options.report.clone(), options })
         }
         Ok(_) => Err(mistakes),

@@ -31,6 +31,7 @@ public class DoctorCommand {
         String told = Tool.vouch(here, "doctor").ok();
         Check.contains(told, "A JVM of " + Vm.jdk().resolve("bin/java"), "which JVM was asked");
         Check.contains(told, "native=on shows what runs inside of native methods", "what is said of native frames");
+        Check.contains(told, "of the kernel", "what is said of frames of the kernel");
         Run elsewhere = Tool.start(here, Arrays.asList("env", "JAVA_HOME=/no/such/jdk"), "doctor").waitFor();
         Check.contains(String.join("\n", elsewhere.out), "JAVA_HOME is /no/such/jdk, which has no bin/java, so it is ignored", "what is said of a JDK that is not there");
         Report report = Vm.with("").run(Program.class).ok().report();

@@ -110,7 +110,7 @@ const fn lab(name: &'static str) -> Key {
 }
 
 /// The table of all options, in the order in which the help lists them.
-pub static KEYS: [Key; 30] = [
+pub static KEYS: [Key; 31] = [
     Key {
         is_repeatable: true,
         ..writing(
@@ -218,6 +218,14 @@ pub static KEYS: [Key; 30] = [
     .rare(),
     with_default("native", "auto", "auto|on|off", &["show native frames (libraries, JVM; auto: off)"])
         .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] }),
+    with_default(
+        "kernel",
+        "auto",
+        "auto|on|off",
+        &["with native=on, show the kernel's frames (auto: if allowed)"],
+    )
+    .form(Form::OneOf { words: &["auto", "on", "off"], for_tests: &[] })
+    .rare(),
     with_default(
         "recovery",
         "all",

@@ -233,6 +233,12 @@ pub struct NativeReport {
     pub broken: u64,
     /// Without a frame, by a fault or because too many threads walked at once.
     pub failed: u64,
+    /// Samples with frames of the kernel.
+    #[serde(default)]
+    pub kernel: u64,
+    /// Samples without these frames, since the thread had gone on after they were recorded.
+    #[serde(default)]
+    pub kernel_apart: u64,
 }
 
 /// The cost of writing the recording to disk.

@@ -174,7 +174,7 @@ add! {
     CompilerReport { compiled, failed, took_ms }
     RecordingFile { bytes, cpu_ms }
     LiveObjectsReport { tracked, let_go, alive, collections }
-    NativeReport { whole, broken, failed }
+    NativeReport { whole, broken, failed, kernel, kernel_apart }
     WallClockReport { looks, elapsed_ms, running_ms, state_ms }
     GroupReport { tasks, abandoned, tasks_without_cpu, wall_ms, cpu_ms, blocked_ms, tasks_of_ms, tasks_of_cpu_ms }
 }

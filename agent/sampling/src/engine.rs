@@ -16,6 +16,7 @@ pub mod cost;
 mod external;
 mod itimer;
 mod kernel;
+pub mod kernel_ring;
 mod own_cpu;
 pub mod perf;
 pub mod poll;
@@ -40,9 +41,9 @@ pub fn replaced() -> u64 {
 /// An engine that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// The perf event. It cannot see kernel time where the system forbids that.
+    /// The perf event.
     Perf {
-        user_only: bool,
+        kernel: perf::Kernel,
     },
     Timer,
     Itimer,
@@ -74,7 +75,29 @@ impl Engine {
 
     /// Returns true if the engine does not see the time that a thread spends inside the kernel.
     pub fn user_only(self) -> bool {
-        matches!(self, Self::Perf { user_only: true })
+        matches!(self, Self::Perf { kernel: perf::Kernel::Hidden })
+    }
+
+    /// Returns this engine with the kernel's frames in its samples. The result is `None` if the
+    /// engine does not see the kernel.
+    #[must_use]
+    pub fn with_kernel_frames(self) -> Option<Self> {
+        match self {
+            Self::Perf { kernel: perf::Kernel::Time | perf::Kernel::Frames } => {
+                Some(Self::Perf { kernel: perf::Kernel::Frames })
+            }
+            Self::Perf { kernel: perf::Kernel::Hidden }
+            | Self::Timer
+            | Self::Itimer
+            | Self::Poll
+            | Self::External(_) => None,
+        }
+    }
+
+    /// Returns true if samples have the kernel's frames.
+    #[must_use]
+    pub fn has_kernel_frames(self) -> bool {
+        matches!(self, Self::Perf { kernel: perf::Kernel::Frames })
     }
 
     /// Returns true if threads rest after a slow walk under this engine, so that walks do not hold
@@ -87,7 +110,7 @@ impl Engine {
     /// perf event, a timer replaces it, and is counted.
     pub fn prepare(self, tid: u32, first: Duration) -> io::Result<Armed> {
         match self {
-            Self::Perf { user_only } => match perf::Event::open(tid, first, user_only) {
+            Self::Perf { kernel } => match perf::Event::open(tid, first, kernel) {
                 Ok(event) => Ok(Armed::Perf(event)),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     REPLACED.fetch_add(1, Ordering::Relaxed);
@@ -165,6 +188,14 @@ impl Armed {
         match self {
             Self::Perf(event) => event.descriptor(),
             Self::Timer(_) | Self::Watched(_) | Self::Process => -1,
+        }
+    }
+
+    /// Returns the address of the ring with the kernel's frames, or 0 if the engine has none.
+    pub fn kernel_ring(&self) -> usize {
+        match self {
+            Self::Perf(event) => event.kernel_ring(),
+            Self::Timer(_) | Self::Watched(_) | Self::Process => 0,
         }
     }
 }

@@ -125,10 +125,11 @@ pub fn begin(engine: Option<Engine>, terms: &Terms) {
     desk.stopped = false;
     desk.said_others = false;
     desk.paused = None;
-    let Some(Engine::Perf { user_only }) = engine else {
+    let Some(engine @ Engine::Perf { .. }) = engine else {
         STRIDE.store(1, Ordering::Relaxed);
         return;
     };
+    let user_only = engine.user_only();
     STRIDE.store(stride, Ordering::Relaxed);
     // A timer sees kernel time, which no sample may include if perf does not see it. A user who
     // asks for perf keeps perf.

@@ -11,18 +11,19 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use vouch_sample::{Head, Reason};
+use vouch_sample::{Cut, Head, Reason};
 use vouch_unwind::context::registers;
 use vouch_unwind::guard;
 use vouch_unwind::kernel::{Errno, clock, own_cpu, own_tid};
 use vouch_unwind::recover::Recovery;
-use vouch_unwind::walker::{FRAME_WORDS, ResumePoint, StackInfo, Subject, Walker};
+use vouch_unwind::walker::{FRAME_WORDS, ResumePoint, Room, StackInfo, Subject, Walker};
 
 use crate::cause::Cause;
 use crate::frame_owner::{
     MountedVthread, fallback_walker, is_virtual, mounted_vthread, strip_carrier_frames,
 };
 use crate::handler_cost::HANDLER_COST;
+use crate::kernel_frames::Found;
 use crate::otel_thread_context::OTEL_THREAD_CONTEXT;
 use crate::sample_layout::{MAX_RECOVERED, Origin, Sample};
 use crate::sampler::{GATE, Sampler};
@@ -91,7 +92,7 @@ fn take_sample(sampler: &Sampler, cause: &Cause, context: *mut c_void) {
         walk(sampler, slot, &mut sample, number, (no_stack, at.pc, context));
     let java_words = sample.words();
     // SAFETY: the kernel passed this context to the handler of this thread.
-    unsafe { walk_native(sampler, slot.filter(|_| no_stack.is_none()), &mut sample, context) };
+    unsafe { walk_native(sampler, slot.filter(|_| no_stack.is_none()), cause, &mut sample, context) };
     let serial = slot.map_or(0, Slot::serial);
     let (context, trace) = slot.map_or((0, [0; 3]), |slot| thread_context_of(slot, mounted));
     // The CPU clock is used because a handler may be preempted.
@@ -308,13 +309,15 @@ fn walk(
     (walked || recovered, mounted)
 }
 
-/// Adds the native frames of the interrupted thread. A thread in Java code has none.
+/// Adds the frames of the kernel and the native frames of the interrupted thread. A thread in Java
+/// code has no native ones.
 ///
 /// # Safety
 /// The context must be the one that the kernel passed to the calling handler.
 unsafe fn walk_native(
     sampler: &Sampler,
     slot: Option<&Slot>,
+    cause: &Cause,
     sample: &mut Sample<'_, '_>,
     context: *mut c_void,
 ) {
@@ -324,15 +327,55 @@ unsafe fn walk_native(
         return;
     }
     let Some(room) = sample.native_buffer() else { return };
+    // SAFETY: the handler of this thread is inside the gate, and the buffer has space for as many
+    // frames as it says.
+    let kernel = unsafe { read_kernel_frames(sampler, slot, cause, context, room) };
     let info = Cell::default();
     let subject = Subject::interrupted(null_mut(), context, &info, slot.walking());
     // SAFETY: the subject is this thread, with its slot and the context of its handler. The buffer
     // has space for as many frames as it says.
-    if let Ok(frames) = unsafe { native.walk(&subject, room) } {
-        sample.add_native(frames, info.get().cut);
+    match unsafe { native.walk(&subject, room.after(kernel)) } {
+        Ok(frames) => {
+            let cut = info.get().cut.map(|cut| Cut { at: cut.at.saturating_add(kernel), ..cut });
+            sample.add_native(frames.saturating_add(kernel), cut);
+        }
+        Err(_) if kernel == 0 => {}
+        // A page fault of Java code.
+        Err(Reason::NO_JAVA_FRAME) => sample.add_native(kernel, None),
+        Err(_) => sample.add_native(kernel, Some(Cut { at: kernel, missing: 0 })),
     }
     if native.take_wants_libraries() {
         sampler.outlet.wake();
+    }
+}
+
+/// Writes the kernel's frames of a thread that was interrupted inside the kernel. Returns their
+/// number.
+///
+/// # Safety
+/// The context must be the one that the kernel passed to the calling handler, which is inside the
+/// gate. The buffer must be as large as `room` says.
+unsafe fn read_kernel_frames(
+    sampler: &Sampler,
+    slot: &Slot,
+    cause: &Cause,
+    context: *mut c_void,
+    room: Room,
+) -> u32 {
+    if !matches!(cause, Cause::Perf) {
+        return 0;
+    }
+    // SAFETY: the caller promised the context, the gate and the buffer.
+    match unsafe { slot.kernel_frames.read(registers(context).pc, room) } {
+        Found::Nothing => 0,
+        Found::Frames(frames) => {
+            sampler.counters.kernel_stacks.fetch_add(1, Ordering::Relaxed);
+            frames
+        }
+        Found::Apart => {
+            sampler.counters.kernel_stacks_apart.fetch_add(1, Ordering::Relaxed);
+            0
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 //!   handler needs.
 //! * [`phase`] computes when the first signals of a thread come.
 //! * [`pending_intervals`] counts the intervals of a thread that no sample covers yet.
-//! * [`slots`] is the table of threads.
+//! * [`slots`] is the table of threads. `kernel_frames` reads the frames of the kernel.
 //! * [`thread_context`] is the context that the program has set for a thread.
 //!   [`otel_thread_context`] reads the trace that a tracer has published.
 //! * [`sample_layout`] is the layout of a sample in a lane. [`lane`] is the ring that carries
@@ -51,6 +51,8 @@ pub mod handler;
 pub mod handler_cost;
 #[cfg(not(loom))]
 mod jitter;
+#[cfg(not(loom))]
+mod kernel_frames;
 pub mod lane;
 #[cfg(not(loom))]
 pub mod otel_thread_context;

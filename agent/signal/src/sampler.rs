@@ -92,6 +92,11 @@ pub struct Counters {
     /// The number of signals that came while no lane had space. Their time has no stack, or stays
     /// pending.
     pub skipped_no_lane: AtomicU64,
+    /// The number of samples with the kernel's frames.
+    pub kernel_stacks: AtomicU64,
+    /// The number of samples without these frames, because the thread had gone on since they were
+    /// recorded.
+    pub kernel_stacks_apart: AtomicU64,
     /// The number of walks that faulted in the JVM's code.
     pub jvm_faults: AtomicU64,
     /// The number of walks of Vouch's own walker that faulted.

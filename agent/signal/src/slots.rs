@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use vouch_unwind::guard;
 use vouch_unwind::kernel::own_tid;
 
+use crate::kernel_frames::KernelFrames;
 use crate::pending_intervals::PendingIntervals;
 use crate::smoothed_cost::SmoothedCost;
 use crate::thread_context::ThreadContext;
@@ -68,6 +69,8 @@ pub struct Slot {
     late: AtomicU32,
     /// The file descriptor of the thread's perf event, or -1.
     descriptor: AtomicI32,
+    /// The ring with the kernel's frames of the thread's perf event, if it has one.
+    pub kernel_frames: KernelFrames,
     /// The intervals of the thread that are due and not yet covered by a sample.
     pub pending: PendingIntervals,
     /// The thread's CPU time before which no further sample is taken, after a slow walk.
@@ -165,6 +168,12 @@ impl Slot {
     /// handler does not use it.
     pub fn end_event(&self) {
         self.descriptor.store(-1, Ordering::Relaxed);
+        self.set_kernel_ring(0);
+    }
+
+    /// Sets the address of the ring that the thread's perf event writes, or 0 for none.
+    pub fn set_kernel_ring(&self, address: usize) {
+        self.kernel_frames.set_ring(address);
     }
 
     /// Returns the descriptor of the thread's perf event, or `None` without one.
@@ -275,7 +284,7 @@ impl Slot {
         self.excluded.store(1, Ordering::Relaxed);
         self.end_weight.store(0, Ordering::Relaxed);
         self.beginning.store(0, Ordering::Relaxed);
-        self.descriptor.store(-1, Ordering::Relaxed);
+        self.end_event();
         self.late.store(0, Ordering::Relaxed);
         self.pending.begin(0, 1);
         self.rest_until.store(0, Ordering::Relaxed);

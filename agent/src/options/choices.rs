@@ -38,6 +38,17 @@ pub enum NativeWish {
     Off,
 }
 
+/// Whether native frames continue into the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KernelWish {
+    /// They do where the engine and the system allow it.
+    #[default]
+    Auto,
+    /// They do, or a warning says why they do not.
+    On,
+    Off,
+}
+
 /// How long the recording stays on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDisk {

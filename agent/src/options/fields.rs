@@ -13,7 +13,7 @@ use vouch_sampling::engine::choose::EngineWish;
 use vouch_sampling::signal::Signal;
 use vouch_unwind::recover::STRATEGIES;
 
-use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
+use super::choices::{KernelWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use crate::events::event_choice::{self, Chosen as ChosenEvents};
 use crate::lab_hooks::LabOptions;
 use crate::recovery::Chosen;
@@ -83,6 +83,7 @@ pub struct Options {
     pub virtual_threads: VirtualThreads,
     pub walker: WalkerWish,
     pub native: NativeWish,
+    pub kernel: KernelWish,
     /// The strategies that retry a failed walk.
     pub recovery: Chosen,
     /// The JVM events that are recorded.
@@ -125,6 +126,7 @@ impl Default for Options {
             virtual_threads: VirtualThreads::default(),
             walker: WalkerWish::default(),
             native: NativeWish::default(),
+            kernel: KernelWish::default(),
             recovery: [true; STRATEGIES],
             events: event_choice::by_default(),
             terminal: None,

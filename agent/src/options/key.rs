@@ -17,7 +17,7 @@ use crate::events::event_choice::chosen;
 use crate::lab_hooks::lab;
 use crate::recovery;
 
-use super::choices::{NativeWish, OnDisk, OnError, Verb, WalkerWish};
+use super::choices::{KernelWish, NativeWish, OnDisk, OnError, Verb, WalkerWish};
 use super::fields::{Options, Output, Report};
 use vouch_collect::choices::{FunctionNames, Refuted, Witnessing};
 use vouch_sampling::engine::choose::EngineWish;
@@ -134,6 +134,10 @@ fn set(
         "native" => {
             let wishes = [("auto", NativeWish::Auto), ("on", NativeWish::On), ("off", NativeWish::Off)];
             options.native = choice(value, &wishes)?;
+        }
+        "kernel" => {
+            let wishes = [("auto", KernelWish::Auto), ("on", KernelWish::On), ("off", KernelWish::Off)];
+            options.kernel = choice(value, &wishes)?;
         }
         "witness" => {
             options.witness = match value {

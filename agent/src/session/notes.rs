@@ -11,6 +11,7 @@ use vouch_sampling::clock::seconds;
 use vouch_sampling::engine::Engine;
 use vouch_sampling::engine::bias::Bias;
 use vouch_sampling::engine::choose::Choice;
+use vouch_sampling::engine::perf;
 use vouch_sampling::governor::Story;
 use vouch_sampling::threads::{MAX_NAME_CHARS, names_cut, registry};
 use vouch_signal::handler::MAX_CRASHES;
@@ -21,6 +22,7 @@ use crate::contexts::otel_thread_context;
 use crate::events;
 use crate::guard;
 use crate::lab_hooks::WalkerWrapper;
+use crate::options::choices::KernelWish;
 use crate::say;
 use crate::virtual_threads;
 
@@ -78,6 +80,7 @@ impl Notes {
                  (raise `ulimit -n`)"
             )
         }));
+        self.warn(missing_kernel_frames(session));
         let brief = registry().begun_with_timer();
         self.note((brief > 0).then(|| {
             format!(
@@ -223,6 +226,33 @@ fn wait_bias(session: &Session, now: &Moment, program_cpu: f64) -> Option<String
         format!(
             "threads waited {waits:.0} times in a second of CPU time, and {sampler} {why}: \
              shares of methods within threads that wait this often are biased (docs/production.md); engine=perf has no such bias{refused}"
+        )
+    })
+}
+/// Returns why samples lack frames of the kernel, though the user asked for them.
+fn missing_kernel_frames(session: &Session) -> Option<String> {
+    if session.plan.options.kernel != KernelWish::On {
+        return None;
+    }
+    let engine = session.plan.choice.engine;
+    if !engine.has_kernel_frames() {
+        return Some(match engine {
+            Engine::Perf { .. } => {
+                "kernel=on showed no frames of the kernel: set kernel.perf_event_paranoid to 1, or grant CAP_PERFMON"
+                    .to_owned()
+            }
+            _ => format!("kernel=on showed no frames of the kernel: engine={} has none", engine.name()),
+        });
+    }
+    if session.recorder.native.hides_kernel_names() {
+        return Some(
+            "frames of the kernel have no names: set kernel.kptr_restrict to 0, or run as root".to_owned(),
+        );
+    }
+    let threads = perf::without_ring();
+    (threads > 0).then(|| {
+        format!(
+            "{threads} threads have no frames of the kernel: raise kernel.perf_event_mlock_kb, or `ulimit -l`"
         )
     })
 }

@@ -138,9 +138,28 @@ impl SamplerSetup {
     /// Counts samples and losses anew, for a period. The sampler must be paused. Counts of faults
     /// stay, because walking stops after too many.
     pub fn begin_period(&self) {
-        let Counters { signals, weight, dropped, dropped_weight, skipped_resting, skipped_no_lane, .. } =
-            self.counters();
-        for count in [signals, weight, dropped, dropped_weight, skipped_resting, skipped_no_lane] {
+        let Counters {
+            signals,
+            weight,
+            dropped,
+            dropped_weight,
+            skipped_resting,
+            skipped_no_lane,
+            kernel_stacks,
+            kernel_stacks_apart,
+            jvm_faults: _,
+            own_faults: _,
+        } = self.counters();
+        for count in [
+            signals,
+            weight,
+            dropped,
+            dropped_weight,
+            skipped_resting,
+            skipped_no_lane,
+            kernel_stacks,
+            kernel_stacks_apart,
+        ] {
             count.store(0, Ordering::Relaxed);
         }
         if let Some(recovery) = self.recovery() {

@@ -8,9 +8,10 @@ use once_cell::sync::Lazy;
 use vouch_collect::record::Powers;
 use vouch_formats::{Identity, Meta, resource_attributes};
 use vouch_hotspot::{HotSpot, arguments};
-use vouch_report::{Delivered, HandlerTime, Rate, Run, TrustReport, WitnessReport, float};
+use vouch_report::{Delivered, HandlerTime, NativeReport, Rate, Run, TrustReport, WitnessReport, float};
 use vouch_sampling::clock::{nanos, seconds};
 use vouch_sampling::governor;
+use vouch_signal::sampler::Counters;
 
 use super::command_line;
 use super::notes::Notes;
@@ -20,7 +21,6 @@ use crate::events;
 use crate::facade::Jvmti;
 use crate::groups::groups;
 use crate::markers::markers;
-use crate::native::NativeTables;
 use crate::worker;
 
 /// The description of the profiled program.
@@ -125,10 +125,18 @@ pub fn run(session: &Session, program: &Program, power: Powers, now: &Moment) ->
         waiting: session.waiting.clone(),
         names_lost: session.recorder.names_lost(),
         stacks_cut: session.recorder.stacks_cut(),
-        native_walks: session.native.as_ref().map(NativeTables::report),
+        native_walks: native_walks(session, counters),
         wall_clock: session.wall_clock.as_ref().and_then(|times| times.report(&session.recorder)),
         contexts_left_out: contexts().lost().saturating_sub(session.left_out_before),
     }
+}
+
+/// Returns how walks of native frames ended, if there were any.
+fn native_walks(session: &Session, counters: &Counters) -> Option<NativeReport> {
+    let kernel = counters.kernel_stacks.load(Relaxed);
+    let kernel_apart = counters.kernel_stacks_apart.load(Relaxed);
+    let native = session.native.as_ref()?;
+    Some(NativeReport { kernel, kernel_apart, ..native.report() })
 }
 
 /// Returns the profile's description of the run. The caller adds the report.

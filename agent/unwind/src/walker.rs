@@ -102,6 +102,15 @@ pub struct Room {
     pub depth: i32,
 }
 
+impl Room {
+    /// Returns the room after this many frames, which must be no more than `depth`.
+    #[must_use]
+    pub fn after(self, frames: u32) -> Self {
+        let depth = self.depth.wrapping_sub(frames.cast_signed());
+        Self { frames: self.frames.wrapping_add(frames as usize), depth }
+    }
+}
+
 /// A frame as a walker writes it, with the layout of AsyncGetCallTrace's `ASGCT_CallFrame`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

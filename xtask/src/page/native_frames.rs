@@ -230,7 +230,8 @@ mod tests {
     fn samples_that_no_walk_was_tried_for_are_left_out() {
         let mut of = report(25, "", "mix");
         assert!(Walks::from_report(&of).is_err());
-        of.report.run.native_walks = Some(NativeReport { whole: 900, broken: 2, failed: 1 });
+        of.report.run.native_walks =
+            Some(NativeReport { whole: 900, broken: 2, failed: 1, ..NativeReport::default() });
         of.report.run.unwalked = [("thread_ended".to_owned(), 100), ("unknown_Java".to_owned(), 4)].into();
         let found = Walks::from_report(&of).unwrap();
         assert_eq!(found, walks(900, &[("native code", 3), ("unknown_Java", 4), ("wrong_root", 17)]));

@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use foldhash::HashMap;
 use vouch_recording::{Category, FRAMES_LEFT_OUT, Func, FuncId, Leaf, Recording, StackId};
-use vouch_sample::Frame;
+use vouch_sample::{Certainty, Frame};
 use vouch_signal::lane::Entry;
 use vouch_signal::sample_layout::native;
+use vouch_unwind::native::kernel_symbols::KernelSymbols;
 use vouch_unwind::native::libraries::Library;
 use vouch_unwind::native::symbols::Symbols;
 
@@ -16,6 +17,8 @@ use vouch_unwind::native::symbols::Symbols;
 const MAX_KNOWN: usize = 1 << 16;
 /// Names code that is in no file: of a library that is gone, or made by other code than the JVM.
 const UNKNOWN_CODE: &str = "[unknown code]";
+/// Names code of the kernel without a symbol, or if the system hides the symbols.
+const UNKNOWN_KERNEL_CODE: &str = "[kernel]";
 /// The library of the JVM itself.
 const JVM: &str = "libjvm.so";
 
@@ -23,6 +26,8 @@ const JVM: &str = "libjvm.so";
 #[derive(Debug, Default)]
 pub struct NativeFrames {
     symbols: Symbols,
+    /// The kernel's functions, once a sample has needed them.
+    kernel_symbols: Option<KernelSymbols>,
     /// Leaf first.
     frames: Vec<Frame>,
     /// True if frames are missing between the last one and the code that called it.
@@ -86,6 +91,8 @@ impl NativeFrames {
         recording: &mut Recording,
     ) -> StackId {
         let mut stack = caller;
+        // The instruction is in this function, whatever is certain of the Java code that called it.
+        let leaf = Leaf { top_frame: leaf.top_frame.map(|_| Certainty::Exact), ..leaf };
         if self.is_cut {
             let other = category.unwrap_or(Category::Native);
             stack = recording.placeholder_stack(Some(stack), FRAMES_LEFT_OUT, other);
@@ -104,15 +111,22 @@ impl NativeFrames {
         if let Some(func) = self.known.get(&(frame, category)).filter(|_| !is_unsure) {
             return *func;
         }
-        let symbol = match frame {
-            Frame::Native { pc } if !is_unsure => self.symbols.find(pc),
+        let found = match frame {
+            Frame::Kernel { pc } => {
+                let symbols = self.kernel_symbols.get_or_insert_with(KernelSymbols::read);
+                let symbol = symbols.find(pc);
+                symbol.map(|symbol| (symbol.full_name(), symbol.module.to_owned(), Category::Kernel))
+            }
+            Frame::Native { pc } if !is_unsure => self.symbols.find(pc).map(|symbol| {
+                let own = if symbol.library == JVM { Category::Jvm } else { Category::Native };
+                (symbol.full_name(), symbol.library, own)
+            }),
             _ => None,
         };
-        let func = match symbol {
-            Some(symbol) => {
-                let own = if symbol.library == JVM { Category::Jvm } else { Category::Native };
-                let resource = Some(recording.resource(&symbol.library));
-                let (name, category) = (symbol.full_name(), category.unwrap_or(own));
+        let func = match found {
+            Some((name, library, own)) => {
+                let resource = Some(recording.resource(&library));
+                let category = category.unwrap_or(own);
                 recording.func(Func {
                     name: &name,
                     category,
@@ -124,7 +138,7 @@ impl NativeFrames {
             }
             // These are not kept: the library may be known later.
             None if matches!(frame, Frame::Kernel { .. }) => {
-                return recording.placeholder_func("[kernel]", category.unwrap_or(Category::Kernel));
+                return recording.placeholder_func(UNKNOWN_KERNEL_CODE, category.unwrap_or(Category::Kernel));
             }
             None => return recording.placeholder_func(UNKNOWN_CODE, category.unwrap_or(Category::Native)),
         };
@@ -133,6 +147,13 @@ impl NativeFrames {
         }
         self.known.insert((frame, category), func);
         func
+    }
+
+    /// Returns true if the system has hidden the names of the kernel's functions from a sample that
+    /// needed them.
+    #[must_use]
+    pub fn hides_kernel_names(&self) -> bool {
+        self.kernel_symbols.as_ref().is_some_and(KernelSymbols::is_empty)
     }
 
     /// Returns true if the frame may be of a library that has gone, or of what came after it.
@@ -148,7 +169,7 @@ mod tests {
     use vouch_recording::Trust;
     use vouch_unwind::native::libraries::loaded;
 
-    const LEAF: Leaf = Leaf { trust: Trust::Proven, top_frame: None };
+    const LEAF: Leaf = Leaf { trust: Trust::Proven, top_frame: Some(Certainty::Exact) };
 
     fn own() -> usize {
         (own as *const ()).addr()
@@ -174,7 +195,8 @@ mod tests {
         for (is_cut, category) in [(false, None), (true, Some(Category::Jdk))] {
             native.is_cut = is_cut;
             let caller = recording.placeholder_stack(None, "Java", Category::Application);
-            let stack = native.on_top(caller, category, LEAF, &mut recording);
+            let leaf = Leaf { top_frame: Some(Certainty::Approximate), ..LEAF };
+            let stack = native.on_top(caller, category, leaf, &mut recording);
             let found = shown(&recording, stack);
             let own_category = category.unwrap_or(Category::Native);
             assert!(found[0].0.contains("own") && found[0].1 == own_category, "{found:?}");

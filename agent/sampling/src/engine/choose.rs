@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::cost::Meter;
+use super::perf::Kernel;
 use super::{Engine, ExternalEngine, kernel, perf, poll, timer};
 use crate::error::{Error, Obstacle};
 use crate::signal::Signal;
@@ -42,7 +43,7 @@ pub struct Choice {
 impl Choice {
     fn from_engine(engine: Engine, notes: Vec<String>) -> Self {
         let (cost, most) = match engine {
-            Engine::Perf { user_only } => (least_cost(user_only), kernel::most_samples()),
+            Engine::Perf { .. } => (least_cost(engine.user_only()), kernel::most_samples()),
             Engine::Timer | Engine::Itimer | Engine::Poll | Engine::External(_) => (None, None),
         };
         Self { engine, notes, no_perf: None, cost, most, warning: None, rarer: None }
@@ -119,15 +120,15 @@ fn safe_perf() -> Result<Choice, Obstacle> {
 
 fn try_perf() -> Result<Choice, Obstacle> {
     let tid = crate::clock::own_tid();
-    let attempt = |user_only| perf::Event::open(tid, NEVER, user_only).and_then(|event| event.start());
-    if attempt(false).is_ok() {
-        return Ok(Choice::from_engine(Engine::Perf { user_only: false }, Vec::new()));
+    let attempt = |kernel| perf::Event::open(tid, NEVER, kernel).and_then(|event| event.start());
+    if attempt(Kernel::Time).is_ok() {
+        return Ok(Choice::from_engine(Engine::Perf { kernel: Kernel::Time }, Vec::new()));
     }
-    match attempt(true) {
+    match attempt(Kernel::Hidden) {
         Ok(()) => {
             let setting = paranoid().unwrap_or_else(|| "perf_event_paranoid".to_owned());
             let note = format!("time inside the kernel is not sampled ({setting}): engine=timer has it");
-            Ok(Choice::from_engine(Engine::Perf { user_only: true }, vec![note]))
+            Ok(Choice::from_engine(Engine::Perf { kernel: Kernel::Hidden }, vec![note]))
         }
         Err(error) => Err(why_no_perf(error)),
     }

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::perf::Event;
+use super::perf::{Event, Kernel};
 use crate::clock;
 
 /// The event's period during the measurement.
@@ -26,7 +26,8 @@ pub struct Meter(Event);
 impl Meter {
     /// Returns `None` if the kernel provides no event.
     pub fn new(user_only: bool) -> Option<Self> {
-        Event::silent(clock::own_tid(), PERIOD, user_only).ok().map(Self)
+        let kernel = if user_only { Kernel::Hidden } else { Kernel::Time };
+        Event::silent(clock::own_tid(), PERIOD, kernel).ok().map(Self)
     }
 
     /// Returns the cost of one interrupt: the median of `interrupts` gaps. A median is needed

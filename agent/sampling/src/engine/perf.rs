@@ -1,38 +1,63 @@
 //! A perf cpu-clock event for one thread: a high-resolution timer that runs while the thread does.
 //!
-//! The event has no buffer: each overflow only sends the sampling signal to the thread. The handler
-//! sets its regular period, and changes that once in a group of signals. Within a group nothing
-//! re-arms the event, so one period follows the other without a gap.
+//! Each overflow sends the sampling signal to the thread. Only an event with the kernel's frames
+//! has a buffer. The handler sets the regular period, and changes that once in a group of signals.
+//! Within a group nothing re-arms the event, so one period follows the other without a gap.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use perf_event_open_sys as sys;
 use sys::bindings::{
-    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_DUMMY, PERF_FLAG_FD_CLOEXEC, PERF_SAMPLE_CALLCHAIN,
+    PERF_SAMPLE_REGS_USER, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 
 use vouch_log::output::held::beyond_standard_streams;
 use vouch_signal::signal_number;
 
+use super::kernel_ring::KernelRing;
 use crate::clock::nanos;
+
+/// What an event sees of the time that its thread spends inside the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// Nothing, where the system forbids more.
+    Hidden,
+    /// The time.
+    Time,
+    /// The time, and the kernel's frames.
+    Frames,
+}
 
 /// An open event. Closing it ends the signals.
 #[derive(Debug)]
 pub struct Event {
     file: File,
-    user_only: bool,
+    kernel: Kernel,
+    ring: Option<KernelRing>,
     /// True if the event keeps running as long as its page is mapped.
     stays: bool,
+}
+
+/// How many events have no ring for the kernel's frames, since the process started.
+static WITHOUT_RING: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many events could get no ring for the kernel's frames.
+pub fn without_ring() -> u64 {
+    WITHOUT_RING.load(Ordering::Relaxed)
 }
 
 /// How many events are open. The descriptors belong to the program, which keeps three quarters of
 /// its limit.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 const SHARE: usize = 4;
+
+/// The number of the register of the instruction pointer in perf's interface.
+const USER_PC_REGISTER: u64 = if cfg!(target_arch = "x86_64") { 8 } else { 32 };
 
 /// `F_SETSIG` and `F_SETOWN_EX` with its argument. The libc crate lacks the argument's type.
 const F_SETSIG: i32 = 10;
@@ -48,28 +73,38 @@ struct Owner {
 impl Event {
     /// Opens an event for thread `tid`, not started yet. Once started it signals each `period`,
     /// until the handler sets another one.
-    pub fn open(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
-        let event = Self::silent(tid, period, user_only)?;
+    pub fn open(tid: u32, period: Duration, kernel: Kernel) -> io::Result<Self> {
+        let mut event = match Self::silent(tid, period, kernel) {
+            // Without the memory for call chains the time is still sampled.
+            Err(error) if kernel == Kernel::Frames && error.raw_os_error() == Some(libc::ENOMEM) => {
+                Self::silent(tid, period, Kernel::Time)?
+            }
+            event => event?,
+        };
         event.signal(tid)?;
+        if event.kernel == Kernel::Frames {
+            event.ring = KernelRing::map(event.descriptor());
+            WITHOUT_RING.fetch_add(u64::from(event.ring.is_none()), Ordering::Relaxed);
+        }
         Ok(event)
     }
 
     /// Opens an event that sends no signal: only its timer runs.
-    pub fn silent(tid: u32, period: Duration, user_only: bool) -> io::Result<Self> {
-        let mut attr = attributes(PERF_COUNT_SW_CPU_CLOCK.into(), user_only);
+    pub fn silent(tid: u32, period: Duration, kernel: Kernel) -> io::Result<Self> {
+        let mut attr = attributes(PERF_COUNT_SW_CPU_CLOCK.into(), kernel);
         attr.__bindgen_anon_1.sample_period = nanos(period);
         attr.__bindgen_anon_2.wakeup_events = 1;
         attr.set_disabled(1);
-        Self::make(attr, tid, user_only, false)
+        Self::make(attr, tid, kernel, false)
     }
 
     /// Opens an event that counts nothing and sends no signal. The kernel still handles it each
     /// time the thread gets a processor.
     pub fn idle(tid: u32) -> io::Result<Self> {
-        Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), true), tid, true, true)
+        Self::make(attributes(PERF_COUNT_SW_DUMMY.into(), Kernel::Hidden), tid, Kernel::Hidden, true)
     }
 
-    fn make(mut attr: perf_event_attr, tid: u32, user_only: bool, stays: bool) -> io::Result<Self> {
+    fn make(mut attr: perf_event_attr, tid: u32, kernel: Kernel, stays: bool) -> io::Result<Self> {
         if OPEN.load(Ordering::Relaxed) >= most_descriptors() / SHARE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -82,7 +117,7 @@ impl Event {
         }
         // SAFETY: a fresh descriptor that has no other owner.
         let file = beyond_standard_streams(unsafe { File::from_raw_fd(descriptor) })?;
-        let event = Self { file, user_only, stays };
+        let event = Self { file, kernel, ring: None, stays };
         OPEN.fetch_add(1, Ordering::Relaxed);
         Ok(event)
     }
@@ -116,7 +151,12 @@ impl Event {
 
     /// Returns true if the event does not count the thread's kernel time.
     pub fn user_only(&self) -> bool {
-        self.user_only
+        self.kernel == Kernel::Hidden
+    }
+
+    /// Returns the address of the ring with the kernel's frames, or 0 without one.
+    pub fn kernel_ring(&self) -> usize {
+        self.ring.as_ref().map_or(0, KernelRing::address)
     }
 
     /// Makes each overflow send the sampling signal to thread `tid`.
@@ -146,7 +186,7 @@ impl Drop for Event {
 }
 
 /// Returns the attributes of a software event.
-fn attributes(config: u64, user_only: bool) -> perf_event_attr {
+fn attributes(config: u64, kernel: Kernel) -> perf_event_attr {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
         size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(0),
@@ -154,7 +194,14 @@ fn attributes(config: u64, user_only: bool) -> perf_event_attr {
         ..perf_event_attr::default()
     };
     attr.set_exclude_hv(1);
-    attr.set_exclude_kernel(user_only.into());
+    attr.set_exclude_kernel((kernel == Kernel::Hidden).into());
+    if kernel == Kernel::Frames {
+        // The newest record is where the head points, so that a handler need not read the others.
+        attr.set_write_backward(1);
+        attr.sample_type = u64::from(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER);
+        attr.set_exclude_callchain_user(1);
+        attr.sample_regs_user = 1 << USER_PC_REGISTER;
+    }
     attr
 }
 
@@ -174,7 +221,7 @@ mod tests {
     fn an_event_ends_though_somebody_else_has_its_descriptor() {
         let tid = crate::clock::own_tid();
         // No signal is needed: the kernel's count is enough.
-        let Ok(event) = Event::silent(tid, Duration::from_secs(100), true) else { return };
+        let Ok(event) = Event::silent(tid, Duration::from_secs(100), Kernel::Hidden) else { return };
         event.start().unwrap();
         let child = event.file.try_clone().unwrap();
         let count = || {

@@ -163,6 +163,7 @@ impl Live {
         if let Some(slot) = self.slot {
             // The slot gets everything that the handler needs before the first signal.
             slot.begin(phase.base, stride);
+            slot.set_kernel_ring(armed.kernel_ring());
             slot.set_beginning(armed.descriptor(), phase.late);
             slot.set_excluded(false);
         }
@@ -218,6 +219,7 @@ impl Live {
         if armed.descriptor() < 0 {
             return Ok(());
         }
+        slot.set_kernel_ring(armed.kernel_ring());
         slot.set_beginning(armed.descriptor(), phase.late);
         let started = armed.start(sampling.interval, first);
         if started.is_ok() {

@@ -31,7 +31,7 @@ impl Sampling {
     /// Returns true if threads get perf events that see the kernel. The thread's CPU clock then
     /// decides which intervals are due, as with a timer.
     pub fn uses_events(&self) -> bool {
-        self.engine == Engine::Perf { user_only: false }
+        matches!(self.engine, Engine::Perf { .. }) && !self.engine.user_only()
     }
 
     /// Returns true if a thread of this name is sampled. Under a filter, a thread without a name
