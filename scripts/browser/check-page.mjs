@@ -237,6 +237,19 @@ const half = millis(await status());
 check(half > 0 && half < all, `half of the time has ${half} ms of ${all}`);
 await page.click('#whole');
 near(await status(), all, 'the whole time again');
+// The same by the keyboard: two halves are the whole.
+const middle = (Number(await page.getAttribute('#to', 'placeholder')) / 2).toFixed(2);
+await page.fill('#to', middle);
+await page.locator('#to').press('Enter');
+const before = millis(await status());
+check(before > 0 && before < all, `before ${middle} s are ${before} ms`);
+await page.click('#whole');
+await page.fill('#from', middle);
+await page.locator('#from').press('Enter');
+const after = millis(await status());
+check(Math.abs(before + after - all) <= 3, `from then on are ${after} ms, the rest of ${all}`);
+await page.click('#whole');
+near(await status(), all, 'the whole time once more');
 
 const refuted = report.refutations[0];
 const row = page.locator('#refutations tr').first();

@@ -107,6 +107,7 @@ function report() {
   element('status').textContent = `${of}${amount(tree.sum)}${found === null ? '' : ` · ${amount(found)} (${percent(found, tree.sum)}) match`}${tree.cut ? ` · the first ${tree.cut} callers of each` : ''}`;
   element('out').hidden = !shown.root;
   element('whole').hidden = !shown.range;
+  ['from', 'to'].forEach((id, at) => { element(id).value = shown.range ? (shown.range[at] / 1e6).toFixed(2) : ''; });
   element('when').textContent = shown.range ? `${(shown.range[0] / 1e6).toFixed(2)} to ${(shown.range[1] / 1e6).toFixed(2)} s` : '';
 }
 

@@ -85,6 +85,18 @@ function timeline() {
     tick();
     draw();
   };
+  // The part of the time by the keyboard; an empty field is the beginning or the end.
+  const typed = () => {
+    const seconds = id => element(id).valueAsNumber * 1e6;
+    const from = seconds('from') || 0, to = seconds('to') || end;
+    shown.range = from > 0 || to < end ? [Math.min(from, to), Math.max(from, to)] : null;
+    draw();
+    refresh();
+  };
+  for (const id of ['from', 'to']) {
+    element(id).placeholder = id === 'from' ? '0' : (end / 1e6).toFixed(2);
+    element(id).onchange = typed;
+  }
   element('more').onclick = () => { all = true; list(); };
   element('whole').onclick = () => { shown.range = null; draw(); refresh(); };
   element('all').onclick = () => { shown.threads = null; tick(); refresh(); };
