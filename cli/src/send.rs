@@ -71,8 +71,10 @@ pub fn send(folder: PathBuf, how: &SendOptions) -> Result<String, Error> {
     end_by_signal(events.clone())?;
     let now = Instant::now();
     let to = format!("to {address}");
-    note(spool.look()?);
-    if how.once && spool.waiting() == 0 {
+    let unsendable = spool.look()?;
+    let counts = Counts { refused: unsendable.len() as u64, ..Counts::default() };
+    note(unsendable);
+    if how.once && spool.waiting() == 0 && counts.refused == 0 {
         return Err(Error::NothingToSend(folder));
     }
     if !how.once {
@@ -88,9 +90,10 @@ pub fn send(folder: PathBuf, how: &SendOptions) -> Result<String, Error> {
         received,
         once: how.once,
         pace: Pace::new(now),
-        counts: Counts::default(),
+        counts,
         to,
         said_failure: None,
+        has_said_refusal: false,
         shown_at: now,
         shown: String::new(),
     };
@@ -147,6 +150,8 @@ struct Running {
     to: String,
     /// The time at which a failure was printed, until a file is accepted.
     said_failure: Option<Instant>,
+    /// True if the reason of a refusal by the Collector was printed.
+    has_said_refusal: bool,
     shown_at: Instant,
     /// The progress that was printed last.
     shown: String,
@@ -159,7 +164,9 @@ impl Running {
         loop {
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                note(self.spool.look()?);
+                let unsendable = self.spool.look()?;
+                self.counts.refused += unsendable.len() as u64;
+                note(unsendable);
                 self.show_progress();
             }
             let wait = self.pace.wait(Instant::now());
@@ -258,7 +265,7 @@ impl Running {
     }
 
     fn refuse(&mut self, opened: &Opened, why: &str) {
-        if self.counts.refused == 0 {
+        if !std::mem::replace(&mut self.has_said_refusal, true) {
             note([format!(
                 "the Collector refused {}: {why}. It stays in the folder until the next vouch send; further ones are counted",
                 self.spool.shown(&opened.name)

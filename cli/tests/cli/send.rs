@@ -209,10 +209,11 @@ fn only_complete_profiles_of_the_folder_are_sent_and_removed() {
 #[test]
 fn a_refused_profile_stays_and_the_others_are_sent() {
     let folder = folder("refused");
+    // It is the first, and must not hide the Collector's reason.
+    fs::write(folder.join("text.otlp.gz"), "a secret").unwrap();
     profile(&folder, "a-1.otlp.gz");
     profile(&folder, "bad-1.otlp.gz");
     profile(&folder, "bad-2.otlp.gz");
-    fs::write(folder.join("text.otlp.gz"), "a secret").unwrap();
     let server = Server::start(|request, _| {
         if request.body.windows(3).any(|window| window == b"bad") {
             let status = "\x08\x03\x12\x0bnot \x1b valid";
