@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The longest time that a test waits for something.
@@ -141,11 +142,18 @@ fn start(folder: &Path, to: &str) -> Child {
 }
 
 /// Signals the command, and returns what it printed, and how long it took to end.
-fn end(child: Child, signal: Signal) -> (Output, Duration) {
+fn end(mut child: Child, signal: Signal) -> (Output, Duration) {
     let begun = Instant::now();
     kill_process(Pid::from_child(&child), signal).unwrap();
-    let output = child.wait_with_output().unwrap();
-    (output, begun.elapsed())
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("{signal:?} did not end it: {:?}", child.wait_with_output());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let time = begun.elapsed();
+    (child.wait_with_output().unwrap(), time)
 }
 
 fn await_names(folder: &Path, expected: &[&str]) {
@@ -331,8 +339,10 @@ fn a_killed_command_sends_at_most_one_file_again() {
 #[test]
 fn it_goes_on_when_the_collector_is_back_and_counts_what_vanished() {
     let folder = folder("back");
-    // The port is free again, and nothing listens there.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Nothing listens there yet, and no other test can get this port.
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = SocketAddrV4::try_from(getsockname(&socket).unwrap()).unwrap().port();
     profile(&folder, "a-1.otlp.gz");
     profile(&folder, "old-1.otlp.gz");
     let child = start(&folder, &format!("http://127.0.0.1:{port}"));
@@ -342,11 +352,12 @@ fn it_goes_on_when_the_collector_is_back_and_counts_what_vanished() {
     // The agent removes the oldest files beyond maxsize=.
     fs::remove_file(folder.join("old-1.otlp.gz")).unwrap();
     thread::sleep(Duration::from_millis(1200));
-    let server = Server::listen(TcpListener::bind(("127.0.0.1", port)).unwrap(), |_, _| ACCEPTED.to_owned());
+    listen(&socket, 16).unwrap();
+    let server = Server::listen(TcpListener::from(socket), |_, _| ACCEPTED.to_owned());
     await_names(&folder, &[]);
     profile(&folder, "a-2.otlp.gz");
     await_names(&folder, &[]);
-    let (output, _) = end(child, Signal::INT);
+    let (output, _) = end(child, Signal::TERM);
     let text = String::from_utf8([output.stderr, output.stdout].concat()).unwrap();
     for line in [
         "the connection was refused",
