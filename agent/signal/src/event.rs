@@ -58,18 +58,28 @@ impl EventDetails<'_> {
     }
 }
 
-/// Publishes an event, if a recording runs. The result is false if the event was lost because no
-/// lane had space.
-pub fn publish(event: &Event, details: EventDetails<'_>) -> bool {
-    let Some(entered) = EVENT_GATE.enter() else { return true };
+/// What became of an event that was to be published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publication {
+    /// The agent's thread will read the event.
+    Published,
+    /// The event was counted as lost, because no lane had space.
+    NoSpace,
+    /// No recording runs, so the event is not missing from one.
+    NoRecording,
+}
+
+/// Publishes an event, if a recording runs.
+pub fn publish(event: &Event, details: EventDetails<'_>) -> Publication {
+    let Some(entered) = EVENT_GATE.enter() else { return Publication::NoRecording };
     // SAFETY: the agent keeps the lanes alive until the gate is closed and empty.
     let EventLanes { outlet, lost } = unsafe { &*entered.value() };
     let Some(claim) = outlet.claim(event.tid, details.words()) else {
         lost.fetch_add(1, Ordering::Relaxed);
-        return false;
+        return Publication::NoSpace;
     };
     write(claim, event, details);
-    true
+    Publication::Published
 }
 
 /// Writes and publishes an event in a claim, which must be large enough for the event.
@@ -173,7 +183,7 @@ mod tests {
             EventDetails { frames: &[], text: "seven b" },
             EventDetails { frames: &FRAMES[1..], text: "" },
         ];
-        publish(&EVENT, EventDetails::default());
+        assert_eq!(publish(&EVENT, EventDetails::default()), Publication::NoRecording);
         let size: usize = details.iter().map(|details| details.words()).sum::<usize>() + EVENT_WORDS;
         let words: &[Word] = Vec::leak((0..size).map(|_| Word::default()).collect());
         let lanes: &[Lane<'_>] = Vec::leak([Lane::new(words)].into());
@@ -182,10 +192,13 @@ mod tests {
         let outlet = Outlet { lanes, wake };
         let lanes_of_events = Box::into_raw(Box::new(EventLanes { outlet, lost: AtomicU64::new(0) }));
         EVENT_GATE.open(lanes_of_events);
-        assert!(details.into_iter().all(|details| publish(&EVENT, details)));
-        assert!(!publish(&EVENT, EventDetails { frames: &FRAMES, text: "" }));
+        for details in details {
+            assert_eq!(publish(&EVENT, details), Publication::Published);
+        }
+        let without_space = publish(&EVENT, EventDetails { frames: &FRAMES, text: "" });
+        assert_eq!(without_space, Publication::NoSpace);
         EVENT_GATE.close();
-        publish(&EVENT, EventDetails::default());
+        assert_eq!(publish(&EVENT, EventDetails::default()), Publication::NoRecording);
         let mut seen = Vec::new();
         lanes[0].drain(|entry| {
             let text = String::from_utf8(text(entry).collect()).unwrap();

@@ -13,6 +13,7 @@ use jvmti_sys::{jthread, jvmtiEnv};
 use parking_lot::Mutex;
 use vouch_recording::kinds;
 use vouch_sampling::clock;
+use vouch_signal::event::Publication;
 
 use super::calling_thread;
 use super::collection;
@@ -114,8 +115,12 @@ unsafe extern "C" fn sampled(
         // SAFETY: the JVM passes the calling thread's JNIEnv, and a reference that is valid there.
         let weak = unsafe { live_objects::reference(env, object) };
         let values = [0, size, stands_for, weak.0, live_objects::collections()];
-        if !ALLOCATION.emit_here(now, now, values, &calling_thread::class_name(class)) {
+        let publication = ALLOCATION.emit_here(now, now, values, &calling_thread::class_name(class));
+        // A recording that has ended leaves no weight to the next one.
+        if publication == Publication::NoSpace {
             OWED.set(stands_for);
+        }
+        if publication != Publication::Published {
             // SAFETY: as above. The reference has just been made, and was passed to no other code.
             unsafe { live_objects::delete(env, weak) };
         }

@@ -11,7 +11,7 @@ use vouch_recording::kinds::EventKind;
 use vouch_report::EventReport;
 use vouch_sample::{Event, Frame, MAX_VALUES, Measured, MethodId, pad_values};
 use vouch_sampling::clock;
-use vouch_signal::event::{EventDetails, publish};
+use vouch_signal::event::{EventDetails, Publication, publish};
 
 use super::calling_thread;
 use super::drawing::Drawing;
@@ -95,20 +95,19 @@ impl Row {
         publish(&event, EventDetails { frames: &[], text });
     }
 
-    /// Publishes an event of the calling thread, with its stack. Returns false if the buffer is
-    /// full.
+    /// Publishes an event of the calling thread, with its stack.
     pub fn emit_here<const N: usize>(
         &'static self,
         began: u64,
         ended: u64,
         field_values: [u64; N],
         text: &str,
-    ) -> bool {
+    ) -> Publication {
         self.emit_here_with(began, ended, pad_values(field_values), text, true)
     }
 
     /// Publishes an event of the calling thread, with its stack. The first fields of its type are
-    /// `texts`, and the others are `field_values`. Returns false if the buffer is full.
+    /// `texts`, and the others are `field_values`.
     pub fn emit_texts_here<const T: usize, const N: usize>(
         &'static self,
         began: u64,
@@ -116,7 +115,7 @@ impl Row {
         texts: [&str; T],
         field_values: [u64; N],
         measured: Measured,
-    ) -> bool {
+    ) -> Publication {
         let mut values = [0; MAX_VALUES];
         let lengths = texts.iter().map(|text| text.len() as u64);
         for (value, field) in values.iter_mut().zip(lengths.chain(field_values)) {
@@ -133,18 +132,17 @@ impl Row {
         mut values: [u64; MAX_VALUES],
         text: &str,
         measured: Measured,
-    ) -> bool {
+    ) -> Publication {
         measured.store(&mut values);
         let before = clock::own_cpu();
-        let has_space = self.emit_here_with(began, ended, values, text, true);
+        let publication = self.emit_here_with(began, ended, values, text, true);
         if let Some(drawing) = self.drawing.filter(|_| measured.amount > 0) {
             drawing.spend(ended, clock::own_cpu().saturating_sub(before));
         }
-        has_space
+        publication
     }
 
-    /// Publishes an event of the calling thread, with or without its stack. Returns false if the
-    /// buffer is full.
+    /// Publishes an event of the calling thread, with or without its stack.
     pub fn emit_here_with(
         &'static self,
         began: u64,
@@ -152,7 +150,7 @@ impl Row {
         values: [u64; MAX_VALUES],
         text: &str,
         with_stack: bool,
-    ) -> bool {
+    ) -> Publication {
         let (tid, serial) = calling_thread::own();
         let event = Event { kind: self.number(), began, ended, tid, serial, values };
         let publish = |frames: &[Frame]| publish(&event, EventDetails { frames, text });
@@ -160,9 +158,9 @@ impl Row {
             return publish(&[]);
         }
         let before = clock::own_cpu();
-        let has_room = calling_thread::with_stack(publish);
+        let publication = calling_thread::with_stack(publish);
         self.counts.pay(clock::own_cpu().saturating_sub(before));
-        has_room
+        publication
     }
 
     /// Publishes an event about a method.

@@ -17,6 +17,7 @@ use vouch_sample::Measured;
 use vouch_sampling::clock;
 use vouch_sampling::threads::live_java_threads::{LIVE_JAVA_THREADS, NoPlatformThread};
 use vouch_sampling::threads::registry;
+use vouch_signal::event::Publication;
 use vouch_signal::slots::Wait;
 
 use super::calling_thread;
@@ -172,7 +173,7 @@ unsafe fn over(
     env: *mut jni_sys::JNIEnv,
     thread: jthread,
     object: jobject,
-    tell: impl FnOnce(Wait, u64, &str, Measured) -> bool,
+    tell: impl FnOnce(Wait, u64, &str, Measured) -> Publication,
 ) {
     // SAFETY: by the caller's promise.
     let Some(wait) = (unsafe { calling_thread::end(env, thread) }) else {
