@@ -275,7 +275,7 @@ fn foreign() -> Profile {
         sample_type: vec![ValueType { r#type: 1, unit: 2 }, ValueType { r#type: 3, unit: 4 }],
         sample: vec![
             row(3, 35_000_000, vec![number, Label { key: 7, str: 8, num: 0 }]),
-            row(1, 10_000_000, vec![]),
+            row(1, 10_000_000, vec![Label { num: 0, ..number }]),
         ],
         location: vec![Location { id: 7, mapping_id: 0, line: vec![line(8, 4), line(9, 12)] }],
         function: vec![function(9, 5), function(8, 6)],

@@ -101,6 +101,10 @@ impl<'f> Tables<'f> {
                 "trace_id" | "span_id" => ("Trace", key),
                 _ => key.rsplit_once('.').unwrap_or((FOREIGN, key)),
             };
+            // A number 0 is encoded like a missing one: another program's label without a text.
+            if kind == FOREIGN && label.str == 0 {
+                continue;
+            }
             let value = self.file.text(label.str);
             match contexts.last_mut().filter(|(last, ..)| *last == kind) {
                 Some((_, fields, values)) => {
