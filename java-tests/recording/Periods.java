@@ -38,7 +38,7 @@ import dev.vouch.test.Track;
 import dev.vouch.test.Vm;
 
 public class Periods {
-    private static final int PERIODS = Scale.pick(10, 60);
+    private static final int PERIODS = Scale.pick(7, 60);
     private static final Pattern LOST = Pattern.compile("([0-9]+) periods? before this one could not be written, with ");
     private static final String[] WORKERS = {"worker-a", "worker-b"};
 
@@ -127,7 +127,7 @@ public class Periods {
         Path dir = Files.createDirectory(Paths.get(limit).toAbsolutePath());
         Path other = dir.resolve("p-20200101-000000.json");
         Files.write(other, "another's".getBytes(StandardCharsets.UTF_8));
-        vm(dir, "every=1s," + limit).run(Program.class, "6000").ok();
+        vm(dir, "every=1s," + limit).run(Program.class, "4000").ok();
         Check.that(Files.exists(other), "a file of another process was removed");
         Files.delete(other);
         List<Path> profiles = files(dir, "p-");
@@ -149,7 +149,7 @@ public class Periods {
     private static void folderGone() throws Exception {
         Path dir = Files.createDirectory(Paths.get("gone").toAbsolutePath());
         Path away = dir.resolveSibling("away");
-        try (Running child = vm(dir, "every=1s").start(Program.class, "8000")) {
+        try (Running child = vm(dir, "every=1s").start(Program.class, "7000")) {
             child.awaitErr("[vouch] every=1s: wrote ");
             Files.move(dir, away);
             child.awaitErr("[vouch] the program and its recording go on");
