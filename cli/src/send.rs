@@ -104,7 +104,7 @@ pub fn send(folder: PathBuf, how: &SendOptions) -> Result<String, Error> {
             note([sender.progress()]);
             Err(why)
         }
-        Ok(()) if how.once && sender.counts.refused > 0 => {
+        Ok(()) if how.once && sender.has_unsent() => {
             note([sender.progress()]);
             Err(Error::SomeNotSent)
         }
@@ -305,6 +305,11 @@ impl Running {
             note([progress.clone()]);
             self.shown = progress;
         }
+    }
+
+    /// True if a profile was not sent: it waits, was removed, or was refused.
+    fn has_unsent(&self) -> bool {
+        self.spool.waiting() > 0 || self.spool.lost > 0 || self.counts.refused > 0
     }
 
     fn progress(&self) -> String {

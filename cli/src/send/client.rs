@@ -162,6 +162,12 @@ fn judge(response: &Response<Body>, body: &[u8]) -> Outcome {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let is_protobuf = header(header::CONTENT_TYPE).is_some_and(|kind| kind.contains("protobuf"));
+    if status.is_success() && !is_protobuf && !body.is_empty() {
+        let kind = header(header::CONTENT_TYPE).map(shown).unwrap_or_default();
+        return Outcome::WrongAddress(format!(
+            "it answered {status} with {kind}, which is no answer of a Collector: check the address"
+        ));
+    }
     if status.is_success() {
         let reply = ExportProfilesServiceResponse::decode(body).unwrap_or_default();
         let partial = reply.partial_success.filter(|_| is_protobuf).unwrap_or_default();
@@ -202,7 +208,10 @@ fn judge(response: &Response<Body>, body: &[u8]) -> Outcome {
                 "{why}; a Collector takes {DEFAULT_LIMIT}: raise max_request_body_size of its receiver, or record with a shorter every="
             ))
         }
-        _ => Outcome::Refused(why),
+        _ if is_protobuf => Outcome::Refused(why),
+        // A Collector answers in the form of the request, so something else has answered.
+        _ if status.is_server_error() => Outcome::Unavailable { why, wait: None },
+        _ => Outcome::WrongAddress(format!("{why}; check that a Collector has this address")),
     }
 }
 

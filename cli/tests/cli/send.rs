@@ -250,8 +250,11 @@ fn a_wrong_address_or_permission_ends_it_and_refuses_nothing() {
         ("401 Unauthorized", "", "OTEL_EXPORTER_OTLP_HEADERS"),
         ("404 Not Found", "", "profilesSupport"),
         ("308 Permanent Redirect", location.as_str(), "pass that one with --to"),
+        ("200 OK", "Content-Type: text/html\r\n", "which is no answer of a Collector"),
+        ("400 Bad Request", "Content-Type: text/plain\r\n", "check that a Collector has this address"),
     ] {
-        let reply = answer(status, headers, "");
+        let body = if headers.contains("text/") { "<p>another server</p>" } else { "" };
+        let reply = answer(status, headers, body);
         let server = Server::start(move |_, _| reply.clone());
         let (output, text) = once(&folder, &server.address());
         assert!(output.status.code() == Some(1) && text.contains(advice), "{text}");
