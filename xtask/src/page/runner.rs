@@ -46,6 +46,9 @@ pub enum Outcome {
 const JVM_VARIABLES: [&str; 5] =
     ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_LIBRARY_PATH", "LD_PRELOAD"];
 
+/// How the names of the variables begin that `cargo run` sets for its package.
+const OF_PACKAGE: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+
 /// The shell code that the functions of `scripts/lib` need. `$0` is the folder of logs.
 const PRELUDE: &str = "set -euo pipefail; top=$PWD logs=$0; source scripts/lib/jdks.sh; \
                        source scripts/lib/setup.sh; source scripts/lib/workloads.sh; ";
@@ -314,6 +317,13 @@ impl Runner {
     fn shell_command(&self, code: &str) -> Command {
         let mut command = Command::new("bash");
         command.arg("-c").arg(format!("{PRELUDE}{code}")).arg(&self.logs);
+        // `cargo run` sets variables of its package. A build that sees them builds some crates anew.
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if OF_PACKAGE.iter().any(|beginning| name.starts_with(beginning)) {
+                command.env_remove(&*name);
+            }
+        }
         command
     }
 }
