@@ -23,8 +23,9 @@ function layout(width) {
   if (path.length > CALLERS) path.splice(0, path.length - CALLERS);
   path.forEach((node, row) => add(node, 0, width, row));
   const left = [[shown.root, 0, width, path.length]];
-  while (left.length) {
-    const [node, x, wide, row] = left.pop();
+  // Row after row, so that the boxes of a row are in order.
+  for (let next = 0; next < left.length; next++) {
+    const [node, x, wide, row] = left[next];
     const scale = wide / (tree.total[node] || 1);
     let at = x;
     for (const child of childrenOf(node)) {
