@@ -168,8 +168,14 @@ impl Live {
             slot.set_excluded(false);
         }
         // `resume` starts a paused engine later.
-        if !(sampling.paused && armed.pauses()) {
-            armed.start(Duration::from_nanos(period), first)?;
+        if !(sampling.paused && armed.pauses())
+            && let Err(error) = armed.start(Duration::from_nanos(period), first)
+        {
+            // Before the event is closed, so that no handler reads its ring.
+            if let Some(slot) = self.slot {
+                slot.end_event();
+            }
+            return Err(error);
         }
         self.armed = Some(armed);
         Ok(())
