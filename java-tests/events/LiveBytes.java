@@ -20,6 +20,7 @@ import com.google.gson.JsonObject;
 import dev.vouch.test.Check;
 import dev.vouch.test.MeasureViews;
 import dev.vouch.test.Run;
+import dev.vouch.test.Scale;
 import dev.vouch.test.Skip;
 import dev.vouch.test.Vm;
 
@@ -29,6 +30,8 @@ public class LiveBytes {
     private static final int KEPT = 60;
     private static final int DROPPED = 100;
     private static final int LEAK_SECONDS = 25;
+    /** How long a hundredth of a second of the leak takes, in milliseconds. */
+    private static final long TICK_MS = Scale.pick(3, 10);
     private static final int LEAKED_IN_A_SECOND = 2 << 20;
 
     public static void main(String[] args) throws Exception {
@@ -91,7 +94,7 @@ public class LiveBytes {
                 for (int i = 0; i < 2000; i++) {
                     garbage = new byte[1024];
                 }
-                while (System.nanoTime() - began < tick * 10_000_000L) {
+                while (System.nanoTime() - began < tick * TICK_MS * 1_000_000) {
                     Thread.sleep(1);
                 }
             }
