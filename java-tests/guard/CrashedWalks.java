@@ -118,9 +118,13 @@ public class CrashedWalks {
         run.report().checkConserved("main");
     }
 
-    /** How many samples had a walk. */
+    /** Samples for which a walker was called. These reasons of no stack need none. */
     private static long walks(Report report) {
-        return report.walked() + report.samples("unwalked") - report.unwalkedCodes().getOrDefault("not_signalled", 0L);
+        long walked = report.walked() + report.samples("unwalked");
+        for (String reason : new String[] {"not_signalled", "passed_over", "thread_ended"}) {
+            walked -= report.unwalkedCodes().getOrDefault(reason, 0L);
+        }
+        return walked;
     }
 
     private static void told(Run run, String part) {
