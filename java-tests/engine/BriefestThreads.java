@@ -5,7 +5,7 @@
  *
  * @test
  * @summary perf: threads that begin with a timer are sampled in proportion to their time
- * @key lts
+ * @key newest lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 BriefestThreads

@@ -5,7 +5,7 @@
  *
  * @test id=perf
  * @summary perf: each activity of a thread has the time that the thread's own clock measures
- * @key lts
+ * @key newest lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 Phases perf

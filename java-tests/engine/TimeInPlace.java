@@ -14,7 +14,7 @@
 /*
  * @test id=poll
  * @summary poll: methods of short-lived and of sleepy threads have their own time
- * @key lts
+ * @key newest lts
  * @library /lib
  * @build dev.vouch.test.*
  * @run main/timeout=200 TimeInPlace poll 10 3
