@@ -317,7 +317,7 @@ impl Runner {
     fn shell_command(&self, code: &str) -> Command {
         let mut command = Command::new("bash");
         command.arg("-c").arg(format!("{PRELUDE}{code}")).arg(&self.logs);
-        // `cargo run` sets variables of its package. A build that sees them builds some crates anew.
+        // `cargo run` sets variables of its package. A build that sees them makes some crates anew.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
             if OF_PACKAGE.iter().any(|beginning| name.starts_with(beginning)) {
